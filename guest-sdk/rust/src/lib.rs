@@ -1,0 +1,1 @@
+//! Write an Oarlock reconciler in Rust.

@@ -1,0 +1,1 @@
+//! A Kubernetes controller host: informers, workqueue and writes in one process, reconcilers as WebAssembly components.

@@ -1,0 +1,1 @@
+//! Gives every Deployment a Network of its own.

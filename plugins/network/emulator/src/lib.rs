@@ -1,0 +1,1 @@
+//! Answers like OpenStack Neutron and Keystone, for development and fault tests.

@@ -1,0 +1,1 @@
+//! Makes a Network object a network and a subnet in OpenStack Neutron.

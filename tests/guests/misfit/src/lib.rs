@@ -1,0 +1,1 @@
+//! A guest that misbehaves in the way its configuration names; for tests of the host.
