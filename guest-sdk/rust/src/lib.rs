@@ -1,1 +1,51 @@
-//! Write an Oarlock reconciler in Rust.
+#![doc = include_str!("../README.md")]
+
+mod adapter;
+#[doc(hidden)]
+pub mod bindings;
+pub mod cache;
+pub mod cluster;
+pub mod config;
+mod context;
+mod error;
+pub mod http;
+mod imports;
+pub mod log;
+mod manifest;
+pub mod merge;
+mod observation;
+mod outcome;
+pub mod raw;
+mod reconciler;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
+
+#[doc(hidden)]
+pub use adapter::Adapter;
+pub use context::Context;
+pub use error::{Error, Result};
+pub use manifest::{Manifest, kind};
+pub use oarlock_manifest::{AdmissionRule, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch};
+pub use observation::Observation;
+pub use outcome::{
+    ApplyChange, Change, DeleteChange, Event, ObjectRef, Outcome, PatchChange, PatchType, Precondition, Propagation,
+    Severity, object_ref,
+};
+pub use raw::{ObjectKey, Trigger};
+pub use reconciler::Reconciler;
+
+/// Makes a [`Reconciler`] the one this component exports. Once per plugin crate, at the top level.
+///
+/// Built for another target than wasm32 it only checks the type, so the same crate can be tested natively.
+#[macro_export]
+macro_rules! export {
+    ($reconciler:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            type Exported = $crate::Adapter<$reconciler>;
+    $crate::bindings::export_raw!(Exported with_types_in $crate::bindings);
+        };
+        #[cfg(not(target_arch = "wasm32"))]
+        const _: fn() -> $crate::Manifest = <$reconciler as $crate::Reconciler>::manifest;
+    };
+}

@@ -1,0 +1,198 @@
+//! What a plugin is and asks for, written in the order a reader asks.
+
+use oarlock_manifest::{
+    API_VERSION, AdmissionRule, HttpAccess, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch,
+};
+use serde_json::{Value, json};
+
+/// Names a kind by `apiVersion` and `kind`, as a document does: `kind("apps/v1", "Deployment")`.
+#[must_use]
+pub fn kind(api_version: &str, kind: &str) -> Kind {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    Kind { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
+}
+
+/// Builds the answer to `describe`.
+///
+/// What it asks for is granted by a person (see `PluginGrant`); the host refuses the plugin while the grant is smaller.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Manifest(PluginManifest);
+
+impl Manifest {
+    /// `name`: a DNS label of at most 40 characters that stays the same from version to version; it names the field manager
+    /// and the finalizer. `version`: for people, `env!("CARGO_PKG_VERSION")` for instance.
+    pub fn new(name: &str, version: &str) -> Self {
+        Self(PluginManifest {
+            api_version: API_VERSION.to_owned(),
+            kind: "PluginManifest".to_owned(),
+            name: name.to_owned(),
+            version: version.to_owned(),
+            description: String::new(),
+            primaries: Vec::new(),
+            watches: Vec::new(),
+            admission: Vec::new(),
+            permissions: Vec::new(),
+            http: HttpAccess::default(),
+            cleanup: false,
+            manage_status: false,
+            config: None,
+            workers: 2,
+            resync_seconds: 30,
+        })
+    }
+
+    /// One sentence for people who list plugins.
+    pub fn description(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.0.description);
+        self
+    }
+
+    /// A kind it reconciles, all objects of it.
+    pub fn primary(self, kind: Kind) -> Self {
+        self.primary_with(kind, |_| {})
+    }
+
+    /// A kind it reconciles, with selectors: `|primary| primary.label_selector = "app=web".into()`.
+    pub fn primary_with(mut self, kind: Kind, options: impl FnOnce(&mut Primary)) -> Self {
+        let Kind { group, version, kind } = kind;
+        let mut primary = Primary {
+            group,
+            version,
+            kind,
+            namespaces: Vec::new(),
+            label_selector: String::new(),
+            field_selector: String::new(),
+        };
+        options(&mut primary);
+        self.0.primaries.push(primary);
+        self
+    }
+
+    /// Another kind it reads, and which keys a change of such an object wakes.
+    pub fn watch(self, kind: Kind, map_to: Mapping) -> Self {
+        self.watch_with(kind, map_to, |_| {})
+    }
+
+    /// [`watch`](Self::watch) with selectors: `|watch| watch.names.push("settings".into())`.
+    pub fn watch_with(mut self, kind: Kind, map_to: Mapping, options: impl FnOnce(&mut Watch)) -> Self {
+        let Kind { group, version, kind } = kind;
+        let mut watch = Watch {
+            group,
+            version,
+            kind,
+            namespaces: Vec::new(),
+            names: Vec::new(),
+            label_selector: String::new(),
+            map_to,
+            primary: None,
+        };
+        options(&mut watch);
+        self.0.watches.push(watch);
+        self
+    }
+
+    /// Answers admission of what matches the rule.
+    pub fn admission(mut self, rule: AdmissionRule) -> Self {
+        self.0.admission.push(rule);
+        self
+    }
+
+    /// A Kubernetes permission: API group (empty for core), resource in the plural, verbs. An apply needs `patch`, and
+    /// `create` if the object may be new.
+    pub fn permission(mut self, group: &str, resource: &str, verbs: &[&str]) -> Self {
+        self.0.permissions.push(PolicyRule {
+            api_groups: vec![group.to_owned()],
+            resources: vec![resource.to_owned()],
+            verbs: verbs.iter().map(|&verb| verb.to_owned()).collect(),
+            resource_names: Vec::new(),
+            namespaces: Vec::new(),
+        });
+        self
+    }
+
+    /// A permission narrowed to names or namespaces.
+    pub fn permission_rule(mut self, rule: PolicyRule) -> Self {
+        self.0.permissions.push(rule);
+        self
+    }
+
+    /// An origin it sends HTTP requests to: scheme, host and port, without a path.
+    pub fn http_origin(mut self, origin: &str) -> Self {
+        self.0.http.origins.push(origin.to_owned());
+        self
+    }
+
+    /// The same, from the URL in a value of the configuration.
+    pub fn http_origin_from_config(mut self, key: &str) -> Self {
+        self.0.http.origins_from_config.push(key.to_owned());
+        self
+    }
+
+    /// A request that changes nothing although its method is not GET or HEAD: it may go out in a dry run. `path` is the whole
+    /// path, or its end after a `*`.
+    pub fn http_safe_request(mut self, method: &str, path: &str) -> Self {
+        self.0.http.safe_requests.push(SafeRequest { method: method.to_owned(), path: path.to_owned() });
+        self
+    }
+
+    /// Objects go only when `actual` says nothing exists any more: the host keeps a finalizer on them.
+    pub fn cleanup(mut self) -> Self {
+        self.0.cleanup = true;
+        self
+    }
+
+    /// The host keeps `status.observedGeneration` and the `Ready` condition. Of two plugins for one kind only one may.
+    pub fn manage_status(mut self) -> Self {
+        self.0.manage_status = true;
+        self
+    }
+
+    /// A key of the configuration, with the JSON Schema of its value. Once one is declared, keys that are not are refused.
+    pub fn config_property(mut self, key: &str, schema: Value) -> Self {
+        let config = self.0.config.get_or_insert_with(no_config);
+        if let Some(properties) = config.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.insert(key.to_owned(), schema);
+        }
+        self
+    }
+
+    /// A key of the configuration that must be set.
+    pub fn config_required(self, key: &str, schema: Value) -> Self {
+        let mut this = self.config_property(key, schema);
+        if let Some(required) = this.0.config.as_mut().and_then(|c| c.get_mut("required")).and_then(Value::as_array_mut)
+        {
+            required.push(key.into());
+        }
+        this
+    }
+
+    /// How many keys are reconciled at the same time, 1 to 64. 2 unless set.
+    pub fn workers(mut self, workers: u32) -> Self {
+        self.0.workers = workers;
+        self
+    }
+
+    /// Every key is reconciled again after this long although nothing changed. 30 unless set, at least 1.
+    pub fn resync_seconds(mut self, seconds: u32) -> Self {
+        self.0.resync_seconds = seconds;
+        self
+    }
+
+    /// The document as it stands.
+    #[must_use]
+    pub fn document(&self) -> &PluginManifest {
+        &self.0
+    }
+
+    pub(crate) fn to_json(&self) -> String {
+        // The document holds text, numbers and JSON values only: it can always be written. Were it not, the host's refusal of
+        // an empty manifest is a better end than a trap.
+        serde_json::to_string(&self.0).unwrap_or_default()
+    }
+}
+
+/// A schema that allows no key yet.
+fn no_config() -> Value {
+    json!({"type": "object", "additionalProperties": false, "properties": {}, "required": []})
+}
