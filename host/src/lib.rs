@@ -1,1 +1,4 @@
 //! A Kubernetes controller host: informers, workqueue and writes in one process, reconcilers as WebAssembly components.
+
+pub mod metrics;
+pub mod workqueue;

@@ -1,0 +1,384 @@
+//! The metrics of plugins: reconciles, calls, traps, requests and state.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::series::Series;
+
+/// The states that [`PluginMetrics::set_state`] reports, in the order of a plugin's life.
+pub const PLUGIN_STATES: [&str; 9] =
+    ["discovered", "compiling", "awaiting-grant", "syncing", "active", "quarantined", "draining", "retired", "failed"];
+
+/// How a reconcile ended, as controller-runtime tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReconcileResult {
+    /// Nothing more to do until something changes.
+    Success,
+    /// It failed; whether it is retried does not matter here.
+    Error,
+    /// It is to run again as soon as its backoff allows, without having failed.
+    Requeue,
+    /// It is to run again after a time it named.
+    RequeueAfter,
+}
+
+/// A call into a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// `get-desired`.
+    GetDesired,
+    /// `get-actual`.
+    GetActual,
+    /// `patch`.
+    Patch,
+}
+
+/// Why a call into a plugin gave no answer that can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrapCause {
+    /// The guest trapped.
+    Trap,
+    /// It did not answer in time.
+    Deadline,
+    /// It asked for more memory, or table room, than it may have.
+    Memory,
+    /// It answered something that is not valid.
+    BadAnswer,
+}
+
+/// What one plugin records; cloning it gives another handle to the same series.
+#[derive(Debug, Clone)]
+pub struct PluginMetrics {
+    name: Arc<str>,
+    live: Arc<AtomicBool>,
+    families: PluginFamilies,
+}
+
+/// Counts a worker as active until it is dropped.
+#[derive(Debug)]
+pub struct ActiveWorker {
+    gauge: Option<Gauge>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct PluginFamilies {
+    reconciles: Series<ResultLabels, Counter>,
+    errors: Series<ControllerLabels, Counter>,
+    reconcile_time: Series<ControllerLabels, Histogram>,
+    active_workers: Series<ControllerLabels, Gauge>,
+    calls: Series<CallLabels, Histogram>,
+    traps: Series<TrapLabels, Counter>,
+    api_requests: Series<ApiLabels, Counter>,
+    http_requests: Series<HttpLabels, Counter>,
+    states: Series<StateLabels, Gauge>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct ControllerLabels {
+    controller: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct ResultLabels {
+    controller: Arc<str>,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct CallLabels {
+    plugin: Arc<str>,
+    call: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct TrapLabels {
+    plugin: Arc<str>,
+    cause: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct ApiLabels {
+    plugin: Arc<str>,
+    verb: &'static str,
+    code: Code,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct HttpLabels {
+    plugin: Arc<str>,
+    code: Code,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct StateLabels {
+    plugin: Arc<str>,
+    state: &'static str,
+}
+
+/// An HTTP status, or none when there was no answer, which client-go spells `<error>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Code(Option<u16>);
+
+impl ReconcileResult {
+    const ALL: [Self; 4] = [Self::Success, Self::Error, Self::Requeue, Self::RequeueAfter];
+
+    /// The value of the label `result`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Requeue => "requeue",
+            Self::RequeueAfter => "requeue_after",
+        }
+    }
+}
+
+impl Call {
+    /// The value of the label `call`, the name the call has in the contract.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::GetDesired => "get-desired",
+            Self::GetActual => "get-actual",
+            Self::Patch => "patch",
+        }
+    }
+}
+
+impl TrapCause {
+    const ALL: [Self; 4] = [Self::Trap, Self::Deadline, Self::Memory, Self::BadAnswer];
+
+    /// The value of the label `cause`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Trap => "trap",
+            Self::Deadline => "deadline",
+            Self::Memory => "memory",
+            Self::BadAnswer => "bad-answer",
+        }
+    }
+}
+
+impl PluginMetrics {
+    pub(super) fn new(name: Arc<str>, live: Arc<AtomicBool>, families: PluginFamilies) -> Self {
+        for result in ReconcileResult::ALL {
+            families.reconciles.get(&ResultLabels { controller: Arc::clone(&name), result: result.as_str() });
+        }
+        for cause in TrapCause::ALL {
+            families.traps.get(&TrapLabels { plugin: Arc::clone(&name), cause: cause.as_str() });
+        }
+        for state in PLUGIN_STATES {
+            families.states.get(&StateLabels { plugin: Arc::clone(&name), state });
+        }
+        let metrics = Self { name, live, families };
+        let controller = metrics.controller();
+        metrics.families.errors.get(&controller);
+        metrics.families.reconcile_time.get(&controller);
+        metrics.families.active_workers.get(&controller);
+        metrics
+    }
+
+    /// The name of the plugin.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Counts a reconcile and how long it took, from the key in hand to its outcome.
+    pub fn reconciled(&self, result: ReconcileResult, took: Duration) {
+        if !self.is_live() {
+            return;
+        }
+        let controller = self.controller();
+        self.families.reconcile_time.get(&controller).observe(took.as_secs_f64());
+        if result == ReconcileResult::Error {
+            self.families.errors.get(&controller).inc();
+        }
+        let labels = ResultLabels { controller: controller.controller, result: result.as_str() };
+        self.families.reconciles.get(&labels).inc();
+    }
+
+    /// Counts a worker as active until the answer is dropped.
+    #[must_use = "the worker counts as active until this is dropped"]
+    pub fn active_worker(&self) -> ActiveWorker {
+        let gauge = self.is_live().then(|| self.families.active_workers.get(&self.controller()));
+        if let Some(gauge) = &gauge {
+            gauge.inc();
+        }
+        ActiveWorker { gauge }
+    }
+
+    /// Counts a call into the plugin and how long it took, also when it trapped.
+    pub fn called(&self, call: Call, took: Duration) {
+        if self.is_live() {
+            let labels = CallLabels { plugin: Arc::clone(&self.name), call: call.as_str() };
+            self.families.calls.get(&labels).observe(took.as_secs_f64());
+        }
+    }
+
+    /// Counts a call that gave no answer that can be used.
+    pub fn trapped(&self, cause: TrapCause) {
+        if self.is_live() {
+            let labels = TrapLabels { plugin: Arc::clone(&self.name), cause: cause.as_str() };
+            self.families.traps.get(&labels).inc();
+        }
+    }
+
+    /// Counts a request to the API server made for the plugin.
+    ///
+    /// * `verb` - as in RBAC, with `apply` for server-side apply: `get`, `list`, `create`, `patch`, `delete`.
+    /// * `code` - the HTTP status; none when there was no answer.
+    pub fn api_request(&self, verb: &'static str, code: Option<u16>) {
+        if self.is_live() {
+            let labels = ApiLabels { plugin: Arc::clone(&self.name), verb, code: Code(code) };
+            self.families.api_requests.get(&labels).inc();
+        }
+    }
+
+    /// Counts a request that the plugin sent through `http`.
+    ///
+    /// * `code` - the HTTP status; none when there was no answer.
+    pub fn http_request(&self, code: Option<u16>) {
+        if self.is_live() {
+            let labels = HttpLabels { plugin: Arc::clone(&self.name), code: Code(code) };
+            self.families.http_requests.get(&labels).inc();
+        }
+    }
+
+    /// Reports the state the plugin is in: its series becomes 1, those of all other states 0.
+    ///
+    /// * `state` - one of [`PLUGIN_STATES`]; another one is reported as well.
+    pub fn set_state(&self, state: &'static str) {
+        if !self.is_live() {
+            return;
+        }
+        self.families.states.get(&StateLabels { plugin: Arc::clone(&self.name), state });
+        self.families.states.for_each(|labels, gauge| {
+            if labels.plugin == self.name {
+                gauge.set(i64::from(labels.state == state));
+            }
+        });
+    }
+
+    fn controller(&self) -> ControllerLabels {
+        ControllerLabels { controller: Arc::clone(&self.name) }
+    }
+
+    fn is_live(&self) -> bool {
+        self.live.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for ActiveWorker {
+    fn drop(&mut self) {
+        if let Some(gauge) = &self.gauge {
+            gauge.dec();
+        }
+    }
+}
+
+impl PluginFamilies {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let families = Self {
+            reconciles: Series::new(Counter::default),
+            errors: Series::new(Counter::default),
+            reconcile_time: Series::new(reconcile_histogram),
+            active_workers: Series::new(Gauge::default),
+            calls: Series::new(call_histogram),
+            traps: Series::new(Counter::default),
+            api_requests: Series::new(Counter::default),
+            http_requests: Series::new(Counter::default),
+            states: Series::new(Gauge::default),
+        };
+        // Counters get their `_total` when they are encoded, and help texts their full stop when they are registered.
+        registry.register(
+            "controller_runtime_reconcile",
+            "Total number of reconciliations per controller",
+            families.reconciles.clone(),
+        );
+        registry.register(
+            "controller_runtime_reconcile_errors",
+            "Total number of reconciliation errors per controller",
+            families.errors.clone(),
+        );
+        registry.register(
+            "controller_runtime_reconcile_time_seconds",
+            "Length of time per reconciliation per controller",
+            families.reconcile_time.clone(),
+        );
+        registry.register(
+            "controller_runtime_active_workers",
+            "Number of currently used workers per controller",
+            families.active_workers.clone(),
+        );
+        registry.register(
+            "oarlock_plugin_call_duration_seconds",
+            "Length of time per call into a plugin",
+            families.calls.clone(),
+        );
+        registry.register(
+            "oarlock_plugin_traps",
+            "Calls into a plugin that gave no answer that can be used, by cause",
+            families.traps.clone(),
+        );
+        registry.register(
+            "oarlock_api_requests",
+            "Requests to the API server made for a plugin, by verb and status code",
+            families.api_requests.clone(),
+        );
+        registry.register(
+            "oarlock_http_requests",
+            "Requests to other servers made for a plugin, by status code",
+            families.http_requests.clone(),
+        );
+        registry.register("oarlock_plugin_state", "1 for the state a plugin is in", families.states.clone());
+        families
+    }
+
+    pub(super) fn remove(&self, name: &str) {
+        self.reconciles.retain(|labels| *labels.controller != *name);
+        self.errors.retain(|labels| *labels.controller != *name);
+        self.reconcile_time.retain(|labels| *labels.controller != *name);
+        self.active_workers.retain(|labels| *labels.controller != *name);
+        self.calls.retain(|labels| *labels.plugin != *name);
+        self.traps.retain(|labels| *labels.plugin != *name);
+        self.api_requests.retain(|labels| *labels.plugin != *name);
+        self.http_requests.retain(|labels| *labels.plugin != *name);
+        self.states.retain(|labels| *labels.plugin != *name);
+    }
+}
+
+impl EncodeLabelValue for Code {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        match self.0 {
+            Some(code) => write!(encoder, "{code}"),
+            None => encoder.write_str("<error>"),
+        }
+    }
+}
+
+/// The buckets controller-runtime has, in seconds.
+fn reconcile_histogram() -> Histogram {
+    Histogram::new([
+        0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
+        1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
+    ])
+}
+
+/// From the 50 µs of a small guest to a guest that waits for a slow server, in seconds.
+fn call_histogram() -> Histogram {
+    Histogram::new([
+        0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+        10.0, 30.0,
+    ])
+}

@@ -1,0 +1,379 @@
+//! The queue between events and workers: keys in, one key per worker out, retries paced.
+//!
+//! It is fair (within a priority, first in is first out), stingy (a key is never held by two workers, and however often
+//! it is added while it waits it is handed out once) and level-triggered (only the key crosses; an add while a worker
+//! holds the key means exactly one more run). There is one queue per plugin, shared by all its versions, so that removing
+//! the plugin purges its keys, and a plugin that floods its own queue delays nobody else's keys.
+//!
+//! A key is in at most one of *ready* (waits for a worker) and *processing* (a worker holds it; it may be marked dirty,
+//! which makes it ready again at [`WorkQueue::done`]). Besides, it may have one timer, which adds it when it fires.
+//!
+//! # Example
+//!
+//! ```
+//! use oarlock::metrics::Metrics;
+//! use oarlock::workqueue::{Config, Trigger, WorkQueue};
+//!
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+//! # runtime.block_on(async {
+//! let queue = WorkQueue::new("network", Config::default(), Metrics::new().queue("network"));
+//! queue.add("default/example", Trigger::Event);
+//! if let Some(item) = queue.get().await {
+//!     queue.forget(&item.key); // it went well: the next failure backs off from the start
+//!     queue.done(&item.key);
+//! }
+//! # });
+//! ```
+//!
+//! # Source
+//!
+//! The contract is client-go's, `util/workqueue/{queue,delaying_queue,rate_limiting_queue}.go`; priorities follow
+//! controller-runtime's `pkg/controller/priorityqueue`.
+
+mod config;
+mod delay;
+mod fair;
+mod rate_limit;
+mod snapshot;
+mod state;
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
+
+pub use self::config::{Config, MAX_DELAY, Priority, Trigger};
+pub use self::snapshot::{KeyStatus, Phase, Snapshot};
+
+use std::fmt::{self, Debug};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use self::state::State;
+use crate::metrics::QueueMetrics;
+
+/// One key handed to one worker by [`WorkQueue::get`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item<K> {
+    /// The key to reconcile. The worker must call [`WorkQueue::done`] with it, whatever the outcome.
+    pub key: K,
+    /// Why it runs. Of several adds that were coalesced, the one with the highest priority; the first of equals.
+    pub trigger: Trigger,
+    /// 1 plus the failures since the key was last forgotten: 1 on a first try.
+    pub attempt: u32,
+    /// How long it was ready before a worker took it; time spent in a timer does not count.
+    pub waited: Duration,
+}
+
+/// A queue of keys; cloning it gives another handle to the same queue.
+///
+/// Every operation takes O(log n) of the keys that wait. Time is tokio's clock, which is monotonic: a jump of the wall
+/// clock neither fires nor holds back anything.
+pub struct WorkQueue<K> {
+    shared: Arc<Shared<K>>,
+}
+
+struct Shared<K> {
+    name: String,
+    state: Mutex<State<K>>,
+    /// Wakes callers of `get`: one when a key is ready, all when an earlier timer was set or the end may have come.
+    ready: Notify,
+    /// Wakes callers of `shut_down_with_drain` whenever keys left the queue.
+    drained: Notify,
+}
+
+enum Next<K> {
+    Item(Item<K>),
+    Finished,
+    Wait(Option<Instant>),
+}
+
+impl<K> Clone for WorkQueue<K> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<K: Clone + Eq + Hash + Debug + Send + 'static> Debug for WorkQueue<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkQueue").field("name", &self.name()).field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
+    /// Makes an empty queue.
+    ///
+    /// * `name` - the plugin's name; it appears in [`Self::name`] and `Debug` only, the metrics carry their own.
+    /// * `config` - values out of range are brought into range as [`Config`] says.
+    /// * `metrics` - from [`crate::metrics::Metrics::queue`].
+    #[must_use]
+    pub fn new(name: &str, config: Config, metrics: QueueMetrics) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                name: name.to_owned(),
+                state: Mutex::new(State::new(config, metrics)),
+                ready: Notify::new(),
+                drained: Notify::new(),
+            }),
+        }
+    }
+
+    /// The name the queue was made with.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Adds `key`, or marks it dirty while a worker holds it.
+    ///
+    /// However often a key is added before [`get`](Self::get), it is handed out once, with the highest priority it was
+    /// added with, and at the place in line it had in age. Its timer, if it has one, keeps running and will add it
+    /// again: who asked for a look at that time gets one. After a shutdown the call does nothing.
+    ///
+    /// # Source
+    ///
+    /// client-go `util/workqueue/queue.go`, `Add`.
+    pub fn add(&self, key: K, trigger: Trigger) {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.advance(now);
+        let queued = state.add(key, trigger, now);
+        drop(state);
+        if queued {
+            self.shared.ready.notify_one();
+        }
+    }
+
+    /// Adds `key` when `delay` has passed.
+    ///
+    /// A key has one timer: of two delays the one that ends first counts, with the higher of their priorities; the key
+    /// has then been looked at since both were asked for, and whoever wants a later look asks again. After a shutdown the
+    /// call does nothing.
+    ///
+    /// * `delay` - zero is the same as [`add`](Self::add); more than [`MAX_DELAY`] is lowered to it. The clock ticks in
+    ///   milliseconds, and a key is never handed out early.
+    ///
+    /// # Source
+    ///
+    /// client-go `util/workqueue/delaying_queue.go`, `AddAfter`.
+    pub fn add_after(&self, key: K, delay: Duration, trigger: Trigger) {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.advance(now);
+        let added = state.add_after(key, delay, trigger, now);
+        drop(state);
+        self.wake(added);
+    }
+
+    /// Adds `key` with [`Trigger::Retry`] when its backoff has passed, and counts a failure for it.
+    ///
+    /// The delay doubles with each failure of this key from `base_delay` to `max_delay`, and is at least what the bucket
+    /// shared by all retries of this queue demands. Plain adds do not change it; [`forget`](Self::forget) resets it.
+    ///
+    /// Returns the delay chosen, for the log line; after a shutdown nothing is scheduled.
+    ///
+    /// # Source
+    ///
+    /// client-go `util/workqueue/rate_limiting_queue.go`, `AddRateLimited`, and `DefaultTypedControllerRateLimiter`.
+    pub fn add_rate_limited(&self, key: K) -> Duration {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.advance(now);
+        let delay = state.limiter.next_delay(&key, now);
+        let added = state.add_after(key, delay, Trigger::Retry, now);
+        drop(state);
+        self.wake(added);
+        delay
+    }
+
+    /// Forgets the failures of `key`: its next retry starts from the base delay.
+    ///
+    /// Waiting, timers and processing are not touched. Call it when a reconcile went well or must not be retried.
+    pub fn forget(&self, key: &K) {
+        self.lock().limiter.forget(key);
+    }
+
+    /// How often `key` was added with [`add_rate_limited`](Self::add_rate_limited) since it was last forgotten.
+    #[must_use]
+    pub fn num_requeues(&self, key: &K) -> u32 {
+        self.lock().limiter.failures(key)
+    }
+
+    /// Waits for the next key and hands it out.
+    ///
+    /// The caller must call [`done`](Self::done) when it has finished with the key, also when it failed or panicked;
+    /// until then no other caller gets it. After a shutdown the keys that are ready are still handed out (call
+    /// [`purge`](Self::purge) first if they should not be), then `None`, once and for all. With `None` no ready key is
+    /// left, nor will one come.
+    ///
+    /// Events go before requeues and retries, and these before the initial list, swaps and resync. While a lower priority
+    /// waits, every [`Config::starvation_bound`]th key is the one that has waited longest of all that are not events: a
+    /// key with *p* such keys older than itself is handed out within *(p + 1)* × bound calls.
+    ///
+    /// # Cancel safety
+    ///
+    /// No key is lost or held if the future is dropped before it completes.
+    pub async fn get(&self) -> Option<Item<K>> {
+        loop {
+            // Made before the look, so that a wake-up between the look and the wait is not missed.
+            let woken = self.shared.ready.notified();
+            match self.next() {
+                Next::Item(item) => return Some(item),
+                Next::Finished => return None,
+                Next::Wait(None) => woken.await,
+                Next::Wait(Some(due)) => tokio::select! {
+                    () = woken => {}
+                    () = sleep_until(due) => {}
+                },
+            }
+        }
+    }
+
+    /// Gives `key` back. If it was added while it was held, it is ready again at once.
+    ///
+    /// A key that is not held is ignored.
+    pub fn done(&self, key: &K) {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.advance(now);
+        let requeued = state.done(key, now);
+        let shut_down = state.shut_down;
+        drop(state);
+        if requeued {
+            self.shared.ready.notify_one();
+        }
+        self.shared.drained.notify_waiters();
+        if shut_down {
+            // Those who wait for a dirty key to come back look again.
+            self.shared.ready.notify_waiters();
+        }
+    }
+
+    /// Drops `key`: it is no longer ready, its timer is cancelled and its failures are forgotten.
+    ///
+    /// A worker that holds it goes on, but an add since it was handed out is dropped as well. Later adds count again.
+    pub fn remove(&self, key: &K) {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.advance(now);
+        state.remove(key);
+        drop(state);
+        self.left();
+    }
+
+    /// Drops every key, as [`remove`](Self::remove) does; returns how many were ready, marked dirty or had a timer.
+    pub fn purge(&self) -> usize {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.advance(now);
+        let dropped = state.purge();
+        drop(state);
+        self.left();
+        dropped
+    }
+
+    /// How many keys are ready; keys that are delayed or processing do not count.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.advance(now);
+        state.ready.len()
+    }
+
+    /// Whether no key is ready.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a worker holds `key`.
+    #[must_use]
+    pub fn is_processing(&self, key: &K) -> bool {
+        self.lock().processing.contains_key(key)
+    }
+
+    /// What is in the queue, for people to look at: totals, and the first `limit` keys.
+    ///
+    /// * `limit` - bounds [`Snapshot::keys`] and the time the queue is locked: processing, then ready, then delayed keys.
+    #[must_use]
+    pub fn snapshot(&self, limit: usize) -> Snapshot<K> {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.advance(now);
+        snapshot::take(&state, limit, now)
+    }
+
+    /// Ends the queue: adds are ignored from now on, timers are dropped, and [`get`](Self::get) answers `None` when the
+    /// keys that are ready have been handed out. Ends a drain that is under way. Repeated calls do nothing.
+    pub fn shut_down(&self) {
+        self.lock().shut_down(false);
+        self.shared.ready.notify_waiters();
+        self.shared.drained.notify_waiters();
+    }
+
+    /// Ends the queue as [`shut_down`](Self::shut_down) does, and waits until every ready key was handed out and every
+    /// key that was handed out is done.
+    ///
+    /// That takes workers that keep calling [`get`](Self::get) until it answers `None`. Without a worker it waits for
+    /// ever: give it a deadline, and call [`shut_down`](Self::shut_down) when it has passed.
+    ///
+    /// # Cancel safety
+    ///
+    /// The queue stays shut down if the future is dropped; the call can be repeated.
+    ///
+    /// # Source
+    ///
+    /// client-go `util/workqueue/queue.go`, `ShutDownWithDrain`.
+    pub async fn shut_down_with_drain(&self) {
+        self.lock().shut_down(true);
+        self.shared.ready.notify_waiters();
+        loop {
+            let changed = self.shared.drained.notified();
+            if self.lock().is_drained() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// The next key, or what to wait for. All that `get` does besides waiting, so nothing is held across an await.
+    fn next(&self) -> Next<K> {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.advance(now);
+        if let Some(item) = state.take(now) {
+            let more = !state.ready.is_empty();
+            drop(state);
+            if more {
+                // A stored wake-up stands for any number of adds, so whoever takes a key wakes the next.
+                self.shared.ready.notify_one();
+            }
+            return Next::Item(item);
+        }
+        if state.is_finished() { Next::Finished } else { Next::Wait(state.delayed.next_due()) }
+    }
+
+    fn wake(&self, added: state::Added) {
+        match added {
+            state::Added::Ready => self.shared.ready.notify_one(),
+            // All of them: if only one re-armed its timer and its future was dropped, the key would be late.
+            state::Added::EarliestTimer => self.shared.ready.notify_waiters(),
+            state::Added::Nothing => {}
+        }
+    }
+
+    fn left(&self) {
+        self.shared.ready.notify_waiters();
+        self.shared.drained.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<K>> {
+        // No code that can panic halfway through a change runs under the lock, so a poisoned state is still sound.
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

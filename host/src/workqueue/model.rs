@@ -1,0 +1,360 @@
+//! The queue against a model: two sets and a list, searched from end to end, and a map of times.
+//!
+//! Random calls go to both; after each, what can be seen of the queue must be what the model says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::FutureExt;
+use proptest::prelude::*;
+use tokio::time::advance;
+
+use super::*;
+use crate::metrics::Metrics;
+
+const BASE: Duration = Duration::from_millis(5);
+const MAX: Duration = Duration::from_millis(70);
+const BOUND: u32 = 3;
+
+#[derive(Debug, Clone)]
+enum Op {
+    Add(u8, Trigger),
+    AddAfter(u8, u64, Trigger),
+    AddRateLimited(u8),
+    Get,
+    /// Gives back the n-th of the held keys.
+    Done(usize),
+    Forget(u8),
+    Remove(u8),
+    Purge,
+    Advance(u64),
+    ShutDown,
+}
+
+/// The specification, written for reading: everything is found by searching.
+#[derive(Debug, Default)]
+struct Model {
+    /// Keys that must run, and why. Client-go's set of the same name.
+    dirty: BTreeMap<u8, Trigger>,
+    processing: BTreeSet<u8>,
+    /// Dirty keys that nobody holds, in order of arrival.
+    list: Vec<u8>,
+    /// Time in milliseconds, order of setting, trigger.
+    timers: BTreeMap<u8, (u64, u64, Trigger)>,
+    failures: BTreeMap<u8, u32>,
+    now: u64,
+    set: u64,
+    passed_over: u32,
+    shut_down: bool,
+}
+
+impl Model {
+    fn add(&mut self, key: u8, trigger: Trigger) {
+        if self.shut_down {
+            return;
+        }
+        let new = !self.dirty.contains_key(&key);
+        let stays = self.dirty.entry(key).or_insert(trigger);
+        if rank(trigger) < rank(*stays) {
+            *stays = trigger;
+        }
+        if new && !self.processing.contains(&key) {
+            self.list.push(key);
+        }
+    }
+
+    fn add_after(&mut self, key: u8, delay: u64, trigger: Trigger) {
+        if self.shut_down {
+            return;
+        }
+        if delay == 0 {
+            return self.add(key, trigger);
+        }
+        let due = self.now + delay;
+        let timer = self.timers.entry(key).or_insert((due, self.set, trigger));
+        if due < timer.0 {
+            (timer.0, timer.1) = (due, self.set);
+        }
+        if rank(trigger) < rank(timer.2) {
+            timer.2 = trigger;
+        }
+        self.set += 1;
+    }
+
+    fn add_rate_limited(&mut self, key: u8) -> Duration {
+        let failures = self.failures.entry(key).or_default();
+        let delay = (BASE * 2u32.pow((*failures).min(10))).min(MAX);
+        *failures += 1;
+        self.add_after(key, u64::try_from(delay.as_millis()).unwrap(), Trigger::Retry);
+        delay
+    }
+
+    fn get(&mut self) -> Option<(u8, Trigger, u32)> {
+        let best = self.list.iter().map(|key| rank(self.dirty[key])).min()?;
+        let passes_over = self.list.iter().any(|key| rank(self.dirty[key]) > best);
+        let turn = if passes_over && self.passed_over + 1 == BOUND {
+            self.passed_over = 0;
+            self.list.iter().position(|key| rank(self.dirty[key]) > 0).unwrap()
+        } else {
+            self.passed_over = if passes_over { self.passed_over + 1 } else { 0 };
+            self.list.iter().position(|key| rank(self.dirty[key]) == best).unwrap()
+        };
+        let key = self.list.remove(turn);
+        let trigger = self.dirty.remove(&key).unwrap();
+        assert!(self.processing.insert(key), "the model hands out a key twice");
+        Some((key, trigger, self.failures.get(&key).map_or(1, |failures| failures + 1)))
+    }
+
+    fn done(&mut self, key: u8) {
+        self.processing.remove(&key);
+        if self.dirty.contains_key(&key) {
+            self.list.push(key);
+        }
+    }
+
+    fn remove(&mut self, key: u8) {
+        self.dirty.remove(&key);
+        self.list.retain(|listed| *listed != key);
+        self.timers.remove(&key);
+        self.failures.remove(&key);
+    }
+
+    fn advance(&mut self, millis: u64) {
+        self.now += millis;
+        let mut due: Vec<_> = self.timers.iter().map(|(key, timer)| (*timer, *key)).collect();
+        due.retain(|((due, ..), _)| *due <= self.now);
+        due.sort_by_key(|((due, set, _), _)| (*due, *set));
+        for ((.., trigger), key) in due {
+            self.timers.remove(&key);
+            self.add(key, trigger);
+        }
+    }
+}
+
+fn rank(trigger: Trigger) -> u8 {
+    match trigger {
+        Trigger::Event => 0,
+        Trigger::Requeue | Trigger::Retry => 1,
+        Trigger::InitialList | Trigger::Resync | Trigger::Swap => 2,
+    }
+}
+
+fn triggers() -> impl Strategy<Value = Trigger> {
+    prop::sample::select(vec![
+        Trigger::Event,
+        Trigger::InitialList,
+        Trigger::Resync,
+        Trigger::Requeue,
+        Trigger::Retry,
+        Trigger::Swap,
+    ])
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let key = 0..8u8;
+    let op = prop_oneof![
+        20 => (key.clone(), triggers()).prop_map(|(key, trigger)| Op::Add(key, trigger)),
+        10 => (key.clone(), 0..60u64, triggers()).prop_map(|(key, delay, trigger)| Op::AddAfter(key, delay, trigger)),
+        10 => key.clone().prop_map(Op::AddRateLimited),
+        25 => Just(Op::Get),
+        20 => (0..8usize).prop_map(Op::Done),
+        3 => key.clone().prop_map(Op::Forget),
+        3 => key.prop_map(Op::Remove),
+        1 => Just(Op::Purge),
+        15 => (0..40u64).prop_map(Op::Advance),
+        1 => Just(Op::ShutDown),
+    ];
+    prop::collection::vec(op, 1..120)
+}
+
+fn paused<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(test)
+}
+
+/// One call on both; what they answer must be the same.
+async fn step(queue: &WorkQueue<u8>, model: &mut Model, op: Op) {
+    match op {
+        Op::Add(key, trigger) => {
+            queue.add(key, trigger);
+            model.add(key, trigger);
+        }
+        Op::AddAfter(key, delay, trigger) => {
+            queue.add_after(key, Duration::from_millis(delay), trigger);
+            model.add_after(key, delay, trigger);
+        }
+        Op::AddRateLimited(key) => assert_eq!(queue.add_rate_limited(key), model.add_rate_limited(key)),
+        Op::Get => {
+            let answer = queue.get().now_or_never();
+            let finished = model.shut_down && model.dirty.is_empty();
+            match model.get() {
+                Some(expected) => {
+                    let item = answer.flatten().expect("a key is ready");
+                    assert_eq!((item.key, item.trigger, item.attempt), expected);
+                }
+                None => assert_eq!(answer, finished.then_some(None)),
+            }
+        }
+        Op::Done(n) => {
+            let Some(key) = model.processing.iter().nth(n).copied() else { return };
+            queue.done(&key);
+            model.done(key);
+        }
+        Op::Forget(key) => {
+            queue.forget(&key);
+            model.failures.remove(&key);
+        }
+        Op::Remove(key) => {
+            queue.remove(&key);
+            model.remove(key);
+        }
+        Op::Purge => {
+            let keys: BTreeSet<u8> = model.dirty.keys().chain(model.timers.keys()).copied().collect();
+            assert_eq!(queue.purge(), keys.len());
+            (0..8).for_each(|key| model.remove(key));
+        }
+        Op::Advance(millis) => {
+            advance(Duration::from_millis(millis)).await;
+            model.advance(millis);
+        }
+        Op::ShutDown => {
+            queue.shut_down();
+            model.shut_down = true;
+            model.timers.clear();
+        }
+    }
+}
+
+/// What can be seen of the queue is what the model says.
+fn compare(queue: &WorkQueue<u8>, model: &Model) {
+    let seen = queue.snapshot(usize::MAX);
+    assert_eq!(seen.ready, model.list.len());
+    assert_eq!(seen.delayed, model.timers.len());
+    assert_eq!(seen.failing, model.failures.len());
+    for key in 0..8 {
+        assert_eq!(queue.is_processing(&key), model.processing.contains(&key), "processing {key}");
+        assert_eq!(queue.num_requeues(&key), model.failures.get(&key).copied().unwrap_or(0), "failures of {key}");
+    }
+    for status in seen.keys {
+        let key = status.key;
+        match status.phase {
+            Phase::Processing { again, .. } => assert_eq!(again, model.dirty.get(&key).copied()),
+            Phase::Ready { trigger, .. } => {
+                assert!(model.list.contains(&key));
+                assert_eq!(trigger, model.dirty[&key]);
+            }
+            Phase::Delayed { trigger, remaining } => {
+                let (due, _, expected) = model.timers[&key];
+                assert_eq!((trigger, remaining), (expected, Duration::from_millis(due - model.now)));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_queue_does_what_two_sets_and_a_list_do(ops in ops()) {
+        paused(async {
+            let config =
+                Config { base_delay: BASE, max_delay: MAX, retry_rate: 0.0, starvation_bound: BOUND, ..Config::default() };
+            let queue = WorkQueue::new("model", config, Metrics::new().queue("model"));
+            let mut model = Model::default();
+            for op in ops {
+                step(&queue, &mut model, op).await;
+                compare(&queue, &model);
+            }
+        });
+    }
+
+    #[test]
+    fn whatever_happened_before_a_drain_ends_and_no_key_that_was_due_is_lost(ops in ops()) {
+        paused(async {
+            let config = Config { base_delay: BASE, max_delay: MAX, retry_rate: 0.0, ..Config::default() };
+            let queue = WorkQueue::new("model", config, Metrics::new().queue("model"));
+            let mut held = Vec::new();
+            // Keys whose last add was not yet followed by a hand-out.
+            let mut owed = BTreeSet::new();
+            for op in ops {
+                match op {
+                    Op::Add(key, trigger) => {
+                        queue.add(key, trigger);
+                        owed.insert(key);
+                    }
+                    Op::Get => {
+                        if let Some(item) = queue.get().now_or_never().flatten() {
+                            assert!(!held.contains(&item.key), "held twice");
+                            owed.remove(&item.key);
+                            held.push(item.key);
+                        }
+                    }
+                    Op::Done(n) if n < held.len() => queue.done(&held.swap_remove(n)),
+                    _ => {}
+                }
+            }
+            let workers: Vec<_> = (0..2)
+                .map(|_| {
+                    let queue = queue.clone();
+                    tokio::spawn(async move {
+                        let mut ran = Vec::new();
+                        while let Some(item) = queue.get().await {
+                            tokio::task::yield_now().await;
+                            queue.done(&item.key);
+                            ran.push(item.key);
+                        }
+                        ran
+                    })
+                })
+                .collect();
+            let drain = tokio::spawn({
+                let queue = queue.clone();
+                async move { queue.shut_down_with_drain().await }
+            });
+            tokio::task::yield_now().await;
+            for key in held {
+                queue.done(&key);
+            }
+            // The clock is paused: if this cannot end, the time is over at once.
+            tokio::time::timeout(Duration::from_secs(60), drain).await.expect("the drain ends").unwrap();
+            for worker in workers {
+                let ran = tokio::time::timeout(Duration::from_secs(60), worker).await.expect("workers end").unwrap();
+                for key in ran {
+                    owed.remove(&key);
+                }
+            }
+            assert_eq!(owed, BTreeSet::new());
+        });
+    }
+
+    #[test]
+    fn every_key_is_handed_out_within_its_bound(
+        adds in prop::collection::vec((0..40u8, triggers(), 0..3u8), 1..200), bound in 2..6u32
+    ) {
+        paused(async {
+            let config = Config { starvation_bound: bound, ..Config::default() };
+            let queue = WorkQueue::new("model", config, Metrics::new().queue("model"));
+            // Of all keys but events: the hand-outs since it was added, and those that it may take.
+            let mut waiting: BTreeMap<u8, (u32, u32)> = BTreeMap::new();
+            let mut events = BTreeSet::new();
+            for (key, trigger, gets) in adds {
+                if trigger == Trigger::Event {
+                    events.insert(key);
+                    waiting.remove(&key);
+                } else if !events.contains(&key) {
+                    let older = u32::try_from(waiting.len()).unwrap();
+                    waiting.entry(key).or_insert((0, bound * (older + 1)));
+                }
+                queue.add(key, trigger);
+                for _ in 0..gets {
+                    let Some(item) = queue.get().now_or_never().flatten() else { break };
+                    queue.done(&item.key);
+                    for (key, (taken, most)) in &mut waiting {
+                        *taken += 1;
+                        assert!(taken <= most, "key {key} was not handed out within {most} gets");
+                    }
+                    events.remove(&item.key);
+                    waiting.remove(&item.key);
+                }
+            }
+        });
+    }
+}

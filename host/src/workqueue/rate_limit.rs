@@ -1,0 +1,132 @@
+//! How long a failed key waits: its own backoff, and a bucket for all retries of the queue.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::config::{Config, MAX_DELAY};
+
+/// Counts failures per key and chooses delays. Only keys that failed and were not forgotten take room.
+#[derive(Debug)]
+pub(super) struct RateLimiter<K> {
+    failures: HashMap<K, u32>,
+    base_delay: Duration,
+    max_delay: Duration,
+    jitter: f64,
+    random: Random,
+    bucket: Option<Bucket>,
+}
+
+/// A token bucket that lends: who finds it empty is told how long to wait for the token that is his.
+#[derive(Debug)]
+struct Bucket {
+    per_second: f64,
+    burst: f64,
+    /// Negative while tokens are lent.
+    tokens: f64,
+    /// Filled up to here; `None` until first used, when it is full.
+    filled: Option<Instant>,
+}
+
+/// Numbers good enough to spread delays (xorshift64*); nothing secret depends on them.
+#[derive(Debug)]
+struct Random(u64);
+
+impl<K: Clone + Eq + Hash> RateLimiter<K> {
+    pub(super) fn new(config: &Config) -> Self {
+        let max_delay = config.max_delay.min(MAX_DELAY);
+        let limited = config.retry_rate.is_finite() && config.retry_rate > 0.0;
+        Self {
+            failures: HashMap::new(),
+            base_delay: config.base_delay.min(max_delay),
+            max_delay,
+            jitter: if config.jitter.is_nan() { 0.0 } else { config.jitter.clamp(0.0, 1.0) },
+            random: Random::new(),
+            bucket: limited.then(|| Bucket::new(config.retry_rate, config.retry_burst)),
+        }
+    }
+
+    /// Counts a failure of `key` and returns how long it waits: the longer of its backoff and the bucket's delay.
+    pub(super) fn next_delay(&mut self, key: &K, now: Instant) -> Duration {
+        let failed_before = match self.failures.get_mut(key) {
+            Some(count) => {
+                let before = *count;
+                *count = count.saturating_add(1);
+                before
+            }
+            None => {
+                self.failures.insert(key.clone(), 1);
+                0
+            }
+        };
+        let backoff = self.backoff(failed_before);
+        let lent = self.bucket.as_mut().map_or(Duration::ZERO, |bucket| bucket.take(now));
+        backoff.max(lent).min(MAX_DELAY)
+    }
+
+    pub(super) fn failures(&self, key: &K) -> u32 {
+        self.failures.get(key).copied().unwrap_or(0)
+    }
+
+    pub(super) fn forget(&mut self, key: &K) {
+        self.failures.remove(key);
+    }
+
+    /// Forgets all keys. What the bucket has lent stays lent: it protects the API server, not the keys.
+    pub(super) fn clear(&mut self) {
+        self.failures.clear();
+    }
+
+    /// How many keys have failures counted.
+    pub(super) fn len(&self) -> usize {
+        self.failures.len()
+    }
+
+    fn backoff(&mut self, failed_before: u32) -> Duration {
+        let doubled = self.base_delay.as_nanos().saturating_mul(1 << failed_before.min(64));
+        // Within u64: at most MAX_DELAY in nanoseconds.
+        let nanos = u64::try_from(doubled.min(self.max_delay.as_nanos())).unwrap_or(u64::MAX);
+        let delay = Duration::from_nanos(nanos);
+        if self.jitter > 0.0 { delay + delay.mul_f64(self.jitter * self.random.fraction()) } else { delay }
+    }
+}
+
+impl Bucket {
+    fn new(per_second: f64, burst: u32) -> Self {
+        let burst = f64::from(burst.max(1));
+        Self { per_second, burst, tokens: burst, filled: None }
+    }
+
+    /// Takes a token, a future one if need be, and returns how long until it is there.
+    fn take(&mut self, now: Instant) -> Duration {
+        if let Some(filled) = self.filled {
+            let passed = now.saturating_duration_since(filled).as_secs_f64();
+            self.tokens = (self.tokens + passed * self.per_second).min(self.burst);
+        }
+        self.filled = Some(now);
+        self.tokens -= 1.0;
+        if self.tokens >= 0.0 {
+            return Duration::ZERO;
+        }
+        Duration::try_from_secs_f64(-self.tokens / self.per_second).unwrap_or(MAX_DELAY)
+    }
+}
+
+impl Random {
+    fn new() -> Self {
+        // The standard library seeds its hash maps from the operating system; zero is the one state that never leaves.
+        Self(RandomState::new().build_hasher().finish() | 1)
+    }
+
+    /// Evenly spread over 0.0 to 1.0.
+    fn fraction(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let high = u32::try_from(self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32).unwrap_or(u32::MAX);
+        f64::from(high) / f64::from(u32::MAX)
+    }
+}

@@ -1,0 +1,88 @@
+//! The queue as people see it.
+
+use std::hash::Hash;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::config::Trigger;
+use super::state::State;
+
+/// A queue at one moment, from [`WorkQueue::snapshot`](super::WorkQueue::snapshot).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot<K> {
+    /// Keys that wait for a worker.
+    pub ready: usize,
+    /// Keys that a worker holds.
+    pub processing: usize,
+    /// Keys with a timer; they may be ready or processing as well.
+    pub delayed: usize,
+    /// Keys with failures that are not forgotten.
+    pub failing: usize,
+    /// The first of them: processing in no particular order, ready by priority and age, delayed in the order they fire.
+    /// A key with a timer that is also ready or processing is there twice.
+    pub keys: Vec<KeyStatus<K>>,
+}
+
+/// Where one key is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyStatus<K> {
+    /// The key.
+    pub key: K,
+    /// Where it is.
+    pub phase: Phase,
+    /// Failures since it was last forgotten.
+    pub failures: u32,
+}
+
+/// What a key is waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// A worker holds it.
+    Processing {
+        /// Since it was handed out.
+        elapsed: Duration,
+        /// Why it will run once more when it is done, if it will.
+        again: Option<Trigger>,
+    },
+    /// It waits for a worker.
+    Ready {
+        /// Why it is to run.
+        trigger: Trigger,
+        /// Since it became ready.
+        waited: Duration,
+    },
+    /// It waits for its time.
+    Delayed {
+        /// Why it is to run.
+        trigger: Trigger,
+        /// Until it becomes ready.
+        remaining: Duration,
+    },
+}
+
+pub(super) fn take<K: Clone + Eq + Hash>(state: &State<K>, limit: usize, now: Instant) -> Snapshot<K> {
+    let processing = state.processing.iter().map(|(key, held)| {
+        let elapsed = now.saturating_duration_since(held.since);
+        (key, Phase::Processing { elapsed, again: held.dirty.map(|mark| mark.trigger) })
+    });
+    let ready = state.ready.iter().map(|(key, mark)| {
+        (key, Phase::Ready { trigger: mark.trigger, waited: now.saturating_duration_since(mark.since) })
+    });
+    let delayed = state.delayed.iter().map(|(key, timer)| {
+        (key, Phase::Delayed { trigger: timer.trigger, remaining: timer.due.saturating_duration_since(now) })
+    });
+    let keys = processing
+        .chain(ready)
+        .chain(delayed)
+        .take(limit)
+        .map(|(key, phase)| KeyStatus { key: key.clone(), phase, failures: state.limiter.failures(key) })
+        .collect();
+    Snapshot {
+        ready: state.ready.len(),
+        processing: state.processing.len(),
+        delayed: state.delayed.len(),
+        failing: state.limiter.len(),
+        keys,
+    }
+}
