@@ -1,0 +1,220 @@
+//! The API server as the host sees it: names of kinds and objects, discovery, selectors, and how a client is made.
+
+pub mod client;
+pub mod discovery;
+pub mod resource_version;
+pub mod selector;
+
+pub use discovery::Discovery;
+pub use selector::Selector;
+
+use kube::core::{ApiResource, DynamicResourceScope};
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr, sync::Arc};
+
+/// What a document says of its type: API group, version and kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct GroupVersionKind {
+    /// The API group, such as `apps`; empty for the core group.
+    #[serde(default)]
+    pub group: String,
+    /// The version within the group, such as `v1`.
+    pub version: String,
+    /// The kind as documents spell it, such as `Deployment`.
+    pub kind: String,
+}
+
+impl GroupVersionKind {
+    /// Names a kind; an empty `group` is the core group.
+    pub fn new(group: impl Into<String>, version: impl Into<String>, kind: impl Into<String>) -> Self {
+        Self { group: group.into(), version: version.into(), kind: kind.into() }
+    }
+
+    /// Reads the kind of a document: `api_version` is `v1` or `apps/v1`.
+    pub fn from_api_version(api_version: &str, kind: impl Into<String>) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self::new(group, version, kind)
+    }
+
+    /// The `apiVersion` of a document of this kind: `v1` or `apps/v1`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
+impl fmt::Display for GroupVersionKind {
+    /// `samplecrd.k8s.io/v1, Kind=Network`, as apimachinery prints it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, Kind={}", self.api_version(), self.kind)
+    }
+}
+
+/// Which object of a kind: what a workqueue and a store are keyed by.
+///
+/// Cloning counts references; the strings are shared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ObjectKey {
+    /// Empty for objects of cluster-scoped kinds.
+    #[serde(default)]
+    pub namespace: Arc<str>,
+    /// Unique within the namespace.
+    pub name: Arc<str>,
+}
+
+impl ObjectKey {
+    /// Names an object; an empty `namespace` means cluster-scoped.
+    pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+
+    /// The namespace, or `None` for an object of a cluster-scoped kind.
+    pub fn namespace(&self) -> Option<&str> {
+        Some(&*self.namespace).filter(|ns| !ns.is_empty())
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    /// `namespace/name`, or `name` alone when cluster-scoped, as client-go's `MetaNamespaceKeyFunc` writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.namespace() {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// A text that is not `name` or `namespace/name`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is neither `name` nor `namespace/name`")]
+pub struct ParseKeyError(String);
+
+impl FromStr for ObjectKey {
+    type Err = ParseKeyError;
+
+    /// Reads what [`Display`](fmt::Display) writes.
+    fn from_str(text: &str) -> Result<Self, ParseKeyError> {
+        let (namespace, name) = text.split_once('/').map_or(("", text), |(ns, name)| (ns, name));
+        let slash = text.contains('/');
+        if name.is_empty() || name.contains('/') || (slash && namespace.is_empty()) {
+            return Err(ParseKeyError(text.to_owned()));
+        }
+        Ok(Self::new(namespace, name))
+    }
+}
+
+/// How a kind is served: what discovery tells about it, enough to build its URLs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// The kind this serves.
+    pub gvk: GroupVersionKind,
+    /// The path segment, such as `deployments`.
+    pub plural: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// What may be done to the resource itself: `list`, `watch`, `patch` …
+    pub verbs: Vec<String>,
+    /// Subresources by their own names, such as `status` and `scale`, sorted.
+    pub subresources: Vec<String>,
+}
+
+impl Resource {
+    /// Whether the resource has the subresource `name`, such as `status`.
+    pub fn has_subresource(&self, name: &str) -> bool {
+        self.subresources.iter().any(|s| s == name)
+    }
+
+    /// Whether the API server can list and watch the resource.
+    pub fn watchable(&self) -> bool {
+        ["list", "watch"].iter().all(|verb| self.verbs.iter().any(|v| v == verb))
+    }
+
+    /// The same in kube's words.
+    pub fn api_resource(&self) -> ApiResource {
+        ApiResource {
+            group: self.gvk.group.clone(),
+            version: self.gvk.version.clone(),
+            api_version: self.gvk.api_version(),
+            kind: self.gvk.kind.clone(),
+            plural: self.plural.clone(),
+        }
+    }
+
+    /// A typed handle on the resource.
+    ///
+    /// * `namespace` - `None`, an empty name, or a cluster-scoped kind: the whole cluster.
+    pub fn api<K>(&self, client: kube::Client, namespace: Option<&str>) -> kube::Api<K>
+    where
+        K: kube::Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
+    {
+        match namespace.filter(|ns| self.namespaced && !ns.is_empty()) {
+            Some(namespace) => kube::Api::namespaced_with(client, namespace, &self.api_resource()),
+            None => kube::Api::all_with(client, &self.api_resource()),
+        }
+    }
+
+    /// The URL path of one object, or of the collection when `name` is `None`, without host and query.
+    ///
+    /// * `namespace` - ignored for a cluster-scoped kind; empty means all namespaces.
+    pub fn path(&self, namespace: &str, name: Option<&str>, subresource: Option<&str>) -> String {
+        let root = if self.gvk.group.is_empty() { "/api" } else { "/apis" };
+        let mut path = format!("{root}/{}", self.gvk.api_version());
+        if self.namespaced && !namespace.is_empty() {
+            path.push_str("/namespaces/");
+            path.push_str(namespace);
+        }
+        for segment in [Some(self.plural.as_str()), name, subresource].into_iter().flatten() {
+            path.push('/');
+            path.push_str(segment);
+        }
+        path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_print_and_parse_the_same() {
+        for text in ["default/web", "node-1"] {
+            assert_eq!(text.parse::<ObjectKey>().unwrap().to_string(), text);
+        }
+        for text in ["", "/", "a/", "/b", "a/b/c"] {
+            assert!(text.parse::<ObjectKey>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn keys_sort_by_namespace_then_name() {
+        let mut keys: Vec<ObjectKey> = ["b/a", "a-b/a", "a/z", "n"].iter().map(|k| k.parse().unwrap()).collect();
+        keys.sort();
+        let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+        assert_eq!(keys, ["n", "a/z", "a-b/a", "b/a"]);
+    }
+
+    #[test]
+    fn kinds_print_as_go_prints_them() {
+        assert_eq!(GroupVersionKind::new("apps", "v1", "Deployment").to_string(), "apps/v1, Kind=Deployment");
+        assert_eq!(GroupVersionKind::from_api_version("v1", "Pod").to_string(), "v1, Kind=Pod");
+        assert_eq!(GroupVersionKind::from_api_version("apps/v1", "Deployment").group, "apps");
+    }
+
+    #[test]
+    fn paths_of_core_and_group_resources() {
+        let mut resource = Resource {
+            gvk: GroupVersionKind::new("apps", "v1", "Deployment"),
+            plural: "deployments".into(),
+            namespaced: true,
+            verbs: vec!["list".into(), "watch".into()],
+            subresources: vec!["status".into()],
+        };
+        let path = resource.path("shop", Some("web"), Some("status"));
+        assert_eq!(path, "/apis/apps/v1/namespaces/shop/deployments/web/status");
+        assert_eq!(resource.path("", None, None), "/apis/apps/v1/deployments");
+        assert!(resource.watchable() && resource.has_subresource("status"));
+        resource.gvk = GroupVersionKind::new("", "v1", "Node");
+        resource.plural = "nodes".into();
+        resource.namespaced = false;
+        assert_eq!(resource.path("ignored", Some("n1"), None), "/api/v1/nodes/n1");
+    }
+}

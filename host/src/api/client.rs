@@ -1,0 +1,220 @@
+//! How the host finds its API server: kubectl's rules, with errors that say where was looked.
+
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::Once,
+    time::Duration,
+};
+
+/// A connection on which nothing arrived for this long is dead. Watches end after 290 seconds at the server's side,
+/// so a quiet one is never taken for a dead one.
+const READ_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Which API server to use, and as whom.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// `--kubeconfig`: only this file, and it must exist.
+    pub kubeconfig: Option<PathBuf>,
+    /// `--context`: another context than the current one.
+    pub context: Option<String>,
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file given by `--kubeconfig` cannot be used.
+    #[error("could not read the kubeconfig {}", path.display())]
+    Explicit {
+        /// As given.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: Box<KubeconfigError>,
+    },
+    /// A file that `KUBECONFIG` lists, or `~/.kube/config`, exists and cannot be used.
+    #[error("could not read the kubeconfig {}, found by {found_by}", path.display())]
+    Found {
+        /// Which file.
+        path: PathBuf,
+        /// `KUBECONFIG` or `~/.kube/config`.
+        found_by: &'static str,
+        /// What is wrong with it.
+        #[source]
+        source: Box<KubeconfigError>,
+    },
+    /// The kubeconfig can be read, but the context cannot be used.
+    #[error("could not use {} of the kubeconfig", context.as_ref().map_or("the current context".to_owned(), |c| format!("context {c:?}")))]
+    Context {
+        /// The context that was asked for; `None`: the current one.
+        context: Option<String>,
+        /// What is wrong with it.
+        #[source]
+        source: Box<KubeconfigError>,
+    },
+    /// Neither a kubeconfig nor a Pod's service account.
+    #[error("no API server is configured: no --kubeconfig, {looked}, and this is not a Pod")]
+    NotConfigured {
+        /// Where kubeconfigs were looked for.
+        looked: String,
+        /// Why the service account cannot be used.
+        #[source]
+        source: Box<kube::config::InClusterError>,
+    },
+    /// The configuration was read, but no client can be made from it.
+    #[error("could not build a client for the API server at {url}")]
+    Client {
+        /// The API server's address.
+        url: String,
+        /// What the client reported.
+        #[source]
+        source: Box<kube::Error>,
+    },
+}
+
+/// Makes rustls use ring, once per process. Everything that opens TLS connections calls it first.
+pub fn install_crypto_provider() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // An error means that a provider is installed already: then that one is used.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}
+
+/// Finds the configuration as kubectl does: `--kubeconfig`, else the files `KUBECONFIG` lists (missing ones are
+/// skipped), else `~/.kube/config`, else the service account of the Pod this runs in.
+///
+/// # Errors
+///
+/// [`Error`] when a file that should be used cannot be, or when nothing was found.
+///
+/// # Source
+///
+/// client-go `tools/clientcmd/loader.go` and `client_config.go`.
+pub async fn load_config(options: &Options) -> Result<kube::Config, Error> {
+    let home = std::env::home_dir().map(|home| home.join(".kube").join("config"));
+    let found =
+        load_kubeconfig(options.kubeconfig.as_deref(), std::env::var_os("KUBECONFIG").as_deref(), home.as_deref())?;
+    let mut config = match found {
+        Some(kubeconfig) => {
+            let context = options.context.clone();
+            let choice = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
+            kube::Config::from_custom_kubeconfig(kubeconfig, &choice)
+                .await
+                .map_err(|source| Error::Context { context, source: Box::new(source) })?
+        }
+        None => kube::Config::incluster().map_err(|source| Error::NotConfigured {
+            looked: match std::env::var_os("KUBECONFIG") {
+                Some(list) => format!("KUBECONFIG ({}) names no file that exists", list.display()),
+                None => "no KUBECONFIG, no ~/.kube/config".to_owned(),
+            },
+            source: Box::new(source),
+        })?,
+    };
+    config.read_timeout = Some(READ_TIMEOUT);
+    config.reset_reader_on_write = true;
+    Ok(config)
+}
+
+/// Builds a client. Reads answered 429, 503 or 504 are tried again by it, heeding `Retry-After`.
+///
+/// # Errors
+///
+/// [`Error::Client`] when certificates or addresses in `config` cannot be used.
+pub fn build(mut config: kube::Config) -> Result<kube::Client, Error> {
+    install_crypto_provider();
+    let agent = concat!("oarlock/", env!("CARGO_PKG_VERSION"));
+    config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(agent)));
+    let url = config.cluster_url.to_string();
+    kube::Client::try_from(config).map_err(|source| Error::Client { url, source: Box::new(source) })
+}
+
+/// `None`: there is no kubeconfig, or only empty ones.
+fn load_kubeconfig(
+    explicit: Option<&Path>,
+    list: Option<&OsStr>,
+    home: Option<&Path>,
+) -> Result<Option<Kubeconfig>, Error> {
+    if let Some(path) = explicit {
+        return Kubeconfig::read_from(path)
+            .map(Some)
+            .map_err(|source| Error::Explicit { path: path.to_owned(), source: Box::new(source) });
+    }
+    let (found_by, paths): (_, Vec<PathBuf>) = match list.filter(|list| !list.is_empty()) {
+        Some(list) => ("KUBECONFIG", std::env::split_paths(list).filter(|p| !p.as_os_str().is_empty()).collect()),
+        None => ("~/.kube/config", home.map(Path::to_owned).into_iter().collect()),
+    };
+    let mut merged: Option<Kubeconfig> = None;
+    for path in paths.into_iter().filter(|path| path.exists()) {
+        let failed = |source| Error::Found { path: path.clone(), found_by, source: Box::new(source) };
+        let next = Kubeconfig::read_from(&path).map_err(failed)?;
+        merged = Some(match merged {
+            Some(first) => first.merge(next).map_err(failed)?,
+            None => next,
+        });
+    }
+    Ok(merged.filter(|config| !config.clusters.is_empty() || !config.contexts.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kubeconfig(name: &str) -> String {
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: {name}\n\
+             clusters: [{{name: {name}, cluster: {{server: 'http://127.0.0.1:1/{name}'}}}}]\n\
+             users: [{{name: {name}, user: {{}}}}]\n\
+             contexts: [{{name: {name}, context: {{cluster: {name}, user: {name}, namespace: ns-{name}}}}}]\n"
+        )
+    }
+
+    #[test]
+    fn an_explicit_file_must_exist() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("missing");
+        let error = load_kubeconfig(Some(&missing), None, None).unwrap_err();
+        assert!(error.to_string().contains("missing"), "{error}");
+    }
+
+    #[test]
+    fn a_list_skips_missing_files_and_the_first_to_say_something_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+        std::fs::write(&a, kubeconfig("one")).unwrap();
+        std::fs::write(&b, kubeconfig("two")).unwrap();
+        let list = std::env::join_paths([dir.path().join("missing"), a, b]).unwrap();
+        let home = dir.path().join("home-is-not-looked-at");
+        std::fs::write(&home, ":").unwrap();
+        let merged = load_kubeconfig(None, Some(&list), Some(&home)).unwrap().unwrap();
+        assert_eq!(merged.current_context.as_deref(), Some("one"));
+        assert_eq!(merged.clusters.len(), 2);
+    }
+
+    #[test]
+    fn nothing_found_is_no_error_and_nonsense_is() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(load_kubeconfig(None, None, Some(&dir.path().join("config"))).unwrap().is_none());
+        assert!(load_kubeconfig(None, Some(OsStr::new("")), None).unwrap().is_none());
+        let bad = dir.path().join("bad");
+        std::fs::write(&bad, "clusters: 7").unwrap();
+        let error = load_kubeconfig(None, None, Some(&bad)).unwrap_err();
+        assert!(error.to_string().contains("~/.kube/config"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn the_named_context_decides() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config");
+        std::fs::write(&path, kubeconfig("one")).unwrap();
+        let mut options = Options { kubeconfig: Some(path), context: None };
+        let config = load_config(&options).await.unwrap();
+        assert_eq!(config.default_namespace, "ns-one");
+        assert_eq!(config.read_timeout, Some(READ_TIMEOUT));
+        build(config).unwrap();
+        options.context = Some("absent".into());
+        let error = load_config(&options).await.unwrap_err();
+        assert!(error.to_string().contains("absent"), "{error}");
+    }
+}

@@ -1,0 +1,235 @@
+//! Objects of one watch, found by key, namespace, owner and label.
+
+use super::object::Object;
+use crate::api::{ObjectKey, Selector};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+/// At most this many label keys are indexed per store. Keys come from selectors of plugins; beyond it, lists by
+/// further label keys look at every object.
+const INDEXED_LABELS: usize = 16;
+
+/// Which objects a list asks for; everything by default.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    /// Only this namespace.
+    pub namespace: Option<String>,
+    /// Only objects whose labels match.
+    pub label_selector: Option<Selector>,
+    /// Only objects with an owner reference to this uid.
+    pub owner_uid: Option<String>,
+    /// At most this many objects.
+    pub limit: Option<usize>,
+}
+
+type Keys = BTreeSet<ObjectKey>;
+
+/// The table and its indexes. Ordered by namespace, then name: the order of the API server's own lists, and the
+/// index by namespace at the same time.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    objects: BTreeMap<ObjectKey, Arc<Object>>,
+    by_owner: HashMap<Box<str>, Keys>,
+    /// Label key to value to objects, for keys that were asked for.
+    by_label: HashMap<Box<str>, HashMap<Box<str>, Keys>>,
+    heap_bytes: usize,
+}
+
+impl Table {
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&Arc<Object>> {
+        self.objects.get(key)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.heap_bytes
+    }
+
+    pub(crate) fn objects(&self) -> impl ExactSizeIterator<Item = &Arc<Object>> {
+        self.objects.values()
+    }
+
+    pub(crate) fn insert(&mut self, object: Arc<Object>) {
+        let key = object.key().clone();
+        self.remove(&key);
+        for owner in object.owners() {
+            self.by_owner.entry(owner.uid.clone()).or_default().insert(key.clone());
+        }
+        for (label, values) in &mut self.by_label {
+            if let Some(value) = object.label(label) {
+                values.entry(value.into()).or_default().insert(key.clone());
+            }
+        }
+        self.heap_bytes += object.heap_bytes();
+        self.objects.insert(key, object);
+    }
+
+    pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Arc<Object>> {
+        let object = self.objects.remove(key)?;
+        self.heap_bytes = self.heap_bytes.saturating_sub(object.heap_bytes());
+        for owner in object.owners() {
+            forget(&mut self.by_owner, &owner.uid, key);
+        }
+        for (label, values) in &mut self.by_label {
+            if let Some(value) = object.label(label) {
+                forget(values, value, key);
+            }
+        }
+        Some(object)
+    }
+
+    /// The label key an index would help `options` with, if there is no index yet.
+    pub(crate) fn wants_index<'a>(&self, options: &'a ListOptions) -> Option<&'a str> {
+        let (label, _) = options.label_selector.as_ref()?.indexable()?;
+        let room = self.by_label.len() < INDEXED_LABELS && !self.by_label.contains_key(label);
+        (room && options.owner_uid.is_none()).then_some(label)
+    }
+
+    pub(crate) fn add_index(&mut self, label: &str) {
+        if self.by_label.len() >= INDEXED_LABELS || self.by_label.contains_key(label) {
+            return;
+        }
+        let mut values: HashMap<Box<str>, Keys> = HashMap::new();
+        for (key, object) in &self.objects {
+            if let Some(value) = object.label(label) {
+                values.entry(value.into()).or_default().insert(key.clone());
+            }
+        }
+        self.by_label.insert(label.into(), values);
+    }
+
+    /// Matching objects in the order of their keys.
+    pub(crate) fn list(&self, options: &ListOptions) -> Vec<Arc<Object>> {
+        let limit = options.limit.unwrap_or(usize::MAX);
+        let found = |object: &&Arc<Object>| matches(object, options);
+        if let Some(keys) = self.candidates(options) {
+            return keys.iter().filter_map(|k| self.objects.get(*k)).filter(found).take(limit).cloned().collect();
+        }
+        match &options.namespace {
+            Some(namespace) => {
+                let first = ObjectKey::new(namespace.as_str(), "");
+                let within = self.objects.range(first..).map(|(_, o)| o);
+                let within = within.take_while(|o| *o.key().namespace == **namespace);
+                within.filter(found).take(limit).cloned().collect()
+            }
+            None => self.objects.values().filter(found).take(limit).cloned().collect(),
+        }
+    }
+
+    /// What an index knows of `options`, sorted; `None` if none applies.
+    fn candidates(&self, options: &ListOptions) -> Option<BTreeSet<&ObjectKey>> {
+        if let Some(uid) = &options.owner_uid {
+            return Some(self.by_owner.get(uid.as_str()).into_iter().flatten().collect());
+        }
+        let (label, wanted) = options.label_selector.as_ref()?.indexable()?;
+        let values = self.by_label.get(label)?;
+        Some(wanted.iter().filter_map(|value| values.get(value.as_str())).flatten().collect())
+    }
+}
+
+fn matches(object: &Object, options: &ListOptions) -> bool {
+    options.namespace.as_ref().is_none_or(|ns| **ns == *object.key().namespace)
+        && options.owner_uid.as_ref().is_none_or(|uid| object.owners().iter().any(|o| *o.uid == **uid))
+        && options.label_selector.as_ref().is_none_or(|s| s.matches(|label| object.label(label)))
+}
+
+fn forget(index: &mut HashMap<Box<str>, Keys>, value: &str, key: &ObjectKey) {
+    if let Some(keys) = index.get_mut(value) {
+        keys.remove(key);
+        if keys.is_empty() {
+            index.remove(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn object(ns: usize, name: usize, label: Option<usize>, owner: Option<usize>) -> Arc<Object> {
+        let labels = label.map_or(json!({}), |l| json!({"app": format!("v{l}"), "all": "x"}));
+        let owners = owner.map_or(json!([]), |o| json!([{"uid": format!("u{o}"), "kind": "K", "name": "n"}]));
+        let metadata = json!({"namespace": format!("n{ns}"), "name": format!("o{name}"), "labels": labels,
+            "ownerReferences": owners});
+        Arc::new(Object::parse(&json!({"metadata": metadata}).to_string()).unwrap())
+    }
+
+    fn queries() -> Vec<ListOptions> {
+        let namespaces = [None, Some("n0".to_owned()), Some("n1".to_owned()), Some("absent".to_owned())];
+        let selectors = ["", "app=v0", "app in (v0,v1),all", "app!=v0", "!app", "app=absent"];
+        let owners = [None, Some("u0".to_owned()), Some("absent".to_owned())];
+        let mut queries = Vec::new();
+        for namespace in &namespaces {
+            for selector in selectors {
+                for owner_uid in &owners {
+                    queries.push(ListOptions {
+                        namespace: namespace.clone(),
+                        label_selector: Some(selector.parse().unwrap()),
+                        owner_uid: owner_uid.clone(),
+                        limit: None,
+                    });
+                }
+            }
+        }
+        queries
+    }
+
+    proptest! {
+        #[test]
+        fn indexes_answer_what_a_full_scan_answers(
+            steps in proptest::collection::vec(
+                (any::<bool>(), 0usize..3, 0usize..4, proptest::option::of(0usize..3), proptest::option::of(0usize..2)),
+                0..60,
+            ),
+            index_at in 0usize..60,
+            limit in 0usize..4,
+        ) {
+            let mut table = Table::default();
+            for (i, (insert, ns, name, label, owner)) in steps.into_iter().enumerate() {
+                if i == index_at {
+                    table.add_index("app");
+                }
+                let object = object(ns, name, label, owner);
+                if insert { table.insert(object) } else { table.remove(object.key()); }
+            }
+            for mut options in queries() {
+                let scan: Vec<String> =
+                    table.objects().filter(|o| matches(o, &options)).map(|o| o.key().to_string()).collect();
+                let listed = |t: &Table, o: &ListOptions| -> Vec<String> {
+                    t.list(o).iter().map(|o| o.key().to_string()).collect()
+                };
+                prop_assert_eq!(listed(&table, &options), scan.clone());
+                options.limit = Some(limit);
+                prop_assert_eq!(listed(&table, &options), scan.into_iter().take(limit).collect::<Vec<_>>());
+            }
+            let keys: Vec<ObjectKey> = table.objects().map(|o| o.key().clone()).collect();
+            for key in keys {
+                table.remove(&key);
+            }
+            prop_assert!(table.by_owner.is_empty() && table.by_label.values().all(HashMap::is_empty));
+            prop_assert_eq!(table.heap_bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn labels_are_indexed_once_asked_for_and_not_without_bound() {
+        let mut table = Table::default();
+        table.insert(object(0, 0, Some(1), None));
+        for i in 0..100 {
+            let options =
+                ListOptions { label_selector: Some(format!("k{i}=x").parse().unwrap()), ..ListOptions::default() };
+            if let Some(label) = table.wants_index(&options) {
+                table.add_index(label);
+            }
+            assert_eq!(table.wants_index(&options).is_some(), false);
+        }
+        assert_eq!(table.by_label.len(), INDEXED_LABELS);
+    }
+}

@@ -1,0 +1,344 @@
+//! What this host wrote and a store has not seen yet: the memory behind "never act on a cache older than our own
+//! last write".
+//!
+//! A watch delivers the writes of one resource in their order, so a write has been seen once any event of the watch is
+//! at least as new. What cannot be told that way (a deletion has no version) is settled by the object's own events,
+//! or by a list that began afterwards.
+
+use crate::api::{ObjectKey, resource_version};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// When an event arrives, a write older than this is taken as seen: watches are renewed every five minutes, so a
+/// working one has passed it. It ends the wait for what can never be seen, as with an object a selector leaves out.
+const FORGET_AFTER: Duration = Duration::from_secs(15 * 60);
+
+/// So many deletions seen are remembered, for those whose answer comes after their event.
+const DELETIONS: usize = 512;
+
+/// Above this many unseen writes the oldest are replaced by [`OwnWrites::unknown`]: the memory stays bounded, and
+/// until a list settles it everything counts as stale.
+const CAPACITY: usize = 100_000;
+
+/// Whether the store shows the host's last write of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Yes,
+    NotYet,
+    /// Waiting is of no use: the version cannot be compared, or a wait ran out before.
+    CannotTell,
+}
+
+#[derive(Debug)]
+struct Pending {
+    uid: Box<str>,
+    /// The version written; for a deletion, the last one known before it.
+    version: Option<Box<str>>,
+    deletion: bool,
+    /// Position among all writes and lists of this store.
+    sequence: u64,
+    at: Instant,
+    wait_ran_out: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct OwnWrites {
+    pending: HashMap<ObjectKey, Pending>,
+    /// Writes were forgotten for want of room, the last of them at this sequence.
+    unknown: Option<u64>,
+    sequence: u64,
+    /// The newest version the watch has delivered.
+    newest: Option<Box<str>>,
+    deleted: VecDeque<Box<str>>,
+    deleted_set: HashSet<Box<str>>,
+}
+
+impl OwnWrites {
+    /// Notes a write; `current` is the uid and version the store has of the object.
+    pub(crate) fn wrote(&mut self, key: &ObjectKey, uid: &str, version: Option<&str>, current: Option<(&str, &str)>) {
+        let version = version.filter(|v| !v.is_empty());
+        if let Some(version) = version {
+            let reached = |seen: &str| resource_version::at_least(seen, version);
+            let have = current.is_some_and(|(have, seen)| have == uid && reached(seen));
+            if have || self.newest.as_deref().is_some_and(reached) || self.deleted_set.contains(uid) {
+                return;
+            }
+            // Two writers may note their answers out of order: the newer write is the one to wait for.
+            let later = |p: &Pending| {
+                !p.deletion && p.version.as_deref().is_some_and(|v| resource_version::at_least(v, version))
+            };
+            if self.pending.get(key).is_some_and(later) {
+                return;
+            }
+        }
+        self.note(key, uid, version, false);
+    }
+
+    /// Notes a deletion that the server has carried out.
+    pub(crate) fn deleted(&mut self, key: &ObjectKey, uid: &str, current: Option<(&str, &str)>) {
+        if self.deleted_set.contains(uid) {
+            return;
+        }
+        let stored = current.filter(|(have, _)| *have == uid).map(|(_, version)| version.to_owned());
+        let written = self.pending.get(key).filter(|p| *p.uid == *uid).and_then(|p| p.version.clone());
+        self.note(key, uid, written.as_deref().or(stored.as_deref()), true);
+    }
+
+    pub(crate) fn seen(&self, key: &ObjectKey) -> Seen {
+        match self.pending.get(key) {
+            Some(pending) => pending.seen(),
+            None if self.unknown.is_some() => Seen::CannotTell,
+            None => Seen::Yes,
+        }
+    }
+
+    pub(crate) fn seen_all(&self) -> Seen {
+        let cannot_tell = self.unknown.is_some() || self.pending.values().any(|p| p.seen() == Seen::CannotTell);
+        match (cannot_tell, self.pending.is_empty()) {
+            (true, _) => Seen::CannotTell,
+            (false, true) => Seen::Yes,
+            (false, false) => Seen::NotYet,
+        }
+    }
+
+    /// Remembers that a wait for `key` (all, if `None`) ran out, so that the next does not wait as long again.
+    pub(crate) fn wait_ran_out(&mut self, key: Option<&ObjectKey>) {
+        let waited = self.pending.iter_mut().filter(|(k, _)| key.is_none_or(|key| key == *k));
+        for (_, pending) in waited {
+            pending.wait_ran_out = true;
+        }
+    }
+
+    /// The watch delivered `uid` of `key` at `version`. True if something pending was settled.
+    pub(crate) fn observe(&mut self, key: &ObjectKey, uid: &str, version: &str, gone: bool) -> bool {
+        if gone {
+            self.gone(uid);
+        }
+        self.advance(version);
+        if self.pending.is_empty() {
+            return false;
+        }
+        let before = self.pending.len();
+        let own = self.pending.get(key).is_some_and(|p| p.settled_by(uid, version, gone));
+        if own {
+            self.pending.remove(key);
+        }
+        let newest = self.newest.as_deref().unwrap_or_default();
+        self.pending.retain(|_, p| p.deletion || !p.version.as_deref().is_some_and(|v| newer(newest, v)));
+        self.pending.retain(|_, p| p.at.elapsed() < FORGET_AFTER);
+        self.pending.len() != before
+    }
+
+    /// Remembers that `uid` is known to be gone, for an answer that comes after the event.
+    pub(crate) fn gone(&mut self, uid: &str) {
+        if !uid.is_empty() && self.deleted_set.insert(uid.into()) {
+            self.deleted.push_back(uid.into());
+            if self.deleted.len() > DELETIONS
+                && let Some(oldest) = self.deleted.pop_front()
+            {
+                self.deleted_set.remove(&oldest);
+            }
+        }
+    }
+
+    /// A list is about to be asked for; the mark goes into [`listed`](Self::listed).
+    pub(crate) fn list_begins(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// A list begun at `mark` is in the store: it shows everything written before it began.
+    pub(crate) fn listed<'a>(&mut self, mark: u64, versions: impl Iterator<Item = &'a str>) -> bool {
+        for version in versions {
+            self.advance(version);
+        }
+        let before = (self.pending.len(), self.unknown);
+        self.pending.retain(|_, p| p.sequence > mark);
+        self.unknown = self.unknown.filter(|at| *at > mark);
+        let newest = self.newest.as_deref().unwrap_or_default();
+        self.pending.retain(|_, p| p.deletion || !p.version.as_deref().is_some_and(|v| newer(newest, v)));
+        (self.pending.len(), self.unknown) != before
+    }
+
+    fn note(&mut self, key: &ObjectKey, uid: &str, version: Option<&str>, deletion: bool) {
+        self.sequence += 1;
+        if self.pending.len() >= CAPACITY && !self.pending.contains_key(key) {
+            self.unknown = Some(self.sequence);
+            self.pending.clear();
+            return;
+        }
+        let pending = Pending {
+            uid: uid.into(),
+            version: version.map(Into::into),
+            deletion,
+            sequence: self.sequence,
+            at: Instant::now(),
+            wait_ran_out: false,
+        };
+        self.pending.insert(key.clone(), pending);
+    }
+
+    fn advance(&mut self, version: &str) {
+        let newest = self.newest.as_deref().unwrap_or_default();
+        if resource_version::readable(version) && !resource_version::at_least(newest, version) {
+            self.newest = Some(version.into());
+        }
+    }
+}
+
+impl Pending {
+    fn seen(&self) -> Seen {
+        let comparable = self.deletion || self.version.as_deref().is_some_and(resource_version::readable);
+        if comparable && !self.wait_ran_out { Seen::NotYet } else { Seen::CannotTell }
+    }
+
+    /// Whether an event of the same object shows this write or something later.
+    fn settled_by(&self, uid: &str, version: &str, gone: bool) -> bool {
+        let same = *self.uid == *uid;
+        if same && gone {
+            return true;
+        }
+        match &self.version {
+            Some(written) if !self.deletion && resource_version::at_least(version, written) => true,
+            // Another incarnation came after ours, unless its version shows that it came before.
+            Some(known) => !same && !newer(known, version),
+            None => !same,
+        }
+    }
+}
+
+/// Whether `a` is known to be `b` or newer, both being readable.
+fn newer(a: &str, b: &str) -> bool {
+    resource_version::readable(a) && resource_version::at_least(a, b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new("n", name)
+    }
+
+    #[tokio::test]
+    async fn a_write_is_seen_by_its_own_or_any_later_event() {
+        let mut own = OwnWrites::default();
+        own.wrote(&key("a"), "u", Some("10"), None);
+        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        assert_eq!(own.seen(&key("b")), Seen::Yes);
+        assert!(!own.observe(&key("a"), "u", "9", false));
+        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        assert!(own.observe(&key("b"), "v", "11", false));
+        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        // The answer of a write may come after its event.
+        own.wrote(&key("a"), "u", Some("11"), None);
+        assert_eq!(own.seen(&key("a")), Seen::Yes);
+    }
+
+    #[tokio::test]
+    async fn answers_noted_out_of_order_wait_for_the_newer_write() {
+        let mut own = OwnWrites::default();
+        own.wrote(&key("a"), "u", Some("12"), None);
+        own.wrote(&key("a"), "u", Some("10"), None);
+        own.observe(&key("a"), "u", "10", false);
+        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        own.observe(&key("a"), "u", "12", false);
+        assert_eq!(own.seen(&key("a")), Seen::Yes);
+    }
+
+    #[tokio::test]
+    async fn versions_that_cannot_be_compared_are_not_waited_for() {
+        for version in [None, Some(""), Some("abc")] {
+            let mut own = OwnWrites::default();
+            own.wrote(&key("a"), "u", version, None);
+            assert_eq!(own.seen(&key("a")), Seen::CannotTell);
+            assert_eq!(own.seen_all(), Seen::CannotTell);
+            own.observe(&key("a"), "u", "5", false);
+            assert_eq!(own.seen(&key("a")), Seen::CannotTell, "{version:?}");
+            let mark = own.list_begins();
+            assert!(own.listed(mark, ["6"].into_iter()));
+            assert_eq!(own.seen(&key("a")), Seen::Yes);
+        }
+        let mut own = OwnWrites::default();
+        own.wrote(&key("a"), "u", Some("abc"), None);
+        own.observe(&key("a"), "u", "abc", false);
+        assert_eq!(own.seen(&key("a")), Seen::Yes);
+    }
+
+    #[tokio::test]
+    async fn a_deletion_is_seen_by_the_event_the_next_incarnation_or_a_list() {
+        let mut own = OwnWrites::default();
+        own.deleted(&key("a"), "u", Some(("u", "5")));
+        own.observe(&key("b"), "x", "50", false);
+        own.observe(&key("a"), "u", "6", false);
+        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        own.observe(&key("a"), "u", "7", true);
+        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        // The event came before the answer.
+        own.deleted(&key("a"), "u", None);
+        assert_eq!(own.seen(&key("a")), Seen::Yes);
+
+        own.deleted(&key("c"), "u2", Some(("u2", "60")));
+        own.observe(&key("c"), "older", "55", false);
+        assert_eq!(own.seen(&key("c")), Seen::NotYet);
+        own.observe(&key("c"), "younger", "65", false);
+        assert_eq!(own.seen(&key("c")), Seen::Yes);
+
+        let early = own.list_begins();
+        own.deleted(&key("d"), "u3", None);
+        own.listed(early, std::iter::empty());
+        assert_eq!(own.seen(&key("d")), Seen::NotYet);
+        let mark = own.list_begins();
+        own.listed(mark, std::iter::empty());
+        assert_eq!(own.seen(&key("d")), Seen::Yes);
+    }
+
+    #[tokio::test]
+    async fn created_and_deleted_waits_for_the_deletion() {
+        let mut own = OwnWrites::default();
+        own.wrote(&key("a"), "u", Some("10"), None);
+        own.deleted(&key("a"), "u", None);
+        own.observe(&key("a"), "before", "8", false);
+        own.observe(&key("a"), "before", "9", true);
+        own.observe(&key("a"), "u", "10", false);
+        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        own.observe(&key("a"), "u", "11", true);
+        assert_eq!(own.seen(&key("a")), Seen::Yes);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn memory_is_bounded() {
+        let mut own = OwnWrites::default();
+        for i in 0..=CAPACITY {
+            own.wrote(&key(&i.to_string()), "u", Some("10"), None);
+        }
+        assert!(own.pending.len() <= CAPACITY);
+        assert_eq!(own.seen(&key("0")), Seen::CannotTell, "forgotten writes must not count as seen");
+        let mark = own.list_begins();
+        own.listed(mark, std::iter::empty());
+        assert_eq!(own.seen_all(), Seen::Yes);
+        own.wrote(&key("a"), "u", Some("10"), None);
+        tokio::time::advance(FORGET_AFTER).await;
+        own.observe(&key("b"), "v", "5", false);
+        assert_eq!(own.pending.len(), 0);
+        for i in 0..2 * DELETIONS {
+            own.observe(&key("x"), &i.to_string(), "1", true);
+        }
+        assert_eq!((own.deleted.len(), own.deleted_set.len()), (DELETIONS, DELETIONS));
+    }
+
+    #[tokio::test]
+    async fn a_wait_that_ran_out_is_not_repeated() {
+        let mut own = OwnWrites::default();
+        own.wrote(&key("a"), "u", Some("10"), None);
+        own.wait_ran_out(Some(&key("b")));
+        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        own.wait_ran_out(Some(&key("a")));
+        assert_eq!(own.seen(&key("a")), Seen::CannotTell);
+        own.observe(&key("a"), "u", "10", false);
+        assert_eq!(own.seen(&key("a")), Seen::Yes);
+    }
+}
