@@ -1,0 +1,419 @@
+//! Sets of field paths: who owns what in an object.
+//!
+//! A [`FieldSet`] is the content of one `fieldsV1` in `metadata.managedFields`.
+
+mod json;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::go;
+use crate::schema::{Atom, Schema, TypeRef};
+use crate::typed;
+
+/// Why a `fieldsV1` cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A node of the set is no JSON object.
+    #[error("a field set must consist of objects, got {0}")]
+    NotAnObject(String),
+    /// A path element has a known prefix and content that cannot be read.
+    #[error("path element {element:?} cannot be read")]
+    Element {
+        /// The key as it was spelled.
+        element: String,
+        /// What is wrong with the JSON behind the prefix, if that is the reason.
+        #[source]
+        source: Option<serde_json::Error>,
+    },
+}
+
+/// One step of a path.
+///
+/// Numbers are equal by value: `1` is `1.0`.
+#[derive(Debug, Clone)]
+pub enum PathElement {
+    /// A field of an object (`f:name`).
+    Field(String),
+    /// The list element with these keys (`k:{"name":"x"}`).
+    Key(BTreeMap<String, Value>),
+    /// The element of a set (`v:"x"`).
+    Value(Value),
+    /// The list element at a position (`i:0`).
+    Index(i64),
+}
+
+impl PathElement {
+    /// A field of an object.
+    pub fn field(name: impl Into<String>) -> Self {
+        Self::Field(name.into())
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Field(_) => 0,
+            Self::Key(_) => 1,
+            Self::Value(_) => 2,
+            Self::Index(_) => 3,
+        }
+    }
+}
+
+impl Ord for PathElement {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Field(a), Self::Field(b)) => a.cmp(b),
+            (Self::Key(a), Self::Key(b)) => {
+                let pairs = a.iter().zip(b).map(|((ak, av), (bk, bv))| ak.cmp(bk).then_with(|| go::compare(av, bv)));
+                pairs.fold(Ordering::Equal, Ordering::then).then(a.len().cmp(&b.len()))
+            }
+            (Self::Value(a), Self::Value(b)) => go::compare(a, b),
+            (Self::Index(a), Self::Index(b)) => a.cmp(b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+impl PartialOrd for PathElement {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for PathElement {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for PathElement {}
+
+/// As the API server prints it in messages: `.name`, `[name="x"]`, `[="x"]`, `[0]`.
+impl fmt::Display for PathElement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(f, ".{name}"),
+            Self::Key(keys) => {
+                let keys: Vec<String> = keys.iter().map(|(k, v)| format!("{k}={v}")).collect();
+                write!(f, "[{}]", keys.join(","))
+            }
+            Self::Value(value) => write!(f, "[={value}]"),
+            Self::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+/// Where a field is, from the root of the object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Path(pub Vec<PathElement>);
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|element| write!(f, "{element}"))
+    }
+}
+
+/// A set of paths. A path may be in the set, have paths below it in the set, or both.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldSet {
+    nodes: BTreeMap<PathElement, Node>,
+}
+
+/// Never empty: a member, or something below.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Node {
+    member: bool,
+    below: FieldSet,
+}
+
+impl FieldSet {
+    /// The empty set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A set of paths that consist of field names only.
+    ///
+    /// ```
+    /// # use oarlock_merge::fields::FieldSet;
+    /// assert_eq!(FieldSet::of_fields(&[&["status"], &["metadata", "labels"]]).to_json().to_string(),
+    ///     r#"{"f:metadata":{"f:labels":{}},"f:status":{}}"#);
+    /// ```
+    #[must_use]
+    pub fn of_fields(paths: &[&[&str]]) -> Self {
+        let mut set = Self::new();
+        for path in paths {
+            set.insert(path.iter().map(|name| PathElement::field(*name)));
+        }
+        set
+    }
+
+    /// All fields of a document, as server-side apply counts them: what somebody owns who applies it.
+    #[must_use]
+    pub fn of(value: &Value, schema: &Schema) -> Self {
+        typed::field_set(value, schema.root())
+    }
+
+    /// Whether no path is in the set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Adds a path. The empty path cannot be in a set.
+    pub fn insert(&mut self, path: impl IntoIterator<Item = PathElement>) {
+        let mut path = path.into_iter();
+        if let Some(first) = path.next() {
+            let node = self.nodes.entry(first).or_default();
+            let mut rest = path.peekable();
+            if rest.peek().is_none() {
+                node.member = true;
+            } else {
+                node.below.insert_boxed(&mut rest);
+            }
+        }
+    }
+
+    /// The same without a new type per level.
+    fn insert_boxed(&mut self, path: &mut dyn Iterator<Item = PathElement>) {
+        let path: Vec<PathElement> = path.collect();
+        let mut set = self;
+        let last = path.len().saturating_sub(1);
+        for (depth, element) in path.into_iter().enumerate() {
+            let node = set.nodes.entry(element).or_default();
+            node.member |= depth == last;
+            set = &mut node.below;
+        }
+    }
+
+    /// Adds everything of `below`, under `element`.
+    pub(crate) fn graft(&mut self, element: PathElement, member: bool, below: Self) {
+        if member || !below.is_empty() {
+            let node = self.nodes.entry(element).or_default();
+            node.member |= member;
+            node.below.extend(below);
+        }
+    }
+
+    fn extend(&mut self, other: Self) {
+        for (element, node) in other.nodes {
+            self.graft(element, node.member, node.below);
+        }
+    }
+
+    /// Whether exactly this path is in the set.
+    #[must_use]
+    pub fn contains(&self, path: &[PathElement]) -> bool {
+        match path {
+            [] => false,
+            [last] => self.has(last),
+            [first, rest @ ..] => self.below(first).is_some_and(|below| below.contains(rest)),
+        }
+    }
+
+    pub(crate) fn has(&self, element: &PathElement) -> bool {
+        self.nodes.get(element).is_some_and(|node| node.member)
+    }
+
+    /// The non-empty set of what is below `element`.
+    #[must_use]
+    pub fn below(&self, element: &PathElement) -> Option<&Self> {
+        self.nodes.get(element).map(|node| &node.below).filter(|below| !below.is_empty())
+    }
+
+    /// Paths in either set.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        let mut union = self.clone();
+        union.extend(other.clone());
+        union
+    }
+
+    /// Paths in both sets.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let mut both = Self::new();
+        for (element, node) in &self.nodes {
+            if let Some(theirs) = other.nodes.get(element) {
+                both.graft(element.clone(), node.member && theirs.member, node.below.intersection(&theirs.below));
+            }
+        }
+        both
+    }
+
+    /// Paths in this set and not in the other. Paths below one that is taken away stay.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        self.subtract(other, false)
+    }
+
+    /// Like [`difference`](Self::difference), and without all that is below a path of the other.
+    #[must_use]
+    pub fn recursive_difference(&self, other: &Self) -> Self {
+        self.subtract(other, true)
+    }
+
+    fn subtract(&self, other: &Self, recursive: bool) -> Self {
+        let mut rest = Self::new();
+        for (element, node) in &self.nodes {
+            match other.nodes.get(element) {
+                None => rest.graft(element.clone(), node.member, node.below.clone()),
+                Some(theirs) if recursive && theirs.member => {}
+                Some(theirs) => rest.graft(
+                    element.clone(),
+                    node.member && !theirs.member,
+                    node.below.subtract(&theirs.below, recursive),
+                ),
+            }
+        }
+        rest
+    }
+
+    /// Paths with nothing of the set below them.
+    #[must_use]
+    pub fn leaves(&self) -> Self {
+        let mut leaves = Self::new();
+        for (element, node) in &self.nodes {
+            let leaf = node.member && node.below.is_empty();
+            leaves.graft(element.clone(), leaf, node.below.leaves());
+        }
+        leaves
+    }
+
+    /// All paths, in the order the API server lists them.
+    #[must_use]
+    pub fn paths(&self) -> Vec<Path> {
+        let mut paths = Vec::new();
+        self.collect(&mut Vec::new(), &mut paths);
+        paths
+    }
+
+    fn collect(&self, prefix: &mut Vec<PathElement>, paths: &mut Vec<Path>) {
+        // Members of one level come before what is below any of them.
+        for (element, _) in self.nodes.iter().filter(|(_, node)| node.member) {
+            let mut path = prefix.clone();
+            path.push(element.clone());
+            paths.push(Path(path));
+        }
+        for (element, node) in &self.nodes {
+            prefix.push(element.clone());
+            node.below.collect(prefix, paths);
+            prefix.pop();
+        }
+    }
+
+    /// The set, and with it every declared struct field on the way to one of its paths.
+    pub(crate) fn with_named_fields(&self, ty: TypeRef<'_>) -> Self {
+        let mut all = Self::new();
+        for (element, node) in &self.nodes {
+            let (declared, child) = match element {
+                PathElement::Field(name) => (ty.declared(name).is_some(), ty.field(name)),
+                PathElement::Key(_) | PathElement::Value(_) | PathElement::Index(_) => (false, ty.element()),
+            };
+            let member = node.member || (declared && !node.below.is_empty());
+            all.graft(element.clone(), member, node.below.with_named_fields(child));
+        }
+        all
+    }
+
+    /// Reads the JSON of a `fieldsV1`. Elements with an unknown prefix are skipped, as the API server does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when a node is no object, or a key, value or index cannot be read.
+    pub fn from_json(value: &Value) -> Result<Self, Error> {
+        json::parse(value)
+    }
+
+    /// The JSON of a `fieldsV1`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json::print(self)
+    }
+}
+
+/// The part of `value` that is in `set`: what an apply by its owner would have to say.
+///
+/// A map or list element comes with what is below it in the set. A path with nothing below it brings its whole value if
+/// that is a scalar or atomic, and an empty map or list if others may own what is inside; without a schema, where the
+/// two cannot be told apart, the whole value. Elements of lists are found by the keys in the set; an element none of whose
+/// keys is owned brings all of them, so that it can be told apart. `apiVersion`, `kind`, name and namespace belong to no
+/// set: the caller adds them.
+#[must_use]
+pub fn extract(value: &Value, set: &FieldSet, schema: Option<&Schema>) -> Value {
+    extract_at(value, set, schema.map(Schema::root))
+}
+
+fn extract_at(value: &Value, set: &FieldSet, ty: Option<TypeRef<'_>>) -> Value {
+    if ty.is_some_and(|ty| ty.atom(Some(value)).is_leaf()) {
+        return value.clone();
+    }
+    match value {
+        Value::Object(map) => {
+            let mut part = Map::new();
+            for (element, node) in &set.nodes {
+                if let PathElement::Field(name) = element
+                    && let Some(child) = map.get(name)
+                {
+                    part.insert(name.clone(), extract_node(child, node, ty.map(|ty| ty.field(name))));
+                }
+            }
+            Value::Object(part)
+        }
+        Value::Array(items) => Value::Array(extract_items(items, set, ty)),
+        scalar => scalar.clone(),
+    }
+}
+
+fn extract_node(value: &Value, node: &Node, ty: Option<TypeRef<'_>>) -> Value {
+    if node.below.is_empty() && ty.is_none() {
+        return value.clone();
+    }
+    extract_at(value, &node.below, ty)
+}
+
+fn extract_items(items: &[Value], set: &FieldSet, ty: Option<TypeRef<'_>>) -> Vec<Value> {
+    let element_ty = ty.map(TypeRef::element);
+    // In the order of the list, which an apply keeps.
+    let mut found: BTreeMap<usize, Value> = BTreeMap::new();
+    for (element, node) in &set.nodes {
+        let Some(position) = position(items, element, ty) else { continue };
+        let Some(item) = items.get(position) else { continue };
+        let mut part = extract_node(item, node, element_ty);
+        if let (PathElement::Key(keys), Value::Object(part)) = (element, &mut part)
+            && !keys.keys().any(|key| part.contains_key(key))
+        {
+            part.extend(keys.iter().map(|(k, v)| (k.clone(), v.clone())));
+        }
+        found.insert(position, part);
+    }
+    found.into_values().collect()
+}
+
+fn position(items: &[Value], element: &PathElement, ty: Option<TypeRef<'_>>) -> Option<usize> {
+    if let Some(Atom::List { kind, .. }) = ty.map(|ty| ty.atom(Some(&Value::Array(Vec::new())))) {
+        return items.iter().position(|item| typed::element_of(kind, item).as_ref() == Ok(element));
+    }
+    match element {
+        PathElement::Key(keys) => {
+            let is = |item: &Value, absent: bool| {
+                item.is_object() && keys.iter().all(|(k, v)| item.get(k).map_or(absent, |have| go::equal(have, v)))
+            };
+            items.iter().position(|i| is(i, false)).or_else(|| items.iter().position(|i| is(i, true)))
+        }
+        PathElement::Value(value) => items.iter().position(|item| go::equal(item, value)),
+        PathElement::Index(index) => usize::try_from(*index).ok(),
+        PathElement::Field(_) => None,
+    }
+}
+
+/// Takes the paths of `set`, and all that is below them, out of `value`.
+#[must_use]
+pub fn remove(value: &Value, set: &FieldSet, schema: &Schema) -> Value {
+    let empty = || if value.is_object() { Value::Object(Map::new()) } else { Value::Null };
+    typed::remove(value, set, schema.root()).unwrap_or_else(empty)
+}

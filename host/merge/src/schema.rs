@@ -1,0 +1,402 @@
+//! How the parts of a document merge: which maps and lists have owners inside, and by which keys.
+
+mod builtin;
+mod openapi;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+/// The merge rules of one kind. Cheap to clone.
+///
+/// The default is the rule for documents nobody described: maps merge key by key, lists are replaced as a whole, and
+/// `metadata` is an ObjectMeta.
+#[derive(Debug, Clone)]
+pub struct Schema {
+    types: Arc<[TypeSchema]>,
+    root: TypeId,
+}
+
+/// A type within one [`SchemaBuilder`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypeId(usize);
+
+/// What a value of a type may be and how two of them merge.
+#[derive(Debug, Clone)]
+pub enum TypeSchema {
+    /// Anything: maps merge key by key, lists are atomic.
+    Any,
+    /// Anything, replaced as a whole.
+    AnyAtomic,
+    /// A single value.
+    Scalar(Scalar),
+    /// A list of `element`.
+    List {
+        /// How elements are told apart.
+        kind: ListKind,
+        /// The type of each element.
+        element: TypeId,
+    },
+    /// A map with keys chosen by users.
+    Map {
+        /// The type of each value.
+        element: TypeId,
+        /// Replaced as a whole (`x-kubernetes-map-type: atomic`).
+        atomic: bool,
+    },
+    /// An object with declared fields.
+    Struct {
+        /// By JSON name.
+        fields: BTreeMap<String, Field>,
+        /// The type of fields that are not declared; `None` refuses them.
+        rest: Option<TypeId>,
+        /// Replaced as a whole.
+        atomic: bool,
+    },
+}
+
+/// What a scalar must be. `null` always is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scalar {
+    /// A string.
+    String,
+    /// An integer or float.
+    Number,
+    /// `true` or `false`.
+    Bool,
+    /// Any of these: quantities, int-or-string, times.
+    Any,
+}
+
+/// How the elements of a list are told apart (`x-kubernetes-list-type`).
+#[derive(Debug, Clone, PartialEq)]
+pub enum ListKind {
+    /// The list is replaced as a whole.
+    Atomic,
+    /// Scalars, each at most once.
+    Set,
+    /// Objects, told apart by these keys (`x-kubernetes-list-map-keys`).
+    Map(Vec<ListKey>),
+}
+
+/// One key of a list of objects.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListKey {
+    /// The name of the field.
+    pub name: String,
+    /// What an element without the field counts as, e.g. `TCP` for `protocol`.
+    pub default: Option<Value>,
+}
+
+/// One declared field of a struct.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// Its type.
+    pub ty: TypeId,
+    /// How a strategic merge patch treats it.
+    pub patch: Patch,
+    /// The API server always stores this field, be it empty (a Go struct that is no pointer). Writing one does not
+    /// make the writer its owner.
+    pub present: bool,
+}
+
+impl Field {
+    /// A field without a patch strategy.
+    #[must_use]
+    pub fn new(ty: TypeId) -> Self {
+        Self { ty, patch: Patch::default(), present: false }
+    }
+}
+
+/// How a strategic merge patch treats a field (`patchStrategy` and `patchMergeKey` of the API types).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Patch {
+    /// A list whose elements merge.
+    pub merge: bool,
+    /// The field by which elements are found; empty for lists of scalars.
+    pub merge_key: String,
+    /// A patch names the keys that stay (`retainKeys`).
+    pub retain_keys: bool,
+}
+
+/// A type together with the table it is in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TypeRef<'s> {
+    types: &'s [TypeSchema],
+    id: TypeId,
+}
+
+/// What a type makes of one value.
+#[derive(Clone, Copy)]
+pub(crate) enum Atom<'s> {
+    Scalar(Scalar),
+    List { kind: &'s ListKind, element: TypeRef<'s> },
+    Map { fields: Option<&'s BTreeMap<String, Field>>, rest: Option<TypeRef<'s>>, atomic: bool, owner: TypeRef<'s> },
+}
+
+impl Atom<'_> {
+    /// Whether the value has one owner as a whole.
+    pub(crate) fn is_leaf(self) -> bool {
+        match self {
+            Self::Scalar(_) => true,
+            Self::List { kind, .. } => *kind == ListKind::Atomic,
+            Self::Map { atomic, .. } => atomic,
+        }
+    }
+}
+
+static ANY: TypeSchema = TypeSchema::Any;
+static ATOMIC_LIST: ListKind = ListKind::Atomic;
+
+impl<'s> TypeRef<'s> {
+    fn at(self, id: TypeId) -> Self {
+        Self { types: self.types, id }
+    }
+
+    fn schema(self) -> &'s TypeSchema {
+        self.types.get(self.id.0).unwrap_or(&ANY)
+    }
+
+    /// What this type is; `value` decides where the type leaves it open.
+    pub(crate) fn atom(self, value: Option<&Value>) -> Atom<'s> {
+        match self.schema() {
+            TypeSchema::Scalar(scalar) => Atom::Scalar(*scalar),
+            TypeSchema::List { kind, element } => Atom::List { kind, element: self.at(*element) },
+            TypeSchema::Map { element, atomic } => {
+                Atom::Map { fields: None, rest: Some(self.at(*element)), atomic: *atomic, owner: self }
+            }
+            TypeSchema::Struct { fields, rest, atomic } => {
+                Atom::Map { fields: Some(fields), rest: rest.map(|r| self.at(r)), atomic: *atomic, owner: self }
+            }
+            any => match value {
+                Some(Value::Object(_)) => {
+                    let atomic = matches!(any, TypeSchema::AnyAtomic);
+                    Atom::Map { fields: None, rest: Some(self), atomic, owner: self }
+                }
+                Some(Value::Array(_)) => Atom::List { kind: &ATOMIC_LIST, element: self },
+                _ => Atom::Scalar(Scalar::Any),
+            },
+        }
+    }
+
+    /// The declared field of that name.
+    pub(crate) fn declared(self, name: &str) -> Option<&'s Field> {
+        match self.schema() {
+            TypeSchema::Struct { fields, .. } => fields.get(name),
+            _ => None,
+        }
+    }
+
+    /// The type of the value under `name`; anything where nothing is known.
+    pub(crate) fn field(self, name: &str) -> Self {
+        let unknown = self.at(TypeId(usize::MAX));
+        match self.schema() {
+            TypeSchema::Struct { fields, rest, .. } => {
+                fields.get(name).map(|f| f.ty).or(*rest).map_or(unknown, |id| self.at(id))
+            }
+            TypeSchema::Map { element, .. } => self.at(*element),
+            _ => unknown,
+        }
+    }
+
+    /// The type of list elements; anything where nothing is known.
+    pub(crate) fn element(self) -> Self {
+        match self.schema() {
+            TypeSchema::List { element, .. } => self.at(*element),
+            _ => self.at(TypeId(usize::MAX)),
+        }
+    }
+}
+
+impl Default for Schema {
+    fn default() -> Self {
+        let mut builder = SchemaBuilder::new();
+        let any = builder.any();
+        let root = builder.document(BTreeMap::new(), Some(any));
+        builder.build(root)
+    }
+}
+
+impl Schema {
+    /// The rules of a kind the API server itself serves; `None` for kinds it does not know.
+    ///
+    /// * `group` - empty for the core group.
+    ///
+    /// # Source
+    ///
+    /// The API types of Kubernetes 1.36: `patchStrategy`, `patchMergeKey`, `x-kubernetes-list-type`,
+    /// `x-kubernetes-list-map-keys`, `x-kubernetes-map-type`.
+    #[must_use]
+    pub fn builtin(group: &str, version: &str, kind: &str) -> Option<Self> {
+        builtin::find(group, version, kind)
+    }
+
+    /// The rules of a custom resource, from the `openAPIV3Schema` of one CRD version.
+    ///
+    /// `apiVersion`, `kind` and `metadata` follow the rules of every object, whatever the schema says about them. What
+    /// cannot be understood counts as untyped.
+    #[must_use]
+    pub fn from_openapi(schema: &Value) -> Self {
+        openapi::document(schema)
+    }
+
+    pub(crate) fn root(&self) -> TypeRef<'_> {
+        TypeRef { types: &self.types, id: self.root }
+    }
+
+    /// Adds the fields a stored object always has, down from the root, so that comparing with one without is fair.
+    pub(crate) fn fill(&self, value: &mut Value) {
+        fill(value, self.root());
+    }
+}
+
+fn fill(value: &mut Value, ty: TypeRef<'_>) {
+    match (value, ty.schema()) {
+        (Value::Object(map), TypeSchema::Struct { fields, .. }) => {
+            for (name, field) in fields.iter().filter(|(_, f)| f.present) {
+                if !map.contains_key(name) {
+                    let empty = match ty.at(field.ty).schema() {
+                        TypeSchema::List { .. } => Value::Null,
+                        _ => Value::Object(Map::new()),
+                    };
+                    map.insert(name.clone(), empty);
+                }
+            }
+            for (name, child) in map.iter_mut() {
+                fill(child, ty.field(name));
+            }
+        }
+        (Value::Array(items), TypeSchema::List { .. }) => {
+            for item in items {
+                fill(item, ty.element());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Makes a [`Schema`] type by type: elements first, then what holds them.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use oarlock_merge::schema::{Field, ListKey, ListKind, Scalar, SchemaBuilder};
+///
+/// let mut b = SchemaBuilder::new();
+/// let (text, any) = (b.scalar(Scalar::String), b.any());
+/// let port = b.object(BTreeMap::from([("name".to_owned(), Field::new(text))]), Some(any), false);
+/// let ports = b.list(ListKind::Map(vec![ListKey { name: "name".into(), default: None }]), port);
+/// let spec = b.object(BTreeMap::from([("ports".to_owned(), Field::new(ports))]), None, false);
+/// let root = b.document(BTreeMap::from([("spec".to_owned(), Field::new(spec))]), None);
+/// let schema = b.build(root);
+/// ```
+#[derive(Debug, Default)]
+pub struct SchemaBuilder {
+    types: Vec<TypeSchema>,
+}
+
+impl SchemaBuilder {
+    /// An empty table.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a type.
+    pub fn add(&mut self, ty: TypeSchema) -> TypeId {
+        self.types.push(ty);
+        TypeId(self.types.len() - 1)
+    }
+
+    /// Keeps a place for a type that is not known yet (recursion); see [`set`](Self::set).
+    pub fn reserve(&mut self) -> TypeId {
+        self.add(TypeSchema::Any)
+    }
+
+    /// Says what a reserved place holds.
+    pub fn set(&mut self, id: TypeId, ty: TypeSchema) {
+        if let Some(place) = self.types.get_mut(id.0) {
+            *place = ty;
+        }
+    }
+
+    /// Untyped: maps merge key by key, lists are atomic.
+    pub fn any(&mut self) -> TypeId {
+        self.add(TypeSchema::Any)
+    }
+
+    /// A scalar.
+    pub fn scalar(&mut self, scalar: Scalar) -> TypeId {
+        self.add(TypeSchema::Scalar(scalar))
+    }
+
+    /// A list.
+    pub fn list(&mut self, kind: ListKind, element: TypeId) -> TypeId {
+        self.add(TypeSchema::List { kind, element })
+    }
+
+    /// A map with keys chosen by users.
+    pub fn map(&mut self, element: TypeId, atomic: bool) -> TypeId {
+        self.add(TypeSchema::Map { element, atomic })
+    }
+
+    /// An object; `rest` is the type of fields that are not declared, `None` refuses them.
+    pub fn object(&mut self, fields: BTreeMap<String, Field>, rest: Option<TypeId>, atomic: bool) -> TypeId {
+        self.add(TypeSchema::Struct { fields, rest, atomic })
+    }
+
+    /// A whole API object: [`object`](Self::object) with `apiVersion`, `kind` and `metadata` added.
+    pub fn document(&mut self, mut fields: BTreeMap<String, Field>, rest: Option<TypeId>) -> TypeId {
+        let text = self.scalar(Scalar::String);
+        let meta = self.object_meta();
+        for name in ["apiVersion", "kind"] {
+            fields.insert(name.to_owned(), Field::new(text));
+        }
+        fields.insert("metadata".to_owned(), Field { present: true, ..Field::new(meta) });
+        self.object(fields, rest, false)
+    }
+
+    /// The type of `metadata`: labels and annotations are granular maps, finalizers a set, owner references by uid.
+    pub fn object_meta(&mut self) -> TypeId {
+        let text = self.scalar(Scalar::String);
+        let number = self.scalar(Scalar::Number);
+        let other = self.scalar(Scalar::Any);
+        let opaque = self.add(TypeSchema::AnyAtomic);
+        let texts = self.map(text, false);
+        let finalizers = self.list(ListKind::Set, text);
+        let owner_fields = ["apiVersion", "kind", "name", "uid"].map(|name| (name.to_owned(), Field::new(text)));
+        let mut owner_fields = BTreeMap::from(owner_fields);
+        let bool = self.scalar(Scalar::Bool);
+        for name in ["blockOwnerDeletion", "controller"] {
+            owner_fields.insert(name.to_owned(), Field::new(bool));
+        }
+        let owner = self.object(owner_fields, None, true);
+        let owners =
+            self.list(ListKind::Map(vec![ListKey { name: "uid".to_owned(), default: Some(Value::from("")) }]), owner);
+        let managed = self.list(ListKind::Atomic, opaque);
+        let by = |key: &str| Patch { merge: true, merge_key: key.to_owned(), retain_keys: false };
+        let mut fields = BTreeMap::new();
+        for name in ["generateName", "name", "namespace", "resourceVersion", "selfLink", "uid"] {
+            fields.insert(name.to_owned(), Field::new(text));
+        }
+        for name in ["creationTimestamp", "deletionTimestamp"] {
+            fields.insert(name.to_owned(), Field::new(other));
+        }
+        for name in ["generation", "deletionGracePeriodSeconds"] {
+            fields.insert(name.to_owned(), Field::new(number));
+        }
+        for name in ["labels", "annotations"] {
+            fields.insert(name.to_owned(), Field::new(texts));
+        }
+        fields.insert("finalizers".to_owned(), Field { patch: by(""), ..Field::new(finalizers) });
+        fields.insert("ownerReferences".to_owned(), Field { patch: by("uid"), ..Field::new(owners) });
+        fields.insert("managedFields".to_owned(), Field::new(managed));
+        self.object(fields, None, false)
+    }
+
+    /// The schema of documents of type `root`.
+    #[must_use]
+    pub fn build(self, root: TypeId) -> Schema {
+        Schema { types: self.types.into(), root }
+    }
+}

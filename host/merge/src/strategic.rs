@@ -1,0 +1,202 @@
+//! Strategic merge patch: merge patch that knows which lists merge element by element.
+//!
+//! Custom resources have no strategies; the API server answers 415 there. With their schema, or none, patches made and
+//! applied here replace lists as a whole, which is JSON merge patch.
+//!
+//! # Source
+//!
+//! apimachinery `pkg/util/strategicpatch/patch.go`; the error texts are those of the API server.
+
+mod diff;
+mod lists;
+mod patch;
+
+use serde_json::{Map, Value};
+
+use crate::go;
+use crate::schema::{Patch, Schema, TypeRef};
+
+const DIRECTIVE: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const SET_ELEMENT_ORDER: &str = "$setElementOrder";
+const DELETE_FROM_PRIMITIVE_LIST: &str = "$deleteFromPrimitiveList";
+
+/// Why a patch cannot be made or applied. The texts are those of the API server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The document or the patch is no object.
+    #[error("invalid JSON document")]
+    NotAnObject,
+    /// `$patch` has a value it cannot have.
+    #[error("unknown patch type: {directive} in map: {map}")]
+    Directive {
+        /// The value.
+        directive: String,
+        /// The map it is in.
+        map: String,
+    },
+    /// `$patch: merge` in a list.
+    #[error("merging lists cannot yet be specified in the patch")]
+    MergeDirective,
+    /// An element of a list that merges by key does not have the key.
+    #[error("map: {map} does not contain declared merge key: {key}")]
+    NoMergeKey {
+        /// The element.
+        map: String,
+        /// The field it should have.
+        key: String,
+    },
+    /// A patch sets a key that its `$retainKeys` does not keep, or `$retainKeys` is no list.
+    #[error("invalid patch format of retainKeys")]
+    RetainKeys,
+    /// `$deleteFromPrimitiveList` without a field name.
+    #[error("invalid patch format of primitive list")]
+    PrimitiveList,
+    /// `$setElementOrder` without a field name, or different ones for one list.
+    #[error("invalid patch format of setElementOrder list")]
+    ElementOrder,
+    /// The elements of a patch are not in the order that the patch asks for.
+    #[error("The order in patch list:\n{list}\n doesn't match {SET_ELEMENT_ORDER} list:\n{order}\n")]
+    OrderMismatch {
+        /// The list of the patch.
+        list: String,
+        /// Its `$setElementOrder`.
+        order: String,
+    },
+    /// A directive, or the field it is about, is no list.
+    #[error("expected a []interface {{}}, but received a {0}")]
+    NotAList(&'static str),
+    /// The elements of one list are of several types.
+    #[error("list element types are not identical: {0}")]
+    MixedList(String),
+    /// A list of lists in a list that merges.
+    #[error("lists of lists are not supported")]
+    ListOfLists,
+}
+
+impl Error {
+    /// The HTTP status with which the API server answers: 400, 422 or 500.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::NotAnObject | Self::RetainKeys | Self::PrimitiveList | Self::ElementOrder => 400,
+            Self::ListOfLists => 422,
+            Self::Directive { .. }
+            | Self::MergeDirective
+            | Self::NoMergeKey { .. }
+            | Self::OrderMismatch { .. }
+            | Self::NotAList(_)
+            | Self::MixedList(_) => 500,
+        }
+    }
+
+    fn no_merge_key(map: &Value, key: &str) -> Self {
+        Self::NoMergeKey { map: go::print(map), key: key.to_owned() }
+    }
+}
+
+/// Applies a patch.
+///
+/// Fields the schema does not know are merged like untyped ones and stay in the result, unknown `$` directives too: the
+/// caller drops them with a warning when it reads the result as its type. A value of another type than the stored one
+/// replaces it.
+///
+/// # Errors
+///
+/// [`Error`]; [`Error::status`] tells what to answer.
+pub fn apply_patch(schema: &Schema, original: &Value, patch: &Value) -> Result<Value, Error> {
+    let (Value::Object(original), Value::Object(patch)) = (original, patch) else { return Err(Error::NotAnObject) };
+    let merger = patch::Merger { onto_patch: false };
+    merger.maps(original.clone(), patch.clone(), schema.root()).map(Value::Object)
+}
+
+/// The patch that makes `modified` of `original`; empty when they are the same.
+///
+/// # Errors
+///
+/// [`Error`] for documents that are no objects and for lists that cannot be merged by their strategy.
+pub fn create_two_way(schema: &Schema, original: &Value, modified: &Value) -> Result<Value, Error> {
+    let (Value::Object(original), Value::Object(modified)) = (original, modified) else {
+        return Err(Error::NotAnObject);
+    };
+    let differ = diff::Differ { additions: true, deletions: true };
+    differ.maps(original, modified, schema.root(), false).map(Value::Object)
+}
+
+/// The patch that brings `current` to `modified` and deletes what `original` had and `modified` no longer has. What
+/// others wrote into `current` stays.
+///
+/// * `original` - what was applied last time; an empty object if nothing was.
+/// * `modified` - what is to be applied now.
+/// * `current` - the live object.
+///
+/// # Errors
+///
+/// Those of [`create_two_way`].
+pub fn create_three_way(schema: &Schema, original: &Value, modified: &Value, current: &Value) -> Result<Value, Error> {
+    let (Value::Object(original), Value::Object(modified), Value::Object(current)) = (original, modified, current)
+    else {
+        return Err(Error::NotAnObject);
+    };
+    let changes = diff::Differ { additions: true, deletions: false }.maps(current, modified, schema.root(), false)?;
+    let deletions =
+        diff::Differ { additions: false, deletions: true }.maps(original, modified, schema.root(), false)?;
+    patch::Merger { onto_patch: true }.maps(deletions, changes, schema.root()).map(Value::Object)
+}
+
+/// The strategy of a field; none for fields that are not declared.
+fn strategy(ty: TypeRef<'_>, name: &str) -> Patch {
+    ty.declared(name).map(|field| field.patch.clone()).unwrap_or_default()
+}
+
+/// The field a parallel list is about: `finalizers` of `$setElementOrder/finalizers`.
+fn parallel_field<'k>(key: &'k str, prefix: &str, error: Error) -> Option<Result<&'k str, Error>> {
+    let rest = key.strip_prefix(prefix)?;
+    Some(rest.strip_prefix('/').ok_or(error))
+}
+
+/// Removes nulls at any depth: in a value that is new there is nothing they could delete.
+fn without_nulls(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, v| !v.is_null());
+            map.values_mut().for_each(without_nulls);
+        }
+        Value::Array(items) => items.iter_mut().filter(|i| i.is_object()).for_each(without_nulls),
+        _ => {}
+    }
+}
+
+/// Removes what carries a `$patch` directive: in a value that is new there is nothing it could be about.
+fn without_directives(value: &mut Value) {
+    let plain = |v: &Value| v.get(DIRECTIVE).is_none();
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, v| plain(v));
+            map.values_mut().for_each(without_directives);
+        }
+        Value::Array(items) => {
+            items.retain(plain);
+            items.iter_mut().for_each(without_directives);
+        }
+        _ => {}
+    }
+}
+
+fn as_list(value: &Value) -> Result<&Vec<Value>, Error> {
+    match value {
+        Value::Array(list) => Ok(list),
+        Value::Null => Err(Error::NotAList("<nil>")),
+        Value::Bool(_) => Err(Error::NotAList("bool")),
+        Value::Number(n) if n.is_f64() => Err(Error::NotAList("float64")),
+        Value::Number(_) => Err(Error::NotAList("int64")),
+        Value::String(_) => Err(Error::NotAList("string")),
+        Value::Object(_) => Err(Error::NotAList("map[string]interface {}")),
+    }
+}
+
+fn one(key: &str, value: Value) -> Map<String, Value> {
+    let mut map = Map::new();
+    map.insert(key.to_owned(), value);
+    map
+}

@@ -1,0 +1,168 @@
+//! Making a patch from two documents.
+
+use serde_json::{Map, Value};
+
+use super::{DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Error, RETAIN_KEYS, SET_ELEMENT_ORDER, lists, one, strategy};
+use crate::go;
+use crate::schema::{Patch, TypeRef};
+
+type Object = Map<String, Value>;
+
+/// Which differences go into the patch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Differ {
+    /// What is new or changed.
+    pub(super) additions: bool,
+    /// What is gone.
+    pub(super) deletions: bool,
+}
+
+/// The difference of two lists, as it stands in a patch.
+#[derive(Default)]
+struct ListDiff {
+    elements: Vec<Value>,
+    deleted_scalars: Vec<Value>,
+    order: Vec<Value>,
+}
+
+impl Differ {
+    /// * `retain_keys` - whether the patch names the keys that stay.
+    pub(super) fn maps(
+        self,
+        original: &Object,
+        modified: &Object,
+        ty: TypeRef<'_>,
+        retain_keys: bool,
+    ) -> Result<Object, Error> {
+        let mut patch = Object::new();
+        for (key, new) in modified {
+            match (original.get(key), new) {
+                (Some(Value::Object(old)), Value::Object(new)) => {
+                    let below = self.maps(old, new, ty.field(key), strategy(ty, key).retain_keys)?;
+                    if !below.is_empty() {
+                        patch.insert(key.clone(), Value::Object(below));
+                    }
+                }
+                (Some(Value::Array(old)), Value::Array(new)) => {
+                    let strategy = strategy(ty, key);
+                    if strategy.merge {
+                        let list = self.lists(old, new, &strategy, ty.field(key).element())?;
+                        insert_lists(&mut patch, key, list);
+                    } else if self.additions && !go::equal(&Value::from(old.as_slice()), &Value::from(new.as_slice())) {
+                        patch.insert(key.clone(), Value::Array(new.clone()));
+                    }
+                }
+                (Some(old), new) if go::equal(old, new) => {}
+                (_, new) => {
+                    if self.additions {
+                        patch.insert(key.clone(), new.clone());
+                    }
+                }
+            }
+        }
+        if self.deletions {
+            for key in original.keys().filter(|key| !modified.contains_key(*key)) {
+                patch.insert(key.clone(), Value::Null);
+            }
+        }
+        let kept: Vec<Value> =
+            modified.iter().filter(|(_, v)| !v.is_null()).map(|(k, _)| Value::from(k.as_str())).collect();
+        let loses = original.keys().any(|key| !modified.contains_key(key));
+        if retain_keys && !kept.is_empty() && (!patch.is_empty() || loses) {
+            patch.insert(RETAIN_KEYS.to_owned(), Value::Array(kept));
+        }
+        Ok(patch)
+    }
+
+    fn lists(
+        self,
+        original: &[Value],
+        modified: &[Value],
+        strategy: &Patch,
+        ty: TypeRef<'_>,
+    ) -> Result<ListDiff, Error> {
+        if original.is_empty() {
+            let elements = if self.additions { modified.to_vec() } else { Vec::new() };
+            return Ok(ListDiff { elements, ..ListDiff::default() });
+        }
+        match lists::kind(&[original, modified])? {
+            None => Ok(ListDiff::default()),
+            Some(lists::Kind::Maps) => self.lists_of_maps(original, modified, strategy, ty),
+            Some(lists::Kind::Scalars) => Ok(self.lists_of_scalars(original, modified)),
+        }
+    }
+
+    fn lists_of_maps(
+        self,
+        original: &[Value],
+        modified: &[Value],
+        strategy: &Patch,
+        ty: TypeRef<'_>,
+    ) -> Result<ListDiff, Error> {
+        let key = strategy.merge_key.as_str();
+        let keys = |list: &[Value]| list.iter().map(|e| lists::key_of(e, key).cloned()).collect::<Result<Vec<_>, _>>();
+        let (old_keys, new_keys) = (keys(original)?, keys(modified)?);
+        let mut elements = Vec::new();
+        for (new, new_key) in modified.iter().zip(&new_keys) {
+            let old = lists::index_of(original, new, key).and_then(|position| original.get(position));
+            match (old, new) {
+                (Some(Value::Object(old)), Value::Object(new)) => {
+                    let mut below = self.maps(old, new, ty, strategy.retain_keys)?;
+                    if !below.is_empty() {
+                        below.insert(key.to_owned(), new_key.clone());
+                        elements.push(Value::Object(below));
+                    }
+                }
+                _ if self.additions => elements.push(new.clone()),
+                _ => {}
+            }
+        }
+        if self.deletions {
+            for (old, old_key) in original.iter().zip(&old_keys) {
+                if lists::index_of(modified, old, key).is_none() {
+                    let mut gone = one(key, old_key.clone());
+                    gone.insert(DIRECTIVE.to_owned(), Value::from("delete"));
+                    elements.push(Value::Object(gone));
+                }
+            }
+        }
+        let reordered = self.additions && !same_order(&old_keys, &new_keys);
+        let order = if elements.is_empty() && !reordered {
+            Vec::new()
+        } else {
+            new_keys.into_iter().map(|value| Value::Object(one(key, value))).collect()
+        };
+        Ok(ListDiff { elements, order, ..ListDiff::default() })
+    }
+
+    fn lists_of_scalars(self, original: &[Value], modified: &[Value]) -> ListDiff {
+        let missing = |from: &[Value], list: &[Value]| -> Vec<Value> {
+            list.iter().filter(|e| lists::index_of(from, e, "").is_none()).cloned().collect()
+        };
+        let elements = if self.additions { missing(original, modified) } else { Vec::new() };
+        let deleted_scalars = if self.deletions { missing(modified, original) } else { Vec::new() };
+        let changed = self.additions && !go::equal(&Value::from(original), &Value::from(modified));
+        let order = if changed || !deleted_scalars.is_empty() { modified.to_vec() } else { Vec::new() };
+        ListDiff { elements, deleted_scalars, order }
+    }
+}
+
+/// Whether the keys of both lists come in the same order, those of one list alone left out.
+fn same_order(old: &[Value], new: &[Value]) -> bool {
+    let shared = |list: &[Value], other: &[Value]| -> Vec<Value> {
+        list.iter().filter(|k| lists::index_of(other, k, "").is_some()).cloned().collect()
+    };
+    go::equal(&Value::from(shared(old, new)), &Value::from(shared(new, old)))
+}
+
+fn insert_lists(patch: &mut Object, key: &str, list: ListDiff) {
+    let parallel = |prefix: &str| format!("{prefix}/{key}");
+    let parts = [
+        (key.to_owned(), list.elements),
+        (parallel(DELETE_FROM_PRIMITIVE_LIST), list.deleted_scalars),
+        (parallel(SET_ELEMENT_ORDER), list.order),
+    ];
+    for (name, values) in parts.into_iter().filter(|(_, values)| !values.is_empty()) {
+        patch.insert(name, Value::Array(values));
+    }
+}

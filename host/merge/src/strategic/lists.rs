@@ -1,0 +1,124 @@
+//! What patches do to lists: finding, splitting and ordering elements.
+
+use serde_json::Value;
+
+use super::{DIRECTIVE, Error};
+use crate::go;
+
+/// What the elements of a list are; `None` for empty lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Maps,
+    Scalars,
+}
+
+/// The kind of all elements of some lists together.
+pub(super) fn kind(lists: &[&[Value]]) -> Result<Option<Kind>, Error> {
+    let shape = |value: &Value| match value {
+        Value::Object(_) => 0,
+        Value::Array(_) => 1,
+        Value::String(_) => 2,
+        Value::Number(n) if n.is_f64() => 3,
+        Value::Number(_) => 4,
+        Value::Bool(_) => 5,
+        Value::Null => 6,
+    };
+    let mut shapes = lists.iter().flat_map(|list| list.iter()).map(|value| (shape(value), value));
+    let Some((first, _)) = shapes.next() else { return Ok(None) };
+    if first == 1 {
+        return Err(Error::ListOfLists);
+    }
+    for (other, value) in shapes {
+        if other == 1 {
+            return Err(Error::ListOfLists);
+        }
+        if other != first {
+            return Err(Error::MixedList(go::print(value)));
+        }
+    }
+    Ok(Some(if first == 0 { Kind::Maps } else { Kind::Scalars }))
+}
+
+/// The merge key of an element.
+pub(super) fn key_of<'v>(element: &'v Value, key: &str) -> Result<&'v Value, Error> {
+    element.get(key).ok_or_else(|| Error::no_merge_key(element, key))
+}
+
+/// Where the first element like `element` is: by merge key, or by value if there is none.
+pub(super) fn index_of(list: &[Value], element: &Value, key: &str) -> Option<usize> {
+    if key.is_empty() {
+        return list.iter().position(|other| go::equal(other, element));
+    }
+    let wanted = element.get(key)?;
+    list.iter().position(|other| other.get(key).is_some_and(|have| go::equal(have, wanted)))
+}
+
+/// Splits a list into what is also in `by` and the rest.
+pub(super) fn partition(list: Vec<Value>, by: &[Value], key: &str) -> Result<(Vec<Value>, Vec<Value>), Error> {
+    if !key.is_empty() {
+        for element in list.iter().chain(by) {
+            key_of(element, key)?;
+        }
+    }
+    Ok(list.into_iter().partition(|element| index_of(by, element, key).is_some()))
+}
+
+/// Whether an element asks to be deleted.
+fn deletes(element: &Value) -> bool {
+    element.get(DIRECTIVE).and_then(Value::as_str) == Some("delete")
+}
+
+/// Sorts by the order of another list; elements that ask to be deleted come last.
+pub(super) fn sort_by_order(list: Vec<Value>, order: &[Value], key: &str) -> Vec<Value> {
+    let (deleted, mut kept): (Vec<Value>, Vec<Value>) = list.into_iter().partition(deletes);
+    kept.sort_by_key(|element| index_of(order, element, key));
+    kept.extend(deleted);
+    kept
+}
+
+/// Brings the elements of a patch (`ours`, in the order of the patch) and those only the server has (`theirs`, in the
+/// order of the server) into one list. Both keep their order; between them the server's order decides where it can.
+pub(super) fn interleave(
+    ours: Vec<Value>,
+    theirs: Vec<Value>,
+    patch_order: &[Value],
+    server_order: &[Value],
+    key: &str,
+) -> Vec<Value> {
+    let ours = sort_by_order(ours, patch_order, key);
+    let theirs = sort_by_order(theirs, server_order, key);
+    let mut merged = Vec::with_capacity(ours.len() + theirs.len());
+    let mut ours = ours.into_iter().peekable();
+    for their in theirs {
+        let position = index_of(server_order, &their, key);
+        let comes_first = |our: &Value| match (position, index_of(server_order, our, key)) {
+            (Some(their), Some(our)) => their < our,
+            _ => false,
+        };
+        while let Some(our) = ours.next_if(|our| !comes_first(our)) {
+            merged.push(our);
+        }
+        merged.push(their);
+    }
+    merged.extend(ours);
+    merged
+}
+
+/// Refuses a patch whose elements are not in the order it asks for.
+pub(super) fn check_order(list: &[Value], order: &[Value], key: &str) -> Result<(), Error> {
+    let mut rest = order;
+    let kept = list.iter().filter(|element| key.is_empty() || !deletes(element));
+    for element in kept {
+        if !key.is_empty() {
+            key_of(element, key)?;
+        }
+        match index_of(rest, element, key) {
+            Some(position) => rest = rest.get(position + 1..).unwrap_or_default(),
+            None => {
+                let (list, order) = (go::print_list(list), go::print_list(order));
+                return Err(Error::OrderMismatch { list, order });
+            }
+        }
+    }
+    Ok(())
+}
