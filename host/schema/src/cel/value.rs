@@ -1,0 +1,150 @@
+//! JSON as the values CEL computes with.
+
+use std::{collections::HashMap, sync::Arc};
+
+use kube_cel::cel::{
+    Context, Program, Value as CelValue,
+    objects::{Key, Map},
+};
+use serde_json::Value;
+
+use crate::{
+    formats,
+    node::{Additional, Node},
+};
+
+thread_local! {
+    /// Conversions that only CEL itself can build the results of, without a dependency on its clock crate.
+    static TIMESTAMP: Option<Program> = Program::compile("timestamp(x)").ok();
+    static DURATION: Option<Program> = Program::compile("duration(x)").ok();
+    static CONTEXT: Context<'static> = Context::default();
+}
+
+const RESERVED: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// A field name as an identifier of CEL.
+///
+/// # Source
+///
+/// apiserver `pkg/cel/escaping.go`, `Escape`.
+pub(crate) fn escape(name: &str) -> String {
+    if RESERVED.contains(&name) {
+        return format!("__{name}__");
+    }
+    name.replace("__", "__underscores__").replace('.', "__dot__").replace('-', "__dash__").replace('/', "__slash__")
+}
+
+/// A whole object: of its metadata, rules see the name only.
+pub(crate) fn root(node: &Node, value: &Value) -> CelValue {
+    let mut value = value.clone();
+    if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        meta.retain(|key, _| key == "name" || key == "generateName");
+    }
+    convert(Some(node), &value)
+}
+
+/// A value, with the types its schema gives it.
+pub(crate) fn convert(node: Option<&Node>, value: &Value) -> CelValue {
+    match value {
+        Value::Null => CelValue::Null,
+        Value::Bool(b) => CelValue::Bool(*b),
+        Value::Number(n) => {
+            let is = |t: &str| node.is_some_and(|node| node.types.iter().any(|x| x == t));
+            let float = CelValue::Float(n.as_f64().unwrap_or(f64::NAN));
+            if is("number") {
+                return float;
+            }
+            if let Some(i) = n.as_i64() {
+                return CelValue::Int(i);
+            }
+            match n.as_f64().filter(|f| is("integer") && f.fract() == 0.0 && f.abs() < 9.0e15) {
+                #[expect(clippy::cast_possible_truncation, reason = "whole and small")]
+                Some(f) => CelValue::Int(f as i64),
+                None => float,
+            }
+        }
+        Value::String(s) => text(node, s),
+        Value::Array(items) => {
+            let of_items = node.and_then(|n| n.items.as_deref());
+            CelValue::List(Arc::new(items.iter().map(|item| convert(of_items, item)).collect()))
+        }
+        Value::Object(object) => {
+            // Keys of a map are data and keep their spelling; names of fields are escaped.
+            let is_map = node.is_some_and(|n| matches!(n.additional.as_deref(), Some(Additional::Schema(_))));
+            let map: HashMap<Key, CelValue> = object
+                .iter()
+                .map(|(key, child)| {
+                    let name = if is_map { key.clone() } else { escape(key) };
+                    (Key::String(Arc::new(name)), convert(node.and_then(|n| n.child(key)), child))
+                })
+                .collect();
+            CelValue::Map(Map { map: Arc::new(map) })
+        }
+    }
+}
+
+fn text(node: Option<&Node>, s: &str) -> CelValue {
+    let plain = || CelValue::String(Arc::new(s.to_owned()));
+    let Some(node) = node.filter(|n| !n.int_or_string) else { return plain() };
+    match node.format.as_str() {
+        "date-time" => TIMESTAMP.with(|program| through(program.as_ref(), s)).unwrap_or_else(plain),
+        "date" => TIMESTAMP.with(|program| through(program.as_ref(), &format!("{s}T00:00:00Z"))).unwrap_or_else(plain),
+        "duration" if formats::go_duration(s) => {
+            DURATION.with(|program| through(program.as_ref(), s)).unwrap_or_else(plain)
+        }
+        "byte" => decode_base64(s).map_or_else(plain, |bytes| CelValue::Bytes(Arc::new(bytes))),
+        _ => plain(),
+    }
+}
+
+fn through(program: Option<&Program>, s: &str) -> Option<CelValue> {
+    CONTEXT.with(|context| {
+        let mut scope = context.new_inner_scope();
+        scope.add_variable_from_value("x", CelValue::String(Arc::new(s.to_owned())));
+        program?.execute(&scope).ok()
+    })
+}
+
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut count) = (0u32, 0u32);
+    for b in text.trim_end_matches('=').bytes() {
+        let six = match b {
+            b'A'..=b'Z' => b - b'A',
+            b'a'..=b'z' => b - b'a' + 26,
+            b'0'..=b'9' => b - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6 | u32::from(six)) & 0xfff;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push(u8::try_from((bits >> count) & 0xff).ok()?);
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,398 @@
+//! The rules that make an OpenAPI schema structural.
+//!
+//! # Source
+//!
+//! apiextensions-apiserver `pkg/apiserver/schema/validation.go` and `pkg/apis/apiextensions/validation`.
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::{list, rules, text};
+use crate::{
+    defaults,
+    error::FieldError,
+    node::{MAX_DEPTH, Node},
+    prune,
+    validate::{Base, validate_value},
+};
+
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+/// Keywords of JSON Schema that have no place in a structural schema.
+const UNSUPPORTED: [&str; 8] =
+    ["$ref", "definitions", "dependencies", "patternProperties", "additionalItems", "id", "$schema", "deprecated"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Root,
+    Field,
+    Item,
+}
+
+/// Checks a whole `openAPIV3Schema`, rules included.
+///
+/// * `at` - its path in the definition.
+pub(super) fn check_schema(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    let mut checker = Checker { errors };
+    checker.structural(schema, at, Level::Root, false, 0);
+    rules::check(schema, at, errors);
+}
+
+struct Checker<'a> {
+    errors: &'a mut Vec<FieldError>,
+}
+
+fn flag(schema: &Value, key: &str) -> bool {
+    schema.get(key).and_then(Value::as_bool).unwrap_or(false)
+}
+
+fn object<'a>(schema: &'a Value, key: &str) -> Option<&'a Map<String, Value>> {
+    schema.get(key).and_then(Value::as_object)
+}
+
+impl Checker<'_> {
+    fn forbid(&mut self, field: String, detail: &str) {
+        self.errors.push(FieldError::forbidden(&field, detail));
+    }
+
+    fn invalid(&mut self, field: &str, value: &Value, detail: &str) {
+        self.errors.push(FieldError::invalid(field, value, detail));
+    }
+
+    fn require(&mut self, field: &str, detail: &str) {
+        self.errors.push(FieldError::required(field, detail));
+    }
+
+    fn structural(&mut self, schema: &Value, at: &str, level: Level, in_embedded: bool, depth: usize) {
+        if depth > MAX_DEPTH {
+            self.forbid(at.to_owned(), "nested too deeply");
+            return;
+        }
+        self.keywords(schema, at);
+        self.types(schema, at, level);
+        self.extensions(schema, at, level);
+        if level == Level::Root || in_embedded {
+            self.metadata(schema, at);
+        }
+        let embedded = flag(schema, "x-kubernetes-embedded-resource");
+        if let Some(properties) = object(schema, "properties") {
+            for (name, child) in properties {
+                let at = format!("{at}.properties[{name}]");
+                self.structural(child, &at, Level::Field, embedded, depth + 1);
+            }
+        }
+        match schema.get("additionalProperties") {
+            Some(child) if child.is_object() => {
+                let at = format!("{at}.additionalProperties");
+                self.structural(child, &at, Level::Field, false, depth + 1);
+            }
+            _ => {}
+        }
+        match schema.get("items") {
+            Some(items) if items.is_object() => {
+                self.structural(items, &format!("{at}.items"), Level::Item, false, depth + 1);
+            }
+            Some(Value::Array(_)) => {
+                self.forbid(format!("{at}.items"), "items must be a schema object and not an array");
+            }
+            _ if text(schema, "type") == "array" => self.require(&format!("{at}.items"), "must be specified"),
+            _ => {}
+        }
+        for quantor in ["allOf", "anyOf", "oneOf"] {
+            for (i, child) in list(schema, quantor).iter().enumerate() {
+                self.nested(schema, child, at, &format!("{at}.{quantor}[{i}]"), depth + 1);
+            }
+        }
+        if let Some(not) = schema.get("not").filter(|n| n.is_object()) {
+            self.nested(schema, not, at, &format!("{at}.not"), depth + 1);
+        }
+        self.default_value(schema, at, level);
+    }
+
+    /// Checks of single keywords.
+    fn keywords(&mut self, schema: &Value, at: &str) {
+        for key in UNSUPPORTED.iter().filter(|key| schema.get(**key).is_some()) {
+            self.forbid(format!("{at}.{key}"), &format!("{key} is not supported"));
+        }
+        if flag(schema, "uniqueItems") {
+            let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+            self.forbid(format!("{at}.uniqueItems"), detail);
+        }
+        if object(schema, "properties").is_some_and(|p| !p.is_empty()) && schema.get("additionalProperties").is_some() {
+            let detail = "additionalProperties and properties are mutual exclusive";
+            self.forbid(format!("{at}.additionalProperties"), detail);
+        }
+        if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+            self.forbid(format!("{at}.additionalProperties"), "additionalProperties cannot be set to false");
+        }
+        if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
+            && let Err(error) = Regex::new(pattern)
+        {
+            let detail = format!("must be a valid regular expression, but isn't: {error}");
+            self.invalid(&format!("{at}.pattern"), &pattern.into(), &detail);
+        }
+        let counts = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"].into_iter();
+        for key in counts.filter(|key| schema.get(*key).is_some_and(|v| v.as_i64().is_some_and(|n| n < 0))) {
+            let value = schema.get(key).unwrap_or(&Value::Null);
+            self.invalid(&format!("{at}.{key}"), value, "must be greater than or equal to 0");
+        }
+    }
+
+    fn types(&mut self, schema: &Value, at: &str, level: Level) {
+        let ty = text(schema, "type");
+        let field = format!("{at}.type");
+        let int_or_string = flag(schema, "x-kubernetes-int-or-string");
+        let preserve = flag(schema, "x-kubernetes-preserve-unknown-fields");
+        if ty == "null" {
+            self.forbid(field.clone(), "type cannot be set to null, use nullable as an alternative");
+        } else if !ty.is_empty() && !TYPES.contains(&ty.as_str()) {
+            let supported = TYPES.map(str::to_owned);
+            self.errors.push(FieldError::not_supported(&field, &ty.as_str().into(), &supported));
+        }
+        if ty.is_empty() {
+            if level == Level::Root {
+                self.require(&field, "must not be empty at the root");
+            } else if !int_or_string && !preserve {
+                let what = if level == Level::Item { "array items" } else { "object fields" };
+                self.require(&field, &format!("must not be empty for specified {what}"));
+            }
+        } else if level == Level::Root && ty != "object" {
+            self.invalid(&field, &ty.as_str().into(), "must be object at the root");
+        }
+        if int_or_string && !ty.is_empty() {
+            self.invalid(&field, &ty.as_str().into(), "must be empty if x-kubernetes-int-or-string is true");
+        }
+        if preserve && !ty.is_empty() && ty != "object" && ty != "array" {
+            let detail = "must be object or empty if x-kubernetes-preserve-unknown-fields is true";
+            self.invalid(&field, &ty.as_str().into(), detail);
+        }
+        if preserve && int_or_string {
+            let at = format!("{at}.x-kubernetes-preserve-unknown-fields");
+            self.invalid(&at, &Value::Bool(true), "must be false if x-kubernetes-int-or-string is true");
+        }
+        if level == Level::Root && flag(schema, "nullable") {
+            self.forbid(format!("{at}.nullable"), "nullable cannot be true at the root");
+        }
+    }
+
+    /// `x-kubernetes-*`.
+    fn extensions(&mut self, schema: &Value, at: &str, level: Level) {
+        let ty = text(schema, "type");
+        if flag(schema, "x-kubernetes-embedded-resource") {
+            let name = "x-kubernetes-embedded-resource";
+            if level == Level::Root {
+                self.forbid(format!("{at}.{name}"), "must not be used at the root");
+            }
+            if ty != "object" {
+                let detail = "must be object if x-kubernetes-embedded-resource is true";
+                self.invalid(&format!("{at}.type"), &ty.as_str().into(), detail);
+            }
+            let has_properties = object(schema, "properties").is_some_and(|p| !p.is_empty());
+            if !has_properties && !flag(schema, "x-kubernetes-preserve-unknown-fields") {
+                let detail = "must not be empty if x-kubernetes-embedded-resource is true without \
+                              x-kubernetes-preserve-unknown-fields";
+                self.require(&format!("{at}.properties"), detail);
+            }
+        }
+        let map_type = text(schema, "x-kubernetes-map-type");
+        if !map_type.is_empty() {
+            let field = format!("{at}.x-kubernetes-map-type");
+            let supported = ["atomic", "granular"].map(str::to_owned);
+            if !supported.contains(&map_type) {
+                self.errors.push(FieldError::not_supported(&field, &map_type.as_str().into(), &supported));
+            }
+            if ty != "object" {
+                let detail = "must be object if x-kubernetes-map-type is specified";
+                self.invalid(&format!("{at}.type"), &ty.as_str().into(), detail);
+            }
+        }
+        self.list_type(schema, at);
+    }
+
+    fn list_type(&mut self, schema: &Value, at: &str) {
+        let list_type = text(schema, "x-kubernetes-list-type");
+        let keys = list(schema, "x-kubernetes-list-map-keys");
+        let keys_field = format!("{at}.x-kubernetes-list-map-keys");
+        if list_type.is_empty() {
+            if !keys.is_empty() {
+                let field = format!("{at}.x-kubernetes-list-type");
+                self.require(&field, "must be map if x-kubernetes-list-map-keys is non-empty");
+            }
+            return;
+        }
+        let supported = ["atomic", "map", "set"].map(str::to_owned);
+        let field = format!("{at}.x-kubernetes-list-type");
+        if !supported.contains(&list_type) {
+            self.errors.push(FieldError::not_supported(&field, &list_type.as_str().into(), &supported));
+        }
+        let ty = text(schema, "type");
+        if ty != "array" {
+            let detail = "must be array if x-kubernetes-list-type is specified";
+            self.invalid(&format!("{at}.type"), &ty.as_str().into(), detail);
+        }
+        let items = schema.get("items").unwrap_or(&Value::Null);
+        let items_type = text(items, "type");
+        if list_type == "set" {
+            let atomic = match items_type.as_str() {
+                "object" => text(items, "x-kubernetes-map-type") == "atomic",
+                "array" => matches!(text(items, "x-kubernetes-list-type").as_str(), "" | "atomic"),
+                _ => true,
+            };
+            if !atomic {
+                let (key, kind) = if items_type == "object" { ("map", "object") } else { ("list", "array") };
+                let field = format!("{at}.items.x-kubernetes-{key}-type");
+                let detail = format!("must be atomic as item of a list with x-kubernetes-list-type=set ({kind})");
+                self.invalid(&field, &text(items, &format!("x-kubernetes-{key}-type")).into(), &detail);
+            }
+        }
+        if list_type != "map" {
+            if !keys.is_empty() {
+                let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
+                self.invalid(&field, &list_type.as_str().into(), detail);
+            }
+            return;
+        }
+        if keys.is_empty() {
+            self.require(&keys_field, "must not be empty if x-kubernetes-list-type is map");
+        }
+        if items_type != "object" {
+            let detail = "must be object if parent array's x-kubernetes-list-type is map";
+            self.invalid(&format!("{at}.items.type"), &items_type.as_str().into(), detail);
+        }
+        self.map_keys(keys, items, at);
+    }
+
+    fn map_keys(&mut self, keys: &[Value], items: &Value, at: &str) {
+        for (i, key) in keys.iter().enumerate() {
+            let name = key.as_str().unwrap_or_default();
+            let field = format!("{at}.x-kubernetes-list-map-keys[{i}]");
+            if keys.iter().take(i).any(|k| k == key) {
+                self.errors.push(FieldError::duplicate(&field, key));
+            }
+            let Some(property) = object(items, "properties").and_then(|p| p.get(name)) else {
+                self.invalid(&field, key, "entries must all be names of item properties");
+                continue;
+            };
+            let at = format!("{at}.items.properties[{name}]");
+            if matches!(text(property, "type").as_str(), "array" | "object") {
+                let ty = text(property, "type");
+                let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
+                self.invalid(&format!("{at}.type"), &ty.into(), detail);
+            }
+            let required = list(items, "required").contains(key);
+            if !required && property.get("default").is_none() {
+                let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a \
+                              required property";
+                self.require(&format!("{at}.default"), detail);
+            }
+            if flag(property, "nullable") {
+                let detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
+                self.forbid(format!("{at}.nullable"), detail);
+            }
+        }
+    }
+
+    /// Of `metadata`, a schema may restrict the name only.
+    fn metadata(&mut self, schema: &Value, at: &str) {
+        let Some(properties) = object(schema, "properties") else { return };
+        for key in ["apiVersion", "kind"] {
+            if let Some(ty) = properties.get(key).map(|p| text(p, "type")).filter(|ty| ty != "string") {
+                self.invalid(&format!("{at}.properties[{key}].type"), &ty.into(), "must be string");
+            }
+        }
+        let Some(metadata) = properties.get("metadata") else { return };
+        let at = format!("{at}.properties[metadata]");
+        let ty = text(metadata, "type");
+        if ty != "object" {
+            self.invalid(&format!("{at}.type"), &ty.into(), "must be object");
+        }
+        let names_only = object(metadata, "properties")
+            .is_none_or(|p| p.keys().all(|key| matches!(key.as_str(), "name" | "generateName")));
+        let allowed = ["type", "properties", "description"];
+        let keywords_only = metadata.as_object().is_none_or(|m| m.keys().all(|k| allowed.contains(&k.as_str())));
+        if !names_only || !keywords_only {
+            let detail = "must not specify anything other than name and generateName, but metadata is implicitly \
+                          specified";
+            self.forbid(at, detail);
+        }
+    }
+
+    /// Inside of `allOf`, `anyOf`, `oneOf` and `not` only values are restricted, of fields that are declared outside.
+    fn nested(&mut self, outer: &Value, schema: &Value, outer_at: &str, at: &str, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        let int_or_string = flag(outer, "x-kubernetes-int-or-string");
+        let declared = |key: &str| schema.get(key).is_some_and(|v| !v.is_null() && *v != Value::Bool(false));
+        for key in ["type", "default", "nullable", "title", "description", "additionalProperties"] {
+            let type_of_int_or_string = key == "type" && int_or_string;
+            if declared(key) && !type_of_int_or_string {
+                self.forbid(format!("{at}.{key}"), "must be empty to be structural");
+            }
+        }
+        for key in
+            ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"]
+        {
+            if declared(key) {
+                self.forbid(format!("{at}.{key}"), "must be false to be structural");
+            }
+        }
+        for key in [
+            "x-kubernetes-list-type",
+            "x-kubernetes-list-map-keys",
+            "x-kubernetes-map-type",
+            "x-kubernetes-validations",
+        ] {
+            if declared(key) {
+                self.forbid(format!("{at}.{key}"), "must be empty to be structural");
+            }
+        }
+        self.keywords(schema, at);
+        if let Some(properties) = object(schema, "properties") {
+            for (name, child) in properties {
+                let outer_property = object(outer, "properties").and_then(|p| p.get(name));
+                let known = outer_property.or_else(|| outer.get("additionalProperties").filter(|a| a.is_object()));
+                if let Some(known) = known {
+                    let below = format!("{outer_at}.properties[{name}]");
+                    self.nested(known, child, &below, &format!("{at}.properties[{name}]"), depth + 1);
+                } else {
+                    let detail = format!("because it is defined in {at}.properties[{name}]");
+                    self.require(&format!("{outer_at}.properties[{name}]"), &detail);
+                }
+            }
+        }
+        if let Some(items) = schema.get("items").filter(|i| i.is_object()) {
+            match outer.get("items").filter(|i| i.is_object()) {
+                Some(known) => {
+                    self.nested(known, items, &format!("{outer_at}.items"), &format!("{at}.items"), depth + 1);
+                }
+                None => self.require(&format!("{outer_at}.items"), &format!("because it is defined in {at}.items")),
+            }
+        }
+        for quantor in ["allOf", "anyOf", "oneOf"] {
+            for (i, child) in list(schema, quantor).iter().enumerate() {
+                self.nested(outer, child, outer_at, &format!("{at}.{quantor}[{i}]"), depth + 1);
+            }
+        }
+        if let Some(not) = schema.get("not").filter(|n| n.is_object()) {
+            self.nested(outer, not, outer_at, &format!("{at}.not"), depth + 1);
+        }
+    }
+
+    fn default_value(&mut self, schema: &Value, at: &str, level: Level) {
+        let Some(default) = schema.get("default") else { return };
+        let field = format!("{at}.default");
+        if level == Level::Root {
+            self.forbid(field, "must not be set at the root");
+            return;
+        }
+        let node = Node::parse(schema);
+        let mut value = default.clone();
+        if !prune::prune_value(&node, &mut value, "").is_empty() {
+            self.invalid(&field, default, "must not have unknown fields");
+        }
+        defaults::default_object(&node, &mut value);
+        for error in validate_value(&node, &value, None, Base(&field)) {
+            self.errors.push(error);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! String formats of OpenAPI that an API server checks; all others accept anything.
+//!
+//! # Source
+//!
+//! kube-openapi `pkg/validation/strfmt`.
+
+use std::{net::IpAddr, sync::LazyLock};
+
+use regex::Regex;
+
+/// Whether `text` is of `format`; true for a format that is not checked.
+pub(crate) fn matches(format: &str, text: &str) -> bool {
+    match format {
+        "date-time" | "datetime" => date_time(text),
+        "date" => text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(),
+        "duration" => duration(text),
+        "ipv4" => matches!(text.parse(), Ok(IpAddr::V4(_))),
+        "ipv6" => matches!(text.parse(), Ok(IpAddr::V6(_))),
+        "cidr" => cidr(text),
+        "mac" => mac(text),
+        "uuid" => hex_groups(text, None),
+        "uuid3" => hex_groups(text, Some('3')),
+        "uuid4" => hex_groups(text, Some('4')),
+        "uuid5" => hex_groups(text, Some('5')),
+        "byte" => base64(text),
+        "email" => email(text),
+        "uri" => uri(text),
+        "hostname" => hostname(text),
+        "hexcolor" => HEX_COLOR.as_ref().is_some_and(|r| r.is_match(text)),
+        "rgbcolor" => RGB_COLOR.as_ref().is_some_and(|r| r.is_match(text)),
+        "bsonobjectid" => text.len() == 24 && text.chars().all(|c| c.is_ascii_hexdigit()),
+        "isbn" => isbn10(text) || isbn13(text),
+        "isbn10" => isbn10(text),
+        "isbn13" => isbn13(text),
+        "creditcard" => luhn(text),
+        "ssn" => SSN.as_ref().is_some_and(|r| r.is_match(text)),
+        "k8s-short-name" => short_name(text),
+        "k8s-long-name" => crate::names::dns1123_subdomain(text).is_ok(),
+        _ => true,
+    }
+}
+
+/// Whether an API server checks this format; CEL and pruning do not care.
+pub(crate) fn is_known(format: &str) -> bool {
+    matches!(
+        format,
+        "date-time"
+            | "datetime"
+            | "date"
+            | "duration"
+            | "ipv4"
+            | "ipv6"
+            | "cidr"
+            | "mac"
+            | "uuid"
+            | "uuid3"
+            | "uuid4"
+            | "uuid5"
+            | "byte"
+            | "email"
+            | "uri"
+            | "hostname"
+            | "hexcolor"
+            | "rgbcolor"
+            | "bsonobjectid"
+            | "isbn"
+            | "isbn10"
+            | "isbn13"
+            | "creditcard"
+            | "ssn"
+            | "password"
+            | "k8s-short-name"
+            | "k8s-long-name"
+            | "int32"
+            | "int64"
+            | "float"
+            | "double"
+    )
+}
+
+static HEX_COLOR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$").ok());
+static RGB_COLOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let part = r"(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])";
+    Regex::new(&format!(r"^rgb\(\s*{part}\s*,\s*{part}\s*,\s*{part}\s*\)$")).ok()
+});
+static SSN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\d{3}[- ]?\d{2}[- ]?\d{4}$").ok());
+static DATE_TIME: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)^\d{4}-\d{2}-\d{2}t\d{2}:\d{2}:\d{2}([.,]\d+)?(z|[+-]\d{2}:\d{2})$").ok());
+static WORDED_DURATION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)^((\d+)\s*([A-Za-zµ]+))$").ok());
+
+fn date_time(text: &str) -> bool {
+    DATE_TIME.as_ref().is_some_and(|r| r.is_match(text)) && text.parse::<jiff::Timestamp>().is_ok()
+}
+
+/// Whether this is a duration of Go (`1h2m`, `-1.5s`, `0`).
+pub(crate) fn go_duration(text: &str) -> bool {
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return true;
+    }
+    if rest.is_empty() {
+        return false;
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, tail) = rest.split_at(digits);
+        if number.matches('.').count() > 1 || !number.contains(|c: char| c.is_ascii_digit()) {
+            return false;
+        }
+        let Some(tail) = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"].iter().find_map(|unit| {
+            // "m" must not eat the start of "ms".
+            tail.strip_prefix(unit).filter(|t| !(*unit == "m" && t.starts_with('s')))
+        }) else {
+            return false;
+        };
+        rest = tail;
+    }
+    true
+}
+
+fn duration(text: &str) -> bool {
+    if go_duration(text) {
+        return true;
+    }
+    let Some(captures) = WORDED_DURATION.as_ref().and_then(|r| r.captures(text)) else { return false };
+    let unit = captures.get(3).map_or("", |m| m.as_str()).to_lowercase();
+    const UNITS: [&str; 24] = [
+        "ns",
+        "nano",
+        "us",
+        "µs",
+        "micro",
+        "ms",
+        "milli",
+        "s",
+        "sec",
+        "m",
+        "min",
+        "h",
+        "hr",
+        "hour",
+        "d",
+        "day",
+        "w",
+        "wk",
+        "week",
+        "second",
+        "minute",
+        "nanosecond",
+        "microsecond",
+        "millisecond",
+    ];
+    UNITS.contains(&unit.as_str()) || unit.strip_suffix('s').is_some_and(|unit| UNITS.contains(&unit))
+}
+
+fn cidr(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else { return false };
+    let max = match address.parse() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    !bits.is_empty()
+        && bits.len() <= 3
+        && bits.chars().all(|c| c.is_ascii_digit())
+        && bits.parse().is_ok_and(|b: u16| b <= max)
+}
+
+fn mac(text: &str) -> bool {
+    let groups: Vec<&str> = match (text.contains(':'), text.contains('-'), text.contains('.')) {
+        (true, false, false) => text.split(':').collect(),
+        (false, true, false) => text.split('-').collect(),
+        (false, false, true) => text.split('.').collect(),
+        _ => return false,
+    };
+    let width = if text.contains('.') { 4 } else { 2 };
+    groups.iter().all(|g| g.len() == width && g.chars().all(|c| c.is_ascii_hexdigit()))
+        && matches!(groups.len() * width, 12 | 16 | 40)
+}
+
+/// A UUID with or without dashes, of `version` if given.
+fn hex_groups(text: &str, version: Option<char>) -> bool {
+    let hex: String = text.chars().filter(|c| *c != '-').collect();
+    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    let dashes = matches!(lengths.as_slice(), [32] | [8, 4, 4, 4, 12])
+        || (version.is_none() && hex.len() == 32 && text.len() <= 36);
+    let variant = |c: Option<char>| c.is_some_and(|c| matches!(c.to_ascii_lowercase(), '8' | '9' | 'a' | 'b'));
+    hex.len() == 32
+        && hex.chars().all(|c| c.is_ascii_hexdigit())
+        && dashes
+        && version.is_none_or(|v| hex.chars().nth(12) == Some(v) && (v == '3' || variant(hex.chars().nth(16))))
+}
+
+fn base64(text: &str) -> bool {
+    let body = text.trim_end_matches('=');
+    text.len().is_multiple_of(4)
+        && text.len() - body.len() <= 2
+        && body.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/')
+}
+
+fn email(text: &str) -> bool {
+    let address = match text.split_once('<') {
+        Some((_, rest)) => match rest.strip_suffix('>') {
+            Some(address) => address,
+            None => return false,
+        },
+        None => text.trim(),
+    };
+    let Some((local, domain)) = address.rsplit_once('@') else { return false };
+    let atom = |part: &str| {
+        !part.is_empty()
+            && part.chars().all(|c| {
+                !c.is_whitespace()
+                    && !c.is_control()
+                    && !matches!(c, '(' | ')' | '<' | '>' | '[' | ']' | ':' | ';' | '@' | '\\' | ',' | '"')
+            })
+    };
+    let quoted = local.len() >= 2 && local.starts_with('"') && local.ends_with('"');
+    (quoted || local.split('.').all(atom)) && domain.split('.').all(atom)
+}
+
+/// As Go's `url.ParseRequestURI`: an absolute URI or an absolute path.
+fn uri(text: &str) -> bool {
+    if text.is_empty() || text.chars().any(|c| c.is_ascii_control() || c == ' ') {
+        return false;
+    }
+    text.starts_with('/') || url::Url::parse(text).is_ok()
+}
+
+fn hostname(text: &str) -> bool {
+    let label = |l: &str| {
+        (1..=63).contains(&l.chars().count())
+            && !l.starts_with('-')
+            && !l.ends_with('-')
+            && l.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || !c.is_ascii())
+    };
+    let name = text.strip_suffix('.').unwrap_or(text);
+    !name.is_empty() && text.len() <= 255 && name.split('.').all(label)
+}
+
+fn short_name(text: &str) -> bool {
+    text.len() <= 63 && !text.contains('.') && crate::names::dns1123_subdomain(text).is_ok()
+}
+
+fn digits_of(text: &str) -> Vec<u32> {
+    text.chars().filter(|c| !matches!(c, '-' | ' ')).map(|c| c.to_digit(10).unwrap_or(10)).collect()
+}
+
+fn isbn10(text: &str) -> bool {
+    let upper = text.to_uppercase();
+    let digits = digits_of(&upper);
+    let well_formed = digits.len() == 10
+        && digits.iter().take(9).all(|d| *d < 10)
+        && (digits.last() != Some(&10) || upper.ends_with('X'));
+    well_formed && digits.iter().zip(1u32..).map(|(d, i)| d * i).sum::<u32>().is_multiple_of(11)
+}
+
+fn isbn13(text: &str) -> bool {
+    let digits = digits_of(text);
+    digits.len() == 13
+        && digits.iter().all(|d| *d < 10)
+        && digits.iter().enumerate().map(|(i, d)| if i % 2 == 0 { *d } else { d * 3 }).sum::<u32>().is_multiple_of(10)
+}
+
+fn luhn(text: &str) -> bool {
+    let digits = digits_of(text);
+    let sum: u32 = digits
+        .iter()
+        .rev()
+        .enumerate()
+        .map(|(i, d)| match (i % 2, d * 2) {
+            (0, _) => *d,
+            (_, double) if double > 9 => double - 9,
+            (_, double) => double,
+        })
+        .sum();
+    (13..=19).contains(&digits.len()) && digits.iter().all(|d| *d < 10) && sum.is_multiple_of(10)
+}
