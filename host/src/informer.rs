@@ -17,6 +17,8 @@ mod object;
 mod own_writes;
 mod reflector;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use index::ListOptions;
 pub use object::{Malformed, Object, Owner};

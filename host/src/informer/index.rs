@@ -228,7 +228,7 @@ mod tests {
             if let Some(label) = table.wants_index(&options) {
                 table.add_index(label);
             }
-            assert_eq!(table.wants_index(&options).is_some(), false);
+            assert!(table.wants_index(&options).is_none());
         }
         assert_eq!(table.by_label.len(), INDEXED_LABELS);
     }

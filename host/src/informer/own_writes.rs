@@ -7,7 +7,7 @@
 
 use crate::api::{ObjectKey, resource_version};
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashMap, VecDeque},
     time::Duration,
 };
 use tokio::time::Instant;
@@ -16,8 +16,8 @@ use tokio::time::Instant;
 /// working one has passed it. It ends the wait for what can never be seen, as with an object a selector leaves out.
 const FORGET_AFTER: Duration = Duration::from_secs(15 * 60);
 
-/// So many deletions seen are remembered, for those whose answer comes after their event.
-const DELETIONS: usize = 512;
+/// So many ends of objects are remembered, for answers and repeated events that come after them.
+const ENDED: usize = 512;
 
 /// Above this many unseen writes the oldest are replaced by [`OwnWrites::unknown`]: the memory stays bounded, and
 /// until a list settles it everything counts as stale.
@@ -52,8 +52,9 @@ pub(crate) struct OwnWrites {
     sequence: u64,
     /// The newest version the watch has delivered.
     newest: Option<Box<str>>,
-    deleted: VecDeque<Box<str>>,
-    deleted_set: HashSet<Box<str>>,
+    /// The last version of objects that ended or left the selection, by uid, and the order they did.
+    ended: HashMap<Box<str>, Box<str>>,
+    ended_order: VecDeque<Box<str>>,
 }
 
 impl OwnWrites {
@@ -63,7 +64,8 @@ impl OwnWrites {
         if let Some(version) = version {
             let reached = |seen: &str| resource_version::at_least(seen, version);
             let have = current.is_some_and(|(have, seen)| have == uid && reached(seen));
-            if have || self.newest.as_deref().is_some_and(reached) || self.deleted_set.contains(uid) {
+            let ended = self.ended.get(uid).is_some_and(|last| reached(last));
+            if have || ended || self.newest.as_deref().is_some_and(reached) {
                 return;
             }
             // Two writers may note their answers out of order: the newer write is the one to wait for.
@@ -79,7 +81,7 @@ impl OwnWrites {
 
     /// Notes a deletion that the server has carried out.
     pub(crate) fn deleted(&mut self, key: &ObjectKey, uid: &str, current: Option<(&str, &str)>) {
-        if self.deleted_set.contains(uid) {
+        if self.ended.contains_key(uid) {
             return;
         }
         let stored = current.filter(|(have, _)| *have == uid).map(|(_, version)| version.to_owned());
@@ -115,7 +117,10 @@ impl OwnWrites {
     /// The watch delivered `uid` of `key` at `version`. True if something pending was settled.
     pub(crate) fn observe(&mut self, key: &ObjectKey, uid: &str, version: &str, gone: bool) -> bool {
         if gone {
-            self.gone(uid);
+            self.gone(uid, version);
+        } else if !self.ended.is_empty() && !self.is_over(uid, version) && self.ended.remove(uid).is_some() {
+            // It left the selection and is back.
+            self.ended_order.retain(|ended| **ended != *uid);
         }
         self.advance(version);
         if self.pending.is_empty() {
@@ -132,16 +137,21 @@ impl OwnWrites {
         self.pending.len() != before
     }
 
-    /// Remembers that `uid` is known to be gone, for an answer that comes after the event.
-    pub(crate) fn gone(&mut self, uid: &str) {
-        if !uid.is_empty() && self.deleted_set.insert(uid.into()) {
-            self.deleted.push_back(uid.into());
-            if self.deleted.len() > DELETIONS
-                && let Some(oldest) = self.deleted.pop_front()
+    /// Remembers that `uid` is gone since `version`, for answers and repeated events that come after that news.
+    pub(crate) fn gone(&mut self, uid: &str, version: &str) {
+        if !uid.is_empty() && self.ended.insert(uid.into(), version.into()).is_none() {
+            self.ended_order.push_back(uid.into());
+            if self.ended_order.len() > ENDED
+                && let Some(oldest) = self.ended_order.pop_front()
             {
-                self.deleted_set.remove(&oldest);
+                self.ended.remove(&oldest);
             }
         }
+    }
+
+    /// Whether this is a state of an object from before its end, which was told already.
+    pub(crate) fn is_over(&self, uid: &str, version: &str) -> bool {
+        self.ended.get(uid).is_some_and(|last| resource_version::at_least(last, version))
     }
 
     /// A list is about to be asked for; the mark goes into [`listed`](Self::listed).
@@ -309,6 +319,18 @@ mod tests {
         assert_eq!(own.seen(&key("a")), Seen::Yes);
     }
 
+    #[tokio::test]
+    async fn an_object_that_left_the_selection_may_come_back() {
+        let mut own = OwnWrites::default();
+        own.observe(&key("a"), "u", "10", true);
+        assert!(own.is_over("u", "9") && own.is_over("u", "10") && !own.is_over("u", "11"));
+        own.wrote(&key("a"), "u", Some("12"), None);
+        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        own.observe(&key("a"), "u", "12", false);
+        assert!(own.ended.is_empty() && own.ended_order.is_empty());
+        assert_eq!(own.seen(&key("a")), Seen::Yes);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn memory_is_bounded() {
         let mut own = OwnWrites::default();
@@ -324,10 +346,10 @@ mod tests {
         tokio::time::advance(FORGET_AFTER).await;
         own.observe(&key("b"), "v", "5", false);
         assert_eq!(own.pending.len(), 0);
-        for i in 0..2 * DELETIONS {
+        for i in 0..2 * ENDED {
             own.observe(&key("x"), &i.to_string(), "1", true);
         }
-        assert_eq!((own.deleted.len(), own.deleted_set.len()), (DELETIONS, DELETIONS));
+        assert_eq!((own.ended.len(), own.ended_order.len()), (ENDED, ENDED));
     }
 
     #[tokio::test]

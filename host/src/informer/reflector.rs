@@ -234,8 +234,9 @@ impl Reflector {
             (_, 404) => Some(Ended::NotFound),
             // The watcher lists again by itself only after an event that says 410, not after such an answer.
             (E::WatchStartFailed(_) | E::WatchFailed(_), 400 | 410) => Some(Ended::Restart),
-            // An event was lost: only a list can tell what it was.
-            (E::WatchFailed(kube::Error::SerdeError(_)), _) => Some(Ended::Restart),
+            // An event was lost: only a list can tell what it was. kube reads most lines it does not understand as a
+            // status without a code.
+            (E::WatchFailed(kube::Error::SerdeError(_) | kube::Error::Api(_)), 0) => Some(Ended::Restart),
             _ => None,
         }
     }

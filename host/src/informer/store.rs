@@ -262,10 +262,11 @@ impl Store {
         let settled = {
             let mut state = self.write();
             object.share_namespace(&mut state.namespaces);
+            // A watch that resumes may tell again what is known.
+            let over = state.own.is_over(object.uid(), object.resource_version());
             let settled = state.own.observe(object.key(), object.uid(), object.resource_version(), false);
             let old = state.table.get(object.key()).cloned();
-            // A watch that resumes may tell again what is known.
-            let known = old.as_ref().is_some_and(|old| is_known(old, &object));
+            let known = over || old.as_ref().is_some_and(|old| is_known(old, &object));
             if !known {
                 let new = Arc::new(object);
                 state.table.insert(Arc::clone(&new));
@@ -337,7 +338,7 @@ impl Store {
             let gone: Vec<ObjectKey> = state.table.objects().filter(gone).map(|o| o.key().clone()).collect();
             for key in gone {
                 if let Some(object) = state.table.remove(&key) {
-                    state.own.gone(object.uid());
+                    state.own.gone(object.uid(), object.resource_version());
                     deltas.push(Delta::Deleted(object));
                 }
             }
