@@ -1,1 +1,5 @@
-//! End-to-end harness and story.
+//! What the end-to-end tests and the demo share: the harness that starts real processes and looks at what they do, and the
+//! story they play.
+
+pub mod harness;
+pub mod story;

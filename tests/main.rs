@@ -1,1 +1,3 @@
-//! End-to-end tests.
+//! End-to-end tests: one target, one module per behaviour.
+
+mod harness_itself;

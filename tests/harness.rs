@@ -1,0 +1,25 @@
+//! Real processes on loopback, gates in front of their servers, and helpers that look.
+//!
+//! Nothing here reads the host's memory: a test sees what a user sees (the API server, Neutron, the admin address, the log).
+
+mod cluster;
+mod gate;
+mod host;
+mod http_client;
+mod narrator;
+mod neutron;
+mod plugins;
+mod process;
+mod wait;
+mod world;
+
+pub use cluster::{Cluster, code as api_code};
+pub use gate::{Action, Exchange, Gate, Rule, RuleHandle, Tripwire, Upstream};
+pub use host::{Host, HostOptions};
+pub use http_client::{Answer, HttpClient};
+pub use narrator::Narrator;
+pub use neutron::{Login, Neutron, Pairs};
+pub use plugins::{Grant, PluginDir, broken_plugins, built_plugin, repository_root};
+pub use process::{LogLine, Process, oarlock};
+pub use wait::{eventually, steady};
+pub use world::{Ready, SOON, World, WorldOptions, ready, text, with_world};

@@ -1,0 +1,259 @@
+//! The Kubernetes API server of a test: embedded, or a real one.
+
+use super::process::{Process, executable};
+use super::wait::eventually;
+use anyhow::{Context, Result, bail, ensure};
+use http::{Method, Request};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+use std::{
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use tokio::{fs, process::Command, time::timeout};
+
+const START: Duration = Duration::from_secs(30);
+const KUBECTL: Duration = Duration::from_secs(60);
+
+/// An API server and what is needed to talk to it, past any gate.
+pub struct Cluster {
+    client: kube::Client,
+    kubeconfig: PathBuf,
+    scratch: PathBuf,
+    server: Option<Process>,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster")
+            .field("kubeconfig", &self.kubeconfig)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// The kubeconfig of the real cluster that tests are to use, if one was named in `KUBECONFIG_E2E`.
+    #[must_use]
+    pub fn external() -> Option<PathBuf> {
+        env::var_os("KUBECONFIG_E2E").filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    /// The real cluster of `KUBECONFIG_E2E`, or else an `oarlock apiserver` of its own.
+    ///
+    /// * `folder` - for the kubeconfig, logs and kubectl's cache.
+    /// * `own_group` - see [`Process::spawn`].
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be started or reached.
+    pub async fn start(folder: &Path, own_group: bool) -> Result<Self> {
+        let (kubeconfig, server) = match Self::external() {
+            Some(kubeconfig) => (kubeconfig, None),
+            None => {
+                let kubeconfig = folder.join("kubeconfig");
+                let server = Process::spawn(
+                    "oarlock apiserver",
+                    &executable("OARLOCK_BIN", "oarlock", "oarlock")?,
+                    &[
+                        OsStr::new("apiserver"),
+                        "--port".as_ref(),
+                        "0".as_ref(),
+                        "--kubeconfig-out".as_ref(),
+                        kubeconfig.as_ref(),
+                    ],
+                    &[],
+                    &folder.join("apiserver.log"),
+                    own_group,
+                )?;
+                (kubeconfig, Some(server))
+            }
+        };
+        let connected = eventually(START, "the API server", || connect(&kubeconfig)).await;
+        let client = match (&connected, &server) {
+            (Err(_), Some(server)) => connected.with_context(|| server.tail())?,
+            _ => connected?,
+        };
+        Ok(Self { client, kubeconfig, scratch: folder.to_owned(), server })
+    }
+
+    /// Whether it is a cluster of somebody, not one that ends with the test.
+    #[must_use]
+    pub fn is_external(&self) -> bool {
+        self.server.is_none()
+    }
+
+    /// A kubeconfig of the server itself.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// A client of the server itself.
+    #[must_use]
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    /// The embedded server's process, if it is that.
+    pub fn server(&mut self) -> Option<&mut Process> {
+        self.server.as_mut()
+    }
+
+    /// Writes a kubeconfig for another address of this server, plain HTTP without credentials: a gate's.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub async fn kubeconfig_for(&self, url: &str) -> Result<PathBuf> {
+        let path = self.scratch.join("kubeconfig-gate");
+        let text = json!({"apiVersion": "v1", "kind": "Config", "current-context": "gate",
+            "clusters": [{"name": "gate", "cluster": {"server": url}}],
+            "users": [{"name": "gate", "user": {}}],
+            "contexts": [{"name": "gate", "context": {"cluster": "gate", "user": "gate", "namespace": "default"}}]});
+        fs::write(&path, text.to_string()).await?;
+        Ok(path)
+    }
+
+    /// Runs kubectl and returns its stdout.
+    ///
+    /// # Errors
+    ///
+    /// When it is not installed or its exit status is not 0; the message holds its stderr.
+    pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
+        let mut command = Command::new("kubectl");
+        command.args(args).env("KUBECONFIG", &self.kubeconfig).env("KUBECACHEDIR", self.scratch.join("kube-cache"));
+        command.env("HOME", &self.scratch).kill_on_drop(true);
+        let what = format!("kubectl {}", args.join(" "));
+        let output = timeout(KUBECTL, command.output()).await.with_context(|| format!("{what}: still runs"))?;
+        let output = output.context("kubectl is needed on the PATH: https://kubernetes.io/docs/tasks/tools")?;
+        ensure!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr).trim());
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// One request; the body is sent as JSON unless it is null. The answer's status decides between `Ok` and `Err`.
+    ///
+    /// # Errors
+    ///
+    /// The server's Status as `kube::Error::Api`, or no answer.
+    pub async fn request(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Result<Value> {
+        let what = format!("{method} {path}");
+        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let request = Request::builder().method(method).uri(path).header("content-type", content_type).body(bytes)?;
+        self.client.request::<Value>(request).await.with_context(|| what)
+    }
+
+    /// GET; none when it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Any answer but success and 404.
+    pub async fn get(&self, path: &str) -> Result<Option<Value>> {
+        match self.request(Method::GET, path, "application/json", &Value::Null).await {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if code(&error) == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The items of a list.
+    ///
+    /// # Errors
+    ///
+    /// As [`request`](Self::request).
+    pub async fn list(&self, path: &str) -> Result<Vec<Value>> {
+        let list = self.request(Method::GET, path, "application/json", &Value::Null).await?;
+        Ok(list.get("items").and_then(Value::as_array).cloned().unwrap_or_default())
+    }
+
+    /// POST.
+    ///
+    /// # Errors
+    ///
+    /// As [`request`](Self::request).
+    pub async fn create(&self, path: &str, object: &Value) -> Result<Value> {
+        self.request(Method::POST, path, "application/json", object).await
+    }
+
+    /// JSON merge patch.
+    ///
+    /// # Errors
+    ///
+    /// As [`request`](Self::request).
+    pub async fn merge_patch(&self, path: &str, patch: &Value) -> Result<Value> {
+        self.request(Method::PATCH, path, "application/merge-patch+json", patch).await
+    }
+
+    /// Server-side apply with force.
+    ///
+    /// # Errors
+    ///
+    /// As [`request`](Self::request).
+    pub async fn apply(&self, path: &str, manager: &str, object: &Value) -> Result<Value> {
+        let path = format!("{path}?fieldManager={manager}&force=true");
+        self.request(Method::PATCH, &path, "application/apply-patch+yaml", object).await
+    }
+
+    /// DELETE; it may be gone already.
+    ///
+    /// # Errors
+    ///
+    /// Any answer but success and 404.
+    pub async fn delete(&self, path: &str) -> Result<()> {
+        match self.request(Method::DELETE, path, "application/json", &Value::Null).await {
+            Err(error) if code(&error) != Some(404) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a namespace of a fresh name and returns the name.
+    ///
+    /// # Errors
+    ///
+    /// As [`request`](Self::request).
+    pub async fn fresh_namespace(&self) -> Result<String> {
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "oarlock-e2e-"}});
+        let made = self.create("/api/v1/namespaces", &body).await?;
+        let name = made.pointer("/metadata/name").and_then(Value::as_str).context("a namespace without a name")?;
+        Ok(name.to_owned())
+    }
+
+    /// Applies a CustomResourceDefinition from a YAML file and waits until its kind is served.
+    ///
+    /// # Errors
+    ///
+    /// When the file is not one, the server refuses it, or does not serve it within 10 s.
+    pub async fn apply_crd(&self, file: &Path) -> Result<()> {
+        let text = fs::read_to_string(file).await.with_context(|| file.display().to_string())?;
+        let crd: Value = serde_saphyr::from_str(&text).with_context(|| file.display().to_string())?;
+        let field = |pointer: &str| crd.pointer(pointer).and_then(Value::as_str).map(ToOwned::to_owned);
+        let name = field("/metadata/name").context("no metadata.name")?;
+        self.apply(&format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"), "e2e", &crd).await?;
+        let (Some(group), Some(version)) = (field("/spec/group"), field("/spec/versions/0/name")) else {
+            bail!("{}: no group or version", file.display())
+        };
+        let plural = field("/spec/names/plural").context("no plural")?;
+        let path = format!("/apis/{group}/{version}/{plural}");
+        eventually(Duration::from_secs(10), &format!("{path} to be served"), || self.list(&path)).await?;
+        Ok(())
+    }
+}
+
+async fn connect(kubeconfig: &Path) -> Result<kube::Client> {
+    let config = Kubeconfig::read_from(kubeconfig)?;
+    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+    let client = kube::Client::try_from(config)?;
+    client.apiserver_version().await?;
+    Ok(client)
+}
+
+/// The HTTP status in an API error, if it is one.
+#[must_use]
+pub fn code(error: &anyhow::Error) -> Option<u16> {
+    match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) => Some(status.code),
+        _ => None,
+    }
+}

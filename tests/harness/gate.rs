@@ -1,0 +1,362 @@
+//! An HTTP reverse proxy that sees, counts, holds and spoils what passes.
+//!
+//! The host is told the gate's address instead of the server's. So the same test bodies run against any server, the journal
+//! holds only what the host sent, and a host can be killed between a write's effect and its answer.
+
+mod rule;
+mod tripwire;
+
+pub use rule::{Action, Rule, RuleHandle};
+pub use tripwire::Tripwire;
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, request::Parts};
+use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::{TokioExecutor, TokioIo},
+};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// The server behind a gate.
+#[derive(Clone)]
+pub enum Upstream {
+    /// A plain HTTP server: scheme, host and port.
+    Http(String),
+    /// A Kubernetes API server, with the client's own TLS and credentials. The gate in front is plain HTTP and asks for none.
+    Kubernetes(kube::Client),
+}
+
+impl std::fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Http(base) => f.debug_tuple("Http").field(base).finish(),
+            Self::Kubernetes(_) => f.write_str("Kubernetes"),
+        }
+    }
+}
+
+/// One request that reached the gate.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// When it arrived.
+    pub at: Instant,
+    /// Method.
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    /// The request's body.
+    pub body: Bytes,
+    /// What the client was answered; none while it is pending, or when the connection was cut.
+    pub status: Option<StatusCode>,
+    /// Whether the server saw the request.
+    pub forwarded: bool,
+}
+
+impl Exchange {
+    /// Whether it may change something: not a read, a token request or a review.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
+        is_write(&self.method, &self.path)
+    }
+}
+
+impl std::fmt::Display for Exchange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let status = self.status.map_or_else(|| "no answer".to_owned(), |status| status.as_u16().to_string());
+        write!(f, "{} {} -> {status}", self.method, self.path)?;
+        if self.is_write() && !self.body.is_empty() {
+            let body = String::from_utf8_lossy(&self.body);
+            write!(f, "  {}", body.chars().take(400).collect::<String>())?;
+        }
+        Ok(())
+    }
+}
+
+fn is_write(method: &Method, path: &str) -> bool {
+    let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
+    let asks = path.contains("/auth/tokens")
+        || path.contains("authorization.k8s.io")
+        || path.contains("authentication.k8s.io");
+    !reads && !asks
+}
+
+struct Inner {
+    upstream: Upstream,
+    client: Client<HttpConnector, Full<Bytes>>,
+    journal: Mutex<Vec<Exchange>>,
+    rules: Mutex<Vec<Arc<rule::Armed>>>,
+    tripwire: Tripwire,
+    down: watch::Sender<bool>,
+}
+
+/// A gate on 127.0.0.1. It closes when dropped.
+pub struct Gate {
+    address: SocketAddr,
+    inner: Arc<Inner>,
+    _closing: DropGuard,
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate")
+            .field("address", &self.address)
+            .field("upstream", &self.inner.upstream)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Gate {
+    /// Opens a gate.
+    ///
+    /// * `tripwire` - counts this gate's writes, with those of other gates that share it.
+    ///
+    /// # Errors
+    ///
+    /// When no port is free.
+    pub async fn open(upstream: Upstream, tripwire: Tripwire) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.context("no port for a gate")?;
+        let address = listener.local_addr()?;
+        let closing = CancellationToken::new();
+        let inner = Arc::new(Inner {
+            upstream,
+            client: Client::builder(TokioExecutor::new()).build_http(),
+            journal: Mutex::default(),
+            rules: Mutex::default(),
+            tripwire,
+            down: watch::Sender::new(false),
+        });
+        tokio::spawn(accept(listener, inner.clone(), closing.clone()));
+        Ok(Self { address, inner, _closing: closing.drop_guard() })
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Down: every connection breaks, new ones at once. Up: as if nothing had been.
+    pub fn set_down(&self, down: bool) {
+        self.inner.down.send_replace(down);
+    }
+
+    /// Puts a rule in force. Of several that match a request the first one put decides. It ends with its handle.
+    #[must_use]
+    pub fn rule(&self, rule: Rule) -> RuleHandle {
+        let armed = Arc::new(rule::Armed::new(rule));
+        lock(&self.inner.rules).push(armed.clone());
+        RuleHandle::new(armed)
+    }
+
+    /// Everything that came so far, in order of arrival.
+    #[must_use]
+    pub fn journal(&self) -> Vec<Exchange> {
+        lock(&self.inner.journal).clone()
+    }
+
+    /// How many requests came so far: a place in the journal for [`since`](Self::since).
+    #[must_use]
+    pub fn mark(&self) -> usize {
+        lock(&self.inner.journal).len()
+    }
+
+    /// What came after `mark`.
+    #[must_use]
+    pub fn since(&self, mark: usize) -> Vec<Exchange> {
+        lock(&self.inner.journal).iter().skip(mark).cloned().collect()
+    }
+
+    /// The writes after `mark`.
+    #[must_use]
+    pub fn writes_since(&self, mark: usize) -> Vec<Exchange> {
+        self.since(mark).into_iter().filter(Exchange::is_write).collect()
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn accept(listener: TcpListener, inner: Arc<Inner>, closing: CancellationToken) {
+    loop {
+        let stream = tokio::select! {
+            () = closing.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match stream {
+            Ok((stream, _)) => {
+                tokio::spawn(serve(stream, inner.clone(), closing.clone()));
+            }
+            // Out of descriptors, say: the next turn may do better, but not at once.
+            Err(_) => sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, inner: Arc<Inner>, closing: CancellationToken) {
+    let mut down = inner.down.subscribe();
+    if *down.borrow_and_update() {
+        return;
+    }
+    // Small answers must not wait for the client's acknowledgement; slow ones are only slower.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request| pass(inner.clone(), request));
+    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        // A broken connection is the other side's matter.
+        _ = connection => {}
+        _ = down.wait_for(|down| *down) => {}
+        () = closing.cancelled() => {}
+    }
+}
+
+/// One request. An error cuts the connection without an answer.
+async fn pass(inner: Arc<Inner>, request: Request<Incoming>) -> Result<Response<Body>, BoxError> {
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await?.to_bytes();
+    let path = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
+    let write = is_write(&parts.method, &path);
+    let ticket = if write { Some(inner.tripwire.enter().await?) } else { None };
+    let place = {
+        let mut journal = lock(&inner.journal);
+        journal.push(Exchange {
+            at: Instant::now(),
+            method: parts.method.clone(),
+            path: path.clone(),
+            body: body.clone(),
+            status: None,
+            forwarded: false,
+        });
+        journal.len() - 1
+    };
+    let armed = lock(&inner.rules).iter().find(|armed| armed.take(&parts.method, &path)).cloned();
+    let action = armed.map_or(Action::Pass, |armed| armed.action());
+    let response = match action {
+        Action::Answer { status, headers, body } => answer(status, &headers, body)?,
+        Action::Silence => std::future::pending().await,
+        Action::Cut => return Err("cut by a rule".into()),
+        Action::Trickle { body, pause } => trickle(&body, pause),
+        Action::Delay(time) => {
+            sleep(time).await;
+            inner.forward(place, parts, body).await?
+        }
+        Action::HoldAnswer => {
+            whole(inner.forward(place, parts, body).await?).await?;
+            std::future::pending().await
+        }
+        Action::DropAnswer => {
+            let response = inner.forward(place, parts, body).await?;
+            whole(response).await?;
+            if let Some(ticket) = ticket {
+                inner.tripwire.answered(ticket).await?;
+            }
+            return Err("answer dropped by a rule".into());
+        }
+        Action::Pass => inner.forward(place, parts, body).await?,
+    };
+    // The answer to a write is read whole first: then its effect is certain when the tripwire holds it.
+    let response = match ticket {
+        Some(ticket) => {
+            let response = whole(response).await?;
+            inner.tripwire.answered(ticket).await?;
+            response
+        }
+        None => response,
+    };
+    inner.note(place, |exchange| exchange.status = Some(response.status()));
+    Ok(response)
+}
+
+impl Inner {
+    fn note(&self, place: usize, change: impl FnOnce(&mut Exchange)) {
+        if let Some(exchange) = lock(&self.journal).get_mut(place) {
+            change(exchange);
+        }
+    }
+
+    async fn forward(&self, place: usize, parts: Parts, body: Bytes) -> Result<Response<Body>, BoxError> {
+        self.note(place, |exchange| exchange.forwarded = true);
+        let mut headers = parts.headers;
+        // These are of this hop.
+        for name in [header::HOST, header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH] {
+            headers.remove(name);
+        }
+        let path = parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+        let mut response = match &self.upstream {
+            Upstream::Http(base) => {
+                let mut request = Request::new(Full::new(body));
+                *request.method_mut() = parts.method;
+                *request.uri_mut() = format!("{base}{path}").parse::<Uri>()?;
+                *request.headers_mut() = headers;
+                self.client.request(request).await?.map(boxed)
+            }
+            Upstream::Kubernetes(client) => {
+                // The gate's client needs no credentials; the ones behind it are the kube client's.
+                headers.remove(header::AUTHORIZATION);
+                let mut request = Request::new(kube::client::Body::from(body));
+                *request.method_mut() = parts.method;
+                *request.uri_mut() = path.parse::<Uri>()?;
+                *request.headers_mut() = headers;
+                client.send(request).await?.map(boxed)
+            }
+        };
+        for name in [header::CONNECTION, header::TRANSFER_ENCODING] {
+            response.headers_mut().remove(name);
+        }
+        Ok(response)
+    }
+}
+
+fn boxed<B>(body: B) -> Body
+where
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    body.map_err(Into::into).boxed_unsync()
+}
+
+async fn whole(response: Response<Body>) -> Result<Response<Body>, BoxError> {
+    let (parts, body) = response.into_parts();
+    let bytes = body.collect().await?.to_bytes();
+    Ok(Response::from_parts(parts, boxed(Full::new(bytes))))
+}
+
+fn answer(status: StatusCode, headers: &[(String, String)], body: Bytes) -> Result<Response<Body>, BoxError> {
+    let mut response = Response::new(boxed(Full::new(body)));
+    *response.status_mut() = status;
+    let mut all = HeaderMap::new();
+    all.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for (name, value) in headers {
+        all.insert(name.parse::<http::HeaderName>()?, value.parse::<HeaderValue>()?);
+    }
+    *response.headers_mut() = all;
+    Ok(response)
+}
+
+fn trickle(body: &Bytes, pause: Duration) -> Response<Body> {
+    let pieces: Vec<Bytes> = body.chunks(1024).map(Bytes::copy_from_slice).collect();
+    let stream = futures::stream::unfold(pieces.into_iter(), move |mut rest| async move {
+        let piece = rest.next()?;
+        sleep(pause).await;
+        Some((Ok::<_, BoxError>(hyper::body::Frame::data(piece)), rest))
+    });
+    let mut response = Response::new(boxed(http_body_util::StreamBody::new(stream)));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,114 @@
+//! Stops the world after the n-th write.
+
+use super::{BoxError, lock};
+use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// Writes that entered so far.
+    entered: u64,
+    /// After this many nothing more passes.
+    limit: Option<u64>,
+    /// The write numbered `limit` was answered by its server.
+    tripped: bool,
+    /// Counts disarmings: whoever was held before one is cut off, not let through.
+    epoch: u64,
+}
+
+/// Counts writes over all gates that share it, and holds them after the n-th.
+///
+/// Armed with n, the first n writes have their effect, the n-th is not answered, and no later one reaches a server: exactly the
+/// world that a process killed at that moment leaves behind.
+#[derive(Clone, Debug)]
+pub struct Tripwire {
+    state: Arc<Mutex<State>>,
+    changed: watch::Sender<u64>,
+}
+
+impl Default for Tripwire {
+    fn default() -> Self {
+        Self { state: Arc::default(), changed: watch::Sender::new(0) }
+    }
+}
+
+/// A write that entered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticket {
+    number: u64,
+    epoch: u64,
+}
+
+impl Tripwire {
+    /// Writes that entered so far.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        lock(&self.state).entered
+    }
+
+    /// Trips after the `n`-th write from now; `n` is at least 1.
+    pub fn arm(&self, n: u64) {
+        let mut state = lock(&self.state);
+        state.limit = Some(state.entered + n);
+        state.tripped = false;
+    }
+
+    /// Ends the watch. What is held is cut off; later writes pass.
+    pub fn disarm(&self) {
+        {
+            let mut state = lock(&self.state);
+            state.limit = None;
+            state.tripped = false;
+            state.epoch += 1;
+        }
+        self.changed.send_modify(|turn| *turn += 1);
+    }
+
+    /// Resolves when the n-th write has had its effect.
+    pub async fn tripped(&self) {
+        let mut changed = self.changed.subscribe();
+        while !lock(&self.state).tripped {
+            // The sender lives as long as `self`.
+            if changed.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// A write asks to pass.
+    pub(super) async fn enter(&self) -> Result<Ticket, BoxError> {
+        let epoch = {
+            let mut state = lock(&self.state);
+            if state.limit.is_none_or(|limit| state.entered < limit) {
+                state.entered += 1;
+                return Ok(Ticket { number: state.entered, epoch: state.epoch });
+            }
+            state.epoch
+        };
+        self.held(epoch).await
+    }
+
+    /// A write had its effect; its answer asks to pass.
+    pub(super) async fn answered(&self, ticket: Ticket) -> Result<(), BoxError> {
+        {
+            let mut state = lock(&self.state);
+            if state.epoch == ticket.epoch && state.limit != Some(ticket.number) {
+                return Ok(());
+            }
+            if state.epoch == ticket.epoch {
+                state.tripped = true;
+            }
+        }
+        self.changed.send_modify(|turn| *turn += 1);
+        self.held(ticket.epoch).await
+    }
+
+    /// Never lets through: waits for the disarming, then cuts.
+    async fn held<T>(&self, epoch: u64) -> Result<T, BoxError> {
+        let mut changed = self.changed.subscribe();
+        while lock(&self.state).epoch == epoch {
+            changed.changed().await?;
+        }
+        Err("held by the tripwire until it was disarmed".into())
+    }
+}

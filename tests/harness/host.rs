@@ -1,0 +1,157 @@
+//! The host under test: `oarlock run` as a process.
+
+use super::http_client::HttpClient;
+use super::process::{LogLine, Process, executable};
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::{
+    path::{Path, PathBuf},
+    process::ExitStatus,
+    time::Duration,
+};
+
+const START: Duration = Duration::from_secs(30);
+
+/// How a host is started.
+#[derive(Clone, Debug)]
+pub struct HostOptions {
+    /// The plugin directory.
+    pub plugins: PathBuf,
+    /// The kubeconfig.
+    pub kubeconfig: PathBuf,
+    /// Instead of what the manifests say.
+    pub resync_seconds: Option<u32>,
+    /// Further arguments.
+    pub args: Vec<String>,
+    /// Its log; appended to.
+    pub log: PathBuf,
+    /// See [`Process::spawn`].
+    pub own_group: bool,
+}
+
+/// A running host.
+#[derive(Debug)]
+pub struct Host {
+    process: Process,
+    admin: HttpClient,
+}
+
+impl Host {
+    /// Starts it and waits for its admin address.
+    ///
+    /// # Errors
+    ///
+    /// When it is not built, or ends or says nothing within 30 s.
+    pub async fn start(options: &HostOptions) -> Result<Self> {
+        let text = |path: &Path| path.display().to_string();
+        let mut args = vec!["run".to_owned(), "--plugins".to_owned(), text(&options.plugins)];
+        args.extend(["--kubeconfig".to_owned(), text(&options.kubeconfig)]);
+        args.extend([
+            "--admin-addr".to_owned(),
+            "127.0.0.1:0".to_owned(),
+            "--log-format".to_owned(),
+            "json".to_owned(),
+        ]);
+        if let Some(seconds) = options.resync_seconds {
+            args.extend(["--resync-seconds".to_owned(), seconds.to_string()]);
+        }
+        args.extend(options.args.iter().cloned());
+        let program = executable("OARLOCK_BIN", "oarlock", "oarlock")?;
+        let process = Process::spawn("oarlock run", &program, &args, &[], &options.log, options.own_group)?;
+        let line = process.line(START, "its admin address", |line| line.field("admin_addr").is_some()).await?;
+        let address = line.field("admin_addr").context("no admin_addr")?;
+        Ok(Self { process, admin: HttpClient::new(&format!("http://{address}")) })
+    }
+
+    /// The process.
+    #[must_use]
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Its admin server.
+    #[must_use]
+    pub fn admin(&self) -> &HttpClient {
+        &self.admin
+    }
+
+    /// Log lines so far for which `wanted` holds.
+    #[must_use]
+    pub fn log<F: Fn(&LogLine) -> bool>(&self, wanted: F) -> Vec<LogLine> {
+        self.process.lines().into_iter().filter(|line| wanted(line)).collect()
+    }
+
+    /// What `/plugins` says.
+    ///
+    /// # Errors
+    ///
+    /// When the admin server does not answer 200 with JSON.
+    pub async fn plugins(&self) -> Result<Value> {
+        let answer = self.admin.get("/plugins").await?;
+        ensure!(answer.status.is_success(), "/plugins: {} {}", answer.status, answer.text());
+        answer.json()
+    }
+
+    /// What `/plugins` says of one file or plugin: the entry that mentions `name`, by its name or file.
+    ///
+    /// # Errors
+    ///
+    /// Also when there is no such entry.
+    pub async fn plugin(&self, name: &str) -> Result<Value> {
+        let all = self.plugins().await?;
+        let list =
+            all.as_array().or_else(|| all.get("plugins").and_then(Value::as_array)).context("/plugins is no list")?;
+        let names = |entry: &Value| {
+            let file = entry.get("file").and_then(Value::as_str).unwrap_or_default();
+            entry.get("name").and_then(Value::as_str) == Some(name)
+                || Path::new(file)
+                    .file_name()
+                    .is_some_and(|file| file == name || file == format!("{name}.wasm").as_str())
+        };
+        list.iter().find(|entry| names(entry)).cloned().with_context(|| format!("{name} is not in /plugins: {all}"))
+    }
+
+    /// The sum of a metric's samples whose labels contain every one of `labels` (`plugin="network"` for instance).
+    ///
+    /// # Errors
+    ///
+    /// When the admin server does not answer.
+    pub async fn metric(&self, name: &str, labels: &[&str]) -> Result<f64> {
+        let text = self.admin.get("/metrics").await?.text();
+        let mut sum = 0.0;
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let Some((series, value)) = line.rsplit_once(' ') else { continue };
+            let series_name = series.split('{').next().unwrap_or_default();
+            if series_name == name && labels.iter().all(|label| series.contains(label)) {
+                sum += value.parse::<f64>().unwrap_or(0.0);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// SIGKILL.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub async fn kill(mut self) -> Result<()> {
+        self.process.kill().await
+    }
+
+    /// SIGTERM, and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// When it still runs after `deadline`.
+    pub async fn stop(mut self, deadline: Duration) -> Result<(ExitStatus, Process)> {
+        self.process.terminate().await?;
+        let status = self.process.wait(deadline).await?;
+        Ok((status, self.process))
+    }
+
+    /// The process, to send it signals and wait for it.
+    #[must_use]
+    pub fn into_process(self) -> Process {
+        self.process
+    }
+}

@@ -1,0 +1,110 @@
+//! A small HTTP client for plain HTTP on loopback.
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::time::timeout;
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// One whole answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Status code.
+    pub status: StatusCode,
+    /// Headers, names in lower case.
+    pub headers: HeaderMap,
+    /// Body.
+    pub body: Bytes,
+}
+
+impl Answer {
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON; an empty body is null.
+    ///
+    /// # Errors
+    ///
+    /// When it is not JSON.
+    pub fn json(&self) -> Result<Value> {
+        if self.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&self.body).with_context(|| format!("not JSON: {}", self.text()))
+    }
+}
+
+/// Requests against one server.
+#[derive(Clone, Debug)]
+pub struct HttpClient {
+    client: Client<HttpConnector, Full<Bytes>>,
+    base: String,
+}
+
+impl HttpClient {
+    /// * `base` - scheme, host and port, and a path prefix if there is one; no slash at the end.
+    #[must_use]
+    pub fn new(base: &str) -> Self {
+        Self { client: Client::builder(TokioExecutor::new()).build_http(), base: base.trim_end_matches('/').to_owned() }
+    }
+
+    /// Where requests go.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Sends one request and reads the whole answer, whatever its status.
+    ///
+    /// # Errors
+    ///
+    /// When there is no whole answer within 30 s.
+    pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Bytes) -> Result<Answer> {
+        let what = format!("{method} {}{path}", self.base);
+        let uri: Uri = format!("{}{path}", self.base).parse().with_context(|| what.clone())?;
+        let mut request = Request::builder().method(method).uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(body))?;
+        let exchange = async {
+            let response = self.client.request(request).await?;
+            let (parts, body) = response.into_parts();
+            let body = body.collect().await?.to_bytes();
+            anyhow::Ok(Answer { status: parts.status, headers: parts.headers, body })
+        };
+        timeout(DEADLINE, exchange).await.with_context(|| format!("{what}: no answer"))?.with_context(|| what)
+    }
+
+    /// GET.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub async fn get(&self, path: &str) -> Result<Answer> {
+        self.send(Method::GET, path, &[], Bytes::new()).await
+    }
+
+    /// A request with a JSON body (null: none).
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub async fn json(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &Value) -> Result<Answer> {
+        let bytes = if body.is_null() { Bytes::new() } else { body.to_string().into() };
+        let mut all = vec![("content-type", "application/json"), ("accept", "application/json")];
+        all.extend_from_slice(headers);
+        self.send(method, path, &all, bytes).await
+    }
+}

@@ -1,0 +1,208 @@
+//! A plugin directory of a test: copies of built plugins, and the grants of each.
+
+use anyhow::{Context, Result, ensure};
+use oarlock_manifest::{GrantedHttp, Limits, PluginGrant, PolicyRule};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// The folder that holds `plugins/`, `wit/` and the rest.
+#[must_use]
+pub fn repository_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new(".")).to_owned()
+}
+
+/// Where scripts/build-plugins.sh puts what it builds, unless `OARLOCK_PLUGINS` names another folder.
+fn built() -> PathBuf {
+    env::var_os("OARLOCK_PLUGINS").map_or_else(|| repository_root().join("target/plugins"), PathBuf::from)
+}
+
+/// A built plugin, `network` for instance.
+///
+/// # Errors
+///
+/// When it has not been built.
+pub fn built_plugin(name: &str) -> Result<PathBuf> {
+    let path = built().join(format!("{name}.wasm"));
+    ensure!(path.is_file(), "{} is not built: run `make plugins`", path.display());
+    Ok(path)
+}
+
+/// What a plugin is allowed and told, `NAME.yaml` beside `NAME.wasm`.
+#[derive(Clone, Debug)]
+pub struct Grant(PluginGrant);
+
+impl Default for Grant {
+    fn default() -> Self {
+        Self::nothing()
+    }
+}
+
+impl Grant {
+    /// Nothing is allowed.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self(PluginGrant {
+            api_version: oarlock_manifest::API_VERSION.to_owned(),
+            kind: "PluginGrant".to_owned(),
+            permissions: Vec::new(),
+            http: GrantedHttp::default(),
+            config: BTreeMap::new(),
+            secret_files: BTreeMap::new(),
+            limits: Limits::default(),
+            workers: None,
+            resync_seconds: None,
+        })
+    }
+
+    /// Every verb on these resources of a group.
+    #[must_use]
+    pub fn resources(self, group: &str, resources: &[&str]) -> Self {
+        self.rule(group, resources, &["get", "list", "watch", "create", "update", "patch", "delete"])
+    }
+
+    /// These verbs on these resources of a group.
+    #[must_use]
+    pub fn rule(mut self, group: &str, resources: &[&str], verbs: &[&str]) -> Self {
+        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        self.0.permissions.push(PolicyRule {
+            api_groups: vec![group.to_owned()],
+            resources: owned(resources),
+            verbs: owned(verbs),
+            resource_names: Vec::new(),
+            namespaces: Vec::new(),
+        });
+        self
+    }
+
+    /// Requests to this origin.
+    #[must_use]
+    pub fn origin(mut self, origin: &str) -> Self {
+        self.0.http.origins.push(origin.to_owned());
+        self
+    }
+
+    /// A configuration value.
+    #[must_use]
+    pub fn config(mut self, key: &str, value: &str) -> Self {
+        self.0.config.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Other limits than the default ones.
+    #[must_use]
+    pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+        change(&mut self.0.limits);
+        self
+    }
+
+    /// A configuration value that is read from a file.
+    #[must_use]
+    pub fn secret_file(mut self, key: &str, file: &Path) -> Self {
+        self.0.secret_files.insert(key.to_owned(), file.display().to_string());
+        self
+    }
+
+    /// Seconds between resyncs of this plugin.
+    #[must_use]
+    pub fn resync_seconds(mut self, seconds: u32) -> Self {
+        self.0.resync_seconds = Some(seconds);
+        self
+    }
+}
+
+/// A plugin directory.
+#[derive(Debug)]
+pub struct PluginDir(PathBuf);
+
+impl PluginDir {
+    /// Makes an empty one.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be made.
+    pub fn create(path: PathBuf) -> Result<Self> {
+        fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
+        Ok(Self(path))
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Puts a built plugin in.
+    ///
+    /// * `source` - which built plugin.
+    /// * `name` - the name of its files here.
+    ///
+    /// # Errors
+    ///
+    /// When it has not been built or cannot be copied.
+    pub fn add(&self, source: &str, name: &str, grant: &Grant) -> Result<()> {
+        self.grant(name, grant)?;
+        let from = built_plugin(source)?;
+        fs::copy(&from, self.0.join(format!("{name}.wasm"))).with_context(|| from.display().to_string())?;
+        Ok(())
+    }
+
+    /// Writes a grant.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn grant(&self, name: &str, grant: &Grant) -> Result<()> {
+        // JSON is YAML.
+        Ok(fs::write(self.0.join(format!("{name}.yaml")), serde_json::to_vec_pretty(&grant.0)?)?)
+    }
+
+    /// Writes any file.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn file(&self, name: &str, content: &[u8]) -> Result<()> {
+        Ok(fs::write(self.0.join(name), content)?)
+    }
+}
+
+/// Files that are no plugins: a name, the bytes, and a word of the reason that must be told.
+///
+/// * `whole` - a good plugin, to break.
+#[must_use]
+pub fn broken_plugins(whole: &[u8]) -> Vec<(&'static str, Vec<u8>, &'static str)> {
+    let half = whole.get(..whole.len() / 2).unwrap_or_default().to_vec();
+    let mut corrupt = whole.to_vec();
+    for byte in corrupt.iter_mut().skip(whole.len() / 3).take(64) {
+        *byte = 0xff;
+    }
+    vec![
+        ("empty", Vec::new(), "wasm"),
+        ("text", b"#!/bin/sh\necho I am not wasm\n".to_vec(), "wasm"),
+        ("truncated", half, "broken"),
+        ("corrupt", corrupt, "not a valid component"),
+        ("bare-module", b"\0asm\x01\0\0\0".to_vec(), "component type"),
+        ("bare-component", b"\0asm\x0d\0\x01\0".to_vec(), "oarlock:reconciler/reconcile"),
+        ("other-version", replaced(whole, b"@0.1.0", b"@0.9.0"), "0.9.0"),
+        ("missing-export", replaced(whole, b"@0.1.0#patch", b"@0.1.0#pitch"), "patch"),
+    ]
+}
+
+/// `bytes` with every `from` made `to`, which is as long.
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(byte) = rest.first() {
+        if let Some(after) = rest.strip_prefix(from) {
+            out.extend_from_slice(to);
+            rest = after;
+        } else {
+            out.push(*byte);
+            rest = rest.get(1..).unwrap_or_default();
+        }
+    }
+    out
+}

@@ -1,0 +1,273 @@
+//! A child process whose log is read as it is written.
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::{
+    collections::VecDeque,
+    env,
+    ffi::OsStr,
+    fs::File,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, BufReader},
+    process::{Child, Command},
+    sync::watch,
+    time::timeout,
+};
+
+/// Lines kept in memory per process; all of them are in the file.
+const RING: usize = 20_000;
+
+/// One line of a child's stdout or stderr.
+#[derive(Clone, Debug)]
+pub struct LogLine {
+    /// The line without its end.
+    pub text: String,
+    /// The line as a JSON object, when it is one.
+    pub json: Option<Value>,
+}
+
+impl LogLine {
+    fn new(text: String) -> Self {
+        let json = text.starts_with('{').then(|| serde_json::from_str(&text).ok()).flatten();
+        Self { text, json }
+    }
+
+    /// A field of a JSON line, at its top or under `fields`, as text.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<String> {
+        let json = self.json.as_ref()?;
+        let value = json.get(name).or_else(|| json.get("fields")?.get(name)).or_else(|| json.get("span")?.get(name))?;
+        Some(value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Captured {
+    lines: VecDeque<LogLine>,
+    file: Option<File>,
+}
+
+/// A running child. Killed when dropped.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    pid: u32,
+    captured: Arc<Mutex<Captured>>,
+    grown: watch::Receiver<u64>,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts `program`, and writes what it prints to `log` too.
+    ///
+    /// * `name` - for messages.
+    /// * `own_group` - put it in a process group of its own, so that Ctrl-C in a terminal reaches only its parent.
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be started or the log file cannot be written.
+    pub fn spawn<S: AsRef<OsStr>>(
+        name: &str,
+        program: &Path,
+        args: &[S],
+        environment: &[(&str, String)],
+        log: &Path,
+        own_group: bool,
+    ) -> Result<Self> {
+        let file = File::options().create(true).append(true).open(log).with_context(|| log.display().to_string())?;
+        let mut command = Command::new(program);
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        for (key, value) in environment {
+            command.env(key, value);
+        }
+        if own_group {
+            command.process_group(0);
+        }
+        let mut child = command.spawn().with_context(|| format!("{name}: cannot start {}", program.display()))?;
+        let pid = child.id().with_context(|| format!("{name} ended at once"))?;
+        let captured = Arc::new(Mutex::new(Captured { lines: VecDeque::new(), file: Some(file) }));
+        let (grow, grown) = watch::channel(0);
+        let grow = Arc::new(grow);
+        if let Some(out) = child.stdout.take() {
+            tokio::spawn(capture(out, captured.clone(), grow.clone()));
+        }
+        if let Some(err) = child.stderr.take() {
+            tokio::spawn(capture(err, captured.clone(), grow));
+        }
+        Ok(Self { name: name.to_owned(), child, pid, captured, grown, log: log.to_owned() })
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Where every line is kept.
+    #[must_use]
+    pub fn log_file(&self) -> &Path {
+        &self.log
+    }
+
+    /// The lines so far, oldest first.
+    #[must_use]
+    pub fn lines(&self) -> Vec<LogLine> {
+        let captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
+        captured.lines.iter().cloned().collect()
+    }
+
+    /// The first line that `wanted` accepts, waiting for it up to `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// When the deadline passes or the process ends first; the message holds the last lines.
+    pub async fn line<F>(&self, deadline: Duration, what: &str, wanted: F) -> Result<LogLine>
+    where
+        F: Fn(&LogLine) -> bool,
+    {
+        let mut grown = self.grown.clone();
+        let search = async {
+            loop {
+                grown.borrow_and_update();
+                if let Some(line) = self.lines().into_iter().find(|line| wanted(line)) {
+                    return Some(line);
+                }
+                // The channel closes when both outputs are at their end.
+                if grown.changed().await.is_err() {
+                    return self.lines().into_iter().find(|line| wanted(line));
+                }
+            }
+        };
+        match timeout(deadline, search).await {
+            Ok(Some(line)) => Ok(line),
+            Ok(None) => bail!("{} ended before {what}:\n{}", self.name, self.tail()),
+            Err(_) => bail!("{}: no line for {what} in {} s:\n{}", self.name, deadline.as_secs_f32(), self.tail()),
+        }
+    }
+
+    /// The last lines, for messages.
+    #[must_use]
+    pub fn tail(&self) -> String {
+        let lines = self.lines();
+        let from = lines.len().saturating_sub(30);
+        let last: Vec<_> = lines.into_iter().skip(from).map(|line| format!("  | {}", line.text)).collect();
+        format!("{}\n  (whole log: {})", last.join("\n"), self.log.display())
+    }
+
+    /// SIGKILL, and waits until it is gone.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub async fn kill(&mut self) -> Result<()> {
+        self.child.kill().await.with_context(|| format!("cannot kill {}", self.name))
+    }
+
+    /// SIGTERM, without waiting.
+    ///
+    /// # Errors
+    ///
+    /// When the signal cannot be sent.
+    pub async fn terminate(&self) -> Result<()> {
+        self.signal("TERM").await
+    }
+
+    /// Sends a signal by its name, without `SIG`.
+    ///
+    /// # Errors
+    ///
+    /// When the signal cannot be sent.
+    pub async fn signal(&self, signal: &str) -> Result<()> {
+        // The shell's own `kill`: no package needed, and no unsafe code for one system call.
+        let script = format!("kill -{signal} {}", self.pid);
+        let status = Command::new("sh").args(["-c", &script]).status().await.context("cannot run sh")?;
+        if !status.success() {
+            bail!("cannot send {signal} to {} ({})", self.name, self.pid);
+        }
+        Ok(())
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// When it still runs after `deadline`.
+    pub async fn wait(&mut self, deadline: Duration) -> Result<ExitStatus> {
+        match timeout(deadline, self.child.wait()).await {
+            Ok(status) => Ok(status?),
+            Err(_) => bail!("{} still runs after {} s:\n{}", self.name, deadline.as_secs_f32(), self.tail()),
+        }
+    }
+
+    /// Its exit status, if it has ended.
+    ///
+    /// # Errors
+    ///
+    /// When the system cannot say.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+}
+
+async fn capture<R: AsyncRead + Unpin>(output: R, captured: Arc<Mutex<Captured>>, grown: Arc<watch::Sender<u64>>) {
+    let mut reader = BufReader::new(output);
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        match reader.read_until(b'\n', &mut buffer).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let text = String::from_utf8_lossy(&buffer).trim_end().to_owned();
+        {
+            let mut captured = captured.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(file) = captured.file.as_mut() {
+                // The ring still has the line.
+                let _ = writeln!(file, "{text}");
+            }
+            captured.lines.push_back(LogLine::new(text));
+            if captured.lines.len() > RING {
+                captured.lines.pop_front();
+            }
+        }
+        grown.send_modify(|count| *count += 1);
+    }
+}
+
+/// The executable `name`, from the environment variable `variable` or the target folder this executable lies in.
+///
+/// # Errors
+///
+/// When it has not been built; the message says how.
+pub(crate) fn executable(variable: &str, name: &str, package: &str) -> Result<PathBuf> {
+    if let Some(path) = env::var_os(variable) {
+        return Ok(path.into());
+    }
+    let own = env::current_exe()?;
+    for folder in own.ancestors().skip(1).take(2) {
+        let candidate = folder.join(name);
+        if candidate.is_file() {
+            return Ok(candidate);
+        }
+    }
+    bail!("{name} is not built: run `cargo build -p {package}`, or name it in {variable}")
+}
+
+/// Runs `oarlock` with these arguments to its end.
+///
+/// # Errors
+///
+/// When it is not built, or still runs after 60 s.
+pub async fn oarlock(args: &[&str]) -> Result<std::process::Output> {
+    let mut command = Command::new(executable("OARLOCK_BIN", "oarlock", "oarlock")?);
+    command.args(args).stdin(Stdio::null()).kill_on_drop(true);
+    let output = timeout(Duration::from_secs(60), command.output()).await;
+    Ok(output.with_context(|| format!("oarlock {} still runs", args.join(" ")))??)
+}

@@ -1,0 +1,484 @@
+//! Everything one test needs: an API server and Neutron behind gates, a plugin directory, a namespace, and a host.
+
+use super::{
+    cluster::Cluster,
+    gate::{Gate, Tripwire, Upstream},
+    host::{Host, HostOptions},
+    narrator::Narrator,
+    neutron::Neutron,
+    plugins::{Grant, PluginDir, repository_root},
+    process::{LogLine, Process},
+    wait::eventually,
+};
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use std::{
+    process::ExitStatus,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tempfile::TempDir;
+use tokio::sync::{Mutex, MutexGuard};
+
+/// How long anything that should happen soon may take on a slow machine.
+pub const SOON: Duration = Duration::from_secs(30);
+
+/// One real cluster serves one test at a time.
+static EXTERNAL: Mutex<()> = Mutex::const_new(());
+
+/// What a world starts with.
+#[derive(Clone, Debug)]
+pub struct WorldOptions {
+    /// Seconds between resyncs.
+    pub resync_seconds: u32,
+    /// Apply the Network CRD before the host starts.
+    pub crd: bool,
+    /// Put the network plugin in.
+    pub network: bool,
+    /// Start the host.
+    pub host: bool,
+    /// Neutron asks for tokens.
+    pub keystone: bool,
+    /// Objects are printed, and children live in process groups of their own.
+    pub demo: bool,
+}
+
+impl Default for WorldOptions {
+    /// The Network CRD, the network plugin, and a host that resyncs every hour.
+    fn default() -> Self {
+        Self { resync_seconds: 3600, crd: true, network: true, host: true, keystone: false, demo: false }
+    }
+}
+
+/// What the host writes of an object's readiness.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// UpperCamelCase.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+}
+
+/// A whole world on loopback. Everything in it ends when it is dropped.
+#[derive(Debug)]
+pub struct World {
+    // Dropped first: it talks to the rest.
+    host: Mutex<Option<Host>>,
+    /// Where it is looked at and changed from, past the gates.
+    pub cluster: Cluster,
+    /// The server, past the gates.
+    pub neutron: Neutron,
+    /// Between the host and the API server.
+    pub kubernetes_gate: Gate,
+    /// Between the plugin and Neutron.
+    pub neutron_gate: Gate,
+    /// Over the writes of both gates.
+    pub tripwire: Tripwire,
+    /// What the host runs.
+    pub plugins: PluginDir,
+    /// Fresh for this world.
+    pub namespace: String,
+    /// Tells what happens.
+    pub narrator: Narrator,
+    options: WorldOptions,
+    host_options: HostOptions,
+    folder: TempDir,
+    kept: AtomicBool,
+    _alone: Option<MutexGuard<'static, ()>>,
+}
+
+impl World {
+    /// Starts one.
+    ///
+    /// # Errors
+    ///
+    /// When something in it does not start.
+    pub async fn start(options: WorldOptions) -> Result<Self> {
+        let alone = if Cluster::external().is_some() { Some(EXTERNAL.lock().await) } else { None };
+        let folder = tempfile::Builder::new().prefix("oarlock-e2e-").tempdir()?;
+        let narrator = Narrator::new(options.demo);
+        let cluster = Cluster::start(folder.path(), options.demo).await?;
+        let neutron = Neutron::start(folder.path(), options.keystone, options.demo).await?;
+        let tripwire = Tripwire::default();
+        let kubernetes_gate = Gate::open(Upstream::Kubernetes(cluster.client()), tripwire.clone()).await?;
+        let neutron_gate = Gate::open(Upstream::Http(neutron.url().to_owned()), tripwire.clone()).await?;
+        let namespace = cluster.fresh_namespace().await?;
+        let plugins = PluginDir::create(folder.path().join("plugins"))?;
+        let host_options = HostOptions {
+            plugins: plugins.path().to_owned(),
+            kubeconfig: cluster.kubeconfig_for(&kubernetes_gate.url()).await?,
+            resync_seconds: Some(options.resync_seconds),
+            args: Vec::new(),
+            log: folder.path().join("host.log"),
+            own_group: options.demo,
+        };
+        let world = Self {
+            host: Mutex::new(None),
+            cluster,
+            neutron,
+            kubernetes_gate,
+            neutron_gate,
+            tripwire,
+            plugins,
+            namespace,
+            narrator,
+            options,
+            host_options,
+            folder,
+            kept: AtomicBool::new(false),
+            _alone: alone,
+        };
+        world.furnish().await.with_context(|| format!("kept in {}", world.keep()))?;
+        Ok(world)
+    }
+
+    async fn furnish(&self) -> Result<()> {
+        if self.options.network {
+            self.plugins.add("network", "network", &self.network_grant()?)?;
+        }
+        if self.options.crd {
+            self.cluster.apply_crd(&repository_root().join("plugins/network/crd.yaml")).await?;
+        }
+        if self.options.host {
+            self.start_host().await?;
+        }
+        Ok(())
+    }
+
+    /// What the network plugin is granted: to read its kind, and Neutron through the gate.
+    ///
+    /// # Errors
+    ///
+    /// When a secret cannot be written.
+    pub fn network_grant(&self) -> Result<Grant> {
+        let url = self.neutron_gate.url();
+        let mut grant = Grant::nothing()
+            .rule("samplecrd.k8s.io", &["networks"], &["get", "list", "watch"])
+            .origin(&url)
+            .config("neutronUrl", &url);
+        let Some(login) = self.neutron.login() else { return Ok(grant) };
+        let origin = login.auth_url.split('/').take(3).collect::<Vec<_>>().join("/");
+        let (plain, secret) = login.plugin_config();
+        grant = grant.origin(&origin);
+        for (key, value) in plain {
+            grant = grant.config(key, &value);
+        }
+        for (key, value) in secret {
+            let file = self.folder.path().join(key);
+            std::fs::write(&file, value)?;
+            grant = grant.secret_file(key, &file);
+        }
+        Ok(grant)
+    }
+
+    /// What the deployment-network plugin is granted: to read Deployments and to write Networks.
+    #[must_use]
+    pub fn deployment_network_grant(&self) -> Grant {
+        Grant::nothing()
+            .rule("apps", &["deployments"], &["get", "list", "watch"])
+            .resources("samplecrd.k8s.io", &["networks"])
+    }
+
+    /// Starts the host.
+    ///
+    /// # Errors
+    ///
+    /// When it runs already or does not start.
+    pub async fn start_host(&self) -> Result<()> {
+        self.start_host_with(&[]).await
+    }
+
+    /// Starts the host with further arguments.
+    ///
+    /// # Errors
+    ///
+    /// When it runs already or does not start.
+    pub async fn start_host_with(&self, args: &[&str]) -> Result<()> {
+        let mut host = self.host.lock().await;
+        ensure!(host.is_none(), "the host runs already");
+        let mut options = self.host_options.clone();
+        options.args.extend(args.iter().map(|&arg| arg.to_owned()));
+        *host = Some(Host::start(&options).await?);
+        Ok(())
+    }
+
+    /// Kills the host with SIGKILL and waits until it is gone.
+    ///
+    /// # Errors
+    ///
+    /// When none runs.
+    pub async fn kill_host(&self) -> Result<()> {
+        self.take_host().await?.kill().await
+    }
+
+    /// Takes the host out of the world, to stop it by hand.
+    ///
+    /// # Errors
+    ///
+    /// When none runs.
+    pub async fn take_host(&self) -> Result<Host> {
+        self.host.lock().await.take().context("no host runs")
+    }
+
+    /// Stops the host with SIGTERM and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// When none runs, or it does not end.
+    pub async fn stop_host(&self, deadline: Duration) -> Result<(ExitStatus, Process)> {
+        self.take_host().await?.stop(deadline).await
+    }
+
+    /// Asks the running host something.
+    ///
+    /// # Errors
+    ///
+    /// When none runs, or the question's own.
+    pub async fn host<T>(&self, ask: impl AsyncFnOnce(&Host) -> Result<T>) -> Result<T> {
+        let host = self.host.lock().await;
+        ask(host.as_ref().context("no host runs")?).await
+    }
+
+    /// The log lines so far of the running host for which `wanted` holds.
+    ///
+    /// # Errors
+    ///
+    /// When none runs.
+    pub async fn log<F: Fn(&LogLine) -> bool>(&self, wanted: F) -> Result<Vec<LogLine>> {
+        self.host(async |host| Ok(host.log(&wanted))).await
+    }
+
+    /// The URL path of a Network.
+    #[must_use]
+    pub fn network_path(&self, name: &str) -> String {
+        format!("/apis/samplecrd.k8s.io/v1/namespaces/{}/networks/{name}", self.namespace)
+    }
+
+    /// Makes a Network and returns its uid.
+    ///
+    /// # Errors
+    ///
+    /// When the API server refuses it.
+    pub async fn create_network(&self, name: &str, cidr: &str, gateway: &str) -> Result<String> {
+        let object = json!({"apiVersion": "samplecrd.k8s.io/v1", "kind": "Network", "metadata": {"name": name},
+            "spec": {"cidr": cidr, "gateway": gateway}});
+        let path = self.network_path("");
+        let made = self.cluster.create(path.trim_end_matches('/'), &object).await?;
+        Ok(text(&made, "/metadata/uid"))
+    }
+
+    /// Edits a Network's gateway, as a user would.
+    ///
+    /// # Errors
+    ///
+    /// When the API server refuses it.
+    pub async fn set_gateway(&self, name: &str, gateway: &str) -> Result<()> {
+        self.cluster.merge_patch(&self.network_path(name), &json!({"spec": {"gateway": gateway}})).await?;
+        Ok(())
+    }
+
+    /// A Network; an error if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// When it does not exist.
+    pub async fn network(&self, name: &str) -> Result<Value> {
+        self.cluster.get(&self.network_path(name)).await?.with_context(|| format!("no Network {name}"))
+    }
+
+    /// Deletes a Network, without waiting until it is gone.
+    ///
+    /// # Errors
+    ///
+    /// When the API server refuses.
+    pub async fn delete_network(&self, name: &str) -> Result<()> {
+        self.cluster.delete(&self.network_path(name)).await
+    }
+
+    /// Waits until a Network is Ready for its current generation, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// When it does not get so soon.
+    pub async fn ready(&self, name: &str) -> Result<Value> {
+        eventually(SOON, &format!("{name} to be Ready"), || async {
+            let object = self.network(name).await?;
+            let ready = ready(&object)?;
+            ensure!(ready.status == "True", "{ready:?}");
+            let generation = object.pointer("/metadata/generation");
+            ensure!(object.pointer("/status/observedGeneration") == generation, "{object}");
+            Ok(object)
+        })
+        .await
+    }
+
+    /// Waits until a Network is not Ready, for a reason or with a message that contains one of `texts`.
+    ///
+    /// # Errors
+    ///
+    /// When it does not get so soon.
+    pub async fn not_ready(&self, name: &str, texts: &[&str]) -> Result<Ready> {
+        eventually(SOON, &format!("{name} to be not Ready because of {texts:?}"), || async {
+            let ready = ready(&self.network(name).await?)?;
+            ensure!(ready.status == "False", "{ready:?}");
+            let all = format!("{} {}", ready.reason, ready.message).to_lowercase();
+            ensure!(texts.is_empty() || texts.iter().any(|text| all.contains(&text.to_lowercase())), "{ready:?}");
+            Ok(ready)
+        })
+        .await
+    }
+
+    /// Waits until a Network is gone.
+    ///
+    /// # Errors
+    ///
+    /// When it is not gone soon.
+    pub async fn gone(&self, name: &str) -> Result<()> {
+        eventually(SOON, &format!("{name} to be gone"), || async {
+            let left = self.cluster.get(&self.network_path(name)).await?;
+            ensure!(left.is_none(), "{}", left.unwrap_or_default());
+            Ok(())
+        })
+        .await
+    }
+
+    /// The Events on the object with this uid, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the API server does not answer.
+    pub async fn events(&self, uid: &str) -> Result<Vec<Value>> {
+        let all = self.cluster.list(&format!("/api/v1/namespaces/{}/events", self.namespace)).await?;
+        let about =
+            |event: &Value| ["/involvedObject/uid", "/regarding/uid"].iter().any(|place| text(event, place) == uid);
+        Ok(all.into_iter().filter(about).collect())
+    }
+
+    /// Waits for an Event of this type whose reason or message contains `part`.
+    ///
+    /// # Errors
+    ///
+    /// When none comes soon.
+    pub async fn event(&self, uid: &str, kind: &str, part: &str) -> Result<Value> {
+        eventually(SOON, &format!("a {kind} event with {part:?}"), || async {
+            let events = self.events(uid).await?;
+            let lower = part.to_lowercase();
+            let wanted = |event: &&Value| {
+                let all = format!("{} {} {}", text(event, "/reason"), text(event, "/message"), text(event, "/note"));
+                text(event, "/type") == kind && all.to_lowercase().contains(&lower)
+            };
+            events.iter().find(wanted).cloned().with_context(|| format!("{events:?}"))
+        })
+        .await
+    }
+
+    /// Exactly one network and one subnet were made for this uid; returns both.
+    ///
+    /// # Errors
+    ///
+    /// When there are more or fewer.
+    pub async fn only_network(&self, uid: &str) -> Result<(Value, Value)> {
+        let networks = self.neutron.networks_of(uid).await?;
+        let [network] = networks.as_slice() else { anyhow::bail!("{} networks: {networks:?}", networks.len()) };
+        let subnets = self.neutron.subnets_of(&text(network, "/id")).await?;
+        let [subnet] = subnets.as_slice() else { anyhow::bail!("{} subnets: {subnets:?}", subnets.len()) };
+        Ok((network.clone(), subnet.clone()))
+    }
+
+    /// Waits until nothing in Neutron carries this uid any more.
+    ///
+    /// # Errors
+    ///
+    /// When something is left.
+    pub async fn nothing_left(&self, uid: &str) -> Result<()> {
+        eventually(SOON, &format!("nothing of {uid} to be left in Neutron"), || async {
+            let left = self.neutron.left_of(uid).await?;
+            ensure!(left.is_empty(), "{left:?}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// The folder with all logs.
+    #[must_use]
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// Leaves the folder in place when the world ends; returns its path.
+    pub fn keep(&self) -> String {
+        self.kept.store(true, Ordering::Relaxed);
+        self.folder.path().display().to_string()
+    }
+
+    /// What helps to understand a failure.
+    async fn account(&self) -> String {
+        use std::fmt::Write as _;
+        let mut text = String::new();
+        if let Some(host) = self.host.lock().await.as_ref() {
+            let _ = writeln!(text, "host:\n{}", host.process().tail());
+        }
+        for (name, gate) in [("Kubernetes", &self.kubernetes_gate), ("Neutron", &self.neutron_gate)] {
+            let journal = gate.journal();
+            let _ = writeln!(text, "{name}: {} requests; the last ones:", journal.len());
+            for exchange in journal.iter().skip(journal.len().saturating_sub(25)) {
+                let _ = writeln!(text, "  | {exchange}");
+            }
+        }
+        text
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if self.kept.load(Ordering::Relaxed) {
+            self.folder.disable_cleanup(true);
+        }
+    }
+}
+
+/// Starts a world, runs `body` in it, and on failure tells what the host and the gates saw.
+///
+/// # Errors
+///
+/// The body's own.
+pub async fn with_world(options: WorldOptions, body: impl AsyncFnOnce(Arc<World>) -> Result<()>) -> Result<()> {
+    let world = Arc::new(World::start(options).await?);
+    let result = body(world.clone()).await;
+    if world.cluster.is_external() {
+        // Somebody's cluster: leave it as it was. What a failed test left behind stays to be looked at.
+        world.cluster.delete(&format!("/api/v1/namespaces/{}", world.namespace)).await?;
+    }
+    match result {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            let account = world.account().await;
+            let folder = world.keep();
+            Err(error.context(format!("{account}\nkept in {folder}")))
+        }
+    }
+}
+
+/// The text at a JSON pointer; empty if there is none.
+#[must_use]
+pub fn text(value: &Value, pointer: &str) -> String {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// An object's Ready condition.
+///
+/// # Errors
+///
+/// When it has none.
+pub fn ready(object: &Value) -> Result<Ready> {
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let ready = conditions.into_iter().flatten().find(|condition| text(condition, "/type") == "Ready");
+    let ready =
+        ready.with_context(|| format!("no Ready condition: {}", object.get("status").unwrap_or(&Value::Null)))?;
+    Ok(Ready { status: text(ready, "/status"), reason: text(ready, "/reason"), message: text(ready, "/message") })
+}

@@ -1,0 +1,72 @@
+//! The story: what a user of Oarlock sees, from the first start to the last deletion.
+//!
+//! The end-to-end test of this name and the demo both play it. Every step is checked before it is told.
+
+mod deployment;
+mod lifecycle;
+mod trouble;
+
+use crate::harness::World;
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::{fs, path::PathBuf};
+
+/// Plays the whole story in a world without the CRD and without a running host, with a resync of a few seconds.
+///
+/// # Errors
+///
+/// The first step that is not true.
+pub async fn play(world: &World) -> Result<()> {
+    let story = Story::new(world)?;
+    story.host_before_crd().await.context("the host starts before the CRD exists")?;
+    let uid = story.applied().await.context("kubectl apply of a Network")?;
+    story.refused().await.context("a Network that makes no sense")?;
+    story.gateway_edited(&uid).await.context("the gateway is edited")?;
+    story.drift_repaired(&uid).await.context("somebody changes Neutron behind our back")?;
+    story.unchanged_resync_is_silent().await.context("an unchanged resync")?;
+    story.killed(&uid).await.context("the host is killed")?;
+    story.deleted(&uid).await.context("kubectl delete")?;
+    story.deleted_while_down().await.context("kubectl delete while Neutron is down")?;
+    story.deployment().await.context("a Deployment gets a Network")?;
+    Ok(())
+}
+
+/// What the steps share.
+struct Story<'w> {
+    world: &'w World,
+    crd: PathBuf,
+    example: PathBuf,
+    /// Name of the Network in the example file.
+    name: String,
+}
+
+impl<'w> Story<'w> {
+    fn new(world: &'w World) -> Result<Self> {
+        let folder = crate::harness::repository_root().join("plugins/network");
+        let example = folder.join("example.yaml");
+        let text = fs::read_to_string(&example).with_context(|| example.display().to_string())?;
+        let object: Value = serde_saphyr::from_str(&text)?;
+        let name = crate::harness::text(&object, "/metadata/name");
+        Ok(Self { world, crd: folder.join("crd.yaml"), example, name })
+    }
+
+    /// kubectl in the world's namespace.
+    async fn kubectl(&self, args: &[&str]) -> Result<String> {
+        let mut all = vec!["--namespace", self.world.namespace.as_str()];
+        all.extend_from_slice(args);
+        self.world.cluster.kubectl(&all).await
+    }
+
+    /// Shows an object without the fields nobody reads.
+    fn show(&self, object: &Value) {
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+            if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+                annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+            }
+        }
+        let yaml = serde_saphyr::to_string(&object).unwrap_or_else(|_| object.to_string());
+        self.world.narrator.show(&yaml);
+    }
+}
