@@ -1,1 +1,115 @@
-//! Makes a Network object a network and a subnet in OpenStack Neutron.
+//! Makes a `Network` object a network and a subnet in OpenStack Neutron.
+//!
+//! Everything made carries the object's uid in its description, written by the request that makes it, and is looked for by it
+//! before anything is made: a crash, or a timeout after success, leaves nothing that the next reconcile does not find.
+
+mod address;
+mod auth;
+mod neutron;
+mod reconcile;
+
+use crate::address::Cidr;
+use crate::auth::declare_configuration;
+use crate::neutron::Neutron;
+use crate::reconcile::Reconcile;
+use oarlock_guest::{Context, Error, Manifest, Observation, Outcome, Reconciler, Result, export, kind};
+use serde::{Deserialize, Serialize};
+
+/// Reconciles `networks.samplecrd.k8s.io`.
+#[derive(Debug, Default)]
+pub struct NetworkReconciler;
+
+/// The fields of a Network this plugin reads.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Network {
+    spec: NetworkSpec,
+    status: NetworkStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NetworkSpec {
+    cidr: String,
+    /// Empty: the first address of the range.
+    gateway: String,
+}
+
+/// What the plugin writes into the status; the ids serve it as a hint later.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct NetworkStatus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subnet_id: Option<String>,
+    /// The OpenStack project it is in. Only with Keystone credentials, which tell which project they are for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cidr: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gateway: Option<String>,
+}
+
+/// What is compared: only what this plugin owns, in one spelling.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// None: the network has no subnet of ours (yet).
+    subnet: Option<SubnetState>,
+    /// Ids of younger networks of ours that nothing uses: a request that was answered too late made them. Never desired.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    surplus: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct SubnetState {
+    /// Without host bits.
+    cidr: String,
+    gateway: Option<String>,
+    /// `first-last`, in order, neighbours joined: the addresses covered, however Neutron splits them.
+    pools: Vec<String>,
+}
+
+impl Reconciler for NetworkReconciler {
+    type Object = Network;
+    type State = State;
+
+    fn manifest() -> Manifest {
+        let manifest = Manifest::new("network", env!("CARGO_PKG_VERSION"))
+            .description("Makes a Network object a network and a subnet in OpenStack Neutron")
+            .primary(kind("samplecrd.k8s.io/v1", "Network"))
+            .cleanup()
+            .manage_status()
+            .workers(4)
+            .resync_seconds(30);
+        declare_configuration(manifest)
+    }
+
+    fn desired(&self, cx: &Context<Network>) -> Result<Option<State>> {
+        let NetworkSpec { cidr, gateway } = &cx.object()?.spec;
+        let cidr = Cidr::parse(cidr).map_err(|why| Error::terminal(format_args!("spec.cidr: {why}")))?;
+        let gateway = match gateway.as_str() {
+            "" => cidr.first_host(),
+            text => cidr.gateway(text).map_err(|why| Error::terminal(format_args!("spec.gateway: {why}")))?,
+        };
+        let pools = cidr.pools_around(gateway).iter().map(ToString::to_string).collect();
+        let subnet = SubnetState { cidr: cidr.to_string(), gateway: Some(gateway.to_string()), pools };
+        Ok(Some(State { subnet: Some(subnet), surplus: Vec::new() }))
+    }
+
+    fn actual(&self, cx: &Context<Network>) -> Result<Observation<State>> {
+        Reconcile::new(cx, &Neutron::from_config()?).observe()
+    }
+
+    fn patch(&self, cx: &Context<Network>, desired: Option<State>, _: Option<State>) -> Result<Outcome> {
+        let neutron = Neutron::from_config()?;
+        let reconcile = Reconcile::new(cx, &neutron);
+        match desired.and_then(|state| state.subnet) {
+            Some(subnet) => reconcile.ensure(&subnet),
+            None => reconcile.remove(),
+        }
+    }
+}
+
+export!(NetworkReconciler);
