@@ -181,3 +181,185 @@ impl InformerLabels {
 fn count(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn lines(metrics: &Metrics) -> Vec<String> {
+        metrics.encode().unwrap().lines().map(str::to_owned).collect()
+    }
+
+    fn has(metrics: &Metrics, expected: &[&str]) {
+        let lines = lines(metrics);
+        for line in expected {
+            assert!(lines.iter().any(|have| have == line), "no {line} in\n{}", lines.join("\n"));
+        }
+    }
+
+    fn record_everything(metrics: &Metrics, name: &str) {
+        let queue = metrics.queue(name);
+        queue.added();
+        queue.retried();
+        queue.set_depth(1);
+        let plugin = metrics.plugin(name);
+        plugin.reconciled(ReconcileResult::Error, Duration::from_millis(70));
+        plugin.called(Call::GetDesired, Duration::from_micros(70));
+        plugin.trapped(TrapCause::BadAnswer);
+        plugin.api_request("apply", Some(200));
+        plugin.api_request("apply", None);
+        plugin.http_request(Some(404));
+        plugin.set_state("active");
+    }
+
+    #[test]
+    fn every_metric_has_the_name_that_dashboards_ask_for() {
+        let metrics = Metrics::new();
+        record_everything(&metrics, "network");
+        metrics.set_informer_objects("samplecrd.k8s.io", "Network", 3);
+        metrics.informer_relisted("", "Pod");
+        let _worker = metrics.plugin("network").active_worker();
+        has(
+            &metrics,
+            &[
+                r#"workqueue_depth{name="network"} 1"#,
+                r#"workqueue_adds_total{name="network"} 1"#,
+                r#"workqueue_retries_total{name="network"} 1"#,
+                r#"workqueue_queue_duration_seconds_count{name="network"} 0"#,
+                r#"workqueue_work_duration_seconds_count{name="network"} 0"#,
+                r#"workqueue_unfinished_work_seconds{name="network"} 0.0"#,
+                r#"workqueue_longest_running_processor_seconds{name="network"} 0.0"#,
+                r#"controller_runtime_reconcile_total{controller="network",result="error"} 1"#,
+                r#"controller_runtime_reconcile_errors_total{controller="network"} 1"#,
+                r#"controller_runtime_reconcile_time_seconds_bucket{le="0.1",controller="network"} 1"#,
+                r#"controller_runtime_active_workers{controller="network"} 1"#,
+                r#"oarlock_plugin_call_duration_seconds_count{plugin="network",call="get-desired"} 1"#,
+                r#"oarlock_plugin_traps_total{plugin="network",cause="bad-answer"} 1"#,
+                r#"oarlock_api_requests_total{plugin="network",verb="apply",code="200"} 1"#,
+                r#"oarlock_api_requests_total{plugin="network",verb="apply",code="<error>"} 1"#,
+                r#"oarlock_http_requests_total{plugin="network",code="404"} 1"#,
+                r#"oarlock_plugin_state{plugin="network",state="active"} 1"#,
+                r#"oarlock_informer_objects{group="samplecrd.k8s.io",kind="Network"} 3"#,
+                r#"oarlock_informer_relists_total{group="",kind="Pod"} 1"#,
+            ],
+        );
+    }
+
+    #[test]
+    fn results_and_causes_are_there_as_zero_before_anything_happened() {
+        let metrics = Metrics::new();
+        let plugin = metrics.plugin("network");
+        has(
+            &metrics,
+            &[
+                r#"controller_runtime_reconcile_total{controller="network",result="success"} 0"#,
+                r#"controller_runtime_reconcile_total{controller="network",result="error"} 0"#,
+                r#"controller_runtime_reconcile_total{controller="network",result="requeue"} 0"#,
+                r#"controller_runtime_reconcile_total{controller="network",result="requeue_after"} 0"#,
+                r#"controller_runtime_reconcile_errors_total{controller="network"} 0"#,
+                r#"controller_runtime_active_workers{controller="network"} 0"#,
+                r#"oarlock_plugin_traps_total{plugin="network",cause="deadline"} 0"#,
+                r#"oarlock_plugin_state{plugin="network",state="failed"} 0"#,
+            ],
+        );
+        plugin.reconciled(ReconcileResult::Success, Duration::ZERO);
+        has(&metrics, &[r#"controller_runtime_reconcile_errors_total{controller="network"} 0"#]);
+    }
+
+    #[test]
+    fn a_plugin_is_in_one_state_at_a_time() {
+        let metrics = Metrics::new();
+        let (network, other) = (metrics.plugin("network"), metrics.plugin("other"));
+        other.set_state("syncing");
+        network.set_state("compiling");
+        network.set_state("active");
+        let lines = lines(&metrics);
+        let current: Vec<_> =
+            lines.iter().filter(|line| line.starts_with("oarlock_plugin_state{") && line.ends_with(" 1")).collect();
+        assert_eq!(
+            current,
+            [
+                r#"oarlock_plugin_state{plugin="network",state="active"} 1"#,
+                r#"oarlock_plugin_state{plugin="other",state="syncing"} 1"#
+            ]
+        );
+    }
+
+    #[test]
+    fn removing_a_plugin_leaves_no_series_of_it_and_late_records_bring_none_back() {
+        let metrics = Metrics::new();
+        record_everything(&metrics, "kept");
+        let before = lines(&metrics).len();
+        record_everything(&metrics, "gone");
+        let (late, queue) = (metrics.plugin("gone"), metrics.queue("gone"));
+        let worker = late.active_worker();
+        metrics.remove_plugin("gone");
+        late.reconciled(ReconcileResult::Success, Duration::ZERO);
+        late.called(Call::Patch, Duration::ZERO);
+        late.trapped(TrapCause::Trap);
+        late.api_request("get", Some(200));
+        late.http_request(None);
+        late.set_state("retired");
+        drop((worker, late.active_worker()));
+        queue.added();
+        let after = lines(&metrics);
+        assert!(!after.iter().any(|line| line.contains("gone")), "{}", after.join("\n"));
+        assert_eq!(after.len(), before);
+        // It comes back under its name.
+        metrics.plugin("gone").reconciled(ReconcileResult::Success, Duration::ZERO);
+        has(&metrics, &[r#"controller_runtime_reconcile_total{controller="gone",result="success"} 1"#]);
+    }
+
+    #[test]
+    fn a_worker_is_active_until_it_is_dropped() {
+        let metrics = Metrics::new();
+        let plugin = metrics.plugin("network");
+        let (first, second) = (plugin.active_worker(), plugin.active_worker());
+        has(&metrics, &[r#"controller_runtime_active_workers{controller="network"} 2"#]);
+        drop((first, second));
+        has(&metrics, &[r#"controller_runtime_active_workers{controller="network"} 0"#]);
+    }
+
+    #[test]
+    fn a_kind_that_is_no_longer_watched_has_no_series() {
+        let metrics = Metrics::new();
+        metrics.set_informer_objects("", "Pod", 1);
+        metrics.informer_relisted("", "Pod");
+        metrics.set_informer_objects("apps", "Deployment", 1);
+        metrics.remove_informer("", "Pod");
+        let lines = lines(&metrics);
+        assert!(!lines.iter().any(|line| line.contains("Pod")));
+        assert!(lines.iter().any(|line| line.contains("Deployment")));
+    }
+
+    #[test]
+    fn asking_twice_gives_the_same_series() {
+        let metrics = Metrics::new();
+        metrics.queue("network").added();
+        metrics.clone().queue("network").added();
+        has(&metrics, &[r#"workqueue_adds_total{name="network"} 2"#]);
+    }
+
+    #[test]
+    fn the_process_tells_its_memory_and_its_start() {
+        let value = |metrics: &Metrics, name: &str| -> f64 {
+            let lines = lines(metrics);
+            lines.iter().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap()
+        };
+        let metrics = Metrics::new();
+        let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+        assert!((now - value(&metrics, "process_start_time_seconds ")).abs() < 60.0);
+        if cfg!(target_os = "linux") {
+            assert!(value(&metrics, "process_resident_memory_bytes ") > 1_000_000.0);
+        }
+    }
+
+    #[test]
+    fn label_values_are_escaped() {
+        let metrics = Metrics::new();
+        let _queue = metrics.queue("a\"b\\c\nd");
+        has(&metrics, &[r#"workqueue_depth{name="a\"b\\c\nd"} 0"#]);
+    }
+}

@@ -92,8 +92,8 @@ impl QueueMetrics {
     }
 
     /// Notes that the key is done.
-    pub(crate) fn finished(&self, work: WorkStarted, now: Instant) {
-        let WorkStarted { since, number } = work;
+    pub(crate) fn finished(&self, work: &WorkStarted, now: Instant) {
+        let WorkStarted { since, number } = *work;
         self.running().since.remove(&(since, number));
         self.shared.work_duration.observe(now.saturating_duration_since(since).as_secs_f64());
     }

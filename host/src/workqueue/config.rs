@@ -34,7 +34,7 @@ pub enum Priority {
 }
 
 /// How a [`WorkQueue`](super::WorkQueue) paces retries and shares out its workers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Config {
     /// Backoff after the first failure of a key; it doubles with each further one. Default 5 ms, as client-go.
     pub base_delay: Duration,

@@ -124,7 +124,7 @@ impl<K: Clone + Eq + Hash> State<K> {
     /// True if the key is ready again.
     pub(super) fn done(&mut self, key: &K, now: Instant) -> bool {
         let Some((key, held)) = self.processing.remove_entry(key) else { return false };
-        self.metrics.finished(held.started, now);
+        self.metrics.finished(&held.started, now);
         let Some(mark) = held.dirty else { return false };
         self.dirty -= 1;
         self.ready.push(key, mark);

@@ -1,0 +1,319 @@
+//! The port for probes, Prometheus and people: `/livez`, `/readyz`, `/metrics`, `/plugins`.
+//!
+//! It has no authentication and shows no object and no secret; it is not meant to be reachable from outside the cluster.
+
+mod readiness;
+
+pub use self::readiness::{Condition, Readiness};
+
+use std::fmt::{self, Write as _};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::metrics::{self, Metrics};
+
+/// How long a shutdown waits for answers that are under way.
+const DRAIN: Duration = Duration::from_secs(5);
+
+const PATHS: [&str; 4] = ["/livez", "/metrics", "/plugins", "/readyz"];
+
+/// Answers `/plugins`: everything there is to know about the plugins, in a form of the caller's choice.
+pub type Plugins = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
+
+/// What the admin server shows.
+#[derive(Clone)]
+pub struct AdminState {
+    /// Shown at `/metrics`.
+    pub metrics: Metrics,
+    /// Decides `/readyz`.
+    pub readiness: Readiness,
+    /// Shown at `/plugins`. Called on a runtime thread for each request: it must not block.
+    pub plugins: Plugins,
+}
+
+/// Why the admin server cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another process listens there.
+    #[error("the admin address {addr} is in use; stop what listens there or choose another")]
+    AddressInUse {
+        /// The address asked for.
+        addr: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The address cannot be listened on for another reason.
+    #[error("cannot listen on the admin address {addr}")]
+    Bind {
+        /// The address asked for.
+        addr: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The listener failed while it was serving.
+    #[error("the admin server failed")]
+    Serve(#[source] io::Error),
+}
+
+impl fmt::Debug for AdminState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AdminState")
+            .field("metrics", &self.metrics)
+            .field("readiness", &self.readiness)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The admin server without a socket.
+///
+/// | path | answer |
+/// | --- | --- |
+/// | `/livez` | 200 while the runtime answers |
+/// | `/readyz` | 200, or 503 and one line for each condition that is waited for; `?verbose` lists all conditions |
+/// | `/metrics` | OpenMetrics text |
+/// | `/plugins` | JSON |
+/// | others | 404 and the paths there are |
+pub fn router(state: AdminState) -> Router {
+    Router::new()
+        .route("/livez", get(async || "ok\n"))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(encode_metrics))
+        .route("/plugins", get(async |State(state): State<AdminState>| Json((state.plugins)())))
+        .fallback(async || (StatusCode::NOT_FOUND, format!("not found; there is:\n{}\n", PATHS.join("\n"))))
+        .with_state(state)
+}
+
+/// Listens on `addr`; port 0 is any free port, which the listener then knows.
+///
+/// # Errors
+///
+/// [`Error::AddressInUse`] and [`Error::Bind`].
+pub async fn bind(addr: SocketAddr) -> Result<TcpListener, Error> {
+    TcpListener::bind(addr).await.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => Error::AddressInUse { addr, source },
+        _ => Error::Bind { addr, source },
+    })
+}
+
+/// Serves until `shutdown` is cancelled, then finishes the answers that are under way, for at most five seconds.
+///
+/// * `listener` - from [`bind`].
+///
+/// # Errors
+///
+/// [`Error::Serve`] when the listener fails.
+pub async fn serve(listener: TcpListener, state: AdminState, shutdown: CancellationToken) -> Result<(), Error> {
+    let server = axum::serve(listener, router(state)).with_graceful_shutdown(shutdown.clone().cancelled_owned());
+    let overdue = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        served = server.into_future() => served.map_err(Error::Serve),
+        // A client does not read its answer; the process need not wait for it.
+        () = overdue => Ok(()),
+    }
+}
+
+async fn readyz(State(state): State<AdminState>, RawQuery(query): RawQuery) -> Response {
+    let conditions = state.readiness.conditions();
+    let ready = conditions.iter().all(|(_, waiting)| waiting.is_none());
+    let verbose = query.is_some_and(|query| {
+        query.split('&').any(|part| part == "verbose" || part.starts_with("verbose=") && part != "verbose=false")
+    });
+    let mut body = String::new();
+    for (name, waiting) in &conditions {
+        // Writing to a string cannot fail.
+        let _ = match waiting {
+            Some(reason) if verbose => writeln!(body, "[-] {name}: {reason}"),
+            Some(reason) => writeln!(body, "waiting for {name}: {reason}"),
+            None if verbose => writeln!(body, "[+] {name}"),
+            None => Ok(()),
+        };
+    }
+    if ready {
+        body.push_str("ok\n");
+    }
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, body).into_response()
+}
+
+async fn encode_metrics(State(state): State<AdminState>) -> Response {
+    match state.metrics.encode() {
+        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Err(error) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, format!("cannot encode the metrics: {error}\n")).into_response()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+    use tokio::task::JoinHandle;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    struct Server {
+        addr: SocketAddr,
+        readiness: Readiness,
+        metrics: Metrics,
+        shutdown: CancellationToken,
+        served: JoinHandle<Result<(), Error>>,
+    }
+
+    struct Answer {
+        status: u16,
+        head: String,
+        body: String,
+    }
+
+    impl Server {
+        async fn start() -> Self {
+            Self::start_with(Arc::new(|| serde_json::json!([{ "name": "network", "state": "active" }]))).await
+        }
+
+        async fn start_with(plugins: Plugins) -> Self {
+            let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+            let (addr, shutdown) = (listener.local_addr().unwrap(), CancellationToken::new());
+            let (readiness, metrics) = (Readiness::default(), Metrics::new());
+            let state = AdminState { metrics: metrics.clone(), readiness: readiness.clone(), plugins };
+            let served = tokio::spawn(serve(listener, state, shutdown.clone()));
+            Self { addr, readiness, metrics, shutdown, served }
+        }
+
+        async fn request(&self, method: &str, path: &str) -> Answer {
+            let mut stream = TcpStream::connect(self.addr).await.unwrap();
+            let request = format!("{method} {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+            let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+            let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+            Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+        }
+
+        async fn get(&self, path: &str) -> (u16, String) {
+            let answer = self.request("GET", path).await;
+            (answer.status, answer.body)
+        }
+    }
+
+    #[tokio::test]
+    async fn livez_answers_also_when_not_ready() {
+        let server = Server::start().await;
+        let _caches = server.readiness.condition("caches", "not synced");
+        assert_eq!(server.get("/livez").await, (200, "ok\n".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn readyz_lists_what_it_waits_for_and_turns_ready_with_the_last_condition() {
+        let server = Server::start().await;
+        let caches = server.readiness.condition("caches", "networks not listed yet");
+        let plugins = server.readiness.condition("plugins", "2 of 3 compiled");
+        let both = "waiting for caches: networks not listed yet\nwaiting for plugins: 2 of 3 compiled\n";
+        assert_eq!(server.get("/readyz").await, (503, both.to_owned()));
+        caches.met();
+        assert_eq!(server.get("/readyz").await, (503, "waiting for plugins: 2 of 3 compiled\n".to_owned()));
+        let verbose = "[+] caches\n[-] plugins: 2 of 3 compiled\n";
+        assert_eq!(server.get("/readyz?verbose").await, (503, verbose.to_owned()));
+        plugins.met();
+        assert_eq!(server.get("/readyz").await, (200, "ok\n".to_owned()));
+        assert_eq!(server.get("/readyz?verbose=true").await, (200, "[+] caches\n[+] plugins\nok\n".to_owned()));
+        caches.waiting("the watch is down");
+        assert_eq!(server.get("/readyz").await, (503, "waiting for caches: the watch is down\n".to_owned()));
+        caches.remove();
+        assert_eq!(server.get("/readyz").await.0, 200);
+    }
+
+    #[tokio::test]
+    async fn metrics_are_served_in_the_format_they_claim() {
+        let server = Server::start().await;
+        let _queue = server.metrics.queue("network");
+        let answer = server.request("GET", "/metrics").await;
+        assert_eq!(answer.status, 200);
+        assert!(answer.head.contains("content-type: application/openmetrics-text; version=1.0.0"), "{}", answer.head);
+        assert!(answer.body.contains("workqueue_depth{name=\"network\"} 0\n"), "{}", answer.body);
+        assert!(answer.body.ends_with("# EOF\n"));
+    }
+
+    #[tokio::test]
+    async fn plugins_are_served_as_json() {
+        let server = Server::start().await;
+        let answer = server.request("GET", "/plugins").await;
+        assert!(answer.head.contains("content-type: application/json"), "{}", answer.head);
+        assert_eq!((answer.status, &*answer.body), (200, r#"[{"name":"network","state":"active"}]"#));
+    }
+
+    #[tokio::test]
+    async fn an_unknown_path_is_answered_with_the_known_ones() {
+        let server = Server::start().await;
+        let (status, body) = server.get("/").await;
+        assert_eq!((status, &*body), (404, "not found; there is:\n/livez\n/metrics\n/plugins\n/readyz\n"));
+        for path in PATHS {
+            assert_eq!(server.get(path).await.0, 200, "{path}");
+        }
+        assert_eq!(server.request("POST", "/plugins").await.status, 405);
+    }
+
+    #[tokio::test]
+    async fn an_address_in_use_is_named_in_the_error() {
+        let taken = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+        let addr = taken.local_addr().unwrap();
+        let error = bind(addr).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("the admin address {addr} is in use; stop what listens there or choose another")
+        );
+        assert!(error.source().is_some());
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_not_ours_is_named_in_the_error() {
+        // Reserved for documentation, so no machine has it.
+        let addr = SocketAddr::from(([192, 0, 2, 1], 0));
+        let error = bind(addr).await.unwrap_err();
+        assert_eq!(error.to_string(), "cannot listen on the admin address 192.0.2.1:0");
+    }
+
+    #[tokio::test]
+    async fn shutdown_ends_the_server_though_a_client_keeps_its_connection() {
+        let server = Server::start().await;
+        let mut idle = TcpStream::connect(server.addr).await.unwrap();
+        idle.write_all(b"GET /livez HTTP/1.1\r\nhost: admin\r\n\r\n").await.unwrap();
+        let mut first = [0; 15];
+        timeout(PATIENCE, idle.read_exact(&mut first)).await.unwrap().unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200 OK");
+        server.shutdown.cancel();
+        timeout(PATIENCE, server.served).await.unwrap().unwrap().unwrap();
+        assert!(TcpStream::connect(server.addr).await.is_err(), "the port is free again");
+    }
+    #[tokio::test]
+    async fn shutdown_does_not_wait_for_a_client_that_does_not_read_its_answer() {
+        // More than the buffers of a connection hold.
+        let server = Server::start_with(Arc::new(|| "x".repeat(16 << 20).into())).await;
+        let mut stuck = TcpStream::connect(server.addr).await.unwrap();
+        stuck.write_all(b"GET /plugins HTTP/1.1\r\nhost: admin\r\n\r\n").await.unwrap();
+        let mut first = [0; 15];
+        timeout(PATIENCE, stuck.read_exact(&mut first)).await.unwrap().unwrap();
+        tokio::time::pause();
+        server.shutdown.cancel();
+        timeout(PATIENCE, server.served).await.expect("the server ends").unwrap().unwrap();
+    }
+}

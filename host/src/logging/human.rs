@@ -1,0 +1,157 @@
+//! Events as people read them.
+
+use std::fmt::{self, Write};
+
+use jiff::Timestamp;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
+use tracing_subscriber::registry::LookupSpan;
+
+/// Time, level, message, the event's fields, then those of the spans it is in, from the inside out.
+pub(super) struct HumanEvents;
+
+/// The message as it is, other fields as `key=value`; both escaped.
+pub(super) struct HumanFields;
+
+/// Writes fields one after the other. Every field but the message has a space in front.
+struct Fields<'w, W> {
+    out: &'w mut W,
+    /// What to write: the message only, or all but the message.
+    message: bool,
+    result: fmt::Result,
+}
+
+impl<S, N> FormatEvent<S, N> for HumanEvents
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, ctx: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        write!(out, "{} ", Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))?;
+        let (name, colour) = level(*event.metadata().level());
+        if out.has_ansi_escapes() {
+            write!(out, "\x1b[{colour}m{name:>5}\x1b[0m ")?;
+        } else {
+            write!(out, "{name:>5} ")?;
+        }
+        write_fields(&mut out, event, true)?;
+        write_fields(&mut out, event, false)?;
+        for span in ctx.event_scope().into_iter().flatten() {
+            if let Some(fields) = span.extensions().get::<FormattedFields<N>>() {
+                out.write_str(&fields.fields)?;
+            }
+        }
+        out.write_char('\n')
+    }
+}
+
+impl<'writer> FormatFields<'writer> for HumanFields {
+    fn format_fields<R: RecordFields>(&self, mut out: Writer<'writer>, fields: R) -> fmt::Result {
+        write_fields(&mut out, fields, false)
+    }
+
+    fn add_fields(
+        &self,
+        current: &'writer mut FormattedFields<Self>,
+        fields: &tracing::span::Record<'_>,
+    ) -> fmt::Result {
+        // As usual, but without the space that would be put between the two.
+        self.format_fields(current.as_writer(), fields)
+    }
+}
+
+fn write_fields<R: RecordFields, W: Write>(out: &mut W, fields: R, message: bool) -> fmt::Result {
+    let mut visitor = Fields { out, message, result: Ok(()) };
+    fields.record(&mut visitor);
+    visitor.result
+}
+
+impl<W: Write> Fields<'_, W> {
+    fn write(&mut self, field: &Field, value: &dyn fmt::Display) {
+        let is_message = field.name() == "message";
+        if self.result.is_err() || is_message != self.message {
+            return;
+        }
+        self.result = if is_message {
+            write!(Escape(self.out), "{value}")
+        } else {
+            write!(self.out, " {}=", field.name()).and_then(|()| write_value(self.out, &value.to_string()))
+        };
+    }
+}
+
+impl<W: Write> Visit for Fields<'_, W> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.write(field, &value);
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        let mut chain = value.to_string();
+        let mut source = value.source();
+        while let Some(cause) = source {
+            chain.push_str(": ");
+            chain.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        self.write(field, &chain);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.write(field, &format_args!("{value:?}"));
+    }
+}
+
+/// A value as it is, or in quotes where its end, or its being there, could not be seen.
+fn write_value<W: Write>(out: &mut W, value: &str) -> fmt::Result {
+    let plain = !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || c == '=' || c == '"');
+    // What is written by `Debug` has its own delimiters.
+    let delimited = value.starts_with(['"', '[', '{', '(']) && value.ends_with(['"', ']', '}', ')']);
+    if plain || delimited && value.len() > 1 {
+        return Escape(out).write_str(value);
+    }
+    out.write_char('"')?;
+    for part in value.split_inclusive('"') {
+        match part.strip_suffix('"') {
+            Some(part) => {
+                Escape(out).write_str(part)?;
+                out.write_str("\\\"")?;
+            }
+            None => Escape(out).write_str(part)?,
+        }
+    }
+    out.write_char('"')
+}
+
+/// Writes control characters, line breaks among them, as escapes such as `\n` and `\u{1b}`.
+struct Escape<'w, W>(&'w mut W);
+
+impl<W: Write> Write for Escape<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // U+2028 and U+2029 break lines as well, U+202A to U+202E and U+2066 to U+2069 turn text around.
+        let hidden = |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        for part in text.split_inclusive(hidden) {
+            match part.char_indices().next_back() {
+                Some((end, last)) if hidden(last) => {
+                    self.0.write_str(part.get(..end).unwrap_or_default())?;
+                    write!(self.0, "{}", last.escape_default())?;
+                }
+                _ => self.0.write_str(part)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The level's name and its colour as a terminal takes it.
+fn level(level: Level) -> (&'static str, u8) {
+    match level {
+        Level::ERROR => ("ERROR", 31),
+        Level::WARN => ("WARN", 33),
+        Level::INFO => ("INFO", 32),
+        Level::DEBUG => ("DEBUG", 34),
+        Level::TRACE => ("TRACE", 35),
+    }
+}
