@@ -89,7 +89,7 @@ fn fnv(a: &str, b: &str) -> u64 {
 #[derive(Debug, Clone)]
 struct Token {
     account: Account,
-    /// `false`: a token without scope, good for nothing at Neutron.
+    /// `false`: a token without scope, with which Neutron shows nothing and makes nothing.
     scoped: bool,
     expires: Instant,
     document: Value,
@@ -123,7 +123,8 @@ impl Keystone {
     /// Whose token is this? `None`: nobody's, or it has expired or been revoked.
     pub(crate) fn caller(&self, token: Option<&str>) -> Option<Caller> {
         let token = self.live(token)?;
-        token.scoped.then(|| Caller { project: token.account.project_id(), admin: token.account.admin })
+        let project = if token.scoped { token.account.project_id() } else { String::new() };
+        Some(Caller { project, admin: token.scoped && token.account.admin })
     }
 
     /// Ends every token issued so far.
@@ -138,14 +139,13 @@ impl Keystone {
     pub(crate) fn answer(&mut self, call: &KeystoneCall<'_>) -> Answer {
         match (call.method, call.path.trim_end_matches('/')) {
             ("GET", "/v3") => Answer::ok(json!({"version": version(call.keystone)})),
-            ("GET", "") => Answer::new(
-                StatusCode::MULTIPLE_CHOICES,
-                json!({"versions": {"values": [version(call.keystone)]}}),
-            ),
+            ("GET", "") => {
+                Answer::new(StatusCode::MULTIPLE_CHOICES, json!({"versions": {"values": [version(call.keystone)]}}))
+            }
             ("POST", "/v3/auth/tokens") => self.issue(call),
             (_, "/v3/auth/tokens") if self.live(call.auth_token).is_none() => unauthorized(call.keystone),
             ("GET" | "HEAD" | "DELETE", "/v3/auth/tokens") => match self.live(call.subject_token) {
-                None => error(StatusCode::NOT_FOUND, "Not Found", "Could not find token."),
+                None => error(StatusCode::NOT_FOUND, "Not Found", "Could not recognize Fernet token"),
                 Some(_) if call.method == "DELETE" => {
                     self.tokens.remove(call.subject_token.unwrap_or_default());
                     Answer::no_content()
@@ -169,7 +169,11 @@ impl Keystone {
 
     fn issue(&mut self, call: &KeystoneCall<'_>) -> Answer {
         let Ok(body) = serde_json::from_slice::<Value>(call.body) else {
-            return error(StatusCode::BAD_REQUEST, "Bad Request", "Expecting to find valid JSON in the request body.");
+            return error(
+                StatusCode::BAD_REQUEST,
+                "Bad Request",
+                "Expecting to find valid JSON in request body. The server could not comply with the request since it is either malformed or otherwise incorrect. The client is assumed to be in error.",
+            );
         };
         let Some(identity) = body.pointer("/auth/identity").filter(|i| i.get("methods").is_some_and(Value::is_array))
         else {
@@ -180,7 +184,7 @@ impl Keystone {
         let found = match method {
             "password" => self.by_password(&body, identity),
             "application_credential" => self.by_application(identity).map(|account| (account, true)),
-            _ => None,
+            _ => return unsupported(call.keystone),
         };
         let Some((account, scoped)) = found else { return unauthorized(call.keystone) };
         // Expired tokens are of no more use to anybody.
@@ -235,9 +239,13 @@ fn document(account: &Account, scoped: bool, method: &str, lifetime: Duration, c
         "expires_at": time(expires), "issued_at": time(now),
     });
     if let (true, Some(token)) = (scoped, token.as_object_mut()) {
-        let names: &[&str] = if account.admin { &["reader", "member", "manager", "admin"] } else { &["reader", "member"] };
+        let names: &[&str] =
+            if account.admin { &["reader", "member", "manager", "admin"] } else { &["reader", "member"] };
         let roles: Vec<Value> = names.iter().map(|n| json!({"id": Account::id("role", n), "name": n})).collect();
-        token.insert("project".to_owned(), json!({"domain": domain, "id": account.project_id(), "name": account.project}));
+        token.insert(
+            "project".to_owned(),
+            json!({"domain": domain, "id": account.project_id(), "name": account.project}),
+        );
         token.insert("is_domain".to_owned(), json!(false));
         token.insert("roles".to_owned(), json!(roles));
         let identity = service("identity", "keystone", &format!("{}/v3/", call.keystone));
@@ -269,6 +277,11 @@ fn version(base: &str) -> Value {
 
 fn error(status: StatusCode, title: &str, message: &str) -> Answer {
     Answer::new(status, json!({"error": {"code": status.as_u16(), "message": message, "title": title}}))
+}
+
+fn unsupported(keystone: &str) -> Answer {
+    error(StatusCode::UNAUTHORIZED, "Unauthorized", "Attempted to authenticate with an unsupported method.")
+        .with("www-authenticate", format!("Keystone uri=\"{keystone}/v3\""))
 }
 
 /// What both services answer to a request without a good token or password.

@@ -25,15 +25,33 @@ type Document = Map<String, Value>;
 
 /// The extensions that are emulated, under the names a real server lists them by.
 const EXTENSIONS: &[&str] = &[
-    "binding", "extra_dhcp_opt", "filter-validation", "net-mtu", "net-mtu-writable", "pagination", "port-mac-override",
-    "port-security", "project-id", "provider", "quota_details", "quotas", "revision-if-match", "router", "sorting",
-    "standard-attr-description", "standard-attr-revisions", "standard-attr-tag", "standard-attr-timestamp",
-    "subnet-service-types", "tag-creation",
+    "binding",
+    "extra_dhcp_opt",
+    "filter-validation",
+    "net-mtu",
+    "net-mtu-writable",
+    "pagination",
+    "port-mac-override",
+    "port-security",
+    "project-id",
+    "provider",
+    "quota_details",
+    "quotas",
+    "revision-if-match",
+    "router",
+    "sorting",
+    "standard-attr-description",
+    "standard-attr-revisions",
+    "standard-attr-tag",
+    "standard-attr-timestamp",
+    "subnet-service-types",
+    "tag-creation",
 ];
 
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Caller {
+    /// Project id; empty for a token without scope, which owns nothing.
     pub(crate) project: String,
     /// Sees and changes every project's resources, and provider attributes.
     pub(crate) admin: bool,
@@ -47,10 +65,6 @@ impl Caller {
 
     fn owns(&self, row: &Row) -> bool {
         self.admin || row.text("project_id") == self.project
-    }
-
-    fn sees(&self, row: &Row) -> bool {
-        self.owns(row) || row.value.get("shared") == Some(&Value::Bool(true))
     }
 }
 
@@ -216,9 +230,20 @@ impl Neutron {
         }
     }
 
+    /// May the caller know about a row? Its project's, shared networks and what belongs to them.
+    fn sees(&self, kind: Kind, row: &Row, caller: &Caller) -> bool {
+        let shared = |row: &Row| row.value.get("shared") == Some(&Value::Bool(true));
+        caller.owns(row)
+            || match kind {
+                Kind::Network => shared(row),
+                Kind::Subnet => self.networks.get(row.text("network_id")).is_some_and(shared),
+                Kind::Port | Kind::Router => false,
+            }
+    }
+
     /// A row the caller may know about; somebody else's is not found.
     fn visible(&self, kind: Kind, id: &str, caller: &Caller) -> Result<&Row> {
-        self.table(kind).get(id).filter(|row| caller.sees(row)).ok_or_else(|| kind.not_found(id))
+        self.table(kind).get(id).filter(|row| self.sees(kind, row, caller)).ok_or_else(|| kind.not_found(id))
     }
 
     /// A row the caller may change.
@@ -240,7 +265,7 @@ impl Neutron {
             document.insert("subnets".to_owned(), json!(subnets));
         }
         if !caller.admin {
-            document.retain(|name, _| !attribute::admin_only(name));
+            document.retain(|name, _| !attribute::hidden(kind, name));
         }
         document
     }
@@ -250,7 +275,7 @@ impl Neutron {
         let rows = self
             .table(kind)
             .rows()
-            .filter(|row| call.caller.sees(row))
+            .filter(|row| self.sees(kind, row, call.caller))
             .filter(|row| call.hide_younger_than.is_none_or(|age| row.since.elapsed() >= age))
             .map(|row| self.render(kind, row, call.caller))
             .collect();
@@ -386,6 +411,9 @@ fn owner(given: &mut Document, caller: &Caller) -> Result<String> {
             return Ok(project);
         }
     }
+    if caller.project.is_empty() {
+        return Err(Refusal::bad_request("Running without keystone AuthN requires that project_id is specified"));
+    }
     Ok(caller.project.clone())
 }
 
@@ -413,3 +441,6 @@ fn resources(base: &str) -> Answer {
 fn extension(alias: &str) -> Value {
     json!({"name": alias, "alias": alias, "description": "", "updated": "2026-01-01T00:00:00-00:00", "links": []})
 }
+
+#[cfg(test)]
+mod tests;

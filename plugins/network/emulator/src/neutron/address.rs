@@ -54,7 +54,9 @@ impl Cidr {
         let address = Address::parse(address)?;
         let width = if address.v6 { 128 } else { 32 };
         let prefix = match prefix {
-            Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().ok().filter(|p| *p <= width)?,
+            Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => {
+                digits.parse().ok().filter(|p| *p <= width)?
+            }
             Some(_) => return None,
             None => width,
         };
@@ -107,10 +109,7 @@ impl Cidr {
 
     /// Is this the IPv4 network or broadcast address?
     pub(super) const fn is_reserved(self, address: Address) -> bool {
-        !self.v6
-            && self.reserves()
-            && !address.v6
-            && (address.number == self.first || address.number == self.last())
+        !self.v6 && self.reserves() && !address.v6 && (address.number == self.first || address.number == self.last())
     }
 
     /// The gateway of a subnet that names none: the first host, for IPv6 the prefix itself.
@@ -197,9 +196,7 @@ pub(super) fn parse_pools(cidr: Cidr, given: &[Value]) -> Result<Vec<Pool>> {
 }
 
 pub(super) fn pools_value(cidr: Cidr, pools: &[Pool]) -> Value {
-    let pool = |p: &Pool| {
-        json!({"start": cidr.address(p.start).to_string(), "end": cidr.address(p.end).to_string()})
-    };
+    let pool = |p: &Pool| json!({"start": cidr.address(p.start).to_string(), "end": cidr.address(p.end).to_string()});
     pools.iter().map(pool).collect()
 }
 

@@ -157,9 +157,14 @@ pub(super) fn exists(kind: Kind, name: &str) -> bool {
     attributes(kind).any(|a| a.name == name)
 }
 
-/// Attributes that only administrators see.
-pub(super) fn admin_only(name: &str) -> bool {
-    name.starts_with("provider:") || (name.starts_with("binding:") && name != "binding:vnic_type")
+/// Attributes that members neither see nor set.
+pub(super) fn hidden(kind: Kind, name: &str) -> bool {
+    match kind {
+        Kind::Network => name.starts_with("provider:"),
+        Kind::Port => name.starts_with("binding:") && name != "binding:vnic_type",
+        Kind::Router => ["distributed", "ha"].contains(&name),
+        Kind::Subnet => false,
+    }
 }
 
 /// Checks a creation request and fills in what it leaves out.
@@ -202,15 +207,13 @@ pub(super) fn check_policy(kind: Kind, verb: &str, given: &Document, caller: &Ca
         return Ok(());
     }
     let guarded = |name: &str| {
-        admin_only(name) || (kind == Kind::Network && ["shared", "router:external", "is_default"].contains(&name))
+        hidden(kind, name) || (kind == Kind::Network && ["shared", "router:external", "is_default"].contains(&name))
     };
-    let rule = format!("{verb}_{}", kind.name());
-    let rules: Vec<String> = given
-        .iter()
-        .filter(|(name, value)| guarded(name) && !matches!(value, Value::Bool(false)))
-        .map(|(name, _)| format!("rule:{rule}:{name}"))
-        .collect();
-    if rules.is_empty() { Ok(()) } else { Err(Refusal::policy(&format!("(rule:{rule} and {})", rules.join(" and ")))) }
+    let rule = format!("rule:{verb}_{}", kind.name());
+    let refused = attributes(kind)
+        .filter(|a| guarded(a.name) && given.get(a.name).is_some_and(|value| *value != Value::Bool(false)))
+        .fold(rule.clone(), |rules, a| format!("({rules} and {rule}:{})", a.name));
+    if refused == rule { Ok(()) } else { Err(Refusal::policy(&refused)) }
 }
 
 fn check_known(kind: Kind, given: &Document) -> Result<()> {

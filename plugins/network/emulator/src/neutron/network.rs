@@ -135,9 +135,7 @@ impl Neutron {
 fn check_mtu(given: Option<&Value>, largest: i64) -> Result<i64> {
     match given.and_then(Value::as_i64) {
         None | Some(0) => Ok(largest),
-        Some(mtu) if mtu > largest => {
-            Err(Refusal::input(format!("Requested MTU is too big, maximum is {largest}")))
-        }
+        Some(mtu) if mtu > largest => Err(Refusal::input(format!("Requested MTU is too big, maximum is {largest}"))),
         Some(mtu) => Ok(mtu),
     }
 }

@@ -10,23 +10,27 @@ use crate::answer::{Refusal, Result};
 impl Neutron {
     pub(super) fn create_port(&mut self, mut value: Document, caller: &Caller) -> Result<Row> {
         let network_id = text(&value, "network_id").to_owned();
-        let network = self.networks.get(&network_id).filter(|row| caller.sees(row));
-        if network.is_none() {
-            return Err(Kind::Network.not_found(&network_id));
+        let network = self.visible(Kind::Network, &network_id, caller)?;
+        let wanted = value.get("fixed_ips").and_then(Value::as_array).cloned();
+        let names_address = wanted.iter().flatten().any(|ip| ip.get("ip_address").is_some());
+        if names_address && !caller.owns(network) {
+            return Err(Refusal::policy(
+                "(rule:create_port and (rule:create_port:fixed_ips and (rule:create_port:fixed_ips:ip_address)))",
+            ));
         }
         self.check_quota(Kind::Port, &value)?;
         let mac = match value.get("mac_address").and_then(Value::as_str) {
             None => new_mac(),
             Some(mac) => mac.to_owned(),
         };
-        let same = |row: &Row| row.text("network_id") == network_id && row.text("mac_address").eq_ignore_ascii_case(&mac);
+        let same =
+            |row: &Row| row.text("network_id") == network_id && row.text("mac_address").eq_ignore_ascii_case(&mac);
         if self.ports.rows().any(same) {
             return Err(Refusal::conflict(
                 "MacAddressInUse",
                 format!("Unable to complete operation for network {network_id}. The mac address {mac} is in use."),
             ));
         }
-        let wanted = value.get("fixed_ips").and_then(Value::as_array).cloned();
         let addresses = self.allocate(&network_id, wanted.as_deref(), "")?;
         let project = text(&value, "project_id").to_owned();
         if !value.get("security_groups").is_some_and(Value::is_array) {

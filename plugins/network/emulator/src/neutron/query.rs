@@ -23,7 +23,8 @@ impl Query {
     pub(super) fn parse(kind: Kind, query: &str) -> Result<Self> {
         let pairs: Vec<(String, String)> =
             url::form_urlencoded::parse(query.as_bytes()).map(|(n, v)| (n.into_owned(), v.into_owned())).collect();
-        let known = |name: &str| CONTROLS.contains(&name) || TAG_FILTERS.contains(&name) || attribute::exists(kind, name);
+        let known =
+            |name: &str| CONTROLS.contains(&name) || TAG_FILTERS.contains(&name) || attribute::exists(kind, name);
         if let Some((name, _)) = pairs.iter().find(|(name, _)| !known(name)) {
             return Err(Refusal::bad_request(format!("['{name}'] is invalid attribute for filtering")));
         }
@@ -142,7 +143,8 @@ fn id(row: &Document) -> &str {
 }
 
 fn tags_match(row: &Document, filter: &str, value: &str) -> bool {
-    let tags: Vec<&str> = row.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let tags: Vec<&str> =
+        row.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let mut wanted = value.split(',');
     match filter {
         "tags" => wanted.all(|tag| tags.contains(&tag)),

@@ -33,6 +33,10 @@ impl Neutron {
     }
 
     pub(super) fn quota(&mut self, call: &Call<'_>, path: &[&str]) -> Result {
+        let own = path.first().is_some_and(|project| *project == call.caller.project);
+        if call.method == "GET" && !call.caller.admin && !own {
+            return Err(Refusal::policy("rule:get_quota"));
+        }
         match (call.method, path) {
             ("GET", []) => {
                 let with_project = |(project, _): (&String, _)| {
@@ -46,9 +50,7 @@ impl Neutron {
             ("GET", [project]) => Ok(Answer::ok(json!({"quota": self.limits(project)}))),
             ("GET", [_, "default" | "default.json"]) => Ok(Answer::ok(json!({"quota": self.limits("")}))),
             ("GET", [project, "details" | "details.json"]) => {
-                let detail = |name: &str| {
-                    json!({"limit": self.limit(project, name), "used": self.used(project, name), "reserved": 0})
-                };
+                let detail = |name: &str| json!({"limit": self.limit(project, name), "used": self.used(project, name), "reserved": 0});
                 let details: Document = DEFAULTS.iter().map(|(n, _)| ((*n).to_owned(), detail(n))).collect();
                 Ok(Answer::ok(json!({"quota": details})))
             }

@@ -29,7 +29,10 @@ impl Neutron {
         if cidr.prefix == 31 && !cidr.v6 && gateway == Some(cidr.address(cidr.last())) {
             return Err(Refusal::conflict(
                 "IpamValueInvalid",
-                format!("Gateway IP {} cannot be the network or broadcast IP address {cidr}", cidr.address(cidr.last())),
+                format!(
+                    "Gateway IP {} cannot be the network or broadcast IP address {cidr}",
+                    cidr.address(cidr.last())
+                ),
             ));
         }
         let pools = match value.get("allocation_pools").and_then(Value::as_array).filter(|p| !p.is_empty()) {
@@ -168,8 +171,8 @@ fn check_dhcp(cidr: Cidr) -> Result<()> {
 /// Outside the prefix is fine, as it is for the real server.
 fn check_gateway(cidr: Cidr, given: &Value) -> Result<Option<Address>> {
     let Some(given) = given.as_str() else { return Ok(None) };
-    let gateway =
-        Address::parse(given).ok_or_else(|| Refusal::attribute("gateway_ip", format!("'{given}' is not a valid IP address")))?;
+    let gateway = Address::parse(given)
+        .ok_or_else(|| Refusal::attribute("gateway_ip", format!("'{given}' is not a valid IP address")))?;
     if gateway.v6 != cidr.v6 {
         let version = cidr.address(0).version();
         return Err(Refusal::input(format!("gateway_ip '{given}' does not match the ip_version '{version}'")));

@@ -13,9 +13,14 @@ impl Neutron {
     /// `tag`: what follows `/tags` in the path, nothing or one tag.
     pub(super) fn tags(&mut self, kind: Kind, id: &str, tag: &[&str], call: &Call<'_>) -> Result {
         // The real server (29.0) looks the resource up carelessly: a missing one is an internal error.
-        let row = self.visible(kind, id, call.caller).map_err(|_not_found| Refusal::internal())?;
-        if call.method != "GET" && !call.caller.owns(row) {
-            return Err(Refusal::policy(&format!("rule:update_{}_tags", kind.collection())));
+        let row = self.table(kind).get(id).ok_or_else(Refusal::internal)?;
+        let (allowed, verb) = match call.method {
+            "GET" => (self.sees(kind, row, call.caller), "get"),
+            "DELETE" => (call.caller.owns(row), "delete"),
+            _ => (call.caller.owns(row), "update"),
+        };
+        if !allowed {
+            return Err(Refusal::policy(&format!("rule:{verb}_{}:tags", kind.name())));
         }
         let row = self.table_mut(kind).get_mut(id).ok_or_else(Refusal::internal)?;
         match (call.method, tag) {
@@ -58,7 +63,8 @@ impl Neutron {
 fn parse_tags(body: &[u8]) -> Result<Vec<String>> {
     let body = parse_body(body)?;
     let given = body.get("tags").ok_or_else(|| Refusal::input("Invalid tags body"))?;
-    let items = given.as_array().ok_or_else(|| Refusal::input(format!("{} is not a list", attribute::quoted(given))))?;
+    let items =
+        given.as_array().ok_or_else(|| Refusal::input(format!("{} is not a list", attribute::quoted(given))))?;
     let mut tags: Vec<String> = Vec::new();
     for item in items {
         let Some(tag) = item.as_str() else {
@@ -74,7 +80,11 @@ fn parse_tags(body: &[u8]) -> Result<Vec<String>> {
 }
 
 fn check_length(tag: &str) -> Result<()> {
-    if tag.chars().count() > 255 { Err(Refusal::input(format!("'{tag}' exceeds maximum length of 255"))) } else { Ok(()) }
+    if tag.chars().count() > 255 {
+        Err(Refusal::input(format!("'{tag}' exceeds maximum length of 255")))
+    } else {
+        Ok(())
+    }
 }
 
 fn check_count(kind: Kind, count: usize) -> Result<()> {

@@ -30,7 +30,13 @@ impl Client {
         Self { base: base.to_owned(), pool }
     }
 
-    pub(crate) async fn send(&self, method: &str, path: &str, headers: &[(String, String)], body: &str) -> Result<Reply> {
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: &str,
+    ) -> Result<Reply> {
         let mut request = http::Request::builder().method(method).uri(format!("{}{path}", self.base));
         for (name, value) in headers {
             request = request.header(name, value);

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Build plugins for WebAssembly.
+#
+#   scripts/build-plugins.sh [--guests] [OUT_DIR] [PLUGIN…]
+#
+# Every crate in plugins/* that is a cdylib is built with the `plugin` profile and copied to OUT_DIR (default
+# target/plugins/out) as NAME.wasm, with its grant NAME.yaml if plugins/NAME/NAME.yaml exists. PLUGIN names folders of
+# plugins/ and limits the build to them. With --guests the tests' guests (tests/guests/*) are built instead.
+#
+# A file that did not change is left alone, so that a host that watches OUT_DIR does not load it again. The build has a
+# target folder of its own, ${CARGO_TARGET_DIR:-target}/plugins: a host build that runs meanwhile does not wait for it.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+started_in=$PWD
+cd "$here/.."
+target=wasm32-unknown-unknown
+
+die() { printf '%s\n' "build-plugins: $*" >&2; exit 1; }
+
+folder=plugins
+if [ "${1-}" = --guests ]; then folder=tests/guests; shift; fi
+case ${1-} in -*) die "usage: build-plugins.sh [--guests] [OUT_DIR] [PLUGIN…]" ;; esac
+target_dir=${CARGO_TARGET_DIR:-target}/plugins
+out=$target_dir/out
+if [ $# -gt 0 ]; then
+  case $1 in /*) out=$1 ;; *) out=$started_in/$1 ;; esac
+  shift
+fi
+
+"$here/setup.sh"
+# shellcheck disable=SC1091
+source "${CARGO_TARGET_DIR:-target}/wasm.env"
+if [ -n "${WASM_RUSTC-}" ]; then export RUSTC=$WASM_RUSTC; fi
+
+# toml SECTION KEY FILE: a string value of a manifest
+toml() { awk -F'"' -v section="[$1]" -v key="$2" '/^\[/ {in_section = ($0 == section)} in_section && $1 ~ "^" key " *= *$" {print $2; exit}' "$3"; }
+
+names=("$@")
+if [ ${#names[@]} -eq 0 ]; then
+  for manifest in "$folder"/*/Cargo.toml; do
+    if grep -q '"cdylib"' "$manifest"; then names+=("$(basename "$(dirname "$manifest")")"); fi
+  done
+fi
+[ ${#names[@]} -gt 0 ] || die "no cdylib crate in $folder"
+
+packages=()
+for name in "${names[@]}"; do
+  manifest=$folder/$name/Cargo.toml
+  [ -f "$manifest" ] && grep -q '"cdylib"' "$manifest" || die "$folder/$name is no cdylib crate"
+  packages+=(--package "$(toml package name "$manifest")")
+done
+cargo build --profile plugin --target "$target" --target-dir "$target_dir" "${packages[@]}"
+
+# place FROM TO: by rename, so that nobody reads half a file
+place() {
+  if cmp -s "$1" "$2"; then return; fi
+  cp "$1" "$2.new"
+  mv "$2.new" "$2"
+}
+
+mkdir -p "$out"
+for name in "${names[@]}"; do
+  manifest=$folder/$name/Cargo.toml
+  library=$(toml lib name "$manifest")
+  if [ -z "$library" ]; then library=$(toml package name "$manifest"); library=${library//-/_}; fi
+  place "$target_dir/$target/plugin/$library.wasm" "$out/$name.wasm"
+  if [ -f "$folder/$name/$name.yaml" ]; then place "$folder/$name/$name.yaml" "$out/$name.yaml"; fi
+  printf '%s\n' "$out/$name.wasm ($(($(wc -c <"$out/$name.wasm") / 1024)) KB)"
+done
