@@ -24,9 +24,9 @@ thread_local! {
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     here: Vec<Rule>,
-    properties: BTreeMap<String, Rules>,
-    items: Option<Box<Rules>>,
-    additional: Option<Box<Rules>>,
+    properties: BTreeMap<String, Self>,
+    items: Option<Box<Self>>,
+    additional: Option<Box<Self>>,
 }
 
 /// One rule.
@@ -59,7 +59,7 @@ impl Rules {
                 .map(|(k, n)| (k.clone(), Self::compile(n)))
                 .collect(),
             items: node.items.as_deref().and_then(below),
-            additional: match node.additional.as_deref() {
+            additional: match node.additional.as_ref() {
                 Some(Additional::Schema(n)) => below(n),
                 _ => None,
             },
@@ -139,7 +139,7 @@ impl Walk<'_> {
                         let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                         self.node(known, rules, child, before, &at, depth + 1);
                     } else if let (false, Some(Additional::Schema(known)), Some(rules)) =
-                        (node.properties.contains_key(key), node.additional.as_deref(), rules.additional.as_deref())
+                        (node.properties.contains_key(key), node.additional.as_ref(), rules.additional.as_deref())
                     {
                         self.node(known, rules, child, before, &format!("{path}[{key}]"), depth + 1);
                     }

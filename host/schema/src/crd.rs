@@ -203,6 +203,12 @@ fn version_rank(name: &str) -> (u8, u8, u64, u64) {
 }
 
 impl Version {
+    /// How parts of an object merge in server-side apply: `x-kubernetes-list-type` and `x-kubernetes-map-type`.
+    #[must_use]
+    pub fn merge_schema(&self) -> oarlock_merge::schema::Schema {
+        oarlock_merge::schema::Schema::from_openapi(&self.openapi)
+    }
+
     fn read(version: &Value, group: &str, kind: &str) -> Self {
         let openapi = version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or_else(|| json!({"type": "object"}));
         let name = text(version, "name");

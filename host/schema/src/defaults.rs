@@ -25,7 +25,7 @@ fn set_defaults(node: &Node, value: &mut Value) {
                 }
             }
             for (key, child) in object.iter_mut() {
-                match (node.properties.get(key), node.additional.as_deref()) {
+                match (node.properties.get(key), node.additional.as_ref()) {
                     (Some(property), _) => set_defaults(property, child),
                     (None, Some(Additional::Schema(of_values))) => default_member(of_values, child),
                     _ => {}

@@ -40,44 +40,6 @@ pub(crate) fn matches(format: &str, text: &str) -> bool {
     }
 }
 
-/// Whether an API server checks this format; CEL and pruning do not care.
-pub(crate) fn is_known(format: &str) -> bool {
-    matches!(
-        format,
-        "date-time"
-            | "datetime"
-            | "date"
-            | "duration"
-            | "ipv4"
-            | "ipv6"
-            | "cidr"
-            | "mac"
-            | "uuid"
-            | "uuid3"
-            | "uuid4"
-            | "uuid5"
-            | "byte"
-            | "email"
-            | "uri"
-            | "hostname"
-            | "hexcolor"
-            | "rgbcolor"
-            | "bsonobjectid"
-            | "isbn"
-            | "isbn10"
-            | "isbn13"
-            | "creditcard"
-            | "ssn"
-            | "password"
-            | "k8s-short-name"
-            | "k8s-long-name"
-            | "int32"
-            | "int64"
-            | "float"
-            | "double"
-    )
-}
-
 static HEX_COLOR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$").ok());
 static RGB_COLOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let part = r"(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])";

@@ -283,7 +283,7 @@ impl<'a> Parser<'a> {
         if text.is_empty() {
             return Ok(None);
         }
-        text.parse().map(Some).map_err(|_| self.error("not an index"))
+        text.parse().map(Some).map_err(|_error| self.error("not an index"))
     }
 
     fn quoted(&mut self) -> Result<String, ParseError> {

@@ -41,6 +41,7 @@ mod meta;
 mod names;
 mod node;
 mod numbers;
+mod openapi;
 mod prune;
 mod schema;
 mod validate;
@@ -54,5 +55,6 @@ pub use crate::{
     defaults::normalize_numbers,
     error::{FieldError, Reason, invalid_status},
     jsonpath::{JsonPath, ParseError},
+    openapi::{openapi_v2, openapi_v3},
     schema::StructuralSchema,
 };

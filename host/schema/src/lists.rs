@@ -46,7 +46,7 @@ fn walk(node: &Node, value: &Value, path: &str, errors: &mut Vec<FieldError>, de
                 if let Some(known) = node.properties.get(key) {
                     let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                     walk(known, child, &at, errors, depth + 1);
-                } else if let Some(Additional::Schema(known)) = node.additional.as_deref() {
+                } else if let Some(Additional::Schema(known)) = node.additional.as_ref() {
                     walk(known, child, &format!("{path}[{key}]"), errors, depth + 1);
                 }
             }

@@ -63,12 +63,13 @@ pub(crate) fn qualified_name(key: &str) -> Result<(), String> {
     let name = match key.split_once('/') {
         None => key,
         Some((_, name)) if name.contains('/') => {
-            return Err(format!(
+            return Err(
                 "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
                  with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \
                  validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix \
                  and '/' (e.g. 'example.com/MyName')"
-            ));
+                    .to_owned(),
+            );
         }
         Some(("", _)) => return Err("prefix part must be non-empty".to_owned()),
         Some((prefix, name)) => {

@@ -19,11 +19,10 @@ pub(crate) struct Node {
     pub(crate) embedded: bool,
     pub(crate) int_or_string: bool,
     pub(crate) default: Option<Value>,
-    pub(crate) properties: BTreeMap<String, Node>,
-    pub(crate) additional: Option<Box<Additional>>,
-    pub(crate) items: Option<Box<Node>>,
+    pub(crate) properties: BTreeMap<String, Self>,
+    pub(crate) additional: Option<Additional>,
+    pub(crate) items: Option<Box<Self>>,
     pub(crate) list_type: ListType,
-    pub(crate) atomic_map: bool,
     pub(crate) required: Vec<String>,
     pub(crate) enumeration: Vec<Value>,
     pub(crate) pattern: Option<Pattern>,
@@ -39,10 +38,10 @@ pub(crate) struct Node {
     pub(crate) unique_items: bool,
     pub(crate) min_properties: Option<u64>,
     pub(crate) max_properties: Option<u64>,
-    pub(crate) all_of: Vec<Node>,
-    pub(crate) any_of: Vec<Node>,
-    pub(crate) one_of: Vec<Node>,
-    pub(crate) not: Option<Box<Node>>,
+    pub(crate) all_of: Vec<Self>,
+    pub(crate) any_of: Vec<Self>,
+    pub(crate) one_of: Vec<Self>,
+    pub(crate) not: Option<Box<Self>>,
     pub(crate) rules: Vec<Value>,
     /// Whether this node or one below it has rules.
     pub(crate) has_rules: bool,
@@ -53,7 +52,7 @@ pub(crate) struct Node {
 pub(crate) enum Additional {
     /// `true`: anything, `false`: nothing.
     Any(bool),
-    Schema(Node),
+    Schema(Box<Node>),
 }
 
 /// `x-kubernetes-list-type` with its keys.
@@ -118,13 +117,12 @@ impl Node {
                 .map(|p| p.iter().map(|(k, v)| (k.clone(), child(v))).collect())
                 .unwrap_or_default(),
             additional: match schema.get("additionalProperties") {
-                Some(Value::Bool(b)) => Some(Box::new(Additional::Any(*b))),
-                Some(v) if v.is_object() => Some(Box::new(Additional::Schema(child(v)))),
+                Some(Value::Bool(b)) => Some(Additional::Any(*b)),
+                Some(v) if v.is_object() => Some(Additional::Schema(Box::new(child(v)))),
                 _ => None,
             },
             items: boxed("items"),
             list_type,
-            atomic_map: text("x-kubernetes-map-type") == "atomic",
             required: strings(list("required")),
             enumeration: list("enum").to_vec(),
             pattern: Some(text("pattern"))
@@ -154,7 +152,7 @@ impl Node {
         node.has_rules = !node.rules.is_empty()
             || node.properties.values().any(|n| n.has_rules)
             || node.items.as_ref().is_some_and(|n| n.has_rules)
-            || matches!(node.additional.as_deref(), Some(Additional::Schema(n)) if n.has_rules);
+            || matches!(node.additional.as_ref(), Some(Additional::Schema(n)) if n.has_rules);
         node
     }
 
@@ -198,7 +196,7 @@ impl Node {
 
     /// The schema of the value under `key`, if there is one.
     pub(crate) fn child(&self, key: &str) -> Option<&Self> {
-        self.properties.get(key).or_else(|| match self.additional.as_deref() {
+        self.properties.get(key).or(match self.additional.as_ref() {
             Some(Additional::Schema(node)) => Some(node),
             _ => None,
         })

@@ -66,7 +66,7 @@ impl Pruner {
                         self.prune(Some(known), child, &at, false, depth + 1);
                         return true;
                     }
-                    match node.and_then(|n| n.additional.as_deref()) {
+                    match node.and_then(|n| n.additional.as_ref()) {
                         Some(Additional::Schema(known)) => self.prune(Some(known), child, &at, false, depth + 1),
                         Some(Additional::Any(true)) if !keep => self.prune(None, child, &at, false, depth + 1),
                         _ if keep => {}

@@ -38,10 +38,6 @@ impl StructuralSchema {
         Self { node: Arc::new(node), rules: Arc::new(rules) }
     }
 
-    pub(crate) fn node(&self) -> &Node {
-        &self.node
-    }
-
     /// Removes the fields that the schema does not know.
     ///
     /// Returns their paths (`spec.list[0].field`) in order: what `fieldValidation=Strict` refuses with

@@ -206,14 +206,10 @@ fn check_object(node: &Node, value: &Value, old: Option<&Value>, path: &str, bas
     for (key, child) in object {
         let at = join(path, key);
         let before = old.and_then(|old| old.get(key));
-        match (node.properties.get(key), node.additional.as_deref()) {
-            (Some(known), _) | (None, Some(Additional::Schema(known))) => {
-                out.merge(validate(known, child, before, &at, base, depth + 1));
-            }
-            (None, Some(Additional::Any(false))) if !node.preserve_unknown => {
-                out.errors.push(base.invalid(&at, &Value::String(String::new()), "is a forbidden property"));
-            }
-            _ => {}
+        if let Some(known) = node.child(key) {
+            out.merge(validate(known, child, before, &at, base, depth + 1));
+        } else if matches!(node.additional, Some(Additional::Any(false))) && !node.preserve_unknown {
+            out.errors.push(base.invalid(&at, &Value::String(String::new()), "is a forbidden property"));
         }
     }
     out

@@ -2,6 +2,7 @@
 //!
 //! A server in miniature: it keeps definitions and objects, and compares what it would answer to writes with the
 //! recorded status, causes, warnings, and the parts of objects that do not depend on a server.
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail this way")]
 
 use std::{collections::BTreeMap, path::PathBuf};
 

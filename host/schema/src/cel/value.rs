@@ -92,7 +92,7 @@ pub(crate) fn convert(node: Option<&Node>, value: &Value) -> CelValue {
         }
         Value::Object(object) => {
             // Keys of a map are data and keep their spelling; names of fields are escaped.
-            let is_map = node.is_some_and(|n| matches!(n.additional.as_deref(), Some(Additional::Schema(_))));
+            let is_map = node.is_some_and(|n| matches!(n.additional.as_ref(), Some(Additional::Schema(_))));
             let map: HashMap<Key, CelValue> = object
                 .iter()
                 .map(|(key, child)| {

@@ -50,8 +50,8 @@ fn object<'a>(schema: &'a Value, key: &str) -> Option<&'a Map<String, Value>> {
 }
 
 impl Checker<'_> {
-    fn forbid(&mut self, field: String, detail: &str) {
-        self.errors.push(FieldError::forbidden(&field, detail));
+    fn forbid(&mut self, field: &str, detail: &str) {
+        self.errors.push(FieldError::forbidden(field, detail));
     }
 
     fn invalid(&mut self, field: &str, value: &Value, detail: &str) {
@@ -64,7 +64,7 @@ impl Checker<'_> {
 
     fn structural(&mut self, schema: &Value, at: &str, level: Level, in_embedded: bool, depth: usize) {
         if depth > MAX_DEPTH {
-            self.forbid(at.to_owned(), "nested too deeply");
+            self.forbid(at, "nested too deeply");
             return;
         }
         self.keywords(schema, at);
@@ -92,7 +92,7 @@ impl Checker<'_> {
                 self.structural(items, &format!("{at}.items"), Level::Item, false, depth + 1);
             }
             Some(Value::Array(_)) => {
-                self.forbid(format!("{at}.items"), "items must be a schema object and not an array");
+                self.forbid(&format!("{at}.items"), "items must be a schema object and not an array");
             }
             _ if text(schema, "type") == "array" => self.require(&format!("{at}.items"), "must be specified"),
             _ => {}
@@ -111,18 +111,18 @@ impl Checker<'_> {
     /// Checks of single keywords.
     fn keywords(&mut self, schema: &Value, at: &str) {
         for key in UNSUPPORTED.iter().filter(|key| schema.get(**key).is_some()) {
-            self.forbid(format!("{at}.{key}"), &format!("{key} is not supported"));
+            self.forbid(&format!("{at}.{key}"), &format!("{key} is not supported"));
         }
         if flag(schema, "uniqueItems") {
             let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-            self.forbid(format!("{at}.uniqueItems"), detail);
+            self.forbid(&format!("{at}.uniqueItems"), detail);
         }
         if object(schema, "properties").is_some_and(|p| !p.is_empty()) && schema.get("additionalProperties").is_some() {
             let detail = "additionalProperties and properties are mutual exclusive";
-            self.forbid(format!("{at}.additionalProperties"), detail);
+            self.forbid(&format!("{at}.additionalProperties"), detail);
         }
         if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
-            self.forbid(format!("{at}.additionalProperties"), "additionalProperties cannot be set to false");
+            self.forbid(&format!("{at}.additionalProperties"), "additionalProperties cannot be set to false");
         }
         if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
             && let Err(error) = Regex::new(pattern)
@@ -143,7 +143,7 @@ impl Checker<'_> {
         let int_or_string = flag(schema, "x-kubernetes-int-or-string");
         let preserve = flag(schema, "x-kubernetes-preserve-unknown-fields");
         if ty == "null" {
-            self.forbid(field.clone(), "type cannot be set to null, use nullable as an alternative");
+            self.forbid(&field, "type cannot be set to null, use nullable as an alternative");
         } else if !ty.is_empty() && !TYPES.contains(&ty.as_str()) {
             let supported = TYPES.map(str::to_owned);
             self.errors.push(FieldError::not_supported(&field, &ty.as_str().into(), &supported));
@@ -170,7 +170,7 @@ impl Checker<'_> {
             self.invalid(&at, &Value::Bool(true), "must be false if x-kubernetes-int-or-string is true");
         }
         if level == Level::Root && flag(schema, "nullable") {
-            self.forbid(format!("{at}.nullable"), "nullable cannot be true at the root");
+            self.forbid(&format!("{at}.nullable"), "nullable cannot be true at the root");
         }
     }
 
@@ -180,7 +180,7 @@ impl Checker<'_> {
         if flag(schema, "x-kubernetes-embedded-resource") {
             let name = "x-kubernetes-embedded-resource";
             if level == Level::Root {
-                self.forbid(format!("{at}.{name}"), "must not be used at the root");
+                self.forbid(&format!("{at}.{name}"), "must not be used at the root");
             }
             if ty != "object" {
                 let detail = "must be object if x-kubernetes-embedded-resource is true";
@@ -286,7 +286,7 @@ impl Checker<'_> {
             }
             if flag(property, "nullable") {
                 let detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
-                self.forbid(format!("{at}.nullable"), detail);
+                self.forbid(&format!("{at}.nullable"), detail);
             }
         }
     }
@@ -312,7 +312,7 @@ impl Checker<'_> {
         if !names_only || !keywords_only {
             let detail = "must not specify anything other than name and generateName, but metadata is implicitly \
                           specified";
-            self.forbid(at, detail);
+            self.forbid(&at, detail);
         }
     }
 
@@ -326,14 +326,14 @@ impl Checker<'_> {
         for key in ["type", "default", "nullable", "title", "description", "additionalProperties"] {
             let type_of_int_or_string = key == "type" && int_or_string;
             if declared(key) && !type_of_int_or_string {
-                self.forbid(format!("{at}.{key}"), "must be empty to be structural");
+                self.forbid(&format!("{at}.{key}"), "must be empty to be structural");
             }
         }
         for key in
             ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"]
         {
             if declared(key) {
-                self.forbid(format!("{at}.{key}"), "must be false to be structural");
+                self.forbid(&format!("{at}.{key}"), "must be false to be structural");
             }
         }
         for key in [
@@ -343,7 +343,7 @@ impl Checker<'_> {
             "x-kubernetes-validations",
         ] {
             if declared(key) {
-                self.forbid(format!("{at}.{key}"), "must be empty to be structural");
+                self.forbid(&format!("{at}.{key}"), "must be empty to be structural");
             }
         }
         self.keywords(schema, at);
@@ -382,7 +382,7 @@ impl Checker<'_> {
         let Some(default) = schema.get("default") else { return };
         let field = format!("{at}.default");
         if level == Level::Root {
-            self.forbid(field, "must not be set at the root");
+            self.forbid(&field, "must not be set at the root");
             return;
         }
         let node = Node::parse(schema);
