@@ -213,9 +213,10 @@ impl Pending {
         }
         match &self.version {
             Some(written) if !self.deletion && resource_version::at_least(version, written) => true,
-            // Another incarnation came after ours, unless its version shows that it came before.
-            Some(known) => !same && !newer(known, version),
-            None => !same,
+            // Another incarnation, and it is known to have come after ours.
+            Some(known) => !same && newer(version, known),
+            // Another incarnation may be the one before ours.
+            None => false,
         }
     }
 }

@@ -6,9 +6,9 @@ use super::{
     store::{Relist, Store},
 };
 use crate::api::{Discovery, GroupVersionKind, Resource, discovery};
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use kube::runtime::watcher::{self, DefaultBackoff, Event};
-use std::{pin::pin, sync::atomic::Ordering::Relaxed, time::Duration};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
@@ -49,6 +49,16 @@ impl Reflector {
     pub(super) async fn run(self) {
         let mut backoff = DefaultBackoff::default();
         loop {
+            // A watch that ends silently would leave a cache that looks well and is not.
+            if AssertUnwindSafe(self.keep_watching(&mut backoff)).catch_unwind().await.is_err() {
+                self.failing("internal error: the watch panicked; it begins again".to_owned());
+                self.pause(&mut backoff).await;
+            }
+        }
+    }
+
+    async fn keep_watching(&self, backoff: &mut DefaultBackoff) {
+        loop {
             let resource = self.wait_until_served().await;
             let spec = self.store.spec();
             let namespace = spec.namespace.as_deref();
@@ -64,13 +74,13 @@ impl Reflector {
                 field_selector: spec.field_selector.clone(),
                 ..watcher::Config::default()
             };
-            match self.follow(pin!(watcher::watcher(api, config)), &mut backoff).await {
+            match self.follow(pin!(watcher::watcher(api, config)), backoff).await {
                 Ended::Restart => {}
                 Ended::NotFound => {
                     self.discovery.invalidate(&spec.gvk);
                     // Only discovery can say that a kind is gone; a proxy's 404 must not delete what is stored.
                     if !matches!(self.discovery.resolve(&spec.gvk).await, Ok(None)) {
-                        self.pause(&mut backoff).await;
+                        self.pause(backoff).await;
                     }
                 }
             }
@@ -218,9 +228,9 @@ impl Reflector {
         use watcher::Error as E;
         let gvk: &GroupVersionKind = &self.store.spec().gvk;
         if is_broken_connection(error) {
-            debug!(kind = %gvk, error = %chain(error), "watch interrupted");
+            debug!(kind = %gvk, error = %describe(error), "watch interrupted");
         } else {
-            self.failing(chain(error));
+            self.failing(describe(error));
         }
         let code = match error {
             E::InitialListFailed(kube::Error::Api(status)) | E::WatchStartFailed(kube::Error::Api(status)) => {
@@ -277,6 +287,30 @@ fn unwatchable(resource: &Resource, namespace: Option<&str>) -> Option<String> {
     }
     let narrowed = namespace.is_some_and(|ns| !ns.is_empty());
     (narrowed && !resource.namespaced).then(|| "a namespace was asked for, but the kind is cluster-scoped".to_owned())
+}
+
+/// What a user can act on: which request failed, and the API server's own words if it had any.
+fn describe(error: &watcher::Error) -> String {
+    use watcher::Error as E;
+    let (what, cause) = match error {
+        E::InitialListFailed(cause) => ("list", cause),
+        E::WatchStartFailed(cause) => ("watch", cause),
+        E::WatchFailed(cause) => ("watch stream", cause),
+        E::WatchError(status) => return format!("watch stream: {}", words(status)),
+        E::NoResourceVersion => return error.to_string(),
+    };
+    match cause {
+        kube::Error::Api(status) => format!("{what}: {}", words(status)),
+        cause => format!("{what}: {}", chain(cause)),
+    }
+}
+
+fn words(status: &kube::core::Status) -> String {
+    match (status.code, status.reason.as_str()) {
+        (0, _) => "a line that is no watch event".to_owned(),
+        (code, "") => format!("{} ({code})", status.message),
+        (code, reason) => format!("{} ({code} {reason})", status.message),
+    }
 }
 
 /// An error and its causes on one line, without the repetition of those that print their cause themselves.

@@ -38,30 +38,43 @@ struct Told {
     objects: BTreeMap<ObjectKey, (String, String)>,
     /// The newest version told of each key.
     newest: BTreeMap<ObjectKey, u64>,
+    /// The first change that cannot follow what was told before.
+    violation: Option<String>,
 }
 
 impl Told {
     fn take(&mut self, delta: &Delta) {
+        if let Err(violation) = self.follow(delta) {
+            self.violation.get_or_insert(format!("{violation}: {delta:?} after {:?}", self.log));
+        }
+    }
+
+    fn follow(&mut self, delta: &Delta) -> Result<(), &'static str> {
         let id = |o: &Object| (o.uid().to_owned(), o.resource_version().to_owned());
         match delta {
             Delta::Applied { old, new, initial } => {
-                // No gap, no repetition: what was told before is exactly the old state.
-                assert_eq!(self.objects.get(new.key()), old.as_ref().map(|o| id(o)).as_ref(), "{delta:?}");
-                assert!(old.as_ref().is_none_or(|old| old.uid() == new.uid()), "{delta:?}");
                 let version: u64 = new.resource_version().parse().unwrap();
-                let before = self.newest.insert(new.key().clone(), version);
-                assert!(before < Some(version), "{} went from {before:?} to {version}", new.key());
-                self.objects.insert(new.key().clone(), id(new));
-                let mark = if *initial { "=" } else { "+" };
-                self.log.push(format!("{mark}{}@{version}", new.key()));
+                self.log.push(format!("{}{}@{version}", if *initial { "=" } else { "+" }, new.key()));
+                let before = self.objects.insert(new.key().clone(), id(new));
+                if before != old.as_ref().map(|o| id(o)) {
+                    return Err("a gap or a repetition: the old state is not what was told before");
+                }
+                if before.is_some_and(|(uid, _)| uid != new.uid()) {
+                    return Err("another object, but no end of the first");
+                }
+                if self.newest.insert(new.key().clone(), version) >= Some(version) {
+                    return Err("an older state after a newer one");
+                }
             }
             Delta::Deleted(last) => {
-                let had = self.objects.remove(last.key());
-                assert_eq!(had.map(|(uid, _)| uid).as_deref(), Some(last.uid()), "{delta:?}");
                 self.log.push(format!("-{}", last.key()));
+                if self.objects.remove(last.key()).map(|(uid, _)| uid).as_deref() != Some(last.uid()) {
+                    return Err("the end of what was not there");
+                }
             }
             Delta::Synced => self.log.push("synced".to_owned()),
         }
+        Ok(())
     }
 }
 
@@ -80,8 +93,10 @@ impl Follower {
     /// Waits until `condition` holds of what was told.
     async fn until(&self, what: &str, condition: impl Fn(&Told) -> bool) {
         let mut told = self.told.subscribe();
-        let waiting = tokio::time::timeout_at(soon(), told.wait_for(|told| condition(told))).await.map(|_| ());
+        let wanted = |told: &Told| told.violation.is_some() || condition(told);
+        let waiting = tokio::time::timeout_at(soon(), told.wait_for(wanted)).await.map(|_| ());
         assert!(waiting.is_ok(), "never: {what}; told {:?}; {}", self.log(), self.subscription.status());
+        assert_eq!(self.told.borrow().violation, None);
     }
 
     /// Waits until everything at the server, and nothing else, was told.

@@ -376,6 +376,20 @@ async fn a_subscriber_that_never_takes_its_keys_holds_up_nobody() {
     assert!(never_read.len() >= 10);
 }
 
+/// A handler is host code; if it fails all the same, only its own subscriber misses something.
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_takes_nothing_from_the_others() {
+    let server = Server::new();
+    let informers = informers(&server);
+    let _broken = informers.subscribe(WatchSpec::all(gvk()), Arc::new(|_| panic!("scripted")));
+    let follower = Follower::all(&informers);
+    follower.until_told("synced").await;
+    server.apply("default/a", &json!({}));
+    server.apply("default/b", &json!({}));
+    follower.until_equal(&server).await;
+    assert_eq!(follower.log(), ["synced", "+default/a@101", "+default/b@102"]);
+}
+
 /// I21: see also the replays. The watch is in full flow when the late one comes.
 #[tokio::test(start_paused = true)]
 async fn a_late_subscriber_gets_what_is_stored_then_the_stream() {

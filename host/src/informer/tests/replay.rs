@@ -2,6 +2,7 @@
 //! states without gap or repetition, and ends at what the server has.
 
 use super::*;
+use crate::api::resource_version;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -11,6 +12,12 @@ enum Step {
     Delete(u8),
     /// Deleted and created again before anyone can look.
     Recreate(u8),
+    /// The host writes or deletes; its answer may come after the event.
+    Own {
+        object: u8,
+        delete: bool,
+        late: bool,
+    },
     /// The watch ends, or ends and its version has expired.
     Close {
         expired: bool,
@@ -31,6 +38,8 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0u8..6).prop_map(Step::Apply),
         3 => (0u8..6).prop_map(Step::Delete),
         1 => (0u8..6).prop_map(Step::Recreate),
+        4 => (0u8..6, any::<bool>(), any::<bool>())
+            .prop_map(|(object, delete, late)| Step::Own { object, delete, late }),
         2 => any::<(bool, bool)>().prop_map(|(expired, plain)| Step::Close { expired, plain }),
         1 => Just(Step::BlackHole),
         1 => any::<bool>().prop_map(Step::Repeats),
@@ -45,11 +54,80 @@ fn name(i: u8) -> String {
     format!("n{}/o{}", i % 2, i / 2)
 }
 
+/// What the host wrote last of each object, and the answers that are still on their way.
+#[derive(Default)]
+struct Own {
+    last: BTreeMap<ObjectKey, Answer>,
+    under_way: Vec<Answer>,
+}
+
+#[derive(Clone)]
+enum Answer {
+    Object(Box<Object>),
+    Gone { key: ObjectKey, uid: String },
+}
+
+impl Own {
+    fn act(&mut self, server: &Server, name: &str, delete: bool) {
+        let uid = server.world().objects.get(name).map(|o| o["metadata"]["uid"].as_str().unwrap().to_owned());
+        match uid {
+            Some(uid) if delete => {
+                server.delete(name);
+                self.under_way.push(Answer::Gone { key: key(name), uid });
+            }
+            _ => {
+                let object = server.apply(name, &json!({}));
+                self.under_way.push(Answer::Object(Box::new(Object::parse(&object.to_string()).unwrap())));
+            }
+        }
+    }
+
+    fn answers_arrive(&mut self, informers: &Informers) {
+        for answer in self.under_way.drain(..) {
+            match &answer {
+                Answer::Object(object) => informers.record_object(&gvk(), object),
+                Answer::Gone { key, uid } => informers.record_delete(&gvk(), key, uid),
+            }
+            self.last.insert(answer.key().clone(), answer);
+        }
+    }
+
+    /// The store says that it is fresh only if it is.
+    async fn check(&self, server: &Server, store: &Store) {
+        for (key, answer) in &self.last {
+            if store.fresh(key, Instant::now()).await.is_err() {
+                continue;
+            }
+            let stored = store.get(key);
+            match answer {
+                Answer::Gone { uid, .. } => assert_ne!(stored.map(|o| o.uid().to_owned()).as_ref(), Some(uid), "{key}"),
+                Answer::Object(written) => match stored {
+                    Some(stored) => {
+                        let seen = resource_version::at_least(stored.resource_version(), written.resource_version());
+                        assert!(seen, "{key}: {} for {}", stored.resource_version(), written.resource_version());
+                    }
+                    None => assert!(server.deleted_since(key, written.resource_version()), "{key} was never deleted"),
+                },
+            }
+        }
+    }
+}
+
+impl Answer {
+    fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Object(object) => object.key(),
+            Self::Gone { key, .. } => key,
+        }
+    }
+}
+
 async fn replay(steps: Vec<Step>) {
     let server = Server::new();
     server.apply(&name(0), &json!({}));
     let informers = informers(&server);
     let mut followers = vec![Follower::all(&informers)];
+    let mut own = Own::default();
     for step in steps {
         match step {
             Step::Apply(i) => drop(server.apply(&name(i), &json!({"app": "web"}))),
@@ -57,6 +135,12 @@ async fn replay(steps: Vec<Step>) {
             Step::Recreate(i) => {
                 server.delete(&name(i));
                 server.apply(&name(i), &json!({}));
+            }
+            Step::Own { object, delete, late } => {
+                own.act(&server, &name(object), delete);
+                if !late {
+                    own.answers_arrive(&informers);
+                }
             }
             Step::Close { expired, plain } => {
                 server.world().plain_gone = plain;
@@ -76,16 +160,22 @@ async fn replay(steps: Vec<Step>) {
             Step::Breathe(times) => {
                 for _ in 0..times {
                     tokio::time::advance(Duration::from_millis(50)).await;
+                    if followers[0].store().synced() {
+                        own.check(&server, followers[0].store()).await;
+                    }
                 }
+                own.answers_arrive(&informers);
             }
         }
     }
     server.world().black_hole = false;
     server.close_watches();
+    own.answers_arrive(&informers);
     for follower in &followers {
         follower.until_equal(&server).await;
     }
     let store = followers[0].store();
+    own.check(&server, store).await;
     for namespace in ["n0", "n1"] {
         let options = ListOptions { namespace: Some(namespace.into()), ..ListOptions::default() };
         let scan: Vec<ObjectKey> = store.keys().into_iter().filter(|k| *k.namespace == *namespace).collect();

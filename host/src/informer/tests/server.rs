@@ -1,5 +1,6 @@
 //! A scripted API server in this process: one custom kind, real list and watch semantics, faults on demand.
 
+use crate::api::ObjectKey;
 use bytes::Bytes;
 use futures::{StreamExt, channel::mpsc};
 use http::{Request, Response, StatusCode};
@@ -112,6 +113,14 @@ impl Server {
             object["metadata"]["resourceVersion"] = json!(world.version.to_string());
             world.record("DELETED", &object);
         }
+    }
+
+    pub(super) fn deleted_since(&self, key: &ObjectKey, version: &str) -> bool {
+        let version: u64 = version.parse().unwrap();
+        let of = |object: &Value| {
+            object["metadata"]["name"] == *key.name && object["metadata"]["namespace"] == *key.namespace
+        };
+        self.world().history.iter().any(|(at, event, object)| *at > version && *event == "DELETED" && of(object))
     }
 
     /// Sends one event to all open watches, whatever the objects are.
