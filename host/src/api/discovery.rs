@@ -176,3 +176,139 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // No code that can panic runs under these locks.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use std::convert::Infallible;
+
+    /// What the API server answers next, and how often it was asked.
+    #[derive(Clone, Default)]
+    struct Script(Arc<Mutex<(u16, String, Vec<String>)>>);
+
+    impl Script {
+        fn answers(&self, code: u16, body: impl ToString) {
+            let mut script = lock(&self.0);
+            (script.0, script.1) = (code, body.to_string());
+        }
+
+        fn asked(&self) -> usize {
+            lock(&self.0).2.len()
+        }
+
+        fn discovery(&self) -> Discovery {
+            let script = self.clone();
+            let service = tower::service_fn(move |request: Request<Body>| {
+                let mut script = lock(&script.0);
+                script.2.push(request.uri().path().to_owned());
+                let mut response = Response::new(Body::from(script.1.clone().into_bytes()));
+                *response.status_mut() = script.0.try_into().unwrap();
+                async move {
+                    tokio::task::yield_now().await;
+                    Ok::<_, Infallible>(response)
+                }
+            });
+            Discovery::new(kube::Client::new(service, "default"))
+        }
+    }
+
+    fn deployments(namespaced: bool) -> String {
+        let resource = |name: &str, kind: &str, verbs: &[&str]| json!({"name": name, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": verbs});
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "apps/v1", "resources": [
+            resource("deployments/scale", "Scale", &["get", "patch"]),
+            resource("deploymentreviews", "Deployment", &["create"]),
+            resource("deployments", "Deployment", &["list", "watch", "patch"]),
+            resource("deployments/status", "Deployment", &["get", "patch"]),
+            resource("others/extra", "Deployment", &["get"]),
+        ]})
+        .to_string()
+    }
+
+    fn gvk() -> GroupVersionKind {
+        GroupVersionKind::new("apps", "v1", "Deployment")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_found_resource_is_asked_for_once() {
+        let script = Script::default();
+        script.answers(200, deployments(true));
+        let discovery = script.discovery();
+        let resource = discovery.resolve(&gvk()).await.unwrap().unwrap();
+        assert_eq!((resource.plural.as_str(), resource.namespaced), ("deployments", true));
+        assert_eq!(resource.subresources, ["scale", "status"]);
+        tokio::time::advance(Duration::from_secs(86_400)).await;
+        assert!(discovery.resolve(&gvk()).await.unwrap().is_some());
+        assert_eq!(lock(&script.0).2, ["/apis/apps/v1"]);
+
+        script.answers(200, deployments(false));
+        discovery.invalidate(&gvk());
+        assert!(!discovery.resolve(&gvk()).await.unwrap().unwrap().namespaced);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_missing_kind_is_asked_for_again_but_not_by_everyone_at_once() {
+        let script = Script::default();
+        script.answers(404, "404 page not found");
+        let discovery = script.discovery();
+        let gvk = gvk();
+        let answers = futures::future::join_all((0..50).map(|_| discovery.resolve(&gvk))).await;
+        assert!(answers.into_iter().all(|answer| answer.unwrap().is_none()));
+        assert_eq!(script.asked(), 1);
+        script.answers(200, deployments(true));
+        tokio::time::advance(ABSENT_FOR).await;
+        assert!(discovery.resolve(&gvk).await.unwrap().is_some());
+        assert_eq!(script.asked(), 2);
+        // The group is there, the kind is not.
+        let other = GroupVersionKind { kind: "Other".into(), ..gvk };
+        assert!(discovery.resolve(&other).await.unwrap().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_server_that_fails_has_not_said_that_the_kind_is_missing() {
+        let script = Script::default();
+        script.answers(500, "boom");
+        let discovery = script.discovery();
+        assert!(matches!(discovery.resolve(&gvk()).await, Err(Error::Request { .. })));
+        script.answers(200, deployments(true));
+        assert!(discovery.resolve(&gvk()).await.unwrap().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_from_before_an_invalidation_is_not_kept() {
+        let script = Script::default();
+        script.answers(200, deployments(true));
+        let discovery = script.discovery();
+        let gvk = gvk();
+        let (first, ()) = tokio::join!(discovery.resolve(&gvk), async {
+            while script.asked() == 0 {
+                tokio::task::yield_now().await;
+            }
+            discovery.invalidate(&gvk);
+        });
+        assert!(first.unwrap().is_some());
+        script.answers(404, "");
+        assert!(discovery.resolve(&gvk).await.unwrap().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_ends_at_the_deadline() {
+        let service =
+            tower::service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
+        let discovery = Discovery::new(kube::Client::new(service, "default"));
+        let asked = Instant::now();
+        assert!(matches!(discovery.resolve(&gvk()).await, Err(Error::Deadline { .. })));
+        assert_eq!(asked.elapsed(), REQUEST_DEADLINE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_core_group_has_its_own_path() {
+        let script = Script::default();
+        script.answers(404, "");
+        let pods = GroupVersionKind::new("", "v1", "Pod");
+        assert!(script.discovery().resolve(&pods).await.unwrap().is_none());
+        assert_eq!(lock(&script.0).2, ["/api/v1"]);
+    }
+}

@@ -321,6 +321,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_end_of_an_earlier_incarnation_is_not_taken_for_ours() {
+        let mut own = OwnWrites::default();
+        // The store has not seen `u` at all.
+        own.deleted(&key("a"), "u", Some(("before", "5")));
+        own.observe(&key("a"), "before", "6", true);
+        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        own.observe(&key("a"), "u", "7", false);
+        own.observe(&key("a"), "u", "8", true);
+        assert_eq!(own.seen(&key("a")), Seen::Yes);
+    }
+
+    #[tokio::test]
     async fn an_object_that_left_the_selection_may_come_back() {
         let mut own = OwnWrites::default();
         own.observe(&key("a"), "u", "10", true);
