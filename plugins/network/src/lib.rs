@@ -7,6 +7,8 @@ mod address;
 mod auth;
 mod neutron;
 mod reconcile;
+#[cfg(test)]
+mod tests;
 
 use crate::address::Cidr;
 use crate::auth::declare_configuration;

@@ -3,7 +3,7 @@
 use super::world::{Id, Installed, LogLine, World, id_of, terminal, with};
 use crate::http::{Failure, Request, Response};
 use crate::raw::{self, Guest};
-use crate::{Adapter, Change, Error, Event, Kind, Reconciler, Trigger};
+use crate::{Adapter, Change, Error, Event, Kind, Reconciler, Severity, Trigger};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::marker::PhantomData;
@@ -94,7 +94,11 @@ impl Report {
     /// `Normal Synced: message` for each event.
     #[must_use]
     pub fn event_lines(&self) -> Vec<String> {
-        self.events.iter().map(|event| format!("{:?} {}: {}", event.severity, event.reason, event.message)).collect()
+        let line = |event: &Event| {
+            let severity = if event.severity == Severity::Normal { "Normal" } else { "Warning" };
+            format!("{severity} {}: {}", event.reason, event.message)
+        };
+        self.events.iter().map(line).collect()
     }
 }
 

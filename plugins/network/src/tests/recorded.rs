@@ -1,0 +1,129 @@
+//! What a real Neutron answered.
+
+use super::fake::Fault;
+use super::{UID, URL, assert_terminal, assert_transient, example, made};
+use crate::neutron::{Refusal, meaning};
+use oarlock_guest::Error;
+use oarlock_guest::http::{self, Response};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A recorded exchange, by its file's name; `auth/` holds those with Keystone.
+#[track_caller]
+pub(super) fn fixture(name: &str) -> Value {
+    read(&folder().join(format!("{name}.json")))
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/neutron/fixtures")
+}
+
+#[track_caller]
+fn read(path: &Path) -> Value {
+    let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&text).unwrap()
+}
+
+/// Its answer.
+pub(super) fn body(exchange: &Value) -> Response {
+    let status = u16::try_from(exchange["status"].as_u64().unwrap()).unwrap();
+    exchange.get("response").map_or_else(|| Response::empty(status), |body| Response::json_body(status, body))
+}
+
+fn class(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::NotFound(_) => "not found",
+        Refusal::Stale(_) => "stale",
+        Refusal::InUse(_) => "in use",
+        Refusal::Other(Error::Transient { .. }) => "transient",
+        Refusal::Other(_) => "terminal",
+    }
+}
+
+/// Every error that was ever recorded.
+#[test]
+fn recorded_errors_are_told_apart_by_their_type() {
+    let mut seen = BTreeMap::new();
+    for folder in [folder(), folder().join("auth")] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            let exchange = read(&path);
+            let answer = body(&exchange);
+            if answer.status >= 400 {
+                let kind = exchange["response"]["NeutronError"]["type"].as_str().unwrap_or("-").to_owned();
+                seen.insert((answer.status, kind), class(&meaning(&http::get(URL), &answer)));
+            }
+        }
+    }
+    for ((status, kind), meaning) in &seen {
+        let expected = match (status, kind.as_str()) {
+            (404, _) => "not found",
+            (412, _) => "stale",
+            (409, "NetworkInUse" | "SubnetInUse" | "GatewayIpInUse" | "VlanIdInUse") => "in use",
+            (401 | 409 | 500, _) => "transient",
+            _ => "terminal",
+        };
+        assert_eq!(*meaning, expected, "{status} {kind}");
+    }
+    for needed in ["OverQuota", "NetworkInUse", "SubnetInUse", "GatewayIpInUse", "PolicyNotAuthorized"] {
+        assert!(seen.keys().any(|(_, kind)| kind == needed), "{needed} was not recorded: {seen:?}");
+    }
+}
+
+#[test]
+fn each_refusal_of_a_create_says_who_tries_again() {
+    for (name, transient, part) in [
+        ("121-quota-network-exceeded", true, "OverQuota: Quota exceeded for resources: ['network']."),
+        ("030-network-create-name-too-long", false, "400 HTTPBadRequest"),
+        ("auth/109-demo-network-create-shared", false, "403 PolicyNotAuthorized"),
+        ("auth/102-bad-token", true, "401"),
+    ] {
+        let (mut runner, neutron) = example();
+        neutron.fail("POST", "/v2.0/networks", Fault::Instead(Ok(body(&fixture(name)))));
+        let report = runner.reconcile();
+        if transient {
+            assert_transient(&report, part);
+        } else {
+            assert_terminal(&report, part);
+        }
+        assert!(runner.settle(3).last().unwrap().in_sync(), "recovers by itself");
+    }
+}
+
+#[test]
+fn a_gateway_that_a_router_holds_is_waited_for() {
+    let (mut runner, neutron) = made();
+    runner.edit(|object| object["spec"]["gateway"] = json!("192.168.1.1"));
+    let refusal = body(&fixture("098-subnet-gateway-update-used-by-router"));
+    neutron.fail("PUT", "/v2.0/subnets", Fault::Instead(Ok(refusal)));
+    let report = runner.reconcile();
+    assert_transient(&report, "already in use by port d30e455b-b487-49df-9fb1-e47b320782a5");
+    assert!(report.events.is_empty());
+    assert!(runner.reconcile().in_sync());
+}
+
+/// The recorded lists as they came over the wire, but for the mark: nothing is to do.
+#[test]
+fn recorded_lists_are_understood() {
+    let (mut runner, _) = example();
+    let mark = format!("oarlock:{UID}");
+    let marked = |name: &str, from: &str, to: &str| {
+        let mut answer = body(&fixture(name));
+        answer.body = answer.text().replace(from, to).into_bytes();
+        Ok(answer)
+    };
+    let description = format!(r#""description":"{mark}""#);
+    runner.script([
+        marked("006-network-list-by-description", "owner=uid-1", &mark),
+        marked("041-subnet-list-by-network", r#""description":"""#, &description),
+    ]);
+    let report = runner.reconcile();
+    assert!(report.in_sync() && !report.patched, "{report:#?}");
+    let status = report.status.unwrap();
+    assert_eq!(status["networkId"], "c9411a7f-4c2e-4db3-b9e2-00fbaf3d1a90");
+    assert_eq!(status["subnetId"], "62bd5e59-a87b-4c8a-86e6-06c593b7eb59");
+}
