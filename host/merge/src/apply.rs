@@ -205,11 +205,11 @@ fn merge(
     let last = managed.get(&who).map(|owned| owned.set.clone());
     let time = managed.get(&who).and_then(|owned| owned.time.clone());
     let set = FieldSet::of(applied, write.schema);
-    managed.insert(who.clone(), Owned { api_version: api_version.to_owned(), time, set });
+    managed.insert(who.clone(), Owned { api_version: api_version.to_owned(), time, set: set.clone() });
 
     let merged = typed::merge(live, applied, ty);
     let merged = match last {
-        Some(last) if !last.is_empty() => prune(&merged, &last, &managed, write.schema),
+        Some(last) if !last.difference(&set).is_empty() => prune(&merged, &last, &managed, write.schema),
         _ => merged,
     };
     let comparison = typed::compare(live, &merged, ty).without(&reset);
@@ -318,6 +318,34 @@ fn book_update(old: &Value, new: &Value, managed: &mut ManagedFields, write: &Wr
         let set = managed.get(&who).map_or_else(|| changed.clone(), |owned| owned.set.union(&changed));
         managed.insert(who, Owned { api_version: api_version.to_owned(), time: Some(write.now.to_owned()), set });
     }
+}
+
+/// The part of an object that a field manager applied, with `apiVersion`, `kind`, name and namespace: the exact
+/// counterpart of its apply. `None` when it owns nothing by apply. See [`fields::extract`] for what it holds.
+///
+/// * `schema` - without one, fields that were applied empty may bring what others put into them.
+///
+/// # Errors
+///
+/// [`fields::Error`] when the object's managedFields cannot be read.
+pub fn applied_part(object: &Value, manager: &str, schema: Option<&Schema>) -> Result<Option<Value>, fields::Error> {
+    let set = ManagedFields::of(object)?.applied_by(manager);
+    if set.is_empty() {
+        return Ok(None);
+    }
+    let mut part = fields::extract(object, &set, schema);
+    if let (Value::Object(part), Value::Object(identity)) = (&mut part, empty_like(object)) {
+        part.extend(identity);
+        let metadata = part.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+        for name in ["name", "namespace"] {
+            if let (Some(value), Value::Object(metadata)) =
+                (object.pointer(&format!("/metadata/{name}")), &mut *metadata)
+            {
+                metadata.insert(name.to_owned(), value.clone());
+            }
+        }
+    }
+    Ok(Some(part))
 }
 
 /// Whether two objects differ in nothing but the times in `managedFields`; the API server then stores nothing, and

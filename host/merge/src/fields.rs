@@ -11,7 +11,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::go;
-use crate::schema::{Atom, Schema, TypeRef};
+use crate::schema::{Atom, ListKind, Schema, TypeRef};
 use crate::typed;
 
 /// Why a `fieldsV1` cannot be read.
@@ -166,26 +166,11 @@ impl FieldSet {
 
     /// Adds a path. The empty path cannot be in a set.
     pub fn insert(&mut self, path: impl IntoIterator<Item = PathElement>) {
-        let mut path = path.into_iter();
-        if let Some(first) = path.next() {
-            let node = self.nodes.entry(first).or_default();
-            let mut rest = path.peekable();
-            if rest.peek().is_none() {
-                node.member = true;
-            } else {
-                node.below.insert_boxed(&mut rest);
-            }
-        }
-    }
-
-    /// The same without a new type per level.
-    fn insert_boxed(&mut self, path: &mut dyn Iterator<Item = PathElement>) {
-        let path: Vec<PathElement> = path.collect();
+        let mut path = path.into_iter().peekable();
         let mut set = self;
-        let last = path.len().saturating_sub(1);
-        for (depth, element) in path.into_iter().enumerate() {
+        while let Some(element) = path.next() {
             let node = set.nodes.entry(element).or_default();
-            node.member |= depth == last;
+            node.member |= path.peek().is_none();
             set = &mut node.below;
         }
     }
@@ -339,41 +324,43 @@ impl FieldSet {
 /// The part of `value` that is in `set`: what an apply by its owner would have to say.
 ///
 /// A map or list element comes with what is below it in the set. A path with nothing below it brings its whole value if
-/// that is a scalar or atomic, and an empty map or list if others may own what is inside; without a schema, where the
-/// two cannot be told apart, the whole value. Elements of lists are found by the keys in the set; an element none of whose
-/// keys is owned brings all of them, so that it can be told apart. `apiVersion`, `kind`, name and namespace belong to no
-/// set: the caller adds them.
+/// that is a scalar or atomic, and an empty map or list if others may own what is inside. Where the two cannot be told
+/// apart, without a schema and where it leaves the type open, it brings the whole value. Elements of lists are found by
+/// the keys in the set; one none of whose keys is owned brings all of them, so that it can be told apart. `apiVersion`,
+/// `kind`, name and namespace belong to no set; [`crate::apply::applied_part`] adds them.
 #[must_use]
 pub fn extract(value: &Value, set: &FieldSet, schema: Option<&Schema>) -> Value {
-    extract_at(value, set, schema.map(Schema::root))
-}
-
-fn extract_at(value: &Value, set: &FieldSet, ty: Option<TypeRef<'_>>) -> Value {
-    if ty.is_some_and(|ty| ty.atom(Some(value)).is_leaf()) {
-        return value.clone();
-    }
+    let ty = schema.map(Schema::root);
     match value {
-        Value::Object(map) => {
-            let mut part = Map::new();
-            for (element, node) in &set.nodes {
-                if let PathElement::Field(name) = element
-                    && let Some(child) = map.get(name)
-                {
-                    part.insert(name.clone(), extract_node(child, node, ty.map(|ty| ty.field(name))));
-                }
-            }
-            Value::Object(part)
-        }
+        Value::Object(map) => Value::Object(extract_map(map, set, ty)),
         Value::Array(items) => Value::Array(extract_items(items, set, ty)),
         scalar => scalar.clone(),
     }
 }
 
 fn extract_node(value: &Value, node: &Node, ty: Option<TypeRef<'_>>) -> Value {
-    if node.below.is_empty() && ty.is_none() {
+    let ty = ty.filter(|ty| !ty.is_open());
+    // What is below in the set was not atomic when it was written, whatever the schema says now.
+    if node.below.is_empty() && ty.is_none_or(|ty| ty.atom(Some(value)).is_leaf()) {
         return value.clone();
     }
-    extract_at(value, &node.below, ty)
+    match value {
+        Value::Object(map) => Value::Object(extract_map(map, &node.below, ty)),
+        Value::Array(items) => Value::Array(extract_items(items, &node.below, ty)),
+        scalar => scalar.clone(),
+    }
+}
+
+fn extract_map(map: &Map<String, Value>, set: &FieldSet, ty: Option<TypeRef<'_>>) -> Map<String, Value> {
+    let mut part = Map::new();
+    for (element, node) in &set.nodes {
+        if let PathElement::Field(name) = element
+            && let Some(child) = map.get(name)
+        {
+            part.insert(name.clone(), extract_node(child, node, ty.map(|ty| ty.field(name))));
+        }
+    }
+    part
 }
 
 fn extract_items(items: &[Value], set: &FieldSet, ty: Option<TypeRef<'_>>) -> Vec<Value> {
@@ -395,7 +382,9 @@ fn extract_items(items: &[Value], set: &FieldSet, ty: Option<TypeRef<'_>>) -> Ve
 }
 
 fn position(items: &[Value], element: &PathElement, ty: Option<TypeRef<'_>>) -> Option<usize> {
-    if let Some(Atom::List { kind, .. }) = ty.map(|ty| ty.atom(Some(&Value::Array(Vec::new())))) {
+    if let Some(Atom::List { kind, .. }) = ty.map(|ty| ty.atom(Some(&Value::Array(Vec::new()))))
+        && *kind != ListKind::Atomic
+    {
         return items.iter().position(|item| typed::element_of(kind, item).as_ref() == Ok(element));
     }
     match element {

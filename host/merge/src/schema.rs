@@ -158,6 +158,11 @@ impl<'s> TypeRef<'s> {
         self.types.get(self.id.0).unwrap_or(&ANY)
     }
 
+    /// Whether the schema says nothing about values of this type.
+    pub(crate) fn is_open(self) -> bool {
+        matches!(self.schema(), TypeSchema::Any)
+    }
+
     /// What this type is; `value` decides where the type leaves it open.
     pub(crate) fn atom(self, value: Option<&Value>) -> Atom<'s> {
         match self.schema() {

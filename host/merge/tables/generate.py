@@ -89,7 +89,8 @@ PRESENT = {
 # Where k8s-openapi knows the merge key only, or takes it for a list key.
 KEYS = {("core/v1.Container", "ports"): "[containerPort,protocol=TCP]", ("core/v1.ServiceSpec", "ports"): "[port,protocol=TCP]",
         ("core/v1.EphemeralContainer", "ports"): "[containerPort,protocol=TCP]",
-        ("core/v1.PodSpec", "topologySpreadConstraints"): "[topologyKey,whenUnsatisfiable]", ("core/v1.PodStatus", "hostIPs"): "[]"}
+        ("core/v1.PodSpec", "topologySpreadConstraints"): "[topologyKey,whenUnsatisfiable]", ("core/v1.PodStatus", "hostIPs"): "[]",
+        ("batch/v1.JobStatus", "conditions"): "[]"}
 # Spelled by hand: recursive or not a struct in Rust.
 OPAQUE = {"JSON": "X", "JSONSchemaPropsOrArray": "X", "JSONSchemaPropsOrBool": "X", "JSONSchemaPropsOrStringArray": "X",
           "RawExtension": "X", "CustomResourceSubresourceStatus": "X", "FieldsV1": "X", "Time": "q", "MicroTime": "q", "IntOrString": "q", "Quantity": "q"}

@@ -1,0 +1,230 @@
+//! What patches look like and do, case by case.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use oarlock_merge::schema::Schema;
+use oarlock_merge::strategic::{apply_patch, create_three_way, create_two_way};
+use serde_json::{Value, json};
+
+fn pod() -> Schema {
+    Schema::builtin("", "v1", "Pod").unwrap()
+}
+
+fn deployment() -> Schema {
+    Schema::builtin("apps", "v1", "Deployment").unwrap()
+}
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "tests read better so")]
+fn two_way(schema: &Schema, original: Value, modified: Value, patch: Value) {
+    assert_eq!(create_two_way(schema, &original, &modified).unwrap(), patch);
+    assert_eq!(apply_patch(schema, &original, &patch).unwrap(), modified);
+}
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "tests read better so")]
+fn refuses(original: Value, patch: Value, status: u16, message: &str) {
+    let error = apply_patch(&pod(), &original, &patch).unwrap_err();
+    assert_eq!((error.to_string().as_str(), error.status()), (message, status));
+}
+
+#[test]
+fn a_changed_element_is_named_by_its_key() {
+    two_way(
+        &pod(),
+        json!({"spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]}}),
+        json!({"spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]}}),
+        json!({"spec": {
+            "$setElementOrder/containers": [{"name": "a"}, {"name": "b"}],
+            "containers": [{"name": "b", "image": "2"}],
+        }}),
+    );
+}
+
+#[test]
+fn a_removed_element_is_deleted_by_its_key() {
+    two_way(
+        &pod(),
+        json!({"spec": {"containers": [{"name": "a"}, {"name": "b"}], "volumes": [{"name": "v"}]}}),
+        json!({"spec": {"containers": [{"name": "b"}], "volumes": []}}),
+        json!({"spec": {
+            "$setElementOrder/containers": [{"name": "b"}],
+            "containers": [{"$patch": "delete", "name": "a"}],
+            "volumes": [{"$patch": "delete", "name": "v"}],
+        }}),
+    );
+}
+
+#[test]
+fn elements_that_only_moved_need_an_order_alone() {
+    two_way(
+        &pod(),
+        json!({"spec": {"containers": [{"name": "a"}, {"name": "b"}]}}),
+        json!({"spec": {"containers": [{"name": "b"}, {"name": "a"}]}}),
+        json!({"spec": {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]}}),
+    );
+}
+
+#[test]
+fn finalizers_are_added_and_deleted_one_by_one() {
+    two_way(
+        &pod(),
+        json!({"metadata": {"finalizers": ["a", "b"]}}),
+        json!({"metadata": {"finalizers": ["c", "b"]}}),
+        json!({"metadata": {
+            "$deleteFromPrimitiveList/finalizers": ["a"],
+            "$setElementOrder/finalizers": ["c", "b"],
+            "finalizers": ["c"],
+        }}),
+    );
+}
+
+#[test]
+fn atomic_lists_are_replaced() {
+    two_way(
+        &pod(),
+        json!({"spec": {"tolerations": [{"key": "a"}, {"key": "b"}]}}),
+        json!({"spec": {"tolerations": [{"key": "b"}]}}),
+        json!({"spec": {"tolerations": [{"key": "b"}]}}),
+    );
+}
+
+#[test]
+fn a_volume_that_changes_its_kind_keeps_the_new_keys_only() {
+    two_way(
+        &pod(),
+        json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
+        json!({"spec": {"volumes": [{"name": "v", "configMap": {"name": "c"}}]}}),
+        json!({"spec": {
+            "$setElementOrder/volumes": [{"name": "v"}],
+            "volumes": [{"$retainKeys": ["configMap", "name"], "name": "v", "configMap": {"name": "c"}, "emptyDir": null}],
+        }}),
+    );
+}
+
+#[test]
+fn a_strategy_that_changes_its_type_keeps_the_new_keys_only() {
+    two_way(
+        &deployment(),
+        json!({"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}),
+        json!({"spec": {"strategy": {"type": "Recreate"}}}),
+        json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate", "rollingUpdate": null}}}),
+    );
+}
+
+#[test]
+fn owner_references_merge_by_uid() {
+    two_way(
+        &pod(),
+        json!({"metadata": {"ownerReferences": [{"uid": "1", "name": "a"}, {"uid": "2", "name": "b"}]}}),
+        json!({"metadata": {"ownerReferences": [{"uid": "2", "name": "b"}]}}),
+        json!({"metadata": {
+            "$setElementOrder/ownerReferences": [{"uid": "2"}],
+            "ownerReferences": [{"$patch": "delete", "uid": "1"}],
+        }}),
+    );
+}
+
+#[test]
+fn lists_of_custom_resources_are_replaced() {
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"ports": {
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "properties": {"name": {"type": "string"}}},
+    }}}}});
+    two_way(
+        &Schema::from_openapi(&schema),
+        json!({"spec": {"ports": [{"name": "a"}]}}),
+        json!({"spec": {"ports": [{"name": "b"}]}}),
+        json!({"spec": {"ports": [{"name": "b"}]}}),
+    );
+}
+
+#[test]
+fn a_three_way_patch_deletes_only_what_was_applied_before() {
+    let original = json!({"metadata": {"labels": {"ours": "1", "gone": "1"}}, "spec": {"containers": [{"name": "a"}, {"name": "gone"}]}});
+    let modified =
+        json!({"metadata": {"labels": {"ours": "2"}}, "spec": {"containers": [{"name": "a", "image": "2"}]}});
+    let current = json!({
+        "metadata": {"labels": {"ours": "1", "gone": "1", "theirs": "1"}},
+        "spec": {"containers": [{"name": "a", "image": "1"}, {"name": "gone"}, {"name": "theirs"}], "nodeName": "n"},
+    });
+    let patch = create_three_way(&pod(), &original, &modified, &current).unwrap();
+    assert_eq!(
+        patch,
+        json!({
+            "metadata": {"labels": {"gone": null, "ours": "2"}},
+            "spec": {
+                "$setElementOrder/containers": [{"name": "a"}],
+                "containers": [{"name": "a", "image": "2"}, {"$patch": "delete", "name": "gone"}],
+            },
+        })
+    );
+    assert_eq!(
+        apply_patch(&pod(), &current, &patch).unwrap(),
+        json!({
+            "metadata": {"labels": {"ours": "2", "theirs": "1"}},
+            "spec": {"containers": [{"name": "a", "image": "2"}, {"name": "theirs"}], "nodeName": "n"},
+        })
+    );
+}
+
+#[test]
+fn a_three_way_patch_repairs_what_others_changed() {
+    let applied = json!({"spec": {"replicas": 2}});
+    let current = json!({"spec": {"replicas": 5, "paused": true}});
+    let patch = create_three_way(&deployment(), &applied, &applied, &current).unwrap();
+    assert_eq!(patch, json!({"spec": {"replicas": 2}}));
+}
+
+#[test]
+fn a_list_keeps_the_order_of_the_server_where_the_patch_has_none() {
+    let live = json!({"spec": {"containers": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}});
+    let order = |names: &[&str]| Value::from(names.iter().map(|n| json!({"name": n})).collect::<Vec<_>>());
+    for (patch, result) in [
+        (json!({"containers": order(&["n"])}), order(&["n", "a", "b", "c"])),
+        (json!({"containers": order(&["c", "a"])}), order(&["b", "c", "a"])),
+        (json!({"$setElementOrder/containers": order(&["c", "a"])}), order(&["b", "c", "a"])),
+        (
+            json!({"$setElementOrder/containers": order(&["b", "n"]), "containers": order(&["n"])}),
+            order(&["a", "b", "n", "c"]),
+        ),
+    ] {
+        let result = json!({"spec": {"containers": result}});
+        assert_eq!(apply_patch(&pod(), &live, &json!({"spec": patch})).unwrap(), result, "{patch}");
+    }
+}
+
+#[test]
+fn what_is_new_brings_no_nulls_and_no_directives() {
+    let patch = json!({"metadata": {"labels": {"a": null, "b": "1"}, "annotations": {"$patch": "delete"}},
+        "spec": {"containers": [{"name": "a", "image": null}, {"name": "b", "$patch": "delete"}]}});
+    let live = json!({"kind": "Pod"});
+    let result = json!({"kind": "Pod", "metadata": {"labels": {"b": "1"}}, "spec": {"containers": [{"name": "a"}]}});
+    assert_eq!(apply_patch(&pod(), &live, &patch).unwrap(), result);
+}
+
+#[test]
+fn directives_that_cannot_be_carried_out_are_refused() {
+    let live =
+        json!({"metadata": {"finalizers": ["a"]}, "spec": {"containers": [{"name": "a"}], "securityContext": {}}});
+    let spec = |patch: Value| json!({"spec": patch});
+    refuses(json!([]), json!({}), 400, "invalid JSON document");
+    refuses(live.clone(), json!("x"), 400, "invalid JSON document");
+    refuses(
+        live.clone(),
+        spec(json!({"containers": [{"name": "a", "$patch": "merge"}]})),
+        500,
+        "merging lists cannot yet be specified in the patch",
+    );
+    refuses(
+        live.clone(),
+        spec(json!({"securityContext": {"$patch": "merge"}})),
+        500,
+        "unknown patch type: merge in map: map[$patch:merge]",
+    );
+    refuses(live.clone(), spec(json!({"$retainKeys": "x"})), 400, "invalid patch format of retainKeys");
+    refuses(live.clone(), spec(json!({"$setElementOrder": []})), 400, "invalid patch format of setElementOrder list");
+    refuses(live.clone(), spec(json!({"$deleteFromPrimitiveList": []})), 400, "invalid patch format of primitive list");
+    refuses(live.clone(), json!({"metadata": {"finalizers": [["b"]]}}), 422, "lists of lists are not supported");
+    refuses(live, json!({"metadata": {"finalizers": ["b", 1]}}), 500, "list element types are not identical: 1");
+}
