@@ -25,6 +25,7 @@
 
 mod answer;
 mod body;
+mod connection;
 mod control;
 mod fault;
 mod journal;

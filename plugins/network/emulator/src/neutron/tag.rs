@@ -43,8 +43,9 @@ impl Neutron {
                 let tag = decode(tag);
                 check_length(&tag)?;
                 check_count(kind, row.tags.len() + usize::from(!row.tags.contains(&tag)))?;
-                row.tags.insert(tag);
-                row.touch();
+                if row.tags.insert(tag) {
+                    row.touch();
+                }
                 Ok(Answer::new(StatusCode::CREATED, Value::Null))
             }
             ("GET", [tag]) if row.tags.contains(&decode(tag)) => Ok(Answer::no_content()),
