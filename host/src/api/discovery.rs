@@ -190,9 +190,9 @@ mod tests {
     struct Script(Arc<Mutex<(u16, String, Vec<String>)>>);
 
     impl Script {
-        fn answers(&self, code: u16, body: impl ToString) {
+        fn answers(&self, code: u16, body: &str) {
             let mut script = lock(&self.0);
-            (script.0, script.1) = (code, body.to_string());
+            (script.0, script.1) = (code, body.to_owned());
         }
 
         fn asked(&self) -> usize {
@@ -234,7 +234,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_found_resource_is_asked_for_once() {
         let script = Script::default();
-        script.answers(200, deployments(true));
+        script.answers(200, &deployments(true));
         let discovery = script.discovery();
         let resource = discovery.resolve(&gvk()).await.unwrap().unwrap();
         assert_eq!((resource.plural.as_str(), resource.namespaced), ("deployments", true));
@@ -243,7 +243,7 @@ mod tests {
         assert!(discovery.resolve(&gvk()).await.unwrap().is_some());
         assert_eq!(lock(&script.0).2, ["/apis/apps/v1"]);
 
-        script.answers(200, deployments(false));
+        script.answers(200, &deployments(false));
         discovery.invalidate(&gvk());
         assert!(!discovery.resolve(&gvk()).await.unwrap().unwrap().namespaced);
     }
@@ -257,7 +257,7 @@ mod tests {
         let answers = futures::future::join_all((0..50).map(|_| discovery.resolve(&gvk))).await;
         assert!(answers.into_iter().all(|answer| answer.unwrap().is_none()));
         assert_eq!(script.asked(), 1);
-        script.answers(200, deployments(true));
+        script.answers(200, &deployments(true));
         tokio::time::advance(ABSENT_FOR).await;
         assert!(discovery.resolve(&gvk).await.unwrap().is_some());
         assert_eq!(script.asked(), 2);
@@ -272,14 +272,14 @@ mod tests {
         script.answers(500, "boom");
         let discovery = script.discovery();
         assert!(matches!(discovery.resolve(&gvk()).await, Err(Error::Request { .. })));
-        script.answers(200, deployments(true));
+        script.answers(200, &deployments(true));
         assert!(discovery.resolve(&gvk()).await.unwrap().is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_from_before_an_invalidation_is_not_kept() {
         let script = Script::default();
-        script.answers(200, deployments(true));
+        script.answers(200, &deployments(true));
         let discovery = script.discovery();
         let gvk = gvk();
         let (first, ()) = tokio::join!(discovery.resolve(&gvk), async {

@@ -24,8 +24,8 @@ pub struct Object {
     resource_version: Box<str>,
     generation: Option<i64>,
     deleting: bool,
-    labels: Box<[(Box<str>, Box<str>)]>,
-    finalizers: Box<[Box<str>]>,
+    labels: Box<[(Arc<str>, Arc<str>)]>,
+    finalizers: Box<[Arc<str>]>,
     owners: Box<[Owner]>,
     managed: Option<Box<str>>,
 }
@@ -36,10 +36,10 @@ pub struct Object {
 pub struct Owner {
     /// Such as `v1` or `apps/v1`.
     #[serde(default)]
-    pub api_version: Box<str>,
+    pub api_version: Arc<str>,
     /// The owner's kind.
     #[serde(default)]
-    pub kind: Box<str>,
+    pub kind: Arc<str>,
     /// The owner's name; it is in the same namespace or cluster-scoped.
     #[serde(default)]
     pub name: Box<str>,
@@ -145,27 +145,25 @@ impl Object {
         self.managed.as_deref()
     }
 
-    /// Roughly the bytes this object keeps on the heap.
+    /// Roughly the bytes this object keeps on the heap, without the strings it shares with others of its store.
     pub fn heap_bytes(&self) -> usize {
-        let labels: usize =
-            self.labels.iter().map(|(k, v)| k.len() + v.len() + size_of::<(Box<str>, Box<str>)>()).sum();
-        let finalizers: usize = self.finalizers.iter().map(|f| f.len() + size_of::<Box<str>>()).sum();
-        let owners: usize = self
-            .owners
-            .iter()
-            .map(|o| o.api_version.len() + o.kind.len() + o.name.len() + o.uid.len() + size_of::<Owner>())
-            .sum();
+        let owners: usize = self.owners.iter().map(|o| o.name.len() + o.uid.len() + size_of::<Owner>()).sum();
         let text = self.json.len() + self.key.name.len() + self.uid.len() + self.resource_version.len();
-        text + self.managed.as_ref().map_or(0, |m| m.len()) + labels + finalizers + owners + size_of::<Self>()
+        let lists = size_of_val(&*self.labels) + size_of_val(&*self.finalizers) + owners;
+        text + self.managed.as_ref().map_or(0, |m| m.len()) + lists + size_of::<Self>()
     }
 
-    /// Makes objects of one namespace share its name.
-    pub(crate) fn share_namespace(&mut self, namespaces: &mut HashSet<Arc<str>>) {
-        match namespaces.get(&self.key.namespace) {
-            Some(shared) => self.key.namespace = Arc::clone(shared),
-            None => {
-                namespaces.insert(Arc::clone(&self.key.namespace));
-            }
+    /// Makes strings that many objects of a store have in common one string.
+    pub(crate) fn share(&mut self, strings: &mut Strings) {
+        strings.share(&mut self.key.namespace);
+        for (key, value) in &mut self.labels {
+            strings.share(key);
+            strings.share(value);
+        }
+        self.finalizers.iter_mut().for_each(|finalizer| strings.share(finalizer));
+        for owner in &mut self.owners {
+            strings.share(&mut owner.api_version);
+            strings.share(&mut owner.kind);
         }
     }
 
@@ -182,11 +180,33 @@ impl Object {
             resource_version: meta.resource_version.unwrap_or_default().into(),
             generation: meta.generation,
             deleting: meta.deletion_timestamp.is_some(),
-            labels: labels.into_iter().map(|(k, v)| (k.into_boxed_str(), v.into_boxed_str())).collect(),
+            labels: labels.into_iter().map(|(k, v)| (k.into(), v.into())).collect(),
             finalizers: meta.finalizers.unwrap_or_default().into_boxed_slice(),
             owners: meta.owner_references.unwrap_or_default().into_boxed_slice(),
             managed: own_entries(meta.managed_fields)?,
         })
+    }
+}
+
+/// Strings that objects have in common: namespaces, labels, finalizers, kinds of owners.
+#[derive(Debug, Default)]
+pub(crate) struct Strings {
+    shared: HashSet<Arc<str>>,
+    /// At this size the strings nobody has any more are thrown out.
+    prune_at: usize,
+}
+
+impl Strings {
+    fn share(&mut self, string: &mut Arc<str>) {
+        if let Some(shared) = self.shared.get(string) {
+            *string = Arc::clone(shared);
+            return;
+        }
+        if self.shared.len() >= self.prune_at {
+            self.shared.retain(|shared| Arc::strong_count(shared) > 1);
+            self.prune_at = (self.shared.len() * 2).max(1024);
+        }
+        self.shared.insert(Arc::clone(string));
     }
 }
 
@@ -215,7 +235,7 @@ struct Meta<'a> {
     #[serde(borrow)]
     deletion_timestamp: Option<&'a RawValue>,
     labels: Option<BTreeMap<String, String>>,
-    finalizers: Option<Vec<Box<str>>>,
+    finalizers: Option<Vec<Arc<str>>>,
     owner_references: Option<Vec<Owner>>,
     #[serde(borrow)]
     managed_fields: Option<&'a RawValue>,
@@ -459,6 +479,25 @@ mod tests {
             assert!(Object::parse(bad).is_err(), "{bad}");
         }
         assert!(Object::parse(b"\xff".as_slice()).is_err());
+    }
+
+    #[test]
+    fn strings_are_shared_while_anybody_has_them() {
+        let mut strings = Strings::default();
+        let object = |name: usize| {
+            let metadata =
+                json!({"name": name.to_string(), "namespace": "n", "labels": {"app": "web", "name": name.to_string()}});
+            Object::parse(&json!({"metadata": metadata}).to_string()).unwrap()
+        };
+        let (mut a, mut b) = (object(0), object(1));
+        a.share(&mut strings);
+        b.share(&mut strings);
+        assert!(Arc::ptr_eq(&a.key.namespace, &b.key.namespace) && Arc::ptr_eq(&a.labels[0].1, &b.labels[0].1));
+        for name in 2..100_000 {
+            object(name).share(&mut strings);
+            assert!(strings.shared.len() <= 2048);
+        }
+        assert!(strings.shared.contains("web"));
     }
 
     proptest! {

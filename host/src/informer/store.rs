@@ -7,14 +7,11 @@ pub(super) use changes::{Registration, Relist};
 use super::{
     WatchSpec, WatchStatus,
     index::{ListOptions, Table},
-    object::Object,
+    object::{Object, Strings},
     own_writes::{OwnWrites, Seen},
 };
 use crate::api::{ObjectKey, Selector};
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64};
 use tokio::{
     sync::watch,
     time::{Instant, timeout_at},
@@ -53,7 +50,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     table: Table,
-    namespaces: HashSet<Arc<str>>,
+    strings: Strings,
     own: OwnWrites,
     synced: bool,
 }

@@ -5,13 +5,14 @@ use crate::{
     api::{ObjectKey, resource_version},
     informer::{
         Delta, Handler,
-        object::{Malformed, Object},
+        index::Table,
+        object::{Malformed, Object, Strings},
         own_writes::OwnWrites,
     },
 };
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     panic::AssertUnwindSafe,
     sync::{
         Arc, MutexGuard,
@@ -38,7 +39,7 @@ impl Registration {
 #[derive(Debug)]
 pub(in crate::informer) struct Relist {
     mark: u64,
-    objects: BTreeMap<ObjectKey, Arc<Object>>,
+    objects: Vec<Arc<Object>>,
     /// Listed, but not readable: what is stored of them stays.
     unreadable: HashSet<ObjectKey>,
 }
@@ -68,7 +69,7 @@ impl Store {
         let mut deltas = Vec::with_capacity(1);
         let settled = {
             let mut state = self.write();
-            object.share_namespace(&mut state.namespaces);
+            object.share(&mut state.strings);
             // A watch that resumes may tell again what is known.
             let over = state.own.is_over(object.uid(), object.resource_version());
             let settled = state.own.observe(object.key(), object.uid(), object.resource_version(), false);
@@ -115,17 +116,17 @@ impl Store {
     /// A list is about to be asked for.
     pub(in crate::informer) fn begin_list(&self) -> Relist {
         let mark = self.write().own.list_begins();
-        Relist { mark, objects: BTreeMap::new(), unreadable: HashSet::new() }
+        Relist { mark, objects: Vec::new(), unreadable: HashSet::new() }
     }
 
     /// One object of a list. An unchanged one is dropped for the one that is stored, so a list needs little memory.
     pub(in crate::informer) fn list_item(&self, relist: &mut Relist, mut object: Object) {
         let stored = self.get(object.key()).filter(|stored| is_same(stored, &object));
         let object = stored.unwrap_or_else(|| {
-            object.share_namespace(&mut self.write().namespaces);
+            object.share(&mut self.write().strings);
             Arc::new(object)
         });
-        relist.objects.insert(object.key().clone(), object);
+        relist.objects.push(object);
     }
 
     /// One object of a list that could not be read.
@@ -136,32 +137,23 @@ impl Store {
     /// The list is complete: it becomes the content, and every difference is told.
     pub(in crate::informer) fn replace(&self, relist: Relist) {
         let Relist { mark, mut objects, unreadable } = relist;
+        // API servers sort by the whole path, so namespaces may come in another order.
+        objects.sort_by(|a, b| a.key().cmp(b.key()));
+        objects.dedup_by(|a, b| a.key() == b.key());
         let handlers = self.handlers();
         let mut deltas = Vec::new();
         let settled = {
             let mut state = self.write();
-            let settled = state.own.listed(mark, objects.values().map(|object| object.resource_version()));
-            let gone = |o: &&Arc<Object>| !objects.contains_key(o.key()) && !unreadable.contains(o.key());
-            let gone: Vec<ObjectKey> = state.table.objects().filter(gone).map(|o| o.key().clone()).collect();
-            for key in gone {
-                if let Some(object) = state.table.remove(&key) {
-                    state.own.gone(object.uid(), object.resource_version());
-                    deltas.push(Delta::Deleted(object));
-                }
+            let settled = state.own.listed(mark, objects.iter().map(|object| object.resource_version()));
+            let first = !std::mem::replace(&mut state.synced, true);
+            if state.table.is_empty() {
+                let told = |new: &Arc<Object>| Delta::Applied { old: None, new: Arc::clone(new), initial: first };
+                deltas.extend(objects.iter().map(told));
+                state.table = Table::from_sorted(objects);
+            } else {
+                state.exchange(objects, &unreadable, first, &mut deltas);
             }
-            let first = !state.synced;
-            while let Some((key, new)) = objects.pop_first() {
-                let old = state.table.get(&key).cloned();
-                if old.as_ref().is_some_and(|old| is_same(old, &new)) {
-                    continue;
-                }
-                state.table.insert(Arc::clone(&new));
-                push_applied(&mut deltas, old, new, first);
-            }
-            let State { table, namespaces, .. } = &mut *state;
-            let used: HashSet<&str> = table.objects().map(|o| &*o.key().namespace).collect();
-            namespaces.retain(|namespace| used.contains(&**namespace));
-            if !std::mem::replace(&mut state.synced, true) {
+            if first {
                 deltas.push(Delta::Synced);
             }
             settled
@@ -179,7 +171,7 @@ impl Store {
             for key in keys {
                 deltas.extend(state.table.remove(&key).map(Delta::Deleted));
             }
-            state.namespaces.clear();
+            state.strings = Strings::default();
             state.own = OwnWrites::default();
             state.synced = false;
         }
@@ -196,6 +188,34 @@ impl Store {
         for delta in deltas {
             for registration in handlers.iter().filter(|r| r.live.load(Atomic::Acquire)) {
                 registration.tell(delta);
+            }
+        }
+    }
+}
+
+impl State {
+    /// Makes `objects`, sorted by key, the content; `unreadable` ones stay as they are.
+    fn exchange(
+        &mut self,
+        objects: Vec<Arc<Object>>,
+        unreadable: &HashSet<ObjectKey>,
+        first: bool,
+        deltas: &mut Vec<Delta>,
+    ) {
+        let listed = |key: &ObjectKey| objects.binary_search_by(|object| object.key().cmp(key)).is_ok();
+        let gone = |object: &&Arc<Object>| !listed(object.key()) && !unreadable.contains(object.key());
+        let gone: Vec<ObjectKey> = self.table.objects().filter(gone).map(|o| o.key().clone()).collect();
+        for key in gone {
+            if let Some(object) = self.table.remove(&key) {
+                self.own.gone(object.uid(), object.resource_version());
+                deltas.push(Delta::Deleted(object));
+            }
+        }
+        for new in objects {
+            let old = self.table.get(new.key()).cloned();
+            if !old.as_ref().is_some_and(|old| is_same(old, &new)) {
+                self.table.insert(Arc::clone(&new));
+                push_applied(deltas, old, new, first);
             }
         }
     }
