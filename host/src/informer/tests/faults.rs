@@ -324,6 +324,7 @@ async fn an_object_nobody_can_read_is_skipped_and_the_others_go_on() {
         server.apply("default/b", &json!({}));
         server.world().black_hole = false;
         server.send_text(line);
+        server.apply("default/c", &json!({}));
         follower.until_equal(&server).await;
     }
     // Large and with fields nobody knows.
