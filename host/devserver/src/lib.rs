@@ -1,1 +1,235 @@
 //! An embedded Kubernetes API server for development and tests.
+//!
+//! [`DevServer::start`] serves plain HTTP on loopback. kubectl, kube and other clients find discovery, the built-in kinds,
+//! CRDs, watches, patches, server-side apply, garbage collection and namespace deletion; there are no controllers that
+//! make pods, no admission webhooks and no authentication: everyone may do everything.
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), oarlock_devserver::Error> {
+//! use oarlock_devserver::{DevServer, Options};
+//! let server = DevServer::start(Options::default()).await?;
+//! std::fs::write("kubeconfig", server.kubeconfig()).expect("a writable directory");
+//! // … kubectl --kubeconfig kubeconfig get namespaces …
+//! server.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+
+use std::{
+    collections::BTreeMap,
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::serve::ListenerExt as _;
+use tokio::{net::TcpListener, task::JoinHandle};
+
+mod api;
+mod body;
+mod bootstrap;
+mod crd;
+mod defaults;
+mod discovery;
+mod encode;
+mod events;
+mod gc;
+mod kinds;
+mod managed;
+mod namespaces;
+mod negotiate;
+mod openapi;
+mod patch;
+mod path;
+mod quantity;
+mod query;
+mod registry;
+mod requests;
+mod rest;
+mod reviews;
+mod selector;
+mod server;
+mod status;
+mod storage;
+mod strategy;
+mod table;
+mod time;
+mod types;
+mod validation;
+mod watch;
+
+pub use requests::RequestRecord;
+
+use api::Api;
+
+/// How the server is set up; start from `Options::default()`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// Where to listen; port 0 takes a free one. Default `127.0.0.1:0`. Nothing asks who the caller is: keep it on loopback.
+    pub addr: SocketAddr,
+    /// How many changes are kept per kind. A watch or a page from before them is answered 410 Gone. Default 10 000.
+    pub watch_history: usize,
+    /// How many requests [`Running::requests`] remembers. Default 10 000.
+    pub request_history: usize,
+    /// Whether garbage collection and namespace deletion run. Default true; without them finalizers wait for the caller, as
+    /// on an API server without controller manager.
+    pub controllers: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            watch_history: 10_000,
+            request_history: 10_000,
+            controllers: true,
+        }
+    }
+}
+
+impl Options {
+    /// Sets [`addr`](Self::addr).
+    #[must_use]
+    pub fn addr(mut self, addr: SocketAddr) -> Self {
+        self.addr = addr;
+        self
+    }
+
+    /// Sets [`watch_history`](Self::watch_history).
+    #[must_use]
+    pub fn watch_history(mut self, changes: usize) -> Self {
+        self.watch_history = changes;
+        self
+    }
+
+    /// Sets [`request_history`](Self::request_history).
+    #[must_use]
+    pub fn request_history(mut self, requests: usize) -> Self {
+        self.request_history = requests;
+        self
+    }
+
+    /// Sets [`controllers`](Self::controllers).
+    #[must_use]
+    pub fn controllers(mut self, run: bool) -> Self {
+        self.controllers = run;
+        self
+    }
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {addr}")]
+    Listen {
+        /// The address asked for.
+        addr: SocketAddr,
+        /// What the operating system says.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The embedded API server.
+#[derive(Debug)]
+pub struct DevServer;
+
+impl DevServer {
+    /// Starts a server with an empty store: four namespaces, nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Listen`] when the address is taken or not this machine's.
+    pub async fn start(options: Options) -> Result<Running, Error> {
+        let addr = options.addr;
+        let listen = |source| Error::Listen { addr, source };
+        let listener = TcpListener::bind(addr).await.map_err(listen)?;
+        let addr = listener.local_addr().map_err(listen)?;
+        let (api, feed) = Api::new(options);
+        let controllers = tokio::spawn(gc::run(Arc::clone(&api), feed));
+        let stop = api.stop.clone();
+        let listener = listener.tap_io(|stream| {
+            // Without it every small answer waits for the client's delayed acknowledgement.
+            let _ = stream.set_nodelay(true);
+        });
+        let router = server::router(Arc::clone(&api));
+        let serve = axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await });
+        let server = tokio::spawn(async move {
+            if let Err(error) = serve.await {
+                tracing::error!(%error, "the embedded API server stopped");
+            }
+        });
+        tracing::debug!(%addr, "embedded API server listens");
+        Ok(Running { addr, api, server, controllers })
+    }
+
+    /// The service alone, to be mounted under a listener of one's own. Watches end when the router is dropped with its runtime.
+    ///
+    /// Must be called on a tokio runtime: the controllers run there.
+    #[must_use]
+    pub fn router(options: Options) -> axum::Router {
+        let (api, feed) = Api::new(options);
+        tokio::spawn(gc::run(Arc::clone(&api), feed));
+        server::router(api)
+    }
+}
+
+/// A server that serves. Dropping it stops the server without waiting.
+#[derive(Debug)]
+pub struct Running {
+    addr: SocketAddr,
+    api: Arc<Api>,
+    server: JoinHandle<()>,
+    controllers: JoinHandle<()>,
+}
+
+impl Running {
+    /// `http://127.0.0.1:PORT`
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// A kubeconfig (YAML) for this server, without credentials.
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        format!(
+            "apiVersion: v1\nkind: Config\nclusters:\n- name: oarlock\n  cluster:\n    server: {}\ncontexts:\n- name: \
+             oarlock\n  context:\n    cluster: oarlock\n    user: oarlock\n    namespace: default\ncurrent-context: \
+             oarlock\nusers:\n- name: oarlock\n  user: {{}}\n",
+            self.url()
+        )
+    }
+
+    /// The last requests, oldest first. A watch is recorded when it starts.
+    #[must_use]
+    pub fn requests(&self) -> Vec<RequestRecord> {
+        self.api.requests.records()
+    }
+
+    /// How many requests there were per verb, over the whole life of the server.
+    #[must_use]
+    pub fn request_counts(&self) -> BTreeMap<String, u64> {
+        self.api.requests.counts()
+    }
+
+    /// Ends the watches, answers what is being asked, and stops; connections that do not finish within five seconds are cut.
+    pub async fn shutdown(mut self) {
+        self.api.stop.cancel();
+        if tokio::time::timeout(Duration::from_secs(5), &mut self.server).await.is_err() {
+            self.server.abort();
+        }
+        // Ends by itself: it listens to the same token.
+        let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.controllers).await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.api.stop.cancel();
+    }
+}

@@ -1,0 +1,66 @@
+//! The state of a server, shared by all requests and controllers.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Options,
+    kinds::Resource,
+    registry::Registry,
+    requests::RequestLog,
+    status::{ApiError, Result},
+    storage::{Change, Key, Object, Shelf, Store},
+};
+
+/// Everything a request needs.
+#[derive(Debug)]
+pub(crate) struct Api {
+    pub(crate) store: Store,
+    pub(crate) registry: Registry,
+    pub(crate) requests: RequestLog,
+    pub(crate) options: Options,
+    /// Cancelled when the server shuts down: ends watches and controllers.
+    pub(crate) stop: CancellationToken,
+}
+
+/// The changes of all shelves, for the controllers.
+pub(crate) type Feed = mpsc::UnboundedReceiver<(Arc<str>, Change)>;
+
+impl Api {
+    /// A server with the namespaces every cluster has.
+    pub(crate) fn new(options: Options) -> (Arc<Self>, Feed) {
+        let (sender, feed) = mpsc::unbounded_channel();
+        let api = Self {
+            store: Store::new(options.watch_history, sender),
+            registry: Registry::new(),
+            requests: RequestLog::new(options.request_history),
+            options,
+            stop: CancellationToken::new(),
+        };
+        // Watches of a kind may start at any version this server ever gave out.
+        for resource in api.registry.served().all() {
+            api.store.shelf(&resource.shelf());
+        }
+        let api = Arc::new(api);
+        api.bootstrap();
+        (api, feed)
+    }
+
+    /// The shelf of a resource.
+    pub(crate) fn shelf(&self, resource: &Resource) -> Arc<Shelf> {
+        self.store.shelf(&resource.shelf())
+    }
+
+    /// An object, or 404.
+    pub(crate) fn get(&self, resource: &Resource, key: &Key) -> Result<Arc<Object>> {
+        let found = self.shelf(resource).get(key);
+        found.ok_or_else(|| ApiError::not_found(&resource.group, &resource.plural, &key.name))
+    }
+
+    /// The namespace of a name, if there is one.
+    pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Object>> {
+        self.store.existing("namespaces")?.get(&Key::new("", name))
+    }
+}

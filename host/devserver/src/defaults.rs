@@ -1,0 +1,261 @@
+//! What the API server fills in.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    api::Api,
+    events,
+    kinds::Resource,
+    quantity,
+    status::{ApiError, Result},
+};
+
+mod pod;
+mod service;
+mod workload;
+
+/// The member `key` as an object; made when absent.
+pub(crate) fn object<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Map<String, Value>> {
+    let member = value.as_object_mut()?.entry(key).or_insert_with(|| json!({}));
+    if member.is_null() {
+        *member = json!({});
+    }
+    member.as_object_mut()
+}
+
+/// Sets a member that is absent or null.
+pub(crate) fn fill(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
+    if map.get(key).is_none_or(Value::is_null) {
+        map.insert(key.to_owned(), value.into());
+    }
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Fills a new object in.
+pub(crate) fn create(api: &Api, resource: &Resource, value: &mut Value) -> Result<()> {
+    common(resource, value)?;
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "namespaces") => namespace(value),
+        ("", "pods") => {
+            pod::admit(api, value)?;
+            pod::status(value);
+        }
+        ("", "services") => service::allocate(api, value),
+        ("", "persistentvolumeclaims" | "persistentvolumes") => set_status(value, json!({"phase": "Pending"})),
+        ("", "resourcequotas") | ("batch", "cronjobs") | ("networking.k8s.io", "ingresses") => {
+            set_status(value, workload::status(&resource.plural));
+        }
+        ("batch", "jobs") => {
+            workload::job_selector(value);
+            set_status(value, json!({}));
+        }
+        ("apps", plural) if plural != "controllerrevisions" => set_status(value, workload::status(plural)),
+        ("", "replicationcontrollers") => set_status(value, json!({"replicas": 0})),
+        ("apiextensions.k8s.io", _) => {
+            let stored: Vec<Value> = value
+                .pointer("/spec/versions")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter(|v| v.get("storage") == Some(&Value::Bool(true)))
+                .filter_map(|v| v.get("name").cloned())
+                .collect();
+            set_status(
+                value,
+                json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}),
+            );
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn set_status(value: &mut Value, status: Value) {
+    if let Some(map) = value.as_object_mut() {
+        fill(map, "status", status);
+    }
+}
+
+/// Fills a new version in.
+pub(crate) fn update(api: &Api, resource: &Resource, value: &mut Value, old: &Value) -> Result<()> {
+    if resource.is("", "services") {
+        service::keep(value, old);
+    }
+    common(resource, value)?;
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "namespaces") => namespace(value),
+        ("", "services") => service::allocate(api, value),
+        ("", "pods") => pod::keep(value, old),
+        ("batch", "jobs") => workload::keep_job_selector(value, old),
+        ("apps", "daemonsets") => {
+            let generation = value.pointer("/metadata/annotations/deprecated.daemonset.template.generation").cloned();
+            if generation.is_none() {
+                let kept = old.pointer("/metadata/annotations/deprecated.daemonset.template.generation").cloned();
+                workload::template_generation(value, kept);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn common(resource: &Resource, value: &mut Value) -> Result<()> {
+    if let Some(custom) = &resource.custom {
+        custom.default(value);
+        return Ok(());
+    }
+    for key in ["data", "binaryData", "stringData"] {
+        drop_if_empty(value, key);
+    }
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "pods") => pod::spec(value.get_mut("spec"), true),
+        ("", "podtemplates") => workload::template(value.get_mut("template")),
+        ("", "services") => service::defaults(value),
+        ("", "secrets") => secret(value)?,
+        ("", "events") | ("events.k8s.io", "events") => events::fill(value),
+        ("", "persistentvolumeclaims") => claim(value),
+        ("", "persistentvolumes") => volume(value),
+        ("apps" | "batch", _) | ("", "replicationcontrollers") => workload::defaults(&resource.plural, value),
+        ("rbac.authorization.k8s.io", _) => rbac(&resource.plural, value),
+        ("apiextensions.k8s.io", _) => oarlock_schema::default_crd(value),
+        ("admissionregistration.k8s.io", _) => webhooks(value),
+        ("networking.k8s.io", "networkpolicies") => network_policy(value),
+        ("storage.k8s.io", "storageclasses") => {
+            if let Some(map) = value.as_object_mut() {
+                fill(map, "reclaimPolicy", "Delete");
+                fill(map, "volumeBindingMode", "Immediate");
+            }
+        }
+        ("scheduling.k8s.io", _) => {
+            if let Some(map) = value.as_object_mut() {
+                fill(map, "preemptionPolicy", "PreemptLowerPriority");
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn drop_if_empty(value: &mut Value, key: &str) {
+    if let Some(map) = value.as_object_mut()
+        && map.get(key).is_some_and(|v| v.is_null() || v.as_object().is_some_and(Map::is_empty))
+    {
+        map.remove(key);
+    }
+}
+
+fn namespace(value: &mut Value) {
+    let name = text(value, "/metadata/name").to_owned();
+    if let Some(labels) = object(value, "metadata").map(|m| m.entry("labels").or_insert_with(|| json!({})))
+        && let Some(labels) = labels.as_object_mut()
+    {
+        labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
+    }
+    let deleting = value.pointer("/metadata/deletionTimestamp").is_some();
+    if let Some(spec) = object(value, "spec") {
+        let list = spec.entry("finalizers").or_insert_with(|| json!([]));
+        if let Some(list) = list.as_array_mut()
+            && !deleting
+            && !list.iter().any(|f| f == "kubernetes")
+        {
+            list.push("kubernetes".into());
+        }
+        if spec.get("finalizers").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            spec.remove("finalizers");
+        }
+    }
+    if let Some(status) = object(value, "status") {
+        fill(status, "phase", "Active");
+    }
+}
+
+/// `stringData` becomes `data`; it is never stored.
+fn secret(value: &mut Value) -> Result<()> {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    let Some(map) = value.as_object_mut() else { return Ok(()) };
+    if let Some(Value::Object(plain)) = map.remove("stringData") {
+        let data = map.entry("data").or_insert_with(|| json!({}));
+        for (key, text) in plain {
+            let Some(text) = text.as_str() else { return Err(ApiError::bad_request("stringData holds strings")) };
+            if let Some(data) = data.as_object_mut() {
+                data.insert(key, STANDARD.encode(text).into());
+            }
+        }
+    }
+    if map.get("type").and_then(Value::as_str).is_none_or(str::is_empty) {
+        map.insert("type".to_owned(), "Opaque".into());
+    }
+    Ok(())
+}
+
+fn claim(value: &mut Value) {
+    if let Some(spec) = object(value, "spec") {
+        fill(spec, "volumeMode", "Filesystem");
+    }
+    for list in ["requests", "limits"] {
+        quantity::normalize_all(value.pointer_mut(&format!("/spec/resources/{list}")));
+    }
+}
+
+fn volume(value: &mut Value) {
+    if let Some(spec) = object(value, "spec") {
+        fill(spec, "volumeMode", "Filesystem");
+        fill(spec, "persistentVolumeReclaimPolicy", "Retain");
+    }
+    quantity::normalize_all(value.pointer_mut("/spec/capacity"));
+}
+
+fn rbac(plural: &str, value: &mut Value) {
+    let group = "rbac.authorization.k8s.io";
+    let Some(map) = value.as_object_mut() else { return };
+    if matches!(plural, "roles" | "clusterroles") {
+        map.entry("rules").or_insert(Value::Null);
+        return;
+    }
+    if let Some(role) = map.get_mut("roleRef").and_then(Value::as_object_mut) {
+        if role.get("apiGroup").and_then(Value::as_str).is_none_or(str::is_empty) {
+            role.insert("apiGroup".to_owned(), group.into());
+        }
+    }
+    for subject in map.get_mut("subjects").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(subject) = subject.as_object_mut()
+            && matches!(subject.get("kind").and_then(Value::as_str), Some("User" | "Group"))
+        {
+            fill(subject, "apiGroup", group);
+        }
+    }
+}
+
+fn webhooks(value: &mut Value) {
+    let mutating = value.get("kind").and_then(Value::as_str) == Some("MutatingWebhookConfiguration");
+    for hook in value.get_mut("webhooks").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(hook) = hook.as_object_mut() else { continue };
+        fill(hook, "failurePolicy", "Fail");
+        fill(hook, "matchPolicy", "Equivalent");
+        fill(hook, "namespaceSelector", json!({}));
+        fill(hook, "objectSelector", json!({}));
+        fill(hook, "timeoutSeconds", 10);
+        if mutating {
+            fill(hook, "reinvocationPolicy", "Never");
+        }
+        for rule in hook.get_mut("rules").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(rule) = rule.as_object_mut() {
+                fill(rule, "scope", "*");
+            }
+        }
+        if let Some(service) = hook.get_mut("clientConfig").and_then(|c| c.get_mut("service")?.as_object_mut()) {
+            fill(service, "port", 443);
+        }
+    }
+}
+
+fn network_policy(value: &mut Value) {
+    let egress = value.pointer("/spec/egress").and_then(Value::as_array).is_some_and(|e| !e.is_empty());
+    if let Some(spec) = object(value, "spec") {
+        let types = if egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
+        fill(spec, "policyTypes", types);
+    }
+}

@@ -1,0 +1,280 @@
+//! The controllers inside: garbage collection by owner references, and the end of namespaces.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use serde_json::Value;
+
+use crate::{
+    api::{Api, Feed},
+    kinds::Resource,
+    namespaces,
+    query::{DeleteOptions, Propagation},
+    rest::delete,
+    storage::{Change, Key, Object},
+};
+
+/// An object somewhere in the store.
+type Place = (Arc<str>, Key);
+
+/// Who depends on whom, by the owner's uid.
+#[derive(Debug, Default)]
+struct Graph {
+    dependents: HashMap<String, HashSet<Place>>,
+    owners: HashMap<Place, Vec<String>>,
+    alive: HashSet<String>,
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn owner_uids(object: &Value) -> Vec<String> {
+    let list = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    list.into_iter().flatten().map(|o| text(o, "/uid").to_owned()).filter(|u| !u.is_empty()).collect()
+}
+
+fn has_finalizer(object: &Value, name: &str) -> bool {
+    object.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|f| f.iter().any(|x| x == name))
+}
+
+impl Graph {
+    fn learn(&mut self, place: &Place, change: &Change) {
+        for uid in self.owners.remove(place).unwrap_or_default() {
+            if let Some(set) = self.dependents.get_mut(&uid) {
+                set.remove(place);
+                if set.is_empty() {
+                    self.dependents.remove(&uid);
+                }
+            }
+        }
+        let uid = text(&change.object.value, "/metadata/uid").to_owned();
+        if change.deleted {
+            self.alive.remove(&uid);
+            return;
+        }
+        self.alive.insert(uid);
+        let owners = owner_uids(&change.object.value);
+        for owner in &owners {
+            self.dependents.entry(owner.clone()).or_default().insert(place.clone());
+        }
+        if !owners.is_empty() {
+            self.owners.insert(place.clone(), owners);
+        }
+    }
+
+    fn dependents(&self, uid: &str) -> Vec<Place> {
+        self.dependents.get(uid).into_iter().flatten().cloned().collect()
+    }
+}
+
+/// Runs until the server stops.
+pub(crate) async fn run(api: Arc<Api>, mut feed: Feed) {
+    let stop = api.stop.clone();
+    let mut graph = Graph::default();
+    loop {
+        let next = tokio::select! {
+            next = feed.recv() => next,
+            () = stop.cancelled() => return,
+        };
+        let Some((shelf, change)) = next else { return };
+        if !api.options.controllers {
+            continue;
+        }
+        let place = (shelf, change.key.clone());
+        graph.learn(&place, &change);
+        react(&api, &graph, &place, &change);
+        // A write may cause a thousand more; requests come in between.
+        tokio::task::yield_now().await;
+    }
+}
+
+fn react(api: &Arc<Api>, graph: &Graph, place: &Place, change: &Change) {
+    let object = &change.object.value;
+    let uid = text(object, "/metadata/uid");
+    let (shelf, key) = place;
+    if &**shelf == "namespaces" {
+        if change.deleted {
+            return;
+        }
+        if change.previous.is_none() {
+            api.make("serviceaccounts", &key.name, "default", serde_json::json!({}));
+        }
+        namespaces::finish(api, &key.name);
+    }
+    if change.deleted {
+        for dependent in graph.dependents(uid) {
+            collect(api, graph, &dependent);
+        }
+        // Its owner may wait for it, and so may its namespace.
+        for owner in owner_uids(object) {
+            if let Some(place) = waiting_owner(api, graph, &owner) {
+                foreground(api, graph, &place);
+            }
+        }
+        namespaces::finish(api, &key.namespace);
+        return;
+    }
+    if text(object, "/metadata/deletionTimestamp").is_empty() {
+        if !owner_uids(object).is_empty() {
+            collect(api, graph, place);
+        }
+    } else if has_finalizer(object, "orphan") {
+        orphan(api, graph, place, uid);
+    } else if has_finalizer(object, "foregroundDeletion") {
+        foreground(api, graph, place);
+    }
+}
+
+fn resource(api: &Api, shelf: &str) -> Option<Arc<Resource>> {
+    let served = api.registry.served();
+    served.all().iter().find(|r| r.shelf() == shelf && r.verbs.contains(&"delete")).cloned()
+}
+
+fn current(api: &Api, place: &Place) -> Option<Arc<Object>> {
+    api.store.existing(&place.0)?.get(&place.1)
+}
+
+/// The place of an owner that is being deleted in the foreground.
+fn waiting_owner(api: &Api, graph: &Graph, uid: &str) -> Option<Place> {
+    if !graph.alive.contains(uid) {
+        return None;
+    }
+    api.store.all().into_iter().find_map(|shelf| {
+        let found = shelf.list("").objects.into_iter().find(|o| text(&o.value, "/metadata/uid") == uid)?;
+        has_finalizer(&found.value, "foregroundDeletion").then(|| (Arc::from(shelf.name.as_str()), found.key()))
+    })
+}
+
+/// Deletes an object all of whose owners are gone; drops the references to those that are gone when others are left.
+fn collect(api: &Arc<Api>, graph: &Graph, place: &Place) {
+    let (Some(resource), Some(object)) = (resource(api, &place.0), current(api, place)) else { return };
+    let owners = owner_uids(&object.value);
+    let gone: Vec<&String> = owners.iter().filter(|u| !exists(api, graph, &object.value, u)).collect();
+    if gone.is_empty() || !text(&object.value, "/metadata/deletionTimestamp").is_empty() {
+        return;
+    }
+    if gone.len() < owners.len() {
+        let gone: Vec<String> = gone.into_iter().cloned().collect();
+        drop_owners(api, place, &gone);
+        return;
+    }
+    let options = DeleteOptions {
+        uid: Some(text(&object.value, "/metadata/uid").to_owned()),
+        propagation: Some(Propagation::Background),
+        ..DeleteOptions::default()
+    };
+    if let Err(error) = delete::delete(api, &resource, &place.1, &options) {
+        tracing::debug!(status = %error.code(), name = place.1.name, "a dependent was not collected");
+    }
+}
+
+/// Whether an owner is there: the graph knows the past, the store the present.
+fn exists(api: &Api, graph: &Graph, dependent: &Value, uid: &str) -> bool {
+    if graph.alive.contains(uid) {
+        return true;
+    }
+    // The owner may have been written after the change that is being looked at.
+    let list = dependent.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let Some(owner) = list.into_iter().flatten().find(|o| text(o, "/uid") == uid) else { return false };
+    let api_version = text(owner, "/apiVersion");
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let served = api.registry.served();
+    let Some(resource) = served.by_kind(group, version, text(owner, "/kind")) else { return false };
+    let namespace = if resource.namespaced { text(dependent, "/metadata/namespace") } else { "" };
+    let found = api.shelf(resource).get(&Key::new(namespace, text(owner, "/name")));
+    found.is_some_and(|o| text(&o.value, "/metadata/uid") == uid)
+}
+
+fn drop_owners(api: &Api, place: &Place, gone: &[String]) {
+    edit(api, place, |object| {
+        let Some(meta) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) else { return };
+        if let Some(list) = meta.get_mut("ownerReferences").and_then(Value::as_array_mut) {
+            list.retain(|o| !gone.iter().any(|g| g == text(o, "/uid")));
+            if list.is_empty() {
+                meta.remove("ownerReferences");
+            }
+        }
+    });
+}
+
+/// Changes an object as it is now; nothing when it is gone.
+fn edit(api: &Api, place: &Place, change: impl Fn(&mut Value)) {
+    let Some(shelf) = api.store.existing(&place.0) else { return };
+    while let Some(old) = shelf.get(&place.1) {
+        let mut new = old.value.clone();
+        change(&mut new);
+        if new == old.value {
+            return;
+        }
+        match shelf.update(&place.1, old.revision, new) {
+            Err(crate::storage::WriteError::Modified) => {}
+            _ => return,
+        }
+    }
+}
+
+/// Lets go of the dependents, then of the owner.
+fn orphan(api: &Arc<Api>, graph: &Graph, place: &Place, uid: &str) {
+    for dependent in graph.dependents(uid) {
+        drop_owners(api, &dependent, &[uid.to_owned()]);
+    }
+    release(api, place, "orphan");
+}
+
+/// Deletes the dependents; the owner follows when none is left that blocks it.
+fn foreground(api: &Arc<Api>, graph: &Graph, place: &Place) {
+    let Some(owner) = current(api, place) else { return };
+    let uid = text(&owner.value, "/metadata/uid");
+    let mut blocked = false;
+    for dependent in graph.dependents(uid) {
+        let (Some(resource), Some(object)) = (resource(api, &dependent.0), current(api, &dependent)) else { continue };
+        let list = object.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let references: Vec<&Value> = list.into_iter().flatten().collect();
+        let blocking = references.iter().any(|o| {
+            text(o, "/uid") == uid && o.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true)
+        });
+        let others = references.iter().any(|o| text(o, "/uid") != uid && graph.alive.contains(text(o, "/uid")));
+        if others {
+            drop_owners(api, &dependent, &[uid.to_owned()]);
+            continue;
+        }
+        if text(&object.value, "/metadata/deletionTimestamp").is_empty() {
+            let options =
+                DeleteOptions { propagation: Some(Propagation::Foreground), ..DeleteOptions::default() };
+            if let Err(error) = delete::delete(api, &resource, &dependent.1, &options) {
+                tracing::debug!(status = %error.code(), "a dependent was not deleted");
+            }
+        }
+        blocked |= blocking && current(api, &dependent).is_some();
+    }
+    if !blocked {
+        release(api, place, "foregroundDeletion");
+    }
+}
+
+/// Takes a finalizer away, and the object with it when it was the last one.
+fn release(api: &Arc<Api>, place: &Place, finalizer: &str) {
+    let (Some(resource), Some(shelf)) = (resource(api, &place.0), api.store.existing(&place.0)) else { return };
+    while let Some(old) = shelf.get(&place.1) {
+        let mut new = old.value.clone();
+        let Some(meta) = new.pointer_mut("/metadata").and_then(Value::as_object_mut) else { return };
+        if let Some(list) = meta.get_mut("finalizers").and_then(Value::as_array_mut) {
+            list.retain(|f| f != finalizer);
+            if list.is_empty() {
+                meta.remove("finalizers");
+            }
+        }
+        let outcome = if crate::strategy::released(&resource, &new) {
+            shelf.delete(&place.1, old.revision)
+        } else {
+            shelf.update(&place.1, old.revision, new)
+        };
+        if !matches!(outcome, Err(crate::storage::WriteError::Modified)) {
+            crate::crd::after_write(api, &resource, &place.1);
+            return;
+        }
+    }
+}

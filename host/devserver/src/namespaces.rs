@@ -1,0 +1,93 @@
+//! Namespaces: what may be created in them, and their end.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::{
+    api::Api,
+    kinds::Resource,
+    query::DeleteOptions,
+    rest::delete,
+    status::{ApiError, Result},
+    storage::{Key, WriteError},
+};
+
+/// Refuses objects in a namespace that is not there or is going away.
+pub(crate) fn admit_create(api: &Api, resource: &Resource, key: &Key) -> Result<()> {
+    if !resource.namespaced || key.namespace.is_empty() {
+        return Ok(());
+    }
+    let Some(namespace) = api.namespace(&key.namespace) else {
+        return Err(ApiError::not_found("", "namespaces", &key.namespace));
+    };
+    if namespace.value.pointer("/metadata/deletionTimestamp").is_none() {
+        return Ok(());
+    }
+    let why = format!("unable to create new content in namespace {} because it is being terminated", key.namespace);
+    let message = format!("namespace {} is being terminated", key.namespace);
+    Err(ApiError::forbidden(&resource.group, &resource.plural, &key.name, &why)
+        .with_cause("NamespaceTerminating", "metadata.namespace", &message))
+}
+
+/// Deletes what is in a namespace that is going away; once it is empty, the namespace itself.
+///
+/// Answers whether something is left that finalizers hold: to be called again when an object is gone.
+pub(crate) fn finish(api: &Arc<Api>, name: &str) -> bool {
+    let Some(namespace) = api.namespace(name) else { return false };
+    if namespace.value.pointer("/metadata/deletionTimestamp").is_none() {
+        return false;
+    }
+    let mut left = false;
+    for resource in namespaced(api) {
+        let shelf = api.shelf(&resource);
+        for object in shelf.list(name).objects {
+            let options = DeleteOptions { grace_seconds: Some(0), ..DeleteOptions::default() };
+            if let Err(error) = delete::delete(api, &resource, &object.key(), &options) {
+                tracing::debug!(status = %error.code(), kind = resource.kind, "an object of a namespace was not deleted");
+            }
+        }
+        left |= !shelf.list(name).objects.is_empty();
+    }
+    if !left {
+        release(api, name);
+    }
+    left
+}
+
+/// One resource per shelf of namespaced objects.
+fn namespaced(api: &Api) -> Vec<Arc<Resource>> {
+    let mut shelves = Vec::new();
+    let served = api.registry.served();
+    let all = served.all().iter().filter(|r| r.namespaced && r.verbs.contains(&"delete"));
+    all.filter(|r| {
+        let new = !shelves.contains(&r.shelf());
+        shelves.push(r.shelf());
+        new
+    })
+    .cloned()
+    .collect()
+}
+
+/// Takes the finalizer `kubernetes` away.
+fn release(api: &Api, name: &str) {
+    let key = Key::new("", name);
+    let Some(shelf) = api.store.existing("namespaces") else { return };
+    while let Some(old) = shelf.get(&key) {
+        let mut new = old.value.clone();
+        let mut others = false;
+        if let Some(list) = new.pointer_mut("/spec/finalizers").and_then(Value::as_array_mut) {
+            list.retain(|f| f != "kubernetes");
+            others = !list.is_empty();
+        }
+        let held = new.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|f| !f.is_empty());
+        let outcome = if others || held {
+            shelf.update(&key, old.revision, new)
+        } else {
+            shelf.delete(&key, old.revision)
+        };
+        if !matches!(outcome, Err(WriteError::Modified)) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! OpenAPI: what kubectl needs of it for `apply` and `explain`. Schemas are those of the CRDs; built-in kinds are objects
+//! with anything inside, which sends clients back to their own knowledge.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    api::Api,
+    kinds::Resource,
+    server::{Answer, Call},
+    status::{ApiError, Result},
+};
+
+/// A protobuf document that says `swagger: "2.0"` and nothing else.
+const EMPTY_V2: &[u8] = b"\x0a\x032.0";
+
+/// `/openapi/v2`
+pub(crate) fn v2(api: &Api, call: &Call) -> Answer {
+    if call.accept.contains("proto-openapi") {
+        return Answer::Whole {
+            code: http::StatusCode::OK,
+            content_type: "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+            body: bytes::Bytes::from_static(EMPTY_V2),
+            warnings: Vec::new(),
+        };
+    }
+    let served = api.registry.served();
+    let definitions: Map<String, Value> =
+        served.all().iter().map(|r| (schema_name(r), schema(r))).collect();
+    Answer::json(&json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": {},
+        "definitions": definitions}))
+}
+
+/// `/openapi/v3`
+pub(crate) fn v3_index(api: &Api) -> Answer {
+    let served = api.registry.served();
+    let mut paths = Map::new();
+    for r in served.all() {
+        let path = group_path(&r.group, &r.version);
+        if !paths.contains_key(&path) {
+            let hash = document_hash(&served, &r.group, &r.version);
+            paths.insert(path.clone(), json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")}));
+        }
+    }
+    Answer::json(&json!({"paths": paths}))
+}
+
+fn group_path(group: &str, version: &str) -> String {
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
+}
+
+/// Clients cache documents by their hash for ever: it must change with them.
+fn document_hash(served: &crate::registry::Served, group: &str, version: &str) -> String {
+    use sha2::{Digest as _, Sha256};
+    let mut digest = Sha256::new();
+    for r in served.of(group, version) {
+        digest.update(r.plural.as_bytes());
+        digest.update(r.kind.as_bytes());
+        if let Some(custom) = &r.custom {
+            digest.update(custom.openapi.to_string().as_bytes());
+        }
+    }
+    digest.finalize().iter().map(|b| format!("{b:02X}")).collect()
+}
+
+/// `/openapi/v3/{api/v1, apis/group/version}`
+pub(crate) fn v3(api: &Api, rest: &str) -> Result<Answer> {
+    let parts: Vec<&str> = rest.split('/').collect();
+    let (group, version) = match parts.as_slice() {
+        ["api", version] => ("", *version),
+        ["apis", group, version] => (*group, *version),
+        _ => return Err(ApiError::no_page()),
+    };
+    let served = api.registry.served();
+    let (mut paths, mut schemas) = (Map::new(), Map::new());
+    for r in served.of(group, version) {
+        schemas.insert(schema_name(r), schema(r));
+        let scope = if r.namespaced { "/namespaces/{namespace}" } else { "" };
+        let base = format!("/{}{scope}/{}", group_path(group, version), r.plural);
+        paths.insert(base.clone(), json!({"get": operation(r, "list"), "post": operation(r, "post")}));
+        if r.verbs.contains(&"patch") {
+            let named = json!({"get": operation(r, "get"), "put": operation(r, "put"), "patch": operation(r, "patch"),
+                "delete": operation(r, "delete")});
+            paths.insert(format!("{base}/{{name}}"), named);
+        }
+    }
+    if paths.is_empty() {
+        return Err(ApiError::no_page());
+    }
+    Ok(Answer::json(&json!({"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": paths,
+        "components": {"schemas": schemas}})))
+}
+
+fn gvk(r: &Resource) -> Value {
+    json!({"group": r.group, "version": r.version, "kind": r.kind})
+}
+
+/// An operation; kubectl looks for the parameter `fieldValidation` to know that the server checks fields.
+fn operation(r: &Resource, action: &str) -> Value {
+    let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}});
+    let parameters: Vec<Value> = match action {
+        "post" | "put" | "patch" => ["dryRun", "fieldManager", "fieldValidation"].map(parameter).to_vec(),
+        _ => Vec::new(),
+    };
+    let reference = json!({"$ref": format!("#/components/schemas/{}", schema_name(r))});
+    let response = json!({"200": {"description": "OK", "content": {"application/json": {"schema": reference}}}});
+    json!({"operationId": format!("{action}{}{}{}", r.group, r.version, r.kind), "parameters": parameters,
+        "responses": response, "x-kubernetes-action": action, "x-kubernetes-group-version-kind": gvk(r)})
+}
+
+fn schema_name(r: &Resource) -> String {
+    let reversed: Vec<&str> = r.group.split('.').rev().collect();
+    match &r.custom {
+        Some(_) => format!("{}.{}.{}", reversed.join("."), r.version, r.kind),
+        None => {
+            let group = if r.group.is_empty() { "core" } else { r.group.split('.').next().unwrap_or_default() };
+            format!("io.k8s.api.{group}.{}.{}", r.version, r.kind)
+        }
+    }
+}
+
+fn schema(r: &Resource) -> Value {
+    let mut schema = r.custom.as_ref().map_or_else(|| json!({"type": "object"}), |c| c.openapi.clone());
+    if !schema.is_object() {
+        schema = json!({"type": "object"});
+    }
+    if let Some(map) = schema.as_object_mut() {
+        map.insert("x-kubernetes-group-version-kind".to_owned(), json!([gvk(r)]));
+        let properties = map.entry("properties").or_insert_with(|| json!({}));
+        if let Some(properties) = properties.as_object_mut() {
+            for (key, description) in [
+                ("apiVersion", "APIVersion defines the versioned schema of this representation of an object."),
+                ("kind", "Kind is a string value representing the REST resource this object represents."),
+            ] {
+                properties.insert(key.to_owned(), json!({"type": "string", "description": description}));
+            }
+            let text = "Standard object's metadata.";
+            properties.insert("metadata".to_owned(), json!({"type": "object", "description": text}));
+        }
+    }
+    schema
+}

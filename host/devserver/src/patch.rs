@@ -1,0 +1,185 @@
+//! The four kinds of patches.
+
+use serde_json::Value;
+
+use crate::{
+    body,
+    kinds::Resource,
+    managed::Writer,
+    query::{FieldValidation, Query, WriteOptions},
+    rest::decode::{self, Expected, problems},
+    status::{ApiError, Cause, Result},
+};
+
+/// What the media type says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// RFC 6902.
+    Json,
+    /// RFC 7386.
+    Merge,
+    Strategic,
+    /// Server-side apply, JSON or YAML.
+    Apply,
+}
+
+impl Kind {
+    /// The kind of a media type; custom resources know no strategic merge.
+    pub(crate) fn of(content_type: &str, custom: bool) -> Result<Self> {
+        match content_type {
+            "application/json-patch+json" => Ok(Self::Json),
+            "application/merge-patch+json" => Ok(Self::Merge),
+            "application/strategic-merge-patch+json" if !custom => Ok(Self::Strategic),
+            "application/apply-patch+yaml" | "application/apply-patch+json" => Ok(Self::Apply),
+            _ => {
+                let mut accepted = vec!["application/json-patch+json", "application/merge-patch+json"];
+                if !custom {
+                    accepted.push("application/strategic-merge-patch+json");
+                }
+                accepted.push("application/apply-patch+yaml");
+                Err(ApiError::unsupported_media_type(&accepted))
+            }
+        }
+    }
+}
+
+/// `force` is for applies, which in turn need a manager.
+pub(crate) fn check_options(kind: Kind, query: &Query) -> Result<()> {
+    let mut causes = Vec::new();
+    if kind == Kind::Apply {
+        if query.get("fieldManager").is_none() {
+            causes.push(Cause::required("fieldManager", "is required for apply patch"));
+        }
+    } else if query.get("force").is_some() {
+        causes.push(Cause::forbidden("force", "may not be specified for non-apply patch"));
+    }
+    if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid_options("PatchOptions", &causes)) }
+}
+
+/// A patch and what it is for.
+#[derive(Debug)]
+pub(crate) struct Input<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) body: &'a [u8],
+    pub(crate) resource: &'a Resource,
+    pub(crate) subresource: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) options: &'a WriteOptions,
+    pub(crate) writer: &'a Writer,
+}
+
+/// The patched object and the warnings its writer gets.
+#[derive(Debug)]
+pub(crate) struct Patched {
+    pub(crate) object: Value,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Applies a patch to an object with kind and apiVersion; `None` only for an apply that creates.
+pub(crate) fn patch(input: &Input<'_>, current: Option<&Value>) -> Result<Patched> {
+    let null = Value::Null;
+    let base = current.unwrap_or(&null);
+    match input.kind {
+        Kind::Json => json_patch(input, base),
+        Kind::Merge => merge_patch(input, base),
+        Kind::Strategic => strategic_patch(input, base),
+        Kind::Apply => apply_patch(input, current),
+    }
+}
+
+fn parse(input: &Input<'_>) -> Result<body::Parsed> {
+    body::json(input.body).map_err(|e| ApiError::bad_request(format!("error decoding patch: {}", body::go_message(&e))))
+}
+
+fn json_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
+    let parsed = parse(input)?;
+    let count = parsed.value.as_array().map_or(0, Vec::len);
+    if count > 10_000 {
+        let message = "The allowed maximum operations in a JSON patch is 10000";
+        return Err(ApiError::too_many_operations(&format!("{message}, got {count}")));
+    }
+    let mut strict: Vec<String> = Vec::new();
+    for (i, operation) in parsed.value.as_array().into_iter().flatten().enumerate() {
+        for key in operation.as_object().into_iter().flatten().map(|(k, _)| k) {
+            if !matches!(key.as_str(), "op" | "path" | "from" | "value") {
+                strict.push(format!("json patch unknown field \"[{i}].{key}\""));
+            }
+        }
+    }
+    let refused = || ApiError::unprocessable("the server rejected our request due to an error in our request");
+    let patch: json_patch::Patch = serde_json::from_value(parsed.value).map_err(|e| {
+        ApiError::bad_request(format!("error decoding patch: {e}"))
+    })?;
+    let mut object = base.clone();
+    json_patch::patch(&mut object, &patch).map_err(|_| refused())?;
+    finish(input, object, strict)
+}
+
+fn merge_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
+    let parsed = parse(input)?;
+    if !parsed.value.is_object() {
+        return Err(ApiError::bad_request("error decoding patch: the patch is not an object"));
+    }
+    let duplicates = parsed.duplicates.iter().map(|d| format!("duplicate field \"{d}\"")).collect();
+    let mut object = base.clone();
+    json_patch::merge(&mut object, &parsed.value);
+    finish(input, object, duplicates)
+}
+
+fn strategic_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
+    merge_patch(input, base)
+}
+
+fn apply_patch(input: &Input<'_>, _current: Option<&Value>) -> Result<Patched> {
+    let _ = (input.name, input.namespace, input.subresource, input.writer);
+    Err(ApiError::unsupported_media_type(&["application/json-patch+json", "application/merge-patch+json"]))
+}
+
+/// Checks that the result still is what it was, and drops what the kind does not have.
+fn finish(input: &Input<'_>, mut object: Value, mut strict: Vec<String>) -> Result<Patched> {
+    let resource = input.resource;
+    let patch = String::from_utf8_lossy(input.body).into_owned();
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    if text("kind") != resource.kind || text("apiVersion") != resource.group_version() {
+        let (kind, version) = (text("kind"), text("apiVersion"));
+        let why = if resource.custom.is_some() {
+            format!("the API version in the data ({version}) does not match the expected API version ({})", resource.group_version())
+        } else {
+            format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"")
+        };
+        return Err(ApiError::invalid_patch(&patch, &why));
+    }
+    let unknown =
+        decode::restrict(Expected::of(resource), &mut object).map_err(|e| ApiError::invalid_patch(&patch, &e))?;
+    strict.extend(problems(&[], &unknown));
+    let warnings = match input.options.field_validation {
+        FieldValidation::Ignore => Vec::new(),
+        FieldValidation::Warn => strict,
+        FieldValidation::Strict if strict.is_empty() => Vec::new(),
+        FieldValidation::Strict => {
+            let why = format!("strict decoding error: {}", strict.join(", "));
+            return Err(ApiError::invalid_patch(&patch, &why));
+        }
+    };
+    Ok(Patched { object, warnings })
+}
+
+/// A patch of a Scale.
+pub(crate) fn scale(content_type: &str, bytes: &[u8], current: &Value) -> Result<Value> {
+    let parse = |e: serde_json::Error| ApiError::bad_request(format!("error decoding patch: {}", body::go_message(&e)));
+    let mut scale = current.clone();
+    match Kind::of(content_type, false)? {
+        Kind::Json => {
+            let patch: json_patch::Patch = serde_json::from_slice(bytes).map_err(parse)?;
+            let refused = |_| ApiError::unprocessable("the server rejected our request due to an error in our request");
+            json_patch::patch(&mut scale, &patch).map_err(refused)?;
+        }
+        // A Scale has no lists: all three merge alike.
+        Kind::Merge | Kind::Strategic | Kind::Apply => {
+            let parsed = body::yaml_or_json(bytes).map_err(ApiError::bad_request)?;
+            json_patch::merge(&mut scale, &parsed.value);
+        }
+    }
+    Ok(scale)
+}

@@ -1,0 +1,275 @@
+//! The query string and the option objects it carries.
+
+use serde_json::{Value, json};
+
+use crate::{
+    path::decode,
+    selector::{FieldSelector, LabelSelector},
+    status::{ApiError, Cause, Result},
+};
+
+/// The decoded pairs of a query string.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Splits and decodes; a pair without `=` has an empty value.
+    pub(crate) fn parse(text: &str) -> Self {
+        let decode = |s: &str| decode(&s.replace('+', " "));
+        let pairs = text.split('&').filter(|p| !p.is_empty()).map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decode(key), decode(value))
+        });
+        Self(pairs.collect())
+    }
+
+    /// The first value of a key; empty counts as absent.
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(k, v)| k == key && !v.is_empty()).map(|(_, v)| v.as_str())
+    }
+
+    fn all(&self, key: &str) -> Vec<&str> {
+        self.0.iter().filter(|(k, v)| k == key && !v.is_empty()).map(|(_, v)| v.as_str()).collect()
+    }
+
+    /// `1`, `true` and the bare key are true.
+    pub(crate) fn flag(&self, key: &str) -> bool {
+        self.0.iter().find(|(k, _)| k == key).is_some_and(|(_, v)| !matches!(v.as_str(), "0" | "false" | "False"))
+    }
+}
+
+/// What to do about unknown and duplicate fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// The options of a write.
+#[derive(Debug, Clone)]
+pub(crate) struct WriteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) field_manager: Option<String>,
+    pub(crate) field_validation: FieldValidation,
+    pub(crate) force: bool,
+}
+
+fn dry_run(kind: &str, values: &[&str]) -> Result<bool> {
+    let bad: Vec<&&str> = values.iter().filter(|v| **v != "All").collect();
+    if bad.is_empty() {
+        return Ok(!values.is_empty());
+    }
+    Err(ApiError::invalid_options(kind, &[Cause::unsupported("dryRun", &json!(values), &["All"])]))
+}
+
+impl WriteOptions {
+    /// `kind` names the option object in errors: CreateOptions, UpdateOptions, PatchOptions.
+    pub(crate) fn parse(query: &Query, kind: &str) -> Result<Self> {
+        let field_validation = match query.get("fieldValidation") {
+            None | Some("Warn") => FieldValidation::Warn,
+            Some("Strict") => FieldValidation::Strict,
+            Some("Ignore") => FieldValidation::Ignore,
+            Some(other) => {
+                let cause = Cause::unsupported("fieldValidation", &json!(other), &["", "Ignore", "Strict", "Warn"]);
+                return Err(ApiError::invalid_options(kind, &[cause]));
+            }
+        };
+        let field_manager = query.get("fieldManager").map(str::to_owned);
+        if let Some(manager) = &field_manager {
+            check_manager(kind, manager)?;
+        }
+        Ok(Self {
+            dry_run: dry_run(kind, &query.all("dryRun"))?,
+            field_manager,
+            field_validation,
+            force: query.get("force").is_some_and(|f| f == "true" || f == "1"),
+        })
+    }
+}
+
+fn check_manager(kind: &str, manager: &str) -> Result<()> {
+    if manager.len() > 128 {
+        let cause = Cause::raw("FieldValueTooLong", "fieldManager", "Too long: may not be more than 128 bytes");
+        return Err(ApiError::invalid_options(kind, &[cause]));
+    }
+    if manager.chars().any(char::is_control) {
+        let cause = Cause::invalid("fieldManager", &json!(manager), "should only contain printable characters");
+        return Err(ApiError::invalid_options(kind, &[cause]));
+    }
+    Ok(())
+}
+
+/// How dependents are treated by a deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    Background,
+    Foreground,
+    Orphan,
+}
+
+/// The options of a deletion, from the body and the query.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DeleteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) grace_seconds: Option<i64>,
+    pub(crate) propagation: Option<Propagation>,
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    /// The body wins over the query, as a whole.
+    pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Result<Self> {
+        const KIND: &str = "DeleteOptions";
+        let from_body = body.filter(|b| b.as_object().is_some_and(|m| !m.is_empty()));
+        let text = |key: &str| match from_body {
+            Some(b) => b.get(key).and_then(Value::as_str).map(str::to_owned),
+            None => query.get(key).map(str::to_owned),
+        };
+        let dry: Vec<&str> = match from_body {
+            Some(b) => b.get("dryRun").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect(),
+            None => query.all("dryRun"),
+        };
+        let propagation = match text("propagationPolicy").as_deref() {
+            None => None,
+            Some("Background") => Some(Propagation::Background),
+            Some("Foreground") => Some(Propagation::Foreground),
+            Some("Orphan") => Some(Propagation::Orphan),
+            Some(other) => {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                let cause = Cause::unsupported("propagationPolicy", &json!(other), &known);
+                return Err(ApiError::invalid_options(KIND, &[cause]));
+            }
+        };
+        let orphan = from_body.and_then(|b| b.get("orphanDependents")).and_then(Value::as_bool);
+        if let (Some(_), Some(policy)) = (orphan, text("propagationPolicy")) {
+            let detail = "orphanDependents and deletionPropagation cannot be both set";
+            let cause = Cause::invalid("propagationPolicy", &json!(policy), detail);
+            return Err(ApiError::invalid_options(KIND, &[cause]));
+        }
+        let grace_seconds = match from_body {
+            Some(b) => b.get("gracePeriodSeconds").and_then(Value::as_i64),
+            None => query.get("gracePeriodSeconds").and_then(|g| g.parse().ok()),
+        };
+        let precondition = |key: &str| {
+            from_body.and_then(|b| b.pointer("/preconditions")?.get(key)).and_then(Value::as_str).map(str::to_owned)
+        };
+        Ok(Self {
+            dry_run: dry_run(KIND, &dry)?,
+            grace_seconds,
+            propagation: propagation.or_else(|| orphan.filter(|o| *o).map(|_| Propagation::Orphan)),
+            uid: precondition("uid"),
+            resource_version: precondition("resourceVersion"),
+        })
+    }
+}
+
+/// How a resourceVersion limits a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Match {
+    Unset,
+    Exact,
+    NotOlderThan,
+}
+
+/// The options of list, watch and deletecollection.
+#[derive(Debug, Clone)]
+pub(crate) struct ListOptions {
+    pub(crate) labels: LabelSelector,
+    pub(crate) fields: FieldSelector,
+    pub(crate) watch: bool,
+    pub(crate) bookmarks: bool,
+    pub(crate) send_initial_events: Option<bool>,
+    pub(crate) resource_version: Option<String>,
+    pub(crate) version_match: Match,
+    pub(crate) limit: usize,
+    pub(crate) continue_token: Option<String>,
+    pub(crate) timeout_seconds: Option<u64>,
+}
+
+impl ListOptions {
+    /// Reads and checks the combination.
+    pub(crate) fn parse(query: &Query, watch: bool) -> Result<Self> {
+        let watch = watch || query.flag("watch");
+        let number = |key: &str| match query.get(key).map(str::parse::<i64>) {
+            None => Ok(0),
+            Some(Ok(n)) => Ok(n),
+            Some(Err(_)) => {
+                let text = query.get(key).unwrap_or_default();
+                Err(ApiError::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax")))
+            }
+        };
+        let limit = usize::try_from(number("limit")?).unwrap_or(0);
+        let timeout_seconds = u64::try_from(number("timeoutSeconds")?).ok().filter(|t| *t > 0);
+        let version_match = match query.get("resourceVersionMatch") {
+            Some("Exact") => Match::Exact,
+            Some("NotOlderThan") => Match::NotOlderThan,
+            _ => Match::Unset,
+        };
+        let options = Self {
+            labels: LabelSelector::parse(query.get("labelSelector").unwrap_or_default())?,
+            fields: FieldSelector::parse(query.get("fieldSelector").unwrap_or_default())?,
+            watch,
+            bookmarks: query.flag("allowWatchBookmarks"),
+            send_initial_events: query.get("sendInitialEvents").map(|v| v == "true" || v == "1"),
+            resource_version: query.get("resourceVersion").map(str::to_owned),
+            version_match,
+            limit,
+            continue_token: query.get("continue").map(str::to_owned),
+            timeout_seconds,
+        };
+        let causes = options.causes(query.get("resourceVersionMatch"));
+        if causes.is_empty() { Ok(options) } else { Err(ApiError::invalid_options("ListOptions", &causes)) }
+    }
+
+    fn causes(&self, asked: Option<&str>) -> Vec<Cause> {
+        const FIELD: &str = "resourceVersionMatch";
+        let mut causes = Vec::new();
+        if self.watch {
+            match (asked, self.send_initial_events) {
+                (Some(_), None) => causes.push(Cause::forbidden(
+                    FIELD,
+                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+                )),
+                (asked, Some(_)) if asked != Some("NotOlderThan") => {
+                    let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+                    causes.push(Cause::forbidden(FIELD, detail));
+                    if let Some(other) = asked {
+                        causes.push(Cause::unsupported(FIELD, &json!(other), &["NotOlderThan"]));
+                    }
+                }
+                _ => {}
+            }
+            return causes;
+        }
+        if self.send_initial_events.is_some() {
+            causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+        }
+        let Some(asked) = asked else { return causes };
+        let version = self.resource_version.as_deref().unwrap_or_default();
+        if version.is_empty() {
+            let detail = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            causes.push(Cause::forbidden(FIELD, detail));
+        }
+        if self.continue_token.is_some() {
+            let detail = "resourceVersionMatch is forbidden when continue is provided";
+            causes.push(Cause::forbidden(FIELD, detail));
+        }
+        if !matches!(asked, "Exact" | "NotOlderThan") {
+            causes.push(Cause::unsupported(FIELD, &json!(asked), &["Exact", "NotOlderThan", ""]));
+        }
+        if asked == "Exact" && version == "0" {
+            let detail = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            causes.push(Cause::forbidden(FIELD, detail));
+        }
+        causes
+    }
+}
+
+/// A resourceVersion of a request as a number; the message is the one of the API server.
+pub(crate) fn parse_version(text: &str) -> std::result::Result<u64, String> {
+    text.parse().map_err(|_| {
+        format!("resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax")
+    })
+}

@@ -1,0 +1,115 @@
+//! Requests about objects: which verb on which resource.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{Method, StatusCode};
+
+use crate::{
+    api::Api,
+    encode,
+    kinds::Resource,
+    negotiate,
+    path::ResourcePath,
+    registry::Served,
+    reviews,
+    server::{Answer, Call},
+    status::{ApiError, Result},
+    storage::Object,
+    table::TableOptions,
+};
+
+pub(crate) mod decode;
+pub(crate) mod delete;
+mod modify;
+mod read;
+mod subresource;
+pub(crate) mod write;
+
+/// How long a read waits for a version that has not been written yet.
+const FUTURE_WAIT: Duration = Duration::from_secs(3);
+
+/// Whether a media type is server-side apply.
+pub(crate) fn is_apply(content_type: &str) -> bool {
+    content_type.starts_with("application/apply-patch+")
+}
+
+/// A request about objects of one resource.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) api: &'a Arc<Api>,
+    pub(crate) call: &'a Call,
+    pub(crate) path: &'a ResourcePath,
+    pub(crate) resource: Arc<Resource>,
+}
+
+/// Answers it.
+pub(crate) async fn answer(api: &Arc<Api>, call: &Call, path: &ResourcePath) -> Result<Answer> {
+    let served = api.registry.served();
+    let resource = find(&served, path)?;
+    let request = Request { api, call, path, resource };
+    let outcome = request.dispatch();
+    if let Err(error) = &outcome
+        && error.code() == StatusCode::GATEWAY_TIMEOUT
+    {
+        // The version may be written meanwhile; ask once more before giving up.
+        tokio::time::sleep(FUTURE_WAIT).await;
+        return request.dispatch();
+    }
+    outcome
+}
+
+fn find(served: &Served, path: &ResourcePath) -> Result<Arc<Resource>> {
+    let Some(resource) = served.find(&path.group, &path.version, &path.plural) else {
+        let mut siblings = served.of(&path.group, &path.version).peekable();
+        let builtin = siblings.peek().is_some_and(|r| r.custom.is_none());
+        return Err(if builtin { ApiError::no_resource() } else { ApiError::no_page() });
+    };
+    let known = path.subresource.is_empty() || resource.subresource(&path.subresource).is_some();
+    let scope = path.namespace.is_empty() || resource.namespaced;
+    if !known || !scope {
+        return Err(ApiError::no_resource());
+    }
+    Ok(Arc::clone(resource))
+}
+
+impl Request<'_> {
+    fn dispatch(&self) -> Result<Answer> {
+        let (path, resource) = (self.path, &self.resource);
+        if !path.subresource.is_empty() {
+            return self.subresource();
+        }
+        let named = !path.name.is_empty();
+        if resource.namespaced && path.namespace.is_empty() && (named || self.call.method != Method::GET) {
+            let known = named && self.call.method == Method::GET;
+            return Err(if known { ApiError::no_resource() } else { ApiError::method_not_allowed() });
+        }
+        match (self.call.method.as_str(), named) {
+            ("GET", false) => self.list_or_watch(),
+            ("GET", true) if path.watch || self.call.query.flag("watch") => self.list_or_watch(),
+            ("GET", true) => self.get(),
+            ("POST", false) if resource.verbs == ["create"] => reviews::create(self),
+            ("POST", false) => self.create(),
+            ("PUT", true) => self.replace(),
+            ("PATCH", true) => self.patch(),
+            ("DELETE", true) => self.delete(),
+            ("DELETE", false) if resource.verbs.contains(&"deletecollection") => self.delete_collection(),
+            _ => Err(ApiError::method_not_allowed()),
+        }
+    }
+
+    /// One object as the answer, in the form the client wants.
+    pub(crate) fn reply(&self, code: StatusCode, object: &Object, warnings: Vec<String>) -> Result<Answer> {
+        let format = negotiate::format(&self.call.accept, true)?;
+        let body = encode::single(&self.resource, object, format, self.table())?;
+        Ok(Answer::ready(code, format, body).warn(warnings))
+    }
+
+    pub(crate) fn table(&self) -> TableOptions {
+        TableOptions::parse(&self.call.query)
+    }
+
+    /// 404 for the object of this request.
+    pub(crate) fn not_found(&self) -> ApiError {
+        ApiError::not_found(&self.resource.group, &self.resource.plural, &self.path.name)
+    }
+}

@@ -1,0 +1,188 @@
+//! From the bytes of a body to an object of the expected kind.
+
+use serde_json::Value;
+
+use crate::{
+    body::{self, Parsed},
+    kinds::Resource,
+    query::FieldValidation,
+    server::Call,
+    status::{ApiError, Cause, Result},
+    types,
+};
+
+/// What a body must be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) kind: &'a str,
+    /// The custom resource, if it is one.
+    pub(crate) custom: Option<&'a Resource>,
+}
+
+impl<'a> Expected<'a> {
+    /// An object of a resource.
+    pub(crate) fn of(resource: &'a Resource) -> Self {
+        Self {
+            group: &resource.group,
+            version: &resource.version,
+            kind: &resource.kind,
+            custom: resource.custom.is_some().then_some(resource),
+        }
+    }
+
+    fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
+/// An object and the warnings its reader gets.
+#[derive(Debug)]
+pub(crate) struct Decoded {
+    pub(crate) object: Value,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Parses the body as JSON or YAML, whatever it contains.
+pub(crate) fn parse(call: &Call, custom: bool, kind: &str) -> Result<Parsed> {
+    let unrecognized = |why: &str| {
+        let shown = if call.body.is_empty() { "<empty>".into() } else { String::from_utf8_lossy(&call.body) };
+        ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
+        ))
+    };
+    match call.content_type.as_str() {
+        "" | "application/json" => body::json(&call.body).map_err(|e| unrecognized(&body::go_message(&e))),
+        "application/yaml" => body::yaml(&call.body).map_err(|e| unrecognized(&e)),
+        _ if custom => Err(ApiError::unsupported_media_type(&["application/json", "application/yaml"])),
+        _ => Err(ApiError::unsupported_media_type(&[
+            "application/json",
+            "application/yaml",
+            "application/vnd.kubernetes.protobuf",
+        ])),
+    }
+}
+
+/// Decodes the body of a create or update.
+pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValidation) -> Result<Decoded> {
+    let Parsed { value: mut object, duplicates } = parse(call, expected.custom.is_some(), expected.kind)?;
+    if !object.is_object() {
+        let found = match &object {
+            Value::Array(_) => "array",
+            Value::String(_) => "string",
+            Value::Number(_) => "number",
+            Value::Bool(_) => "bool",
+            _ => "null",
+        };
+        let message = format!(
+            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: json: \
+             cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
+             Kind string \"json:\\\"kind,omitempty\\\"\" }} ({})",
+            expected.kind,
+            call.body.iter().map(|b| format!("{b:02x}")).collect::<String>()
+        );
+        return Err(ApiError::bad_request(message));
+    }
+    check_type(call, expected, &object)?;
+    let unknown = restrict(expected, &mut object).map_err(|e| {
+        ApiError::bad_request(format!(
+            "{} in version \"{}\" cannot be handled as a {}: {e}",
+            expected.kind, expected.version, expected.kind
+        ))
+    })?;
+    let problems = problems(&duplicates, &unknown);
+    match validation {
+        FieldValidation::Ignore => Ok(Decoded { object, warnings: Vec::new() }),
+        FieldValidation::Warn => Ok(Decoded { object, warnings: problems }),
+        FieldValidation::Strict if problems.is_empty() => Ok(Decoded { object, warnings: Vec::new() }),
+        FieldValidation::Strict => {
+            let why = format!("strict decoding error: {}", problems.join(", "));
+            let message = match expected.custom {
+                Some(_) => why,
+                None => format!(
+                    "{} in version \"{}\" cannot be handled as a {}: {why}",
+                    expected.kind, expected.version, expected.kind
+                ),
+            };
+            Err(ApiError::bad_request(message))
+        }
+    }
+}
+
+/// `duplicate field "…"` and `unknown field "…"`.
+pub(crate) fn problems(duplicates: &[String], unknown: &[String]) -> Vec<String> {
+    let duplicates = duplicates.iter().map(|d| format!("duplicate field \"{d}\""));
+    duplicates.chain(unknown.iter().map(|u| format!("unknown field \"{u}\""))).collect()
+}
+
+/// Drops what the kind does not have and answers the paths.
+pub(crate) fn restrict(expected: Expected<'_>, object: &mut Value) -> std::result::Result<Vec<String>, String> {
+    match expected.custom {
+        None => types::restrict(expected.group, expected.version, expected.kind, object),
+        Some(resource) => {
+            let mut unknown = types::restrict_metadata(object)?;
+            if let Some(custom) = &resource.custom {
+                unknown.extend(custom.prune(object));
+            }
+            Ok(unknown)
+        }
+    }
+}
+
+fn check_type(call: &Call, expected: Expected<'_>, object: &Value) -> Result<()> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    if expected.custom.is_some() {
+        let shown = String::from_utf8_lossy(&call.body);
+        for (key, title, value) in [("kind", "Kind", kind), ("apiVersion", "apiVersion", api_version)] {
+            if value.is_empty() && (key == "kind" || !kind.is_empty()) {
+                let message = format!(
+                    "the object provided is unrecognized (must be of type {}): Object '{title}' is missing in '{shown}' ({shown})",
+                    expected.kind
+                );
+                return Err(ApiError::bad_request(message));
+            }
+        }
+        if api_version != expected.api_version() {
+            let message = format!(
+                "the API version in the data ({api_version}) does not match the expected API version ({})",
+                expected.api_version()
+            );
+            return Err(ApiError::bad_request(message));
+        }
+        if kind != expected.kind {
+            let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+            let cause = Cause::invalid("kind", &kind.into(), &format!("must be {}", expected.kind));
+            return Err(ApiError::invalid(expected.group, kind, name, &[cause]));
+        }
+        return Ok(());
+    }
+    let kind = if kind.is_empty() { expected.kind } else { kind };
+    let wanted = expected.api_version();
+    let api_version = if api_version.is_empty() { wanted.as_str() } else { api_version };
+    if kind == expected.kind && api_version == wanted {
+        return Ok(());
+    }
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    let known = crate::kinds::builtins().iter().any(|r| r.kind == kind && r.group_version() == api_version);
+    let why = if known {
+        format!(
+            "converting ({}.{kind}) to ({}.{}): unknown conversion",
+            version,
+            internal_package(expected.group),
+            expected.kind
+        )
+    } else {
+        format!(
+            "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+        )
+    };
+    let message = format!("{kind} in version \"{version}\" cannot be handled as a {}: {why}", expected.kind);
+    Err(ApiError::bad_request(message))
+}
+
+/// The Go package of the internal types of a group.
+fn internal_package(group: &str) -> &str {
+    if group.is_empty() { "core" } else { group.split('.').next().unwrap_or(group) }
+}

@@ -1,0 +1,223 @@
+//! delete and deletecollection.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use super::{Request, decode, read, write::ATTEMPTS};
+use crate::{
+    api::Api,
+    crd,
+    encode::{self, ListMeta},
+    kinds::Resource,
+    negotiate, strategy,
+    query::{DeleteOptions, ListOptions, Propagation},
+    server::Answer,
+    status::{ApiError, Result},
+    storage::{Key, Object, WriteError},
+    time,
+    watch::Selection,
+};
+
+/// What became of an object that was to be deleted.
+#[derive(Debug)]
+pub(crate) enum Deleted {
+    /// It is gone; the last version at the revision of the deletion.
+    Gone(Arc<Object>),
+    /// It is marked, and somebody still has to let go of it.
+    Marked(Arc<Object>),
+}
+
+impl Request<'_> {
+    fn delete_options(&self) -> Result<DeleteOptions> {
+        if self.call.body.is_empty() {
+            return DeleteOptions::parse(&self.call.query, None);
+        }
+        let parsed = decode::parse(self.call, self.resource.custom.is_some(), "DeleteOptions")?;
+        DeleteOptions::parse(&self.call.query, Some(&parsed.value))
+    }
+
+    pub(super) fn delete(&self) -> Result<Answer> {
+        let format = negotiate::format(&self.call.accept, true)?;
+        let options = self.delete_options()?;
+        let outcome = delete(self.api, &self.resource, &self.key(), &options)?;
+        match outcome {
+            Deleted::Gone(object) if !self.resource.returns_deleted() => {
+                let mut details = Map::new();
+                details.insert("name".to_owned(), self.path.name.clone().into());
+                if !self.resource.group.is_empty() {
+                    details.insert("group".to_owned(), self.resource.group.clone().into());
+                }
+                details.insert("kind".to_owned(), self.resource.plural.clone().into());
+                details.insert("uid".to_owned(), object.value.pointer("/metadata/uid").cloned().unwrap_or_default());
+                let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+                    "details": details});
+                Ok(Answer::ready(StatusCode::OK, format, encode::bytes(&status, format)?))
+            }
+            Deleted::Gone(object) | Deleted::Marked(object) => self.reply(StatusCode::OK, &object, Vec::new()),
+        }
+    }
+
+    pub(super) fn delete_collection(&self) -> Result<Answer> {
+        let format = negotiate::format(&self.call.accept, true)?;
+        let options = self.delete_options()?;
+        let list = ListOptions::parse(&self.call.query, false)?;
+        read::check_fields(&self.resource, &list)?;
+        let selection =
+            Selection { namespace: self.path.namespace.clone(), labels: list.labels, fields: list.fields };
+        let snapshot = self.api.shelf(&self.resource).list(&self.path.namespace);
+        let mut deleted = Vec::new();
+        for object in snapshot.objects {
+            if !selection.matches(&self.resource, &object) {
+                continue;
+            }
+            match delete(self.api, &self.resource, &object.key(), &options) {
+                Err(error) if error.code() == StatusCode::NOT_FOUND => {}
+                Err(error) => return Err(error),
+                // The answer shows what was there before.
+                Ok(_) => deleted.push(object),
+            }
+        }
+        let meta = ListMeta { revision: snapshot.revision, ..ListMeta::default() };
+        let body = encode::list(&self.resource, &deleted, &meta, format, self.table())?;
+        Ok(Answer::ready(StatusCode::OK, format, body))
+    }
+}
+
+/// Deletes an object, or marks it when finalizers or a kubelet hold it.
+pub(crate) fn delete(api: &Arc<Api>, resource: &Arc<Resource>, key: &Key, options: &DeleteOptions) -> Result<Deleted> {
+    let outcome = remove(api, resource, key, options)?;
+    if !options.dry_run {
+        crd::after_write(api, resource, key);
+    }
+    Ok(outcome)
+}
+
+/// [`delete`] without its consequences for the definition of the object.
+pub(crate) fn remove(api: &Api, resource: &Arc<Resource>, key: &Key, options: &DeleteOptions) -> Result<Deleted> {
+    let shelf = api.shelf(resource);
+    for _ in 0..ATTEMPTS {
+        let old = api.get(resource, key)?;
+        check_preconditions(resource, key, &old, options)?;
+        let mut new = old.value.clone();
+        let plan = mark(resource, &mut new, options);
+        if options.dry_run {
+            let object = Arc::new(Object::new(new, old.revision));
+            return Ok(if plan == Plan::Remove { Deleted::Gone(object) } else { Deleted::Marked(object) });
+        }
+        let changed = !strategy::same(&new, &old.value);
+        let outcome = match plan {
+            Plan::Mark if !changed => return Ok(Deleted::Marked(old)),
+            Plan::Mark => shelf.update(key, old.revision, new).map(Deleted::Marked),
+            Plan::Remove => shelf.delete(key, old.revision).map(Deleted::Gone),
+            Plan::MarkAndRemove => shelf.update(key, old.revision, new).and_then(|marked| {
+                shelf.delete(key, marked.revision).map(Deleted::Gone)
+            }),
+        };
+        match outcome {
+            Ok(outcome) => return Ok(outcome),
+            Err(WriteError::Modified) => {}
+            Err(_) => return Err(ApiError::not_found(&resource.group, &resource.plural, &key.name)),
+        }
+    }
+    Err(ApiError::modified(&resource.group, &resource.plural, &key.name))
+}
+
+fn check_preconditions(resource: &Resource, key: &Key, old: &Object, options: &DeleteOptions) -> Result<()> {
+    let conflict = |why: &str| Err(ApiError::conflict(&resource.group, &resource.kind, &key.name, why));
+    let uid = old.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
+    if let Some(wanted) = options.uid.as_deref().filter(|w| *w != uid) {
+        return conflict(&format!(
+            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have been \
+             deleted and then recreated"
+        ));
+    }
+    let version = old.revision.to_string();
+    if let Some(wanted) = options.resource_version.as_deref().filter(|w| *w != version) {
+        return conflict(&format!(
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({version}). The \
+             object might have been modified"
+        ));
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Plan {
+    Mark,
+    Remove,
+    /// Watches see the mark before the deletion.
+    MarkAndRemove,
+}
+
+/// Writes the marks of a deletion into `object` and says how it goes on.
+fn mark(resource: &Resource, object: &mut Value, options: &DeleteOptions) -> Plan {
+    let pod = resource.is("", "pods");
+    let grace = if pod { pod_grace(object, options) } else { 0 };
+    let namespace = resource.is("", "namespaces");
+    if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        propagation_finalizers(meta, options.propagation);
+        if crd::is_crd(resource) {
+            crd::hold(meta);
+        }
+        let held = meta.get("finalizers").and_then(Value::as_array).is_some_and(|f| !f.is_empty());
+        let marked = meta.contains_key("deletionTimestamp");
+        if !held && !pod && !namespace {
+            return Plan::Remove;
+        }
+        if !marked {
+            meta.insert("deletionTimestamp".to_owned(), time::in_seconds(grace).into());
+            if !namespace && !crd::is_crd(resource) {
+                meta.insert("deletionGracePeriodSeconds".to_owned(), grace.into());
+                if let Some(generation) = meta.get("generation").and_then(Value::as_i64).filter(|g| *g > 0) {
+                    meta.insert("generation".to_owned(), (generation + 1).into());
+                }
+            }
+        } else if pod {
+            let before = meta.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
+            if grace < before {
+                meta.insert("deletionGracePeriodSeconds".to_owned(), grace.into());
+                meta.insert("deletionTimestamp".to_owned(), time::in_seconds(grace).into());
+            }
+        }
+        if pod && !held && meta.get("deletionGracePeriodSeconds").and_then(Value::as_i64) == Some(0) {
+            return Plan::MarkAndRemove;
+        }
+    }
+    if namespace {
+        if let Some(map) = object.as_object_mut()
+            && let Some(status) = map.entry("status").or_insert_with(|| json!({})).as_object_mut()
+        {
+            status.insert("phase".to_owned(), "Terminating".into());
+        }
+        if strategy::released(resource, object) {
+            return Plan::Remove;
+        }
+    }
+    Plan::Mark
+}
+
+/// How long a pod may take: nothing when no kubelet has it.
+fn pod_grace(pod: &Value, options: &DeleteOptions) -> i64 {
+    let text = |p: &str| pod.pointer(p).and_then(Value::as_str).unwrap_or_default();
+    let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30);
+    let idle = text("/spec/nodeName").is_empty() || matches!(text("/status/phase"), "Failed" | "Succeeded");
+    if idle { 0 } else { options.grace_seconds.unwrap_or(own).max(0) }
+}
+
+fn propagation_finalizers(meta: &mut Map<String, Value>, propagation: Option<Propagation>) {
+    let Some(propagation) = propagation else { return };
+    let mut list: Vec<Value> = meta.get("finalizers").and_then(Value::as_array).cloned().unwrap_or_default();
+    list.retain(|f| f != "orphan" && f != "foregroundDeletion");
+    match propagation {
+        Propagation::Foreground => list.push("foregroundDeletion".into()),
+        Propagation::Orphan => list.push("orphan".into()),
+        Propagation::Background => {}
+    }
+    if list.is_empty() {
+        meta.remove("finalizers");
+    } else {
+        meta.insert("finalizers".to_owned(), list.into());
+    }
+}

@@ -1,0 +1,202 @@
+//! create, update and patch.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{
+    Request,
+    decode::{self, Decoded, Expected},
+    write::{ATTEMPTS, Failure, Write, check_namespace},
+};
+use crate::{
+    encode, events,
+    managed::Writer,
+    negotiate, patch,
+    query::WriteOptions,
+    server::Answer,
+    status::{ApiError, Cause, Result},
+    storage::Object,
+};
+
+impl Request<'_> {
+    pub(super) fn write(&self, options: &WriteOptions) -> Write<'_> {
+        Write {
+            api: self.api,
+            resource: &self.resource,
+            key: self.key(),
+            dry_run: options.dry_run,
+            writer: Writer::new(options, &self.call.user_agent, &self.path.subresource),
+            tracked: false,
+        }
+    }
+
+    pub(super) fn create(&self) -> Result<Answer> {
+        negotiate::format(&self.call.accept, true)?;
+        let options = WriteOptions::parse(&self.call.query, "CreateOptions")?;
+        let decoded = decode::decode(self.call, Expected::of(&self.resource), options.field_validation)?;
+        let stored = self.write(&options).create(decoded.object)?;
+        self.reply(StatusCode::CREATED, &stored, decoded.warnings)
+    }
+
+    pub(super) fn replace(&self) -> Result<Answer> {
+        negotiate::format(&self.call.accept, true)?;
+        let options = WriteOptions::parse(&self.call.query, "UpdateOptions")?;
+        let Decoded { mut object, warnings } =
+            decode::decode(self.call, Expected::of(&self.resource), options.field_validation)?;
+        self.check_identity(&mut object)?;
+        let mut write = self.write(&options);
+        let shelf = self.api.shelf(&self.resource);
+        for _ in 0..ATTEMPTS {
+            let Some(old) = shelf.get(&write.key) else {
+                if !self.resource.put_creates() || !self.path.subresource.is_empty() {
+                    return Err(self.not_found());
+                }
+                if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                    meta.remove("resourceVersion");
+                }
+                let stored = write.create(object)?;
+                return self.reply(StatusCode::CREATED, &stored, warnings);
+            };
+            let conditional = self.check_version(&object, &old)?;
+            let new = if self.resource.is_new_event() { events::to_core(&object) } else { object.clone() };
+            match write.update(&old, new) {
+                Ok(stored) => return self.reply(StatusCode::OK, &stored, warnings),
+                Err(Failure::Refused(error)) => return Err(error),
+                Err(Failure::Retry) if conditional => return Err(write.modified()),
+                Err(Failure::Retry) => {}
+            }
+        }
+        Err(write.modified())
+    }
+
+    /// Name and namespace of a PUT's body must be those of the URL.
+    fn check_identity(&self, object: &mut Value) -> Result<()> {
+        let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+            return Err(self.nameless());
+        };
+        let name = meta.get("name").and_then(Value::as_str).unwrap_or_default();
+        if name.is_empty() {
+            return Err(self.nameless());
+        }
+        if name != self.path.name {
+            let message = format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                self.path.name
+            );
+            return Err(ApiError::bad_request(message));
+        }
+        check_namespace(meta, &self.path.namespace)
+    }
+
+    fn nameless(&self) -> ApiError {
+        let name = &self.path.name;
+        ApiError::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))
+    }
+
+    /// uid and resourceVersion of a PUT; whether it is bound to a version.
+    pub(super) fn check_version(&self, object: &Value, old: &Object) -> Result<bool> {
+        let (group, plural, name) = (&self.resource.group, &self.resource.plural, &self.path.name);
+        let text = |key: &str| object.pointer("/metadata").and_then(|m| m.get(key)?.as_str()).unwrap_or_default();
+        let uid = old.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
+        let given = text("uid");
+        let version = text("resourceVersion");
+        if !matches!(version, "" | "0") && version.parse::<u64>().is_err() {
+            return Err(ApiError::internal(format!("strconv.ParseUint: parsing \"{version}\": invalid syntax")));
+        }
+        if !given.is_empty() && given != uid {
+            let prefix = if group.is_empty() { String::new() } else { format!("{group}/") };
+            let namespace =
+                if self.path.namespace.is_empty() { String::new() } else { format!("{}/", self.path.namespace) };
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: /registry/{prefix}{plural}/{namespace}{name}, ResourceVersion: 0, \
+                 AdditionalErrorMsg: Precondition failed: UID in precondition: {given}, UID in object meta: {uid}"
+            );
+            return Err(ApiError::conflict(group, plural, name, &why));
+        }
+        if matches!(version, "" | "0") {
+            if self.resource.needs_version() {
+                let detail = "must be specified for an update";
+                let cause = Cause::invalid("metadata.resourceVersion", &json!(0), detail);
+                return Err(ApiError::invalid(group, plural, name, &[cause]));
+            }
+            return Ok(false);
+        }
+        if version.parse() != Ok(old.revision) {
+            return Err(ApiError::modified(group, plural, name));
+        }
+        Ok(true)
+    }
+
+    pub(super) fn patch(&self) -> Result<Answer> {
+        negotiate::format(&self.call.accept, true)?;
+        let options = WriteOptions::parse(&self.call.query, "PatchOptions")?;
+        let custom = self.resource.custom.is_some();
+        let kind = patch::Kind::of(&self.call.content_type, custom)?;
+        patch::check_options(kind, &self.call.query)?;
+        let mut write = self.write(&options);
+        let shelf = self.api.shelf(&self.resource);
+        for _ in 0..ATTEMPTS {
+            let old = shelf.get(&write.key);
+            let current = old.as_ref().map(|o| encode::value(&self.resource, o));
+            if current.is_none() && (kind != patch::Kind::Apply || !self.path.subresource.is_empty()) {
+                return Err(self.not_found());
+            }
+            let input = patch::Input {
+                kind,
+                body: &self.call.body,
+                resource: &self.resource,
+                subresource: &self.path.subresource,
+                name: &self.path.name,
+                namespace: &self.path.namespace,
+                options: &options,
+                writer: &write.writer,
+            };
+            let patched = patch::patch(&input, current.as_ref())?;
+            write.tracked = kind == patch::Kind::Apply;
+            let Some(old) = old else {
+                let stored = write.create(patched.object)?;
+                return self.reply(StatusCode::CREATED, &stored, patched.warnings);
+            };
+            match self.patched(&write, &old, patched.object) {
+                Ok(stored) => return self.reply(StatusCode::OK, &stored, patched.warnings),
+                Err(Failure::Refused(error)) => return Err(error),
+                Err(Failure::Retry) => {}
+            }
+        }
+        Err(write.modified())
+    }
+
+    fn patched(&self, write: &Write<'_>, old: &Arc<Object>, object: Value) -> std::result::Result<Arc<Object>, Failure> {
+        let text = |key: &str| object.pointer("/metadata").and_then(|m| m.get(key)?.as_str()).unwrap_or_default();
+        if text("name") != self.path.name {
+            let message = format!(
+                "the name of the object ({}) does not match the name on the URL ({})",
+                text("name"),
+                self.path.name
+            );
+            return Err(ApiError::bad_request(message).into());
+        }
+        if !text("namespace").is_empty() && text("namespace") != self.path.namespace {
+            let message = format!(
+                "the namespace of the object ({}) does not match the namespace on the URL ({})",
+                text("namespace"),
+                self.path.namespace
+            );
+            return Err(ApiError::bad_request(message).into());
+        }
+        let version = text("resourceVersion");
+        if !matches!(version, "" | "0") && version.parse() != Ok(old.revision) {
+            if version.parse::<u64>().is_err() {
+                let message = format!("strconv.ParseUint: parsing \"{version}\": invalid syntax");
+                return Err(ApiError::internal(message).into());
+            }
+            return Err(write.modified().into());
+        }
+        let new = if self.resource.is_new_event() { events::to_core(&object) } else { object };
+        write.update(old, new)
+    }
+}

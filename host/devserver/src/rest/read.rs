@@ -1,0 +1,233 @@
+//! get, list and watch.
+
+use std::{sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::Request;
+use crate::{
+    encode::{self, ListMeta},
+    kinds::Resource,
+    negotiate,
+    query::{ListOptions, Match, parse_version},
+    server::Answer,
+    status::{ApiError, Result},
+    storage::{Key, Object, Snapshot},
+    watch::{Selection, Start, Watch},
+};
+
+/// How long a watch lasts whose client names no time, as in Kubernetes at least.
+const WATCH_TIMEOUT: Duration = Duration::from_secs(1800);
+
+impl Request<'_> {
+    pub(super) fn key(&self) -> Key {
+        Key::new(&self.path.namespace, &self.path.name)
+    }
+
+    pub(super) fn get(&self) -> Result<Answer> {
+        negotiate::format(&self.call.accept, true)?;
+        if let Some(version) = self.call.query.get("resourceVersion") {
+            let version = parse_version(version).map_err(ApiError::bare_internal)?;
+            let current = self.api.shelf(&self.resource).revision();
+            if version > current {
+                return Err(ApiError::version_too_large(version, current));
+            }
+        }
+        let object = self.api.get(&self.resource, &self.key())?;
+        self.reply(StatusCode::OK, &object, Vec::new())
+    }
+
+    pub(super) fn list_or_watch(&self) -> Result<Answer> {
+        let mut options = ListOptions::parse(&self.call.query, self.path.watch)?;
+        check_fields(&self.resource, &options)?;
+        if !self.path.name.is_empty() {
+            options.fields = options.fields.and_name(&self.path.name);
+        }
+        if options.watch { self.watch(&options) } else { self.list(&options) }
+    }
+
+    fn watch(&self, options: &ListOptions) -> Result<Answer> {
+        let format = negotiate::format(&self.call.accept, true)?;
+        let version = options.resource_version.as_deref().unwrap_or_default();
+        let start = match version {
+            _ if options.send_initial_events == Some(true) => Start::PresentWithMark,
+            "" | "0" if options.send_initial_events == Some(false) => {
+                Start::After(self.api.shelf(&self.resource).revision())
+            }
+            "" | "0" => Start::Present,
+            text => Start::After(parse_version(text).map_err(ApiError::internal)?),
+        };
+        Ok(Answer::Watch(Box::new(Watch {
+            resource: Arc::clone(&self.resource),
+            shelf: self.api.shelf(&self.resource),
+            selection: self.selection(options),
+            start,
+            bookmarks: options.bookmarks,
+            timeout: options.timeout_seconds.map_or(WATCH_TIMEOUT, Duration::from_secs),
+            format,
+            table: self.table(),
+            stop: self.api.stop.clone(),
+        })))
+    }
+
+    fn selection(&self, options: &ListOptions) -> Selection {
+        Selection {
+            namespace: self.path.namespace.clone(),
+            labels: options.labels.clone(),
+            fields: options.fields.clone(),
+        }
+    }
+
+    fn list(&self, options: &ListOptions) -> Result<Answer> {
+        let format = negotiate::format(&self.call.accept, true)?;
+        let token = options.continue_token.as_deref().map(Token::parse).transpose()?;
+        let snapshot = self.snapshot(options, token.as_ref())?;
+        let revision = snapshot.revision;
+        let after = token.map(|t| t.after);
+        let selection = self.selection(options);
+        let mut selected: Vec<Arc<Object>> = snapshot
+            .objects
+            .into_iter()
+            .filter(|o| after.as_ref().is_none_or(|a| o.key() > *a))
+            .filter(|o| selection.matches(&self.resource, o))
+            .collect();
+        let mut meta = ListMeta { revision, ..ListMeta::default() };
+        let any_version = options.resource_version.as_deref() == Some("0");
+        if options.limit > 0 && selected.len() > options.limit && !any_version {
+            let rest = selected.len() - options.limit;
+            selected.truncate(options.limit);
+            let after = selected.last().map(|o| o.key());
+            meta.continue_token = after.map(|after| Token { revision, after }.to_text());
+            let selective = !selection.labels.is_empty() || !selection.fields.is_empty();
+            meta.remaining = (!selective).then_some(rest);
+        }
+        let body = encode::list(&self.resource, &selected, &meta, format, self.table())?;
+        Ok(Answer::ready(StatusCode::OK, format, body))
+    }
+
+    fn snapshot(&self, options: &ListOptions, token: Option<&Token>) -> Result<Snapshot> {
+        let shelf = self.api.shelf(&self.resource);
+        let namespace = &self.path.namespace;
+        let version = options.resource_version.as_deref().unwrap_or_default();
+        if let Some(token) = token {
+            if !version.is_empty() && version != "0" {
+                let message = "specifying resource version is not allowed when using continue";
+                return Err(ApiError::bad_request(message));
+            }
+            let too_old = |_| {
+                ApiError::expired(
+                    "The provided continue parameter is too old to display a consistent list result. You must start a \
+                     new list without the continue parameter.",
+                )
+            };
+            return shelf.list_at(namespace, token.revision).map_err(too_old);
+        }
+        let version = match version {
+            "" | "0" => return Ok(shelf.list(namespace)),
+            text => parse_version(text)
+                .map_err(|e| ApiError::bad_request(format!("invalid resource version: {e}")))?,
+        };
+        let current = shelf.revision();
+        if version > current {
+            return Err(ApiError::version_too_large(version, current));
+        }
+        // A limit without a match means the exact version, too.
+        let exact = options.version_match == Match::Exact
+            || (options.version_match == Match::Unset && options.limit > 0);
+        if !exact {
+            return Ok(shelf.list(namespace));
+        }
+        let too_old = |_| ApiError::expired("The resourceVersion for the provided list is too old.");
+        shelf.list_at(namespace, version).map_err(too_old)
+    }
+}
+
+/// Refuses field selectors the kind does not know.
+pub(super) fn check_fields(resource: &Resource, options: &ListOptions) -> Result<()> {
+    let selectable = resource.custom.as_ref().map(|c| c.selectable.as_slice()).unwrap_or_default();
+    for path in options.fields.paths() {
+        if matches!(path, "metadata.name" | "metadata.namespace") || selectable.iter().any(|s| s == path) {
+            continue;
+        }
+        match builtin_fields(&resource.group, &resource.plural) {
+            Some(known) if known.contains(&path) => {}
+            Some(_) => return Err(ApiError::bad_request(format!("field label not supported: {path}"))),
+            None if resource.custom.is_some() => {
+                return Err(ApiError::bad_request(format!("field label not supported: {path}")));
+            }
+            None => {
+                let message = format!(
+                    "\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                );
+                return Err(ApiError::bad_request(message));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn builtin_fields(group: &str, plural: &str) -> Option<&'static [&'static str]> {
+    Some(match (group, plural) {
+        ("", "pods") => &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.podIPs",
+            "status.nominatedNodeName",
+        ],
+        ("", "events") => &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+        ("events.k8s.io", "events") => {
+            &["regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "reason", "type", "reportingController"]
+        }
+        ("", "namespaces") => &["status.phase"],
+        ("", "nodes") => &["spec.unschedulable"],
+        ("", "secrets") => &["type"],
+        ("", "replicationcontrollers") | ("apps", "replicasets") => &["status.replicas"],
+        ("", "services") => &["spec.clusterIP", "spec.type"],
+        ("batch", "jobs") => &["status.successful"],
+        ("certificates.k8s.io", "certificatesigningrequests") => &["spec.signerName"],
+        _ => return None,
+    })
+}
+
+/// Where a list goes on.
+struct Token {
+    revision: u64,
+    after: Key,
+}
+
+impl Token {
+    fn to_text(&self) -> String {
+        let value = json!({"v": "oarlock", "rv": self.revision, "ns": self.after.namespace, "name": self.after.name});
+        BASE64.encode(value.to_string())
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let wrong = |why: &str| ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+        let bytes = BASE64.decode(text.trim_end_matches('=')).map_err(|e| wrong(&e.to_string()))?;
+        let value: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(&e.to_string()))?;
+        let field = |key: &str| value.get(key).and_then(Value::as_str);
+        match (value.get("rv").and_then(Value::as_u64), field("ns"), field("name")) {
+            (Some(revision), Some(namespace), Some(name)) => Ok(Self { revision, after: Key::new(namespace, name) }),
+            _ => Err(wrong("it was not made by this server")),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Subresources: status, scale, binding, eviction, finalize, token.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{
+    Request,
+    decode::{self, Expected},
+    delete,
+    write::{ATTEMPTS, Failure},
+};
+use crate::{
+    encode, negotiate, patch,
+    query::{DeleteOptions, WriteOptions},
+    reviews,
+    server::Answer,
+    status::{ApiError, Cause, Result},
+    storage::Object,
+    time,
+};
+
+impl Request<'_> {
+    pub(super) fn subresource(&self) -> Result<Answer> {
+        let name = self.path.subresource.as_str();
+        let verb = match self.call.method.as_str() {
+            "GET" => "get",
+            "POST" => "create",
+            "PUT" => "update",
+            "PATCH" => "patch",
+            _ => return Err(ApiError::method_not_allowed()),
+        };
+        let known = self.resource.subresource(name).is_some_and(|s| s.verbs.contains(&verb));
+        let scoped = !self.resource.namespaced || !self.path.namespace.is_empty();
+        if !known || !scoped {
+            return Err(ApiError::method_not_allowed());
+        }
+        match (name, verb) {
+            ("scale", verb) => self.scale(verb),
+            ("binding", _) => self.bind(),
+            ("eviction", _) => self.evict(),
+            ("token", _) => reviews::token(self),
+            ("finalize", _) => self.finalize(),
+            (_, "get") => self.get(),
+            (_, "update") => self.replace(),
+            _ => self.patch(),
+        }
+    }
+
+    /// `PUT namespaces/{name}/finalize` sets `spec.finalizers`.
+    fn finalize(&self) -> Result<Answer> {
+        let options = WriteOptions::parse(&self.call.query, "UpdateOptions")?;
+        let body = decode::decode(self.call, Expected::of(&self.resource), options.field_validation)?;
+        let finalizers = body.object.pointer("/spec/finalizers").cloned().unwrap_or_else(|| json!([]));
+        let write = self.write(&options);
+        for _ in 0..ATTEMPTS {
+            let old = self.api.get(&self.resource, &self.key())?;
+            self.check_version(&body.object, &old)?;
+            let mut new = old.value.clone();
+            if let Some(map) = new.as_object_mut()
+                && let Some(spec) = map.entry("spec").or_insert_with(|| json!({})).as_object_mut()
+            {
+                spec.insert("finalizers".to_owned(), finalizers.clone());
+            }
+            match write.update(&old, new) {
+                Ok(stored) => return self.reply(StatusCode::OK, &stored, Vec::new()),
+                Err(Failure::Refused(error)) => return Err(error),
+                Err(Failure::Retry) => {}
+            }
+        }
+        Err(write.modified())
+    }
+
+    fn bind(&self) -> Result<Answer> {
+        let options = WriteOptions::parse(&self.call.query, "CreateOptions")?;
+        let expected = Expected { group: "", version: "v1", kind: "Binding", custom: None };
+        let body = decode::decode(self.call, expected, options.field_validation)?;
+        let node = body.object.pointer("/target/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if node.is_empty() {
+            let cause = Cause::required("target.name", "");
+            return Err(ApiError::invalid("", "Binding", &self.path.name, &[cause]));
+        }
+        let shelf = self.api.shelf(&self.resource);
+        for _ in 0..ATTEMPTS {
+            let old = self.api.get(&self.resource, &self.key())?;
+            let text = |p: &str| old.value.pointer(p).and_then(Value::as_str).unwrap_or_default();
+            let conflict = |why: &str| ApiError::conflict("", "pods/binding", &self.path.name, why);
+            if !text("/metadata/deletionTimestamp").is_empty() {
+                return Err(conflict(&format!("pod {} is being deleted, cannot be assigned to a host", self.path.name)));
+            }
+            if !text("/spec/nodeName").is_empty() {
+                let taken = text("/spec/nodeName");
+                return Err(conflict(&format!("pod {} is already assigned to node \"{taken}\"", self.path.name)));
+            }
+            let new = bound(&old, &node);
+            if options.dry_run || shelf.update(&self.key(), old.revision, new).is_ok() {
+                let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+                return Ok(Answer::with(StatusCode::CREATED, &status));
+            }
+        }
+        Err(ApiError::modified("", "pods", &self.path.name))
+    }
+
+    fn evict(&self) -> Result<Answer> {
+        let body = decode::parse(self.call, false, "Eviction")?;
+        let options = DeleteOptions::parse(&self.call.query, body.value.get("deleteOptions"))?;
+        delete::delete(self.api, &self.resource, &self.key(), &options)?;
+        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+        Ok(Answer::with(StatusCode::CREATED, &status))
+    }
+
+    fn scale_paths(&self) -> (Vec<String>, Vec<String>, Option<Vec<String>>) {
+        let path = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        match self.resource.custom.as_ref().and_then(|c| c.scale.clone()) {
+            Some(scale) => (scale.spec_replicas, scale.status_replicas, scale.label_selector),
+            None => (path(["spec", "replicas"]), path(["status", "replicas"]), None),
+        }
+    }
+
+    fn scale_of(&self, object: &Object) -> Value {
+        let (spec, status, selector) = self.scale_paths();
+        let meta = |key: &str| object.value.pointer("/metadata").and_then(|m| m.get(key)).cloned().unwrap_or_default();
+        let mut metadata = json!({"name": meta("name"), "uid": meta("uid"), "creationTimestamp": meta("creationTimestamp"),
+            "resourceVersion": object.revision.to_string()});
+        if let (Value::Object(map), true) = (&mut metadata, self.resource.namespaced) {
+            map.insert("namespace".to_owned(), meta("namespace"));
+        }
+        let number = |path: &[String]| at(&object.value, path).and_then(Value::as_i64);
+        let mut shown = json!({"replicas": number(&status).unwrap_or(0)});
+        let selector = match selector {
+            Some(path) => at(&object.value, &path).and_then(Value::as_str).map(str::to_owned),
+            None if self.resource.custom.is_none() => Some(selector_text(object.value.pointer("/spec/selector"))),
+            None => None,
+        };
+        if let (Value::Object(map), Some(text)) = (&mut shown, selector.filter(|t| !t.is_empty())) {
+            map.insert("selector".to_owned(), text.into());
+        }
+        let wanted = match number(&spec) {
+            Some(0) | None => json!({}),
+            Some(n) => json!({"replicas": n}),
+        };
+        json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": wanted, "status": shown})
+    }
+
+    fn scale(&self, verb: &str) -> Result<Answer> {
+        let format = negotiate::format(&self.call.accept, false)?;
+        let answer = |object: &Object| -> Result<Answer> {
+            Ok(Answer::ready(StatusCode::OK, format, encode::bytes(&self.scale_of(object), format)?))
+        };
+        if verb == "get" {
+            return answer(&*self.api.get(&self.resource, &self.key())?);
+        }
+        let options =
+            WriteOptions::parse(&self.call.query, if verb == "patch" { "PatchOptions" } else { "UpdateOptions" })?;
+        let write = self.write(&options);
+        for _ in 0..ATTEMPTS {
+            let old = self.api.get(&self.resource, &self.key())?;
+            let scale = if verb == "patch" {
+                patch::scale(&self.call.content_type, &self.call.body, &self.scale_of(&old))?
+            } else {
+                let expected = Expected { group: "autoscaling", version: "v1", kind: "Scale", custom: None };
+                decode::decode(self.call, expected, options.field_validation)?.object
+            };
+            let new = self.scaled(&scale, &old)?;
+            match write.update(&old, new) {
+                Ok(stored) => return answer(&stored),
+                Err(Failure::Refused(error)) => return Err(error),
+                Err(Failure::Retry) => {}
+            }
+        }
+        Err(write.modified())
+    }
+
+    /// The object with the replicas of a Scale.
+    fn scaled(&self, scale: &Value, old: &Arc<Object>) -> Result<Value> {
+        let name = scale.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        if !name.is_empty() && name != self.path.name {
+            return Err(ApiError::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                self.path.name
+            )));
+        }
+        let version = scale.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+        if !matches!(version, "" | "0") && version.parse() != Ok(old.revision) {
+            return Err(ApiError::modified(&self.resource.group, &self.resource.plural, &self.path.name));
+        }
+        let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
+        if replicas < 0 {
+            let cause = Cause::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
+            return Err(ApiError::invalid("autoscaling", "Scale", &self.path.name, &[cause]));
+        }
+        let mut new = old.value.clone();
+        set(&mut new, &self.scale_paths().0, replicas.into());
+        Ok(new)
+    }
+}
+
+fn bound(old: &Object, node: &str) -> Value {
+    let mut new = old.value.clone();
+    if let Some(spec) = new.pointer_mut("/spec").and_then(Value::as_object_mut) {
+        spec.insert("nodeName".to_owned(), node.into());
+    }
+    let condition =
+        json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": time::now()});
+    if let Some(status) = new.pointer_mut("/status").and_then(Value::as_object_mut) {
+        let list = status.entry("conditions").or_insert_with(|| json!([]));
+        if let Some(list) = list.as_array_mut() {
+            list.retain(|c| c.get("type").and_then(Value::as_str) != Some("PodScheduled"));
+            list.push(condition);
+        }
+    }
+    new
+}
+
+fn at<'a>(value: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |v, key| v.get(key))
+}
+
+fn set(value: &mut Value, path: &[String], leaf: Value) {
+    let Some((first, rest)) = path.split_first() else {
+        *value = leaf;
+        return;
+    };
+    if !value.is_object() {
+        *value = json!({});
+    }
+    if let Some(map) = value.as_object_mut() {
+        set(map.entry(first.clone()).or_insert(Value::Null), rest, leaf);
+    }
+}
+
+/// A selector as text, `a=b,c in (d,e)`; plain maps (ReplicationController) count as matchLabels.
+fn selector_text(selector: Option<&Value>) -> String {
+    let Some(selector) = selector else { return String::new() };
+    let structured = selector.get("matchLabels").is_some() || selector.get("matchExpressions").is_some();
+    let labels = if structured { selector.get("matchLabels") } else { Some(selector) };
+    let mut parts: Vec<String> = labels
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()))
+        .collect();
+    for term in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
+        let text = |key: &str| term.get(key).and_then(Value::as_str).unwrap_or_default();
+        let values: Vec<&str> =
+            term.get("values").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let (key, values) = (text("key"), values.join(","));
+        parts.push(match text("operator") {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    parts.sort();
+    parts.join(",")
+}

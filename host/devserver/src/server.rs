@@ -1,0 +1,222 @@
+//! HTTP: one handler for all paths.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    response::Response,
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde_json::Value;
+
+use crate::{
+    api::Api,
+    discovery,
+    negotiate::Format,
+    openapi,
+    path::{self, Target},
+    query::Query,
+    requests::RequestRecord,
+    rest,
+    status::{ApiError, Result},
+    watch::Watch,
+};
+
+/// The largest request body, as in Kubernetes.
+const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// A request, read completely.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: Query,
+    pub(crate) accept: String,
+    /// The media type without parameters, in lower case.
+    pub(crate) content_type: String,
+    pub(crate) user_agent: String,
+    pub(crate) body: Bytes,
+}
+
+/// What is sent back.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// Everything at once.
+    Whole { code: StatusCode, content_type: &'static str, body: Bytes, warnings: Vec<String> },
+    /// Events until the watch ends.
+    Watch(Box<Watch>),
+}
+
+impl Answer {
+    /// 200 with a value.
+    pub(crate) fn json(value: &Value) -> Self {
+        Self::with(StatusCode::OK, value)
+    }
+
+    /// A value under a code.
+    pub(crate) fn with(code: StatusCode, value: &Value) -> Self {
+        let body = serde_json::to_vec(value).unwrap_or_default().into();
+        Self::Whole { code, content_type: "application/json", body, warnings: Vec::new() }
+    }
+
+    /// 200 with text.
+    pub(crate) fn text(text: &str) -> Self {
+        let body = Bytes::copy_from_slice(text.as_bytes());
+        Self::Whole { code: StatusCode::OK, content_type: "text/plain; charset=utf-8", body, warnings: Vec::new() }
+    }
+
+    /// A body that is ready, in a negotiated format.
+    pub(crate) fn ready(code: StatusCode, format: Format, body: Bytes) -> Self {
+        Self::Whole { code, content_type: format.content_type(), body, warnings: Vec::new() }
+    }
+
+    /// Adds Warning headers.
+    pub(crate) fn warn(mut self, more: Vec<String>) -> Self {
+        if let Self::Whole { warnings, .. } = &mut self {
+            warnings.extend(more);
+        }
+        self
+    }
+
+    fn code(&self) -> StatusCode {
+        match self {
+            Self::Whole { code, .. } => *code,
+            Self::Watch(_) => StatusCode::OK,
+        }
+    }
+}
+
+/// The router of a server.
+pub(crate) fn router(api: Arc<Api>) -> Router {
+    Router::new().fallback(handle).with_state(api)
+}
+
+async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let target = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
+    let mut call = Call {
+        method: parts.method,
+        path: parts.uri.path().to_owned(),
+        query: Query::parse(parts.uri.query().unwrap_or_default()),
+        accept: text(&parts.headers, header::ACCEPT),
+        content_type: media_type(&text(&parts.headers, header::CONTENT_TYPE)),
+        user_agent: text(&parts.headers, header::USER_AGENT),
+        body: Bytes::new(),
+    };
+    let outcome = match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(whole) => {
+            call.body = whole.to_bytes();
+            answer(&api, &call).await
+        }
+        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(BODY_LIMIT)),
+        Err(_) => Err(ApiError::bad_request("the request body could not be read")),
+    };
+    let code = outcome.as_ref().map_or_else(ApiError::code, Answer::code);
+    api.requests.record(RequestRecord {
+        verb: verb(&call),
+        method: call.method.to_string(),
+        path: target,
+        user_agent: call.user_agent.clone(),
+        status: code.as_u16(),
+    });
+    respond(outcome)
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> String {
+    let all: Vec<&str> = headers.get_all(name).iter().filter_map(|v| v.to_str().ok()).collect();
+    all.join(",")
+}
+
+fn media_type(header: &str) -> String {
+    header.split(';').next().unwrap_or_default().trim().to_lowercase()
+}
+
+/// The verb of a request in terms of Kubernetes.
+fn verb(call: &Call) -> String {
+    let Target::Resource(path) = path::parse(&call.path) else { return call.method.as_str().to_lowercase() };
+    let collection = path.name.is_empty();
+    let verb = match call.method.as_str() {
+        "GET" if path.watch || call.query.flag("watch") => "watch",
+        "GET" if collection => "list",
+        "GET" => "get",
+        "POST" => "create",
+        "PUT" => "update",
+        "PATCH" if rest::is_apply(&call.content_type) => "apply",
+        "PATCH" => "patch",
+        "DELETE" if collection => "deletecollection",
+        "DELETE" => "delete",
+        other => return other.to_lowercase(),
+    };
+    verb.to_owned()
+}
+
+async fn answer(api: &Arc<Api>, call: &Call) -> Result<Answer> {
+    match path::parse(&call.path) {
+        Target::Resource(path) => rest::answer(api, call, &path).await,
+        _ if call.method != Method::GET => Err(ApiError::method_not_allowed()),
+        Target::CoreVersions => discovery::core_versions(api, call),
+        Target::Groups => discovery::groups(api, call),
+        Target::Group(group) => discovery::group(api, &group),
+        Target::GroupVersion(group, version) => discovery::group_version(api, &group, &version),
+        Target::Other => other(api, call),
+    }
+}
+
+fn other(api: &Api, call: &Call) -> Result<Answer> {
+    let probe = |path: &str, root: &str| path == root || path.strip_prefix(root).is_some_and(|p| p.starts_with('/'));
+    match call.path.as_str() {
+        "/" => Ok(Answer::json(&discovery::paths(api))),
+        "/version" | "/version/" => Ok(Answer::json(&discovery::version())),
+        "/openapi/v2" => Ok(openapi::v2(api, call)),
+        "/openapi/v3" => Ok(openapi::v3_index(api)),
+        path if ["/healthz", "/livez", "/readyz"].iter().any(|r| probe(path, r)) => Ok(Answer::text("ok")),
+        path => match path.strip_prefix("/openapi/v3/") {
+            Some(rest) => openapi::v3(api, rest),
+            None => Err(ApiError::no_page()),
+        },
+    }
+}
+
+fn respond(outcome: Result<Answer>) -> Response {
+    let (code, content_type, body, warnings) = match outcome {
+        Ok(Answer::Watch(watch)) => {
+            let content_type = watch.content_type();
+            return build(StatusCode::OK, content_type, Body::from_stream(watch.stream()), &[]);
+        }
+        Ok(Answer::Whole { code, content_type, body, warnings }) => (code, content_type, body, warnings),
+        Err(error) => match error.plain() {
+            Some(text) => {
+                let body = Bytes::copy_from_slice(text.as_bytes());
+                (error.code(), "text/plain; charset=utf-8", body, Vec::new())
+            }
+            None => {
+                let body = serde_json::to_vec(&error.to_value()).unwrap_or_default();
+                (error.code(), "application/json", body.into(), Vec::new())
+            }
+        },
+    };
+    build(code, content_type, Body::from(body), &warnings)
+}
+
+fn build(code: StatusCode, content_type: &'static str, body: Body, warnings: &[String]) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    if code == StatusCode::GATEWAY_TIMEOUT || code == StatusCode::TOO_MANY_REQUESTS {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    for warning in warnings {
+        let escaped = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        // A text that cannot be a header is left away; the answer does not depend on it.
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{escaped}\"")) {
+            headers.append(header::WARNING, value);
+        }
+    }
+    response
+}

@@ -1,0 +1,328 @@
+//! Errors as Kubernetes answers them: a `Status` object with reason, code, details and causes.
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+/// The outcome of everything that can be refused.
+pub(crate) type Result<T> = std::result::Result<T, ApiError>;
+
+/// A refusal, ready to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiError(Box<Refusal>);
+
+#[derive(Debug, Clone)]
+struct Refusal {
+    code: StatusCode,
+    reason: &'static str,
+    message: String,
+    details: Option<Map<String, Value>>,
+    /// Answered as text instead of a `Status`.
+    plain: bool,
+    /// A `Status` that only carries `code` and `message`, as the API server's own internal errors do on some paths.
+    bare: bool,
+}
+
+/// One reason why an object is not valid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cause {
+    reason: &'static str,
+    field: String,
+    message: String,
+}
+
+impl Cause {
+    /// `Invalid value: …`; `value` is printed as JSON.
+    pub(crate) fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
+        Self { reason: "FieldValueInvalid", field: field.into(), message: format!("Invalid value: {value}: {detail}") }
+    }
+
+    /// `Forbidden: …`
+    pub(crate) fn forbidden(field: impl Into<String>, detail: &str) -> Self {
+        Self { reason: "FieldValueForbidden", field: field.into(), message: format!("Forbidden: {detail}") }
+    }
+
+    /// `Required value: …`; an empty detail leaves the colon away.
+    pub(crate) fn required(field: impl Into<String>, detail: &str) -> Self {
+        let message =
+            if detail.is_empty() { "Required value".to_owned() } else { format!("Required value: {detail}") };
+        Self { reason: "FieldValueRequired", field: field.into(), message }
+    }
+
+    /// `Unsupported value: …: supported values: …`
+    pub(crate) fn unsupported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
+        let list: Vec<String> = supported.iter().map(|s| format!("\"{s}\"")).collect();
+        Self {
+            reason: "FieldValueNotSupported",
+            field: field.into(),
+            message: format!("Unsupported value: {value}: supported values: {}", list.join(", ")),
+        }
+    }
+
+    /// `Duplicate value: …`
+    pub(crate) fn duplicate(field: impl Into<String>, value: &Value) -> Self {
+        Self { reason: "FieldValueDuplicate", field: field.into(), message: format!("Duplicate value: {value}") }
+    }
+
+    /// A cause whose reason and message come from elsewhere.
+    pub(crate) fn raw(reason: &'static str, field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { reason, field: field.into(), message: message.into() }
+    }
+
+    fn line(&self) -> String {
+        format!("{}: {}", self.field, self.message)
+    }
+}
+
+/// `deployments.apps`, or `pods` in the core group.
+pub(crate) fn qualified(name: &str, group: &str) -> String {
+    if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
+}
+
+fn details(group: &str, kind: &str, name: &str) -> Map<String, Value> {
+    let mut map = Map::new();
+    for (key, value) in [("name", name), ("group", group), ("kind", kind)] {
+        if !value.is_empty() {
+            map.insert(key.to_owned(), value.into());
+        }
+    }
+    map
+}
+
+impl ApiError {
+    fn new(code: StatusCode, reason: &'static str, message: String, details: Option<Map<String, Value>>) -> Self {
+        Self(Box::new(Refusal { code, reason, message, details, plain: false, bare: false }))
+    }
+
+    /// The HTTP status code.
+    pub(crate) fn code(&self) -> StatusCode {
+        self.0.code
+    }
+
+    /// Text instead of a `Status`, for paths outside of the resources.
+    pub(crate) fn plain(&self) -> Option<&str> {
+        self.0.plain.then_some(self.0.message.as_str())
+    }
+
+    /// The `Status` object.
+    pub(crate) fn to_value(&self) -> Value {
+        let r = &*self.0;
+        let mut out = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "message": r.message,
+            "code": r.code.as_u16()});
+        if let Value::Object(map) = &mut out {
+            if !r.bare {
+                map.insert("status".to_owned(), "Failure".into());
+            }
+            if !r.reason.is_empty() {
+                map.insert("reason".to_owned(), r.reason.into());
+            }
+            if let Some(details) = &r.details {
+                map.insert("details".to_owned(), Value::Object(details.clone()));
+            }
+        }
+        out
+    }
+
+    /// 404 for an object.
+    pub(crate) fn not_found(group: &str, plural: &str, name: &str) -> Self {
+        let message = format!("{} \"{name}\" not found", qualified(plural, group));
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message, Some(details(group, plural, name)))
+    }
+
+    /// 404 for a resource that does not exist in a group version that does.
+    pub(crate) fn no_resource() -> Self {
+        let message = "the server could not find the requested resource".to_owned();
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message, Some(Map::new()))
+    }
+
+    /// 404 for everything else, as text.
+    pub(crate) fn no_page() -> Self {
+        let mut error = Self::new(StatusCode::NOT_FOUND, "", "404 page not found\n".to_owned(), None);
+        error.0.plain = true;
+        error
+    }
+
+    /// 405.
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource".to_owned();
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message, Some(Map::new()))
+    }
+
+    /// 409 on create.
+    pub(crate) fn already_exists(group: &str, plural: &str, name: &str) -> Self {
+        let message = format!("{} \"{name}\" already exists", qualified(plural, group));
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message, Some(details(group, plural, name)))
+    }
+
+    /// 409 on a write; `kind` is what the API server puts there: mostly the resource, for delete preconditions the kind.
+    pub(crate) fn conflict(group: &str, kind: &str, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", qualified(kind, group));
+        Self::new(StatusCode::CONFLICT, "Conflict", message, Some(details(group, kind, name)))
+    }
+
+    /// 409 because of the resourceVersion.
+    pub(crate) fn modified(group: &str, plural: &str, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(group, plural, name, why)
+    }
+
+    /// 409 of an apply: other managers own what it sets. `conflicts` are pairs of message and path.
+    pub(crate) fn apply_conflict(conflicts: &[(String, String)]) -> Self {
+        let causes: Vec<Value> = conflicts
+            .iter()
+            .map(|(message, field)| json!({"reason": "FieldManagerConflict", "message": message, "field": field}))
+            .collect();
+        let message = apply_conflict_message(conflicts);
+        let mut map = Map::new();
+        map.insert("causes".to_owned(), Value::Array(causes));
+        Self::new(StatusCode::CONFLICT, "Conflict", message, Some(map))
+    }
+
+    /// 422 with its causes.
+    pub(crate) fn invalid(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
+        let mut unique: Vec<String> = Vec::new();
+        for line in causes.iter().map(Cause::line) {
+            if !unique.contains(&line) {
+                unique.push(line);
+            }
+        }
+        let why = match unique.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let mut map = details(group, kind, name);
+        let list = causes.iter().map(|c| json!({"reason": c.reason, "message": c.message, "field": c.field})).collect();
+        map.insert("causes".to_owned(), Value::Array(list));
+        let message = format!("{} \"{name}\" is invalid: {why}", qualified(kind, group));
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, Some(map))
+    }
+
+    /// 422 of an option object (`CreateOptions`, `ListOptions`, …).
+    pub(crate) fn invalid_options(kind: &str, causes: &[Cause]) -> Self {
+        Self::invalid("meta.k8s.io", kind, "", causes)
+    }
+
+    /// 422 of a patch whose result cannot be decoded.
+    pub(crate) fn invalid_patch(patch: &str, why: &str) -> Self {
+        let shown = Value::String(patch.to_owned());
+        Self::invalid("", "", "", &[Cause::invalid("patch", &shown, why)])
+    }
+
+    /// 422 without causes: a JSON patch whose operation fails.
+    pub(crate) fn unprocessable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message.into(), Some(Map::new()))
+    }
+
+    /// 400.
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message.into(), None)
+    }
+
+    /// 403 for an object.
+    pub(crate) fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        let message = format!("{} \"{name}\" is forbidden: {why}", qualified(plural, group));
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message, Some(details(group, plural, name)))
+    }
+
+    /// Adds a cause to the details.
+    pub(crate) fn with_cause(mut self, reason: &str, field: &str, message: &str) -> Self {
+        let mut cause = json!({"reason": reason, "message": message});
+        if let (Value::Object(map), false) = (&mut cause, field.is_empty()) {
+            map.insert("field".to_owned(), field.into());
+        }
+        let map = self.0.details.get_or_insert_default();
+        if let Value::Array(list) = map.entry("causes").or_insert_with(|| json!([])) {
+            list.push(cause);
+        }
+        self
+    }
+
+    /// 406: `plain` is the form of the error for clients that cannot be given a transformation.
+    pub(crate) fn not_acceptable(transform: bool) -> Self {
+        let types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        if transform {
+            let message = format!("only the following media types are accepted: {types}");
+            return Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message, None);
+        }
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {types}");
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message, Some(Map::new()))
+    }
+
+    /// 415 with the media types that would have been accepted.
+    pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message, None)
+    }
+
+    /// 410: the version is no longer known.
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "Expired", message.into(), None)
+    }
+
+    /// 413.
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message, None)
+    }
+
+    /// 413 for a JSON patch.
+    pub(crate) fn too_many_operations(message: &str) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message.to_owned(), None)
+    }
+
+    /// 500 without a reason.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message.into(), None)
+    }
+
+    /// 500 without reason and without `status`.
+    pub(crate) fn bare_internal(message: impl Into<String>) -> Self {
+        let mut error = Self::internal(message);
+        error.0.bare = true;
+        error
+    }
+
+    /// 504: the version asked for is in the future.
+    pub(crate) fn version_too_large(asked: u64, current: u64) -> Self {
+        let mut map = Map::new();
+        map.insert("retryAfterSeconds".to_owned(), 1.into());
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
+        let mut error = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message, Some(map));
+        error.0.bare = true;
+        error.with_cause("ResourceVersionTooLarge", "", "Too large resource version")
+    }
+}
+
+fn apply_conflict_message(conflicts: &[(String, String)]) -> String {
+    let count = conflicts.len();
+    let noun = if count == 1 { "conflict" } else { "conflicts" };
+    let mut by_manager: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (message, field) in conflicts {
+        match by_manager.iter_mut().find(|(m, _)| m == message) {
+            Some((_, fields)) => fields.push(field),
+            None => by_manager.push((message, vec![field])),
+        }
+    }
+    if let [(message, fields)] = by_manager.as_slice() {
+        if let [field] = fields.as_slice() {
+            return format!("Apply failed with {count} {noun}: {message}: {field}");
+        }
+        let lines: Vec<String> = fields.iter().map(|f| format!("\n- {f}")).collect();
+        return format!("Apply failed with {count} {noun}: {}s{}:{}", "conflict", trim_word(message), lines.concat());
+    }
+    let mut out = format!("Apply failed with {count} {noun}:");
+    for (message, fields) in by_manager {
+        out.push_str(&format!(" conflicts{}:", trim_word(message)));
+        for field in fields {
+            out.push_str(&format!("\n- {field}"));
+        }
+    }
+    out
+}
+
+/// The message of a conflict without its first word.
+fn trim_word(message: &str) -> &str {
+    message.strip_prefix("conflict").unwrap_or(message)
+}

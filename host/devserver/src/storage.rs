@@ -1,0 +1,352 @@
+//! The store: every kind on its own shelf, one revision counter for all, and a bounded log per shelf for watches and
+//! for reads of the past.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, watch};
+
+/// Namespace (empty for cluster scope) and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Key {
+    pub(crate) fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+}
+
+/// One version of one object, without `kind` and `apiVersion`: those belong to the answer.
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub(crate) value: Value,
+    pub(crate) revision: u64,
+    body: OnceLock<Bytes>,
+}
+
+impl Object {
+    /// Takes the value over and writes the revision into its metadata.
+    pub(crate) fn new(mut value: Value, revision: u64) -> Self {
+        if let Value::Object(map) = &mut value {
+            map.remove("kind");
+            map.remove("apiVersion");
+            if let Value::Object(meta) = map.entry("metadata").or_insert_with(|| Value::Object(Map::new())) {
+                meta.insert("resourceVersion".to_owned(), revision.to_string().into());
+            }
+        }
+        Self { value, revision, body: OnceLock::new() }
+    }
+
+    /// The JSON of the value; serialised once.
+    pub(crate) fn body(&self) -> &Bytes {
+        self.body.get_or_init(|| serde_json::to_vec(&self.value).unwrap_or_default().into())
+    }
+
+    /// Namespace and name.
+    pub(crate) fn key(&self) -> Key {
+        let text = |p: &str| self.value.pointer(p).and_then(Value::as_str).unwrap_or_default();
+        Key::new(text("/metadata/namespace"), text("/metadata/name"))
+    }
+
+    /// The form of something that is not stored.
+    pub(crate) fn without_version(mut self) -> Self {
+        if let Some(meta) = self.value.get_mut("metadata").and_then(Value::as_object_mut) {
+            meta.remove("resourceVersion");
+        }
+        self
+    }
+
+    /// The same content at another revision.
+    pub(crate) fn at(&self, revision: u64) -> Self {
+        Self::new(self.value.clone(), revision)
+    }
+}
+
+/// What happened to an object.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) revision: u64,
+    /// The new version; for a deletion the last one, at the revision of the deletion.
+    pub(crate) object: Arc<Object>,
+    pub(crate) previous: Option<Arc<Object>>,
+    pub(crate) deleted: bool,
+    pub(crate) key: Key,
+}
+
+/// Why a write was not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WriteError {
+    /// The key is taken.
+    Exists,
+    /// The key is not there.
+    Missing,
+    /// The object has another revision than expected.
+    Modified,
+    /// The kind is no longer served.
+    Closed,
+}
+
+/// The version asked for has been compacted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TooOld {
+    /// The oldest revision that can still be asked for.
+    pub(crate) oldest: u64,
+}
+
+#[derive(Debug)]
+struct ShelfState {
+    objects: BTreeMap<Key, Arc<Object>>,
+    log: VecDeque<Change>,
+    /// Changes up to this revision are no longer in the log.
+    compacted: u64,
+    closed: bool,
+}
+
+/// All objects of one kind.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    /// `plural.group`, or the plural alone in the core group.
+    pub(crate) name: String,
+    state: RwLock<ShelfState>,
+    signal: watch::Sender<u64>,
+    clock: Arc<AtomicU64>,
+    history: usize,
+    feed: mpsc::UnboundedSender<(Arc<str>, Change)>,
+}
+
+/// Objects at one revision.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) revision: u64,
+    pub(crate) objects: Vec<Arc<Object>>,
+}
+
+impl Shelf {
+    fn read<R>(&self, f: impl FnOnce(&ShelfState) -> R) -> R {
+        f(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<R>(&self, f: impl FnOnce(&mut ShelfState) -> R) -> R {
+        f(&mut self.state.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The present version of an object.
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<Object>> {
+        self.read(|s| s.objects.get(key).cloned())
+    }
+
+    /// The revision of the whole store, not older than any write that has been answered.
+    pub(crate) fn revision(&self) -> u64 {
+        self.read(|_| self.clock.load(Ordering::SeqCst))
+    }
+
+    /// All objects in key order, of one namespace when it is not empty.
+    pub(crate) fn list(&self, namespace: &str) -> Snapshot {
+        self.read(|s| {
+            let objects = if namespace.is_empty() {
+                s.objects.values().cloned().collect()
+            } else {
+                s.objects
+                    .range(Key::new(namespace, "")..)
+                    .take_while(|(k, _)| k.namespace == namespace)
+                    .map(|(_, o)| Arc::clone(o))
+                    .collect()
+            };
+            Snapshot { revision: self.clock.load(Ordering::SeqCst), objects }
+        })
+    }
+
+    /// The objects as they were at `revision`.
+    pub(crate) fn list_at(&self, namespace: &str, revision: u64) -> Result<Snapshot, TooOld> {
+        self.read(|s| {
+            if revision < s.compacted {
+                return Err(TooOld { oldest: s.compacted });
+            }
+            let mut objects = s.objects.clone();
+            for change in s.log.iter().rev().take_while(|c| c.revision > revision) {
+                match &change.previous {
+                    Some(previous) => objects.insert(change.key.clone(), Arc::clone(previous)),
+                    None => objects.remove(&change.key),
+                };
+            }
+            let objects = objects
+                .into_iter()
+                .filter(|(k, _)| namespace.is_empty() || k.namespace == namespace)
+                .map(|(_, o)| o)
+                .collect();
+            Ok(Snapshot { revision, objects })
+        })
+    }
+
+    /// Changes after `revision`, at most `limit`, and whether the shelf has been closed with nothing left to read.
+    pub(crate) fn changes_after(&self, revision: u64, limit: usize) -> Result<Changes, TooOld> {
+        self.read(|s| {
+            if revision < s.compacted {
+                return Err(TooOld { oldest: s.compacted });
+            }
+            let start = s.log.partition_point(|c| c.revision <= revision);
+            let changes: Vec<Change> = s.log.iter().skip(start).take(limit).cloned().collect();
+            let last = s.log.back().map_or(0, |c| c.revision);
+            let drained = changes.last().is_none_or(|c| c.revision == last);
+            Ok(Changes { seen: self.clock.load(Ordering::SeqCst), closed: s.closed && drained, changes, drained })
+        })
+    }
+
+    /// Wakes up when something changed.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.signal.subscribe()
+    }
+
+    /// Stores a new object.
+    pub(crate) fn create(&self, key: &Key, value: Value) -> Result<Arc<Object>, WriteError> {
+        self.commit(|s, clock| {
+            if s.objects.contains_key(key) {
+                return Err(WriteError::Exists);
+            }
+            let revision = clock();
+            let object = Arc::new(Object::new(value, revision));
+            s.objects.insert(key.clone(), Arc::clone(&object));
+            Ok(Change { revision, object, previous: None, deleted: false, key: key.clone() })
+        })
+    }
+
+    /// Replaces the version that has revision `expected`.
+    pub(crate) fn update(&self, key: &Key, expected: u64, value: Value) -> Result<Arc<Object>, WriteError> {
+        self.commit(|s, clock| {
+            let previous = Arc::clone(s.objects.get(key).ok_or(WriteError::Missing)?);
+            if previous.revision != expected {
+                return Err(WriteError::Modified);
+            }
+            let revision = clock();
+            let object = Arc::new(Object::new(value, revision));
+            s.objects.insert(key.clone(), Arc::clone(&object));
+            Ok(Change { revision, object, previous: Some(previous), deleted: false, key: key.clone() })
+        })
+    }
+
+    /// Removes the version that has revision `expected`; answers it at the revision of the deletion.
+    pub(crate) fn delete(&self, key: &Key, expected: u64) -> Result<Arc<Object>, WriteError> {
+        self.commit(|s, clock| {
+            let previous = Arc::clone(s.objects.get(key).ok_or(WriteError::Missing)?);
+            if previous.revision != expected {
+                return Err(WriteError::Modified);
+            }
+            let revision = clock();
+            s.objects.remove(key);
+            let object = Arc::new(previous.at(revision));
+            Ok(Change { revision, object, previous: Some(previous), deleted: true, key: key.clone() })
+        })
+    }
+
+    fn commit(
+        &self,
+        write: impl FnOnce(&mut ShelfState, &dyn Fn() -> u64) -> Result<Change, WriteError>,
+    ) -> Result<Arc<Object>, WriteError> {
+        let change = self.write(|s| {
+            if s.closed {
+                return Err(WriteError::Closed);
+            }
+            // The revision is taken under the lock: whoever reads the counter under it sees all older writes.
+            let change = write(s, &|| self.clock.fetch_add(1, Ordering::SeqCst) + 1)?;
+            s.log.push_back(change.clone());
+            if s.log.len() > self.history
+                && let Some(dropped) = s.log.pop_front()
+            {
+                s.compacted = dropped.revision;
+            }
+            Ok(change)
+        })?;
+        self.signal.send_replace(change.revision);
+        let object = Arc::clone(&change.object);
+        // Without a listener (controllers switched off) nobody needs the change.
+        let _ = self.feed.send((Arc::from(self.name.as_str()), change));
+        Ok(object)
+    }
+
+    /// Ends all watches once they have read the log; no more writes.
+    pub(crate) fn close(&self) {
+        self.write(|s| s.closed = true);
+        self.signal.send_replace(u64::MAX);
+    }
+}
+
+/// What [`Shelf::changes_after`] found.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    pub(crate) changes: Vec<Change>,
+    /// Everything up to this revision is in `changes`, if `drained`.
+    pub(crate) seen: u64,
+    pub(crate) drained: bool,
+    pub(crate) closed: bool,
+}
+
+/// All shelves.
+#[derive(Debug)]
+pub(crate) struct Store {
+    clock: Arc<AtomicU64>,
+    shelves: RwLock<HashMap<String, Arc<Shelf>>>,
+    history: usize,
+    feed: mpsc::UnboundedSender<(Arc<str>, Change)>,
+}
+
+impl Store {
+    /// An empty store; every change is also sent to `feed`.
+    pub(crate) fn new(history: usize, feed: mpsc::UnboundedSender<(Arc<str>, Change)>) -> Self {
+        // Small revisions look like special values to clients; start where none of them can be meant.
+        let clock = Arc::new(AtomicU64::new(100));
+        Self { clock, shelves: RwLock::default(), history: history.max(1), feed }
+    }
+
+    /// The shelf of a kind; made when it is not there.
+    pub(crate) fn shelf(&self, name: &str) -> Arc<Shelf> {
+        if let Some(shelf) = self.existing(name) {
+            return shelf;
+        }
+        let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
+        let entry = shelves.entry(name.to_owned()).or_insert_with(|| {
+            let compacted = self.clock.load(Ordering::SeqCst);
+            Arc::new(Shelf {
+                name: name.to_owned(),
+                state: RwLock::new(ShelfState {
+                    objects: BTreeMap::new(),
+                    log: VecDeque::new(),
+                    compacted,
+                    closed: false,
+                }),
+                signal: watch::Sender::new(0),
+                clock: Arc::clone(&self.clock),
+                history: self.history,
+                feed: self.feed.clone(),
+            })
+        });
+        Arc::clone(entry)
+    }
+
+    /// The shelf of a kind, if it was ever used.
+    pub(crate) fn existing(&self, name: &str) -> Option<Arc<Shelf>> {
+        self.shelves.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Forgets a kind; its watches end.
+    pub(crate) fn remove_shelf(&self, name: &str) {
+        let shelf = self.shelves.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        if let Some(shelf) = shelf {
+            shelf.close();
+        }
+    }
+
+    /// All shelves that were ever used.
+    pub(crate) fn all(&self) -> Vec<Arc<Shelf>> {
+        self.shelves.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+}

@@ -1,0 +1,216 @@
+//! The fields of the built-in kinds: what is not one of them is dropped and reported, a value of a wrong type refused.
+
+use k8s_openapi::{api, apiextensions_apiserver, kube_aggregator};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+type RoundTrip = fn(&Value) -> Result<Value, serde_json::Error>;
+
+fn through<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, serde_json::Error> {
+    serde_json::to_value(T::deserialize(value)?)
+}
+
+/// Pairs of group/version, kind and Rust type.
+macro_rules! types {
+    ($($group:literal $version:literal $kind:literal => $type:ty,)*) => {
+        fn round_trip(group: &str, version: &str, kind: &str) -> Option<RoundTrip> {
+            match (group, version, kind) {
+                $(($group, $version, $kind) => Some(through::<$type>),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+types! {
+    "" "v1" "ConfigMap" => api::core::v1::ConfigMap,
+    "" "v1" "Endpoints" => api::core::v1::Endpoints,
+    "" "v1" "Event" => api::core::v1::Event,
+    "" "v1" "LimitRange" => api::core::v1::LimitRange,
+    "" "v1" "Namespace" => api::core::v1::Namespace,
+    "" "v1" "Node" => api::core::v1::Node,
+    "" "v1" "PersistentVolumeClaim" => api::core::v1::PersistentVolumeClaim,
+    "" "v1" "PersistentVolume" => api::core::v1::PersistentVolume,
+    "" "v1" "Pod" => api::core::v1::Pod,
+    "" "v1" "PodTemplate" => api::core::v1::PodTemplate,
+    "" "v1" "ReplicationController" => api::core::v1::ReplicationController,
+    "" "v1" "ResourceQuota" => api::core::v1::ResourceQuota,
+    "" "v1" "Secret" => api::core::v1::Secret,
+    "" "v1" "ServiceAccount" => api::core::v1::ServiceAccount,
+    "" "v1" "Service" => api::core::v1::Service,
+    "apiregistration.k8s.io" "v1" "APIService" => kube_aggregator::pkg::apis::apiregistration::v1::APIService,
+    "apps" "v1" "ControllerRevision" => api::apps::v1::ControllerRevision,
+    "apps" "v1" "DaemonSet" => api::apps::v1::DaemonSet,
+    "apps" "v1" "Deployment" => api::apps::v1::Deployment,
+    "apps" "v1" "ReplicaSet" => api::apps::v1::ReplicaSet,
+    "apps" "v1" "StatefulSet" => api::apps::v1::StatefulSet,
+    "events.k8s.io" "v1" "Event" => api::events::v1::Event,
+    "autoscaling" "v1" "Scale" => api::autoscaling::v1::Scale,
+    "autoscaling" "v2" "HorizontalPodAutoscaler" => api::autoscaling::v2::HorizontalPodAutoscaler,
+    "batch" "v1" "CronJob" => api::batch::v1::CronJob,
+    "batch" "v1" "Job" => api::batch::v1::Job,
+    "networking.k8s.io" "v1" "IngressClass" => api::networking::v1::IngressClass,
+    "networking.k8s.io" "v1" "Ingress" => api::networking::v1::Ingress,
+    "networking.k8s.io" "v1" "NetworkPolicy" => api::networking::v1::NetworkPolicy,
+    "policy" "v1" "PodDisruptionBudget" => api::policy::v1::PodDisruptionBudget,
+    "rbac.authorization.k8s.io" "v1" "ClusterRoleBinding" => api::rbac::v1::ClusterRoleBinding,
+    "rbac.authorization.k8s.io" "v1" "ClusterRole" => api::rbac::v1::ClusterRole,
+    "rbac.authorization.k8s.io" "v1" "RoleBinding" => api::rbac::v1::RoleBinding,
+    "rbac.authorization.k8s.io" "v1" "Role" => api::rbac::v1::Role,
+    "storage.k8s.io" "v1" "StorageClass" => api::storage::v1::StorageClass,
+    "admissionregistration.k8s.io" "v1" "MutatingWebhookConfiguration"
+        => api::admissionregistration::v1::MutatingWebhookConfiguration,
+    "admissionregistration.k8s.io" "v1" "ValidatingWebhookConfiguration"
+        => api::admissionregistration::v1::ValidatingWebhookConfiguration,
+    "apiextensions.k8s.io" "v1" "CustomResourceDefinition"
+        => apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    "scheduling.k8s.io" "v1" "PriorityClass" => api::scheduling::v1::PriorityClass,
+    "coordination.k8s.io" "v1" "Lease" => api::coordination::v1::Lease,
+    "discovery.k8s.io" "v1" "EndpointSlice" => api::discovery::v1::EndpointSlice,
+}
+
+/// Removes the fields a built-in kind does not have and answers their paths; nulls are dropped as Go drops them.
+///
+/// Kinds without a type here are kept as they are.
+///
+/// # Errors
+///
+/// What is wrong with a value that has the wrong type.
+pub(crate) fn restrict(group: &str, version: &str, kind: &str, object: &mut Value) -> Result<Vec<String>, String> {
+    let Some(round_trip) = round_trip(group, version, kind) else { return Ok(Vec::new()) };
+    if kind == "ConfigMap" {
+        null_is_empty(object, "data");
+    }
+    if kind != "CustomResourceDefinition" {
+        drop_nulls(object);
+    }
+    // `kind` and `apiVersion` are checked while deserialising and may be absent in a request.
+    if let Value::Object(map) = object {
+        let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+        map.insert("kind".to_owned(), kind.into());
+        map.insert("apiVersion".to_owned(), api_version.into());
+    }
+    let known = round_trip(object).map_err(|e| go_error(&e, kind))?;
+    let mut unknown = Vec::new();
+    keep(object, &known, "", &mut unknown);
+    Ok(unknown)
+}
+
+/// [`restrict`] for the metadata of custom resources.
+pub(crate) fn restrict_metadata(object: &mut Value) -> Result<Vec<String>, String> {
+    let Some(meta) = object.get_mut("metadata") else { return Ok(Vec::new()) };
+    drop_nulls(meta);
+    let known = through::<k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta>(meta)
+        .map_err(|e| go_error(&e, "ObjectMeta"))?;
+    let mut unknown = Vec::new();
+    keep(meta, &known, "metadata", &mut unknown);
+    Ok(unknown)
+}
+
+fn null_is_empty(object: &mut Value, key: &str) {
+    for value in object.get_mut(key).and_then(Value::as_object_mut).into_iter().flat_map(|m| m.values_mut()) {
+        if value.is_null() {
+            *value = "".into();
+        }
+    }
+}
+
+/// Removes the null members of objects.
+pub(crate) fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, v| !v.is_null());
+            map.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(list) => list.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+fn keep(value: &mut Value, known: &Value, path: &str, unknown: &mut Vec<String>) {
+    match (value, known) {
+        (Value::Object(map), Value::Object(known)) => map.retain(|key, member| {
+            let here = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            match known.get(key) {
+                Some(k) => {
+                    keep(member, k, &here, unknown);
+                    true
+                }
+                None => {
+                    if !member.is_null() {
+                        unknown.push(here);
+                    }
+                    false
+                }
+            }
+        }),
+        (Value::Array(list), Value::Array(known)) => {
+            for (i, (member, k)) in list.iter_mut().zip(known).enumerate() {
+                keep(member, k, &format!("{path}[{i}]"), unknown);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// serde's complaint in the shape of Go's.
+fn go_error(error: &serde_json::Error, kind: &str) -> String {
+    let text = error.to_string();
+    let found = |words: &[(&str, &'static str)]| {
+        words.iter().find(|(serde, _)| text.starts_with(&format!("invalid type: {serde}"))).map(|(_, go)| *go)
+    };
+    let words = [
+        ("string", "string"),
+        ("integer", "number"),
+        ("floating", "number"),
+        ("boolean", "bool"),
+        ("sequence", "array"),
+        ("map", "object"),
+        ("null", "null"),
+    ];
+    match found(&words) {
+        Some(go) => {
+            let expected = text.split("expected ").nth(1).unwrap_or("another type");
+            let expected = expected.strip_prefix("a ").unwrap_or(expected);
+            format!("json: cannot unmarshal {go} into Go struct field {kind} of type {expected}")
+        }
+        None if text.contains("Invalid symbol") || text.contains("base64") => {
+            format!("illegal base64 data at input byte {}", first_number(&text))
+        }
+        None => text,
+    }
+}
+
+fn first_number(text: &str) -> u64 {
+    let digits: String =
+        text.split("offset ").nth(1).unwrap_or(text).chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn unknown_fields_are_named_and_dropped() {
+        let mut object = json!({"metadata": {"name": "a", "bogus": 1, "labels": null}, "data": {"k": "v", "n": null}, "x": {}});
+        let unknown = restrict("", "v1", "ConfigMap", &mut object).unwrap();
+        assert_eq!(unknown, ["metadata.bogus", "x"]);
+        assert_eq!(object["data"], json!({"k": "v", "n": ""}));
+        assert_eq!(object["metadata"], json!({"name": "a"}));
+    }
+
+    #[test]
+    fn wrong_types_are_refused() {
+        let mut object = json!({"metadata": {"name": "a"}, "data": {"k": 1}});
+        assert!(restrict("", "v1", "ConfigMap", &mut object).unwrap_err().contains("cannot unmarshal number"));
+    }
+
+    #[test]
+    fn nothing_is_added() {
+        let mut object = json!({"spec": {"template": {"spec": {}}}});
+        restrict("apps", "v1", "Deployment", &mut object).unwrap();
+        assert_eq!(object["spec"], json!({"template": {"spec": {}}}));
+    }
+}

@@ -1,0 +1,92 @@
+//! Whether an object is what its kind allows. A selection of the API server's checks: those clients run into.
+
+use oarlock_schema::FieldError;
+use serde_json::Value;
+
+use crate::{
+    kinds::Resource,
+    status::Cause,
+};
+
+mod core;
+mod metadata;
+pub(crate) mod names;
+mod pod;
+mod workload;
+
+impl From<FieldError> for Cause {
+    fn from(error: FieldError) -> Self {
+        Self::raw(error.reason.as_str(), error.field, error.message)
+    }
+}
+
+fn causes(errors: Vec<FieldError>) -> Vec<Cause> {
+    errors.into_iter().map(Cause::from).collect()
+}
+
+/// Checks a new object, in its stored form. `new_event`: it came as `events.k8s.io`.
+pub(crate) fn create(resource: &Resource, object: &Value, new_event: bool) -> Vec<Cause> {
+    let mut out = metadata::create(resource, object);
+    if let Some(custom) = &resource.custom {
+        out.extend(causes(custom.schema.validate(object, None)));
+        return out;
+    }
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("apiextensions.k8s.io", _) => out.extend(causes(oarlock_schema::validate_crd(object))),
+        (_, "events") => out.extend(core::event(object, new_event)),
+        _ => out.extend(common(resource, object)),
+    }
+    if resource.is("", "pods") {
+        out.extend(pod::create(object));
+    }
+    out
+}
+
+/// Checks a new version against the old one.
+pub(crate) fn update(resource: &Resource, subresource: &str, object: &Value, old: &Value) -> Vec<Cause> {
+    let mut out = metadata::update(resource, object, old);
+    if let Some(custom) = &resource.custom {
+        let errors = if subresource == "status" {
+            custom.schema.validate_status(object, old)
+        } else {
+            custom.schema.validate(object, Some(old))
+        };
+        out.extend(causes(errors));
+        return out;
+    }
+    if subresource == "status" {
+        out.extend(workload::status(resource, object));
+        return out;
+    }
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("apiextensions.k8s.io", _) => out.extend(causes(oarlock_schema::validate_crd_update(object, old))),
+        ("", "pods") => out.extend(pod::update(object, old)),
+        ("", "configmaps" | "secrets") => {
+            out.extend(common(resource, object));
+            out.extend(core::immutable(resource, object, old));
+        }
+        ("apps" | "batch", _) => {
+            out.extend(common(resource, object));
+            out.extend(workload::update(resource, object, old));
+        }
+        ("", "services") => {
+            out.extend(common(resource, object));
+            out.extend(core::service_update(object, old));
+        }
+        (_, "events") => {}
+        _ => out.extend(common(resource, object)),
+    }
+    out
+}
+
+fn common(resource: &Resource, object: &Value) -> Vec<Cause> {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "pods") => pod::spec(object.get("spec"), "spec"),
+        ("", "configmaps") => core::config_map(object),
+        ("", "secrets") => core::secret(object),
+        ("", "services") => core::service(object),
+        ("coordination.k8s.io", _) => core::lease(object),
+        ("apps" | "batch", _) | ("", "replicationcontrollers") => workload::check(resource, object),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,209 @@
+//! ConfigMaps, Secrets, Services, Events, Leases.
+
+use serde_json::{Value, json};
+
+use super::names;
+use crate::{kinds::Resource, status::Cause};
+
+const IMMUTABLE: &str = "field is immutable when `immutable` is set";
+
+fn keys(object: &Value, field: &str) -> Vec<String> {
+    object.get(field).and_then(Value::as_object).into_iter().flatten().map(|(k, _)| k.clone()).collect()
+}
+
+fn check_keys(object: &Value, field: &str) -> Vec<Cause> {
+    let mut out = Vec::new();
+    for key in keys(object, field) {
+        let problems = names::config_key(&key);
+        out.extend(problems.iter().map(|e| Cause::invalid(format!("{field}[{key}]"), &json!(key), e)));
+    }
+    out
+}
+
+/// Keys, their overlap, and the size.
+pub(super) fn config_map(object: &Value) -> Vec<Cause> {
+    let mut out = check_keys(object, "data");
+    let binary = keys(object, "binaryData");
+    for key in keys(object, "data").iter().filter(|k| binary.contains(k)) {
+        out.push(Cause::invalid(format!("data[{key}]"), &json!(key), "duplicate of key present in binaryData"));
+    }
+    out.extend(check_keys(object, "binaryData"));
+    let size: usize = ["data", "binaryData"]
+        .iter()
+        .filter_map(|f| object.get(*f)?.as_object())
+        .flatten()
+        .map(|(_, v)| v.as_str().map_or(0, str::len))
+        .sum();
+    if size > 1024 * 1024 {
+        out.push(Cause::raw("FieldValueTooLong", "", "Too long: may not be more than 1048576 bytes"));
+    }
+    out
+}
+
+/// Keys and what the type asks for.
+pub(super) fn secret(object: &Value) -> Vec<Cause> {
+    let mut out = check_keys(object, "data");
+    let have = keys(object, "data");
+    let missing = |key: &str| !have.iter().any(|k| k == key);
+    let required = |key: &str| Cause::required(format!("data[{key}]"), "");
+    match object.get("type").and_then(Value::as_str).unwrap_or_default() {
+        "kubernetes.io/tls" => {
+            out.extend(["tls.crt", "tls.key"].into_iter().filter(|k| missing(k)).map(required));
+        }
+        "kubernetes.io/basic-auth" if missing("username") && missing("password") => {
+            out.extend([required("username"), required("password")]);
+        }
+        "kubernetes.io/ssh-auth" if missing("ssh-privatekey") => out.push(required("ssh-privatekey")),
+        kind @ ("kubernetes.io/dockerconfigjson" | "kubernetes.io/dockercfg") => {
+            let key = if kind.ends_with("json") { ".dockerconfigjson" } else { ".dockercfg" };
+            if missing(key) {
+                out.push(required(key));
+            } else if let Err(why) = decoded_json(object, key) {
+                let message = format!("Invalid value: \"<secret contents redacted>\": {why}");
+                out.push(Cause::raw("FieldValueInvalid", format!("data[{key}]"), message));
+            }
+        }
+        "kubernetes.io/service-account-token" => {
+            let name = object.pointer("/metadata/annotations/kubernetes.io~1service-account.name");
+            if name.and_then(Value::as_str).is_none_or(str::is_empty) {
+                out.push(Cause::required("metadata.annotations[kubernetes.io/service-account.name]", ""));
+            }
+        }
+        _ => {}
+    }
+    out
+}
+
+fn decoded_json(object: &Value, key: &str) -> Result<(), String> {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    let text = object.get("data").and_then(|d| d.get(key)?.as_str()).unwrap_or_default();
+    let bytes = STANDARD.decode(text).map_err(|e| e.to_string())?;
+    serde_json::from_slice::<Value>(&bytes).map(|_| ()).map_err(|e| e.to_string())
+}
+
+/// What `immutable: true` protects, and a Secret's type.
+pub(super) fn immutable(resource: &Resource, object: &Value, old: &Value) -> Vec<Cause> {
+    let mut out = Vec::new();
+    if resource.plural == "secrets" {
+        let kind = |v: &Value| v.get("type").cloned().unwrap_or_default();
+        if kind(object) != kind(old) {
+            out.push(Cause::invalid("type", &kind(object), "field is immutable"));
+        }
+    }
+    if old.get("immutable") != Some(&Value::Bool(true)) {
+        return out;
+    }
+    if object.get("immutable") != Some(&Value::Bool(true)) {
+        out.push(Cause::forbidden("immutable", IMMUTABLE));
+    }
+    for field in ["data", "binaryData"] {
+        if object.get(field) != old.get(field) {
+            out.push(Cause::forbidden(field, IMMUTABLE));
+        }
+    }
+    out
+}
+
+/// Ports and their names.
+pub(super) fn service(object: &Value) -> Vec<Cause> {
+    let mut out = Vec::new();
+    let text = |p: &str| object.pointer(p).and_then(Value::as_str).unwrap_or_default();
+    let ports: &[Value] = object.pointer("/spec/ports").and_then(Value::as_array).map_or(&[], Vec::as_slice);
+    let kind = text("/spec/type");
+    if !matches!(kind, "ClusterIP" | "NodePort" | "LoadBalancer" | "ExternalName") {
+        let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+        out.push(Cause::unsupported("spec.type", &json!(kind), &known));
+    }
+    if ports.is_empty() && kind != "ExternalName" && text("/spec/clusterIP") != "None" {
+        out.push(Cause::required("spec.ports", ""));
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    let mut pairs: Vec<(i64, &str)> = Vec::new();
+    for (i, port) in ports.iter().enumerate() {
+        let name = port.get("name").and_then(Value::as_str).unwrap_or_default();
+        if name.is_empty() && ports.len() > 1 {
+            out.push(Cause::required(format!("spec.ports[{i}].name"), ""));
+        } else if !name.is_empty() {
+            let field = format!("spec.ports[{i}].name");
+            out.extend(names::label(name).iter().map(|e| Cause::invalid(field.clone(), &json!(name), e)));
+            if seen.contains(&name) {
+                out.push(Cause::duplicate(field, &json!(name)));
+            }
+            seen.push(name);
+        }
+        let number = port.get("port").and_then(Value::as_i64).unwrap_or(0);
+        if !(1..=65_535).contains(&number) {
+            let detail = "must be between 1 and 65535, inclusive";
+            out.push(Cause::invalid(format!("spec.ports[{i}].port"), &json!(number), detail));
+        }
+        let protocol = port.get("protocol").and_then(Value::as_str).unwrap_or("TCP");
+        if pairs.contains(&(number, protocol)) {
+            let shown = format!("Duplicate value: {{\"protocol\":\"{protocol}\",\"port\":{number}}}");
+            out.push(Cause::raw("FieldValueDuplicate", format!("spec.ports[{i}]"), shown));
+        }
+        pairs.push((number, protocol));
+    }
+    out
+}
+
+/// The cluster IP stays.
+pub(super) fn service_update(object: &Value, old: &Value) -> Vec<Cause> {
+    let mut out = Vec::new();
+    let text = |v: &Value, p: &str| v.pointer(p).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (ip, was) = (text(object, "/spec/clusterIP"), text(old, "/spec/clusterIP"));
+    let external = |v: &Value| text(v, "/spec/type") == "ExternalName";
+    if was == "None" && ip != was && object.pointer("/spec/ipFamilies/1").is_some() {
+        let family = object.pointer("/spec/ipFamilies/1").cloned().unwrap_or_default();
+        let policy = object.pointer("/spec/ipFamilyPolicy").cloned().unwrap_or_default();
+        out.push(Cause::invalid("spec.ipFamilies[1]", &family, "not configured on this cluster"));
+        let detail = "this cluster is not configured for dual-stack services";
+        out.push(Cause::invalid("spec.ipFamilyPolicy", &policy, detail));
+    } else if !was.is_empty() && ip != was && !external(object) && !external(old) {
+        out.push(Cause::invalid("spec.clusterIPs[0]", &json!([ip]), "may not change once set"));
+    }
+    out
+}
+
+/// The rules of core events, and the stricter ones of `events.k8s.io`.
+pub(super) fn event(object: &Value, new: bool) -> Vec<Cause> {
+    let mut out = Vec::new();
+    let text = |p: &str| object.pointer(p).and_then(Value::as_str).unwrap_or_default();
+    let (namespace, about) = (text("/metadata/namespace"), text("/involvedObject/namespace"));
+    // Events about objects in no namespace are kept in `default`.
+    let fits = about == namespace || (about.is_empty() && namespace == "default");
+    if !fits {
+        out.push(Cause::invalid("involvedObject.namespace", &json!(about), "does not match event.namespace"));
+    }
+    if !new {
+        return out;
+    }
+    let controller = text("/reportingComponent");
+    if controller.is_empty() {
+        out.push(Cause::required("reportingController", ""));
+    }
+    let problems = names::qualified_name(controller);
+    out.extend(problems.iter().map(|e| Cause::invalid("reportingController", &json!(controller), e)));
+    for (field, pointer) in [("reportingInstance", "/reportingInstance"), ("action", "/action"), ("reason", "/reason")] {
+        if text(pointer).is_empty() {
+            out.push(Cause::required(field, ""));
+        }
+    }
+    let kind = text("/type");
+    if !matches!(kind, "Normal" | "Warning") {
+        out.push(Cause::invalid("type", &json!(""), &format!("has invalid value: {kind}")));
+    }
+    out
+}
+
+/// Numbers of a lease.
+pub(super) fn lease(object: &Value) -> Vec<Cause> {
+    let mut out = Vec::new();
+    let number = |key: &str| object.pointer("/spec").and_then(|s| s.get(key)?.as_i64());
+    if let Some(n) = number("leaseDurationSeconds").filter(|n| *n <= 0) {
+        out.push(Cause::invalid("spec.leaseDurationSeconds", &json!(n), "must be greater than 0"));
+    }
+    if let Some(n) = number("leaseTransitions").filter(|n| *n < 0) {
+        out.push(Cause::invalid("spec.leaseTransitions", &json!(n), "must be greater than or equal to 0"));
+    }
+    out
+}

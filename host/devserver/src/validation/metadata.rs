@@ -1,0 +1,150 @@
+//! Checks of `metadata` that hold for every kind.
+
+use serde_json::{Value, json};
+
+use super::names;
+use crate::{kinds::Resource, status::Cause};
+
+type Check = fn(&str) -> Vec<String>;
+
+/// The syntax of names of a kind.
+fn name_check(resource: &Resource) -> Check {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "namespaces") => names::label,
+        ("", "services") => names::label_1035,
+        ("rbac.authorization.k8s.io", _) => names::path_segment,
+        _ => names::subdomain,
+    }
+}
+
+/// Checks the metadata of a new object whose name is settled.
+pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let text = |key: &str| object.pointer("/metadata").and_then(|m| m.get(key)?.as_str()).unwrap_or_default();
+    let check = name_check(resource);
+    let prefix = text("generateName");
+    if !prefix.is_empty() {
+        // A prefix may end in what a name may not end in.
+        let probe = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |p| format!("{p}a"));
+        causes.extend(check(&probe).iter().map(|e| Cause::invalid("metadata.generateName", &json!(prefix), e)));
+    }
+    let name = text("name");
+    if name.is_empty() {
+        causes.push(Cause::required("metadata.name", "name or generateName is required"));
+    } else {
+        causes.extend(check(name).iter().map(|e| Cause::invalid("metadata.name", &json!(name), e)));
+    }
+    causes.extend(common(object, resource.custom.is_some()));
+    causes
+}
+
+/// Checks the metadata of a new version against the one it replaces.
+pub(crate) fn update(resource: &Resource, object: &Value, old: &Value) -> Vec<Cause> {
+    let mut causes = common(object, resource.custom.is_some());
+    let meta = |o: &Value, key: &str| o.pointer("/metadata").and_then(|m| m.get(key)).cloned().unwrap_or_default();
+    for key in ["name", "uid"] {
+        let (new, was) = (meta(object, key), meta(old, key));
+        if !was.is_null() && new != was {
+            // The API server checks this twice.
+            let cause = Cause::invalid(format!("metadata.{key}"), &new, "field is immutable");
+            causes.extend([cause.clone(), cause]);
+        }
+    }
+    if !meta(old, "deletionTimestamp").is_null() {
+        let had: Vec<Value> = meta(old, "finalizers").as_array().cloned().unwrap_or_default();
+        let new: Vec<String> = meta(object, "finalizers")
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|f| !had.contains(f))
+            .map(ToString::to_string)
+            .collect();
+        if !new.is_empty() {
+            let detail = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                new.join(", ")
+            );
+            let cause = Cause::forbidden("metadata.finalizers", &detail);
+            causes.extend([cause.clone(), cause]);
+        }
+    }
+    causes
+}
+
+fn common(object: &Value, custom: bool) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let Some(meta) = object.get("metadata") else { return causes };
+    for (key, value) in meta.get("labels").and_then(Value::as_object).into_iter().flatten() {
+        causes.extend(names::qualified_name(key).iter().map(|e| Cause::invalid("metadata.labels", &json!(key), e)));
+        let text = value.as_str().unwrap_or_default();
+        causes.extend(names::label_value(text).iter().map(|e| Cause::invalid("metadata.labels", value, e)));
+    }
+    let mut size = 0;
+    for (key, value) in meta.get("annotations").and_then(Value::as_object).into_iter().flatten() {
+        let lower = key.to_lowercase();
+        causes.extend(
+            names::qualified_name(&lower).iter().map(|e| Cause::invalid("metadata.annotations", &json!(key), e)),
+        );
+        size += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if size > 256 * 1024 {
+        let detail = "Too long: may not be more than 262144 bytes";
+        causes.push(Cause::raw("FieldValueTooLong", "metadata.annotations", detail));
+    }
+    causes.extend(owners(meta));
+    for (i, finalizer) in meta.get("finalizers").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        let text = finalizer.as_str().unwrap_or_default();
+        let field = if custom { "metadata.finalizers".to_owned() } else { format!("metadata.finalizers[{i}]") };
+        let problems = names::qualified_name(text);
+        causes.extend(problems.iter().map(|e| Cause::invalid("metadata.finalizers", finalizer, e)));
+        let standard = matches!(text, "kubernetes" | "orphan" | "foregroundDeletion");
+        if problems.is_empty() && !standard && !text.contains('/') && !custom {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            causes.push(Cause::invalid(field, finalizer, detail));
+        }
+    }
+    causes
+}
+
+fn owners(meta: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let mut controller: Option<String> = None;
+    let list = meta.get("ownerReferences").and_then(Value::as_array);
+    for owner in list.into_iter().flatten() {
+        let text = |key: &str| owner.get(key).and_then(Value::as_str).unwrap_or_default();
+        for key in ["apiVersion", "kind", "name", "uid"] {
+            if text(key).is_empty() {
+                let field = format!("metadata.ownerReferences.{key}");
+                let detail = if key == "apiVersion" { "version must not be empty" } else { "must not be empty" };
+                causes.push(Cause::invalid(field, &json!(""), detail));
+            }
+        }
+        if owner.get("controller") == Some(&Value::Bool(true)) {
+            let this = format!("{}/{}", text("kind"), text("name"));
+            if let Some(first) = &controller {
+                let detail = format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
+                );
+                causes.push(Cause::raw(
+                    "FieldValueInvalid",
+                    "metadata.ownerReferences",
+                    format!("Invalid value: {}: {detail}", owners_text(list)),
+                ));
+            } else {
+                controller = Some(this);
+            }
+        }
+    }
+    causes
+}
+
+/// Owner references as Go prints them: in the order of the struct's fields.
+fn owners_text(list: Option<&Vec<Value>>) -> String {
+    let each = list.into_iter().flatten().map(|owner| {
+        let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"]
+            .iter()
+            .filter_map(|key| owner.get(*key).map(|v| format!("\"{key}\":{v}")));
+        format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+    });
+    format!("[{}]", each.collect::<Vec<_>>().join(","))
+}

@@ -1,0 +1,267 @@
+//! Watches: the log of a shelf as a stream of events.
+
+use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures::{Stream, stream};
+use serde_json::{Value, json};
+use tokio::{sync::watch::Receiver, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    encode,
+    kinds::Resource,
+    negotiate::{Format, Shape},
+    selector::{FieldSelector, LabelSelector},
+    status::ApiError,
+    storage::{Change, Object, Shelf},
+    table::{self, TableOptions},
+};
+
+/// How many changes are turned into one chunk of the answer.
+const BATCH: usize = 512;
+/// How often a bookmark is sent, and how long before the end of a watch that has a deadline.
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+
+/// Which objects a watch is about.
+#[derive(Debug, Clone)]
+pub(crate) struct Selection {
+    pub(crate) namespace: String,
+    pub(crate) labels: LabelSelector,
+    pub(crate) fields: FieldSelector,
+}
+
+impl Selection {
+    /// Whether an object of a list is selected; the list is already limited to the namespace.
+    pub(crate) fn matches(&self, resource: &Resource, object: &Object) -> bool {
+        if !self.labels.matches(&object.value) {
+            return false;
+        }
+        if self.fields.is_empty() {
+            return true;
+        }
+        if resource.is_new_event() {
+            return self.fields.matches(&crate::events::to_new(&object.value));
+        }
+        self.fields.matches(&object.value)
+    }
+}
+
+/// Where a watch begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// With the present objects as ADDED.
+    Present,
+    /// With the present objects, and a bookmark that says so.
+    PresentWithMark,
+    /// After a revision.
+    After(u64),
+}
+
+/// A watch that has not been polled yet.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) selection: Selection,
+    pub(crate) start: Start,
+    pub(crate) bookmarks: bool,
+    pub(crate) timeout: Duration,
+    pub(crate) format: Format,
+    pub(crate) table: TableOptions,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Watch {
+    /// The Content-Type of the stream.
+    pub(crate) fn content_type(&self) -> &'static str {
+        self.format.content_type()
+    }
+
+    /// The events, one JSON object per line, in chunks.
+    pub(crate) fn stream(self: Box<Self>) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
+        let now = Instant::now();
+        let signal = self.shelf.subscribe();
+        let state = State {
+            cursor: 0,
+            pending: VecDeque::new(),
+            mark_due: false,
+            begun: false,
+            done: false,
+            columns_sent: false,
+            end: now + self.timeout,
+            next_bookmark: first_bookmark(now, self.timeout),
+            signal,
+            watch: *self,
+        };
+        stream::unfold(state, |mut state| async move {
+            let chunk = state.next_chunk().await?;
+            Some((Ok(chunk), state))
+        })
+    }
+}
+
+fn first_bookmark(now: Instant, timeout: Duration) -> Instant {
+    let before_end = timeout.saturating_sub(BOOKMARK_BEFORE_END);
+    now + before_end.min(BOOKMARK_PERIOD).max(Duration::from_millis(500))
+}
+
+struct State {
+    watch: Watch,
+    signal: Receiver<u64>,
+    /// Everything up to this revision has been sent.
+    cursor: u64,
+    /// Objects of the initial state that are still to be sent.
+    pending: VecDeque<Arc<Object>>,
+    /// The bookmark that ends the initial state is still to be sent.
+    mark_due: bool,
+    begun: bool,
+    done: bool,
+    columns_sent: bool,
+    end: Instant,
+    next_bookmark: Instant,
+}
+
+impl State {
+    async fn next_chunk(&mut self) -> Option<Bytes> {
+        if !self.begun {
+            self.begun = true;
+            self.begin();
+        }
+        loop {
+            if self.done {
+                return None;
+            }
+            let mut out = Vec::new();
+            let drained = self.collect(&mut out);
+            if !out.is_empty() {
+                return Some(out.into());
+            }
+            if self.done {
+                return None;
+            }
+            if !drained {
+                continue;
+            }
+            tokio::select! {
+                // The sender lives in the shelf this state holds: no error.
+                _ = self.signal.changed() => {}
+                () = tokio::time::sleep_until(self.end) => return None,
+                () = self.watch.stop.cancelled() => return None,
+                () = tokio::time::sleep_until(self.next_bookmark), if self.watch.bookmarks => {
+                    self.next_bookmark = Instant::now() + BOOKMARK_PERIOD;
+                    // A watch from the future must not be told of the present.
+                    if self.watch.shelf.revision() >= self.cursor {
+                        self.bookmark(&mut out, false);
+                        return Some(out.into());
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        if let Start::After(revision) = self.watch.start {
+            self.cursor = revision;
+            return;
+        }
+        let snapshot = self.watch.shelf.list(&self.watch.selection.namespace);
+        self.cursor = snapshot.revision;
+        let (selection, resource) = (&self.watch.selection, &self.watch.resource);
+        self.pending = snapshot.objects.into_iter().filter(|o| selection.matches(resource, o)).collect();
+        self.mark_due = self.watch.start == Start::PresentWithMark;
+    }
+
+    /// Writes what can be sent now; false when more is waiting.
+    fn collect(&mut self, out: &mut Vec<u8>) -> bool {
+        if !self.pending.is_empty() {
+            for object in self.pending.drain(..self.pending.len().min(BATCH)).collect::<Vec<_>>() {
+                self.event(out, "ADDED", &object);
+            }
+            return false;
+        }
+        if self.mark_due {
+            self.mark_due = false;
+            self.bookmark(out, true);
+            return false;
+        }
+        self.signal.borrow_and_update();
+        let found = match self.watch.shelf.changes_after(self.cursor, BATCH) {
+            Ok(found) => found,
+            Err(too_old) => {
+                let message = format!("too old resource version: {} ({})", self.cursor, too_old.oldest);
+                line(out, "ERROR", ApiError::expired(message).to_value().to_string().as_bytes());
+                self.done = true;
+                return true;
+            }
+        };
+        for change in &found.changes {
+            self.change(out, change);
+        }
+        let last = if found.drained { found.seen } else { found.changes.last().map_or(0, |c| c.revision) };
+        self.cursor = self.cursor.max(last);
+        self.done = found.closed;
+        found.drained
+    }
+
+    /// What a change is to somebody who only sees the selected objects.
+    fn change(&mut self, out: &mut Vec<u8>, change: &Change) {
+        let (selection, resource) = (&self.watch.selection, &self.watch.resource);
+        if !selection.namespace.is_empty() && selection.namespace != change.key.namespace {
+            return;
+        }
+        let before = change.previous.as_ref().filter(|p| selection.matches(resource, p));
+        let now = !change.deleted && selection.matches(resource, &change.object);
+        match (before, now) {
+            (None, true) => self.event(out, "ADDED", &change.object),
+            (Some(_), true) => self.event(out, "MODIFIED", &change.object),
+            (Some(_), false) if change.deleted => self.event(out, "DELETED", &change.object),
+            // It left the selection: what was visible goes, at the version of the change.
+            (Some(previous), false) => self.event(out, "DELETED", &previous.at(change.revision)),
+            (None, false) => {}
+        }
+    }
+
+    fn event(&mut self, out: &mut Vec<u8>, kind: &str, object: &Object) {
+        let resource = &self.watch.resource;
+        match self.watch.format.shape {
+            Shape::Object => {
+                out.extend_from_slice(format!("{{\"type\":\"{kind}\",\"object\":").as_bytes());
+                encode::object(resource, object, out);
+                out.extend_from_slice(b"}\n");
+            }
+            Shape::Partial(version) => {
+                line(out, kind, encode::partial(&object.value, version).to_string().as_bytes());
+            }
+            Shape::Table(version) => {
+                let meta = json!({"resourceVersion": object.revision.to_string()});
+                let rows = [encode::value(resource, object)];
+                let table = table::table(resource, &rows, version, self.watch.table, meta, !self.columns_sent);
+                self.columns_sent = true;
+                line(out, kind, table.to_string().as_bytes());
+            }
+        }
+    }
+
+    fn bookmark(&self, out: &mut Vec<u8>, initial_end: bool) {
+        let mut meta = json!({"resourceVersion": self.cursor.to_string()});
+        if let (Value::Object(map), true) = (&mut meta, initial_end) {
+            map.insert("annotations".to_owned(), json!({"k8s.io/initial-events-end": "true"}));
+        }
+        let (kind, api_version) = match self.watch.format.shape {
+            Shape::Partial(version) => ("PartialObjectMetadata".to_owned(), format!("meta.k8s.io/{version}")),
+            Shape::Table(version) => ("Table".to_owned(), format!("meta.k8s.io/{version}")),
+            Shape::Object => (self.watch.resource.kind.clone(), self.watch.resource.group_version()),
+        };
+        let object = json!({"kind": kind, "apiVersion": api_version, "metadata": meta});
+        line(out, "BOOKMARK", object.to_string().as_bytes());
+    }
+}
+
+/// One event; `type` comes first, or clients that parse the object lazily cannot.
+fn line(out: &mut Vec<u8>, kind: &str, object: &[u8]) {
+    out.extend_from_slice(format!("{{\"type\":\"{kind}\",\"object\":").as_bytes());
+    out.extend_from_slice(object);
+    out.extend_from_slice(b"}\n");
+}
