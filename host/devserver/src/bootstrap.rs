@@ -4,13 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::{
-    api::Api,
-    managed::Writer,
-    rest::write::Write,
-    storage::Key,
-    time,
-};
+use crate::{api::Api, managed::Writer, rest::write::Write, storage::Key, time};
 
 /// The namespaces every cluster has.
 const NAMESPACES: &[&str] = &["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -33,8 +27,7 @@ impl Api {
         if let Some(map) = object.as_object_mut() {
             map.insert("metadata".to_owned(), json!({"name": name}));
         }
-        let writer =
-            Writer { manager: "kube-apiserver".to_owned(), subresource: String::new(), time: time::now() };
+        let writer = Writer { manager: "kube-apiserver".to_owned(), subresource: String::new(), time: time::now() };
         let key = Key::new(namespace, name);
         let mut write = Write { api: self, resource, key, dry_run: false, writer, tracked: false };
         if let Err(error) = write.create(object) {

@@ -1,6 +1,6 @@
 //! CustomResourceDefinitions: from a stored definition to served resources, and back when it is deleted.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use oarlock_schema::{Crd, PrinterColumn, Scale, StructuralSchema, Version, reconcile_status};
 use serde_json::{Map, Value, json};
@@ -25,8 +25,6 @@ pub(crate) struct CustomVersion {
     pub(crate) schema: StructuralSchema,
     /// The schema of the storage version, when it is another one.
     storage: Option<StructuralSchema>,
-    /// How the parts of an object merge.
-    pub(crate) merge: oarlock_merge::schema::Schema,
     /// Objects older than this were written under another schema.
     since: u64,
     pub(crate) openapi: Value,
@@ -169,11 +167,7 @@ fn clean_up(api: &Arc<Api>, key: &Key) {
             list.retain(|f| f != FINALIZER);
             others = !list.is_empty();
         }
-        let outcome = if others {
-            shelf.update(key, old.revision, new)
-        } else {
-            shelf.delete(key, old.revision)
-        };
+        let outcome = if others { shelf.update(key, old.revision, new) } else { shelf.delete(key, old.revision) };
         if !matches!(outcome, Err(WriteError::Modified)) {
             break;
         }
@@ -242,7 +236,6 @@ fn resources(api: &Api, definition: &Object, before: &[Arc<Resource>]) -> Vec<Ar
             crd: crd.name.clone(),
             schema: v.schema.clone(),
             storage: storage.filter(|s| s.name != v.name).map(|s| s.schema.clone()),
-            merge: oarlock_merge::schema::Schema::from_openapi(&v.openapi),
             since: old.map_or_else(|| shelf.revision(), |o| o.since),
             openapi: v.openapi.clone(),
             scale: v.scale.clone(),
@@ -278,5 +271,6 @@ fn resource(crd: &Crd, version: &Version, custom: CustomVersion) -> Resource {
         verbs: ALL_VERBS.to_vec(),
         subresources,
         custom: Some(Arc::new(custom)),
+        merge: OnceLock::new(),
     }
 }

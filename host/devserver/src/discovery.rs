@@ -84,11 +84,8 @@ pub(crate) fn groups(api: &Api, call: &Call) -> Result<Answer> {
 }
 
 fn group_value(served: &Served, group: &str) -> Value {
-    let versions: Vec<Value> = served
-        .versions(group)
-        .iter()
-        .map(|v| json!({"groupVersion": format!("{group}/{v}"), "version": v}))
-        .collect();
+    let versions: Vec<Value> =
+        served.versions(group).iter().map(|v| json!({"groupVersion": format!("{group}/{v}"), "version": v})).collect();
     json!({"name": group, "preferredVersion": versions.first(), "versions": versions})
 }
 

@@ -233,17 +233,16 @@ fn foreground(api: &Arc<Api>, graph: &Graph, place: &Place) {
         let (Some(resource), Some(object)) = (resource(api, &dependent.0), current(api, &dependent)) else { continue };
         let list = object.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         let references: Vec<&Value> = list.into_iter().flatten().collect();
-        let blocking = references.iter().any(|o| {
-            text(o, "/uid") == uid && o.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true)
-        });
+        let blocking = references
+            .iter()
+            .any(|o| text(o, "/uid") == uid && o.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true));
         let others = references.iter().any(|o| text(o, "/uid") != uid && graph.alive.contains(text(o, "/uid")));
         if others {
             drop_owners(api, &dependent, &[uid.to_owned()]);
             continue;
         }
         if text(&object.value, "/metadata/deletionTimestamp").is_empty() {
-            let options =
-                DeleteOptions { propagation: Some(Propagation::Foreground), ..DeleteOptions::default() };
+            let options = DeleteOptions { propagation: Some(Propagation::Foreground), ..DeleteOptions::default() };
             if let Err(error) = delete::delete(api, &resource, &dependent.1, &options) {
                 tracing::debug!(status = %error.code(), "a dependent was not deleted");
             }

@@ -1,6 +1,8 @@
 //! What a server serves: one [`Resource`] per group, version and plural, from the built-in table or from a CRD.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use oarlock_merge::schema::Schema;
 
 use crate::crd::CustomVersion;
 
@@ -28,6 +30,7 @@ pub(crate) struct Resource {
     pub(crate) subresources: Vec<Subresource>,
     /// The schema and its switches; `None` for built-in kinds.
     pub(crate) custom: Option<Arc<CustomVersion>>,
+    pub(crate) merge: OnceLock<Schema>,
 }
 
 /// A subresource under its own verbs; the kind is the one it reads and writes.
@@ -43,6 +46,14 @@ impl Resource {
     /// `v1`, `apps/v1`
     pub(crate) fn group_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// How the parts of an object merge.
+    pub(crate) fn merge(&self) -> &Schema {
+        self.merge.get_or_init(|| match &self.custom {
+            Some(custom) => Schema::from_openapi(&custom.openapi),
+            None => Schema::builtin(&self.group, &self.version, &self.kind).unwrap_or_default(),
+        })
     }
 
     /// The shelf its objects are on: all versions of a kind share one, and so do both kinds of events.

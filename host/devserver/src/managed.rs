@@ -1,8 +1,12 @@
 //! `metadata.managedFields`: who wrote what.
 
+use oarlock_merge::{
+    apply::{self, Reset, Write},
+    fields::FieldSet,
+};
 use serde_json::Value;
 
-use crate::{kinds::Resource, query::WriteOptions, time};
+use crate::{encode, kinds::Resource, query::WriteOptions, time};
 
 /// The member of `metadata` with the entries.
 pub(crate) const FIELD: &str = "managedFields";
@@ -28,13 +32,39 @@ impl Writer {
     }
 }
 
-/// Books a write that is no apply.
-pub(crate) fn track(_resource: &Resource, old: Option<&Value>, new: &mut Value, _writer: &Writer) {
-    let entries = old.and_then(|o| o.pointer("/metadata")?.get(FIELD)).cloned();
-    if let Some(meta) = new.get_mut("metadata").and_then(Value::as_object_mut) {
-        match entries {
-            Some(entries) => meta.insert(FIELD.to_owned(), entries),
-            None => meta.remove(FIELD),
-        };
+/// The rules of a write to a resource: what it owns and what it cannot change.
+pub(crate) fn rules<'a>(resource: &'a Resource, writer: &'a Writer) -> Write<'a> {
+    let write = Write::new(resource.merge(), &writer.manager, &writer.time).subresource(&writer.subresource);
+    match writer.subresource.as_str() {
+        "status" => write.reset(Reset::AllBut(vec!["status".to_owned()])),
+        "" if resource.has_status() => write.reset(Reset::Fields(FieldSet::of_fields(&[&["status"]]))),
+        _ => write,
     }
+}
+
+/// Books a write that is no apply.
+pub(crate) fn track(resource: &Resource, old: Option<&Value>, new: &mut Value, writer: &Writer) {
+    let old = old.map(|old| {
+        let mut old = old.clone();
+        encode::stamp(resource, &mut old);
+        old
+    });
+    encode::stamp(resource, new);
+    apply::update(old.as_ref(), new, &rules(resource, writer));
+}
+
+/// Whether two versions differ in nothing but the times of managedFields.
+pub(crate) fn same_but_for_times(new: &Value, old: &Value) -> bool {
+    let bare = |value: &Value| {
+        let mut value = value.clone();
+        if let Some(map) = value.as_object_mut() {
+            map.remove("kind");
+            map.remove("apiVersion");
+            if let Some(meta) = map.get_mut("metadata").and_then(Value::as_object_mut) {
+                meta.remove("resourceVersion");
+            }
+        }
+        value
+    };
+    apply::equal_but_for_times(&bare(old), &bare(new))
 }

@@ -26,8 +26,11 @@ pub(crate) fn admit_create(api: &Api, resource: &Resource, key: &Key) -> Result<
     }
     let why = format!("unable to create new content in namespace {} because it is being terminated", key.namespace);
     let message = format!("namespace {} is being terminated", key.namespace);
-    Err(ApiError::forbidden(&resource.group, &resource.plural, &key.name, &why)
-        .with_cause("NamespaceTerminating", "metadata.namespace", &message))
+    Err(ApiError::forbidden(&resource.group, &resource.plural, &key.name, &why).with_cause(
+        "NamespaceTerminating",
+        "metadata.namespace",
+        &message,
+    ))
 }
 
 /// Deletes what is in a namespace that is going away; once it is empty, the namespace itself.
@@ -81,11 +84,8 @@ fn release(api: &Api, name: &str) {
             others = !list.is_empty();
         }
         let held = new.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|f| !f.is_empty());
-        let outcome = if others || held {
-            shelf.update(&key, old.revision, new)
-        } else {
-            shelf.delete(&key, old.revision)
-        };
+        let outcome =
+            if others || held { shelf.update(&key, old.revision, new) } else { shelf.delete(&key, old.revision) };
         if !matches!(outcome, Err(WriteError::Modified)) {
             return;
         }

@@ -24,8 +24,7 @@ pub(crate) fn v2(api: &Api, call: &Call) -> Answer {
         };
     }
     let served = api.registry.served();
-    let definitions: Map<String, Value> =
-        served.all().iter().map(|r| (schema_name(r), schema(r))).collect();
+    let definitions: Map<String, Value> = served.all().iter().map(|r| (schema_name(r), schema(r))).collect();
     Answer::json(&json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": {},
         "definitions": definitions}))
 }

@@ -1,13 +1,17 @@
 //! The four kinds of patches.
 
+use oarlock_merge::{apply, strategic};
 use serde_json::Value;
 
 use crate::{
     body,
     kinds::Resource,
-    managed::Writer,
+    managed::{self, Writer},
     query::{FieldValidation, Query, WriteOptions},
-    rest::decode::{self, Expected, problems},
+    rest::{
+        decode::{self, Expected, problems},
+        write::check_namespace,
+    },
     status::{ApiError, Cause, Result},
 };
 
@@ -62,7 +66,6 @@ pub(crate) struct Input<'a> {
     pub(crate) kind: Kind,
     pub(crate) body: &'a [u8],
     pub(crate) resource: &'a Resource,
-    pub(crate) subresource: &'a str,
     pub(crate) name: &'a str,
     pub(crate) namespace: &'a str,
     pub(crate) options: &'a WriteOptions,
@@ -108,9 +111,8 @@ fn json_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
         }
     }
     let refused = || ApiError::unprocessable("the server rejected our request due to an error in our request");
-    let patch: json_patch::Patch = serde_json::from_value(parsed.value).map_err(|e| {
-        ApiError::bad_request(format!("error decoding patch: {e}"))
-    })?;
+    let patch: json_patch::Patch = serde_json::from_value(parsed.value)
+        .map_err(|e| ApiError::bad_request(format!("error decoding patch: {e}")))?;
     let mut object = base.clone();
     json_patch::patch(&mut object, &patch).map_err(|_| refused())?;
     finish(input, object, strict)
@@ -128,12 +130,73 @@ fn merge_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
 }
 
 fn strategic_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
-    merge_patch(input, base)
+    let parsed = parse(input)?;
+    let duplicates = problems(&parsed.duplicates, &[]);
+    let object = strategic::apply_patch(input.resource.merge(), base, &parsed.value).map_err(|e| {
+        let message = e.to_string();
+        match e.status() {
+            400 => ApiError::bad_request(message),
+            422 => ApiError::unprocessable(message),
+            _ => ApiError::internal(message),
+        }
+    })?;
+    finish(input, object, duplicates)
 }
 
-fn apply_patch(input: &Input<'_>, _current: Option<&Value>) -> Result<Patched> {
-    let _ = (input.name, input.namespace, input.subresource, input.writer);
-    Err(ApiError::unsupported_media_type(&["application/json-patch+json", "application/merge-patch+json"]))
+fn apply_patch(input: &Input<'_>, current: Option<&Value>) -> Result<Patched> {
+    let resource = input.resource;
+    let parsed = body::yaml_or_json(input.body)
+        .map_err(|e| ApiError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {e}")))?;
+    let mut applied = parsed.value;
+    check_applied(input, &applied)?;
+    if let Some(meta) = applied.get_mut("metadata").and_then(Value::as_object_mut) {
+        check_namespace(meta, input.namespace)?;
+    }
+    if current.is_none() {
+        let uid = applied.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
+        if !uid.is_empty() {
+            let why =
+                format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+            return Err(ApiError::conflict(&resource.group, &resource.plural, input.name, &why));
+        }
+        if let Some(meta) = applied.get_mut("metadata").and_then(Value::as_object_mut) {
+            meta.remove("resourceVersion");
+        }
+    }
+    // What is pruned is not owned either.
+    let mut strict = parsed.duplicates.iter().map(|d| format!("duplicate field \"{d}\"")).collect::<Vec<_>>();
+    if resource.custom.is_some() {
+        let unknown = decode::restrict(Expected::of(resource), &mut applied)
+            .map_err(|e| ApiError::invalid_patch(&String::from_utf8_lossy(input.body), &e))?;
+        strict.extend(problems(&[], &unknown));
+    }
+    let rules = managed::rules(resource, input.writer);
+    let object = apply::apply(current, &applied, &rules, input.options.force).map_err(|e| match &e {
+        apply::Error::Conflicts(conflicts) => ApiError::apply_conflict(e.to_string(), conflicts),
+        apply::Error::ManagedFieldsGiven => ApiError::bad_request(e.to_string()),
+        _ => ApiError::internal(e.to_string()),
+    })?;
+    finish(input, object, strict)
+}
+
+fn check_applied(input: &Input<'_>, applied: &Value) -> Result<()> {
+    let (resource, url) = (input.resource, input.name);
+    let name = applied.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    if name.is_empty() {
+        let message = format!("the name of the object ({url} based on URL) was undeterminable: name must be provided");
+        return Err(ApiError::bad_request(message));
+    }
+    if name != url {
+        let message = format!("the name of the object ({name}) does not match the name on the URL ({url})");
+        return Err(ApiError::bad_request(message));
+    }
+    let text = |key: &str| applied.get(key).and_then(Value::as_str).unwrap_or_default();
+    if text("kind") != resource.kind || text("apiVersion") != resource.group_version() {
+        let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
+        let message = format!("invalid object type: {group}/{version}, Kind={}", text("kind"));
+        return Err(ApiError::bad_request(message));
+    }
+    Ok(())
 }
 
 /// Checks that the result still is what it was, and drops what the kind does not have.
@@ -144,9 +207,14 @@ fn finish(input: &Input<'_>, mut object: Value, mut strict: Vec<String>) -> Resu
     if text("kind") != resource.kind || text("apiVersion") != resource.group_version() {
         let (kind, version) = (text("kind"), text("apiVersion"));
         let why = if resource.custom.is_some() {
-            format!("the API version in the data ({version}) does not match the expected API version ({})", resource.group_version())
+            format!(
+                "the API version in the data ({version}) does not match the expected API version ({})",
+                resource.group_version()
+            )
         } else {
-            format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"")
+            format!(
+                "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+            )
         };
         return Err(ApiError::invalid_patch(&patch, &why));
     }

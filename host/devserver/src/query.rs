@@ -128,7 +128,9 @@ impl DeleteOptions {
             None => query.get(key).map(str::to_owned),
         };
         let dry: Vec<&str> = match from_body {
-            Some(b) => b.get("dryRun").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect(),
+            Some(b) => {
+                b.get("dryRun").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+            }
             None => query.all("dryRun"),
         };
         let propagation = match text("propagationPolicy").as_deref() {

@@ -16,10 +16,8 @@ pub(crate) struct Served {
 
 impl Served {
     fn new(resources: Vec<Arc<Resource>>) -> Self {
-        let index = resources
-            .iter()
-            .map(|r| ((r.group.clone(), r.version.clone(), r.plural.clone()), Arc::clone(r)))
-            .collect();
+        let index =
+            resources.iter().map(|r| ((r.group.clone(), r.version.clone(), r.plural.clone()), Arc::clone(r))).collect();
         Self { resources, index }
     }
 

@@ -47,7 +47,8 @@ pub(crate) async fn answer(api: &Arc<Api>, call: &Call, path: &ResourcePath) -> 
     let served = api.registry.served();
     let resource = find(&served, path)?;
     let request = Request { api, call, path, resource };
-    let outcome = request.dispatch();
+    let deprecation = request.resource.custom.as_ref().and_then(|c| c.deprecation.clone());
+    let outcome = request.dispatch().map(|a| a.warn(deprecation.into_iter().collect()));
     if let Err(error) = &outcome
         && error.code() == StatusCode::GATEWAY_TIMEOUT
     {

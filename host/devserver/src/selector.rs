@@ -154,7 +154,9 @@ impl Parser {
             other => return Err(format!("found '{}', expected: identifier", other.text())),
         };
         if matches!(operator, Operator::Greater | Operator::Less) && value.parse::<i64>().is_err() {
-            return Err(format!("values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"));
+            return Err(format!(
+                "values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
+            ));
         }
         check_value(&key, &value)?;
         Ok(Requirement { key, operator, values: vec![value] })

@@ -1,6 +1,7 @@
 //! Errors as Kubernetes answers them: a `Status` object with reason, code, details and causes.
 
 use http::StatusCode;
+use oarlock_merge::apply::Conflict;
 use serde_json::{Map, Value, json};
 
 /// The outcome of everything that can be refused.
@@ -43,8 +44,7 @@ impl Cause {
 
     /// `Required value: …`; an empty detail leaves the colon away.
     pub(crate) fn required(field: impl Into<String>, detail: &str) -> Self {
-        let message =
-            if detail.is_empty() { "Required value".to_owned() } else { format!("Required value: {detail}") };
+        let message = if detail.is_empty() { "Required value".to_owned() } else { format!("Required value: {detail}") };
         Self { reason: "FieldValueRequired", field: field.into(), message }
     }
 
@@ -165,15 +165,11 @@ impl ApiError {
         Self::conflict(group, plural, name, why)
     }
 
-    /// 409 of an apply: other managers own what it sets. `conflicts` are pairs of message and path.
-    pub(crate) fn apply_conflict(conflicts: &[(String, String)]) -> Self {
-        let causes: Vec<Value> = conflicts
-            .iter()
-            .map(|(message, field)| json!({"reason": "FieldManagerConflict", "message": message, "field": field}))
-            .collect();
-        let message = apply_conflict_message(conflicts);
+    /// 409 of an apply: others own what it sets.
+    pub(crate) fn apply_conflict(message: String, conflicts: &[Conflict]) -> Self {
+        let cause = |c: &Conflict| json!({"reason": "FieldManagerConflict", "message": c.message(), "field": c.path.to_string()});
         let mut map = Map::new();
-        map.insert("causes".to_owned(), Value::Array(causes));
+        map.insert("causes".to_owned(), conflicts.iter().map(cause).collect());
         Self::new(StatusCode::CONFLICT, "Conflict", message, Some(map))
     }
 
@@ -293,36 +289,4 @@ impl ApiError {
         error.0.bare = true;
         error.with_cause("ResourceVersionTooLarge", "", "Too large resource version")
     }
-}
-
-fn apply_conflict_message(conflicts: &[(String, String)]) -> String {
-    let count = conflicts.len();
-    let noun = if count == 1 { "conflict" } else { "conflicts" };
-    let mut by_manager: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (message, field) in conflicts {
-        match by_manager.iter_mut().find(|(m, _)| m == message) {
-            Some((_, fields)) => fields.push(field),
-            None => by_manager.push((message, vec![field])),
-        }
-    }
-    if let [(message, fields)] = by_manager.as_slice() {
-        if let [field] = fields.as_slice() {
-            return format!("Apply failed with {count} {noun}: {message}: {field}");
-        }
-        let lines: Vec<String> = fields.iter().map(|f| format!("\n- {f}")).collect();
-        return format!("Apply failed with {count} {noun}: {}s{}:{}", "conflict", trim_word(message), lines.concat());
-    }
-    let mut out = format!("Apply failed with {count} {noun}:");
-    for (message, fields) in by_manager {
-        out.push_str(&format!(" conflicts{}:", trim_word(message)));
-        for field in fields {
-            out.push_str(&format!("\n- {field}"));
-        }
-    }
-    out
-}
-
-/// The message of a conflict without its first word.
-fn trim_word(message: &str) -> &str {
-    message.strip_prefix("conflict").unwrap_or(message)
 }

@@ -16,11 +16,6 @@ pub(crate) fn in_seconds(seconds: i64) -> String {
     then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The present microsecond: `2026-01-31T12:00:00.000000Z`.
-pub(crate) fn now_micro() -> String {
-    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
-}
-
 /// How long ago a time is, as kubectl prints it; `<unknown>` for what is no time.
 pub(crate) fn age(time: Option<&str>) -> String {
     let Some(then) = time.and_then(|t| t.parse::<Timestamp>().ok()) else { return "<unknown>".to_owned() };
@@ -65,7 +60,15 @@ mod tests {
 
     #[test]
     fn durations_are_printed_as_kubectl_does() {
-        let cases = [(5, "5s"), (119, "119s"), (125, "2m5s"), (660, "11m"), (8000, "133m"), (11_000, "3h3m"), (200_000, "2d7h")];
+        let cases = [
+            (5, "5s"),
+            (119, "119s"),
+            (125, "2m5s"),
+            (660, "11m"),
+            (8000, "133m"),
+            (11_000, "3h3m"),
+            (200_000, "2d7h"),
+        ];
         for (seconds, expected) in cases {
             assert_eq!(duration(seconds), expected);
         }

@@ -182,8 +182,14 @@ fn go_error(error: &serde_json::Error, kind: &str) -> String {
 }
 
 fn first_number(text: &str) -> u64 {
-    let digits: String =
-        text.split("offset ").nth(1).unwrap_or(text).chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    let digits: String = text
+        .split("offset ")
+        .nth(1)
+        .unwrap_or(text)
+        .chars()
+        .skip_while(|c| !c.is_ascii_digit())
+        .take_while(char::is_ascii_digit)
+        .collect();
     digits.parse().unwrap_or(0)
 }
 
@@ -194,7 +200,8 @@ mod tests {
 
     #[test]
     fn unknown_fields_are_named_and_dropped() {
-        let mut object = json!({"metadata": {"name": "a", "bogus": 1, "labels": null}, "data": {"k": "v", "n": null}, "x": {}});
+        let mut object =
+            json!({"metadata": {"name": "a", "bogus": 1, "labels": null}, "data": {"k": "v", "n": null}, "x": {}});
         let unknown = restrict("", "v1", "ConfigMap", &mut object).unwrap();
         assert_eq!(unknown, ["metadata.bogus", "x"]);
         assert_eq!(object["data"], json!({"k": "v", "n": ""}));

@@ -3,10 +3,7 @@
 use oarlock_schema::FieldError;
 use serde_json::Value;
 
-use crate::{
-    kinds::Resource,
-    status::Cause,
-};
+use crate::{kinds::Resource, status::Cause};
 
 mod core;
 mod metadata;
@@ -40,6 +37,11 @@ pub(crate) fn create(resource: &Resource, object: &Value, new_event: bool) -> Ve
         out.extend(pod::create(object));
     }
     out
+}
+
+/// What a writer of a new object should know although it is stored.
+pub(crate) fn warnings(resource: &Resource, object: &Value) -> Vec<String> {
+    if resource.is("", "pods") { pod::warnings(object) } else { Vec::new() }
 }
 
 /// Checks a new version against the old one.

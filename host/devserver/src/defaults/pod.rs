@@ -77,7 +77,8 @@ fn container(map: &mut Map<String, Value>, pod: bool, host_network: bool) {
     }
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
         if let Some(probe) = map.get_mut(name).and_then(Value::as_object_mut) {
-            for (key, value) in [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
+            for (key, value) in
+                [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
             {
                 fill(probe, key, value);
             }
@@ -159,7 +160,8 @@ pub(super) fn admit(api: &Api, pod: &mut Value) -> Result<()> {
     }
     let accounts = api.store.shelf("serviceaccounts");
     let Some(found) = accounts.get(&Key::new(&namespace, &account)) else {
-        let why = format!("error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found");
+        let why =
+            format!("error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found");
         return Err(ApiError::forbidden("", "pods", &name, &why));
     };
     let own = found.value.get("automountServiceAccountToken").and_then(Value::as_bool);

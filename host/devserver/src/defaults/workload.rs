@@ -28,7 +28,9 @@ pub(super) fn defaults(plural: &str, value: &mut Value) {
     if plural == "controllerrevisions" {
         return;
     }
-    if plural == "daemonsets" && value.pointer("/metadata/annotations/deprecated.daemonset.template.generation").is_none() {
+    if plural == "daemonsets"
+        && value.pointer("/metadata/annotations/deprecated.daemonset.template.generation").is_none()
+    {
         template_generation(value, Some("1".into()));
     }
     let template_labels = value.pointer("/spec/template/metadata/labels").cloned();
@@ -38,7 +40,10 @@ pub(super) fn defaults(plural: &str, value: &mut Value) {
             fill(spec, "replicas", 1);
             fill(spec, "revisionHistoryLimit", 10);
             fill(spec, "progressDeadlineSeconds", 600);
-            rolling(spec.entry("strategy").or_insert_with(|| json!({})), &[("maxUnavailable", json!("25%")), ("maxSurge", json!("25%"))]);
+            rolling(
+                spec.entry("strategy").or_insert_with(|| json!({})),
+                &[("maxUnavailable", json!("25%")), ("maxSurge", json!("25%"))],
+            );
         }
         "replicasets" => fill(spec, "replicas", 1),
         "replicationcontrollers" => {
@@ -51,7 +56,11 @@ pub(super) fn defaults(plural: &str, value: &mut Value) {
             fill(spec, "replicas", 1);
             fill(spec, "revisionHistoryLimit", 10);
             fill(spec, "podManagementPolicy", "OrderedReady");
-            fill(spec, "persistentVolumeClaimRetentionPolicy", json!({"whenDeleted": "Retain", "whenScaled": "Retain"}));
+            fill(
+                spec,
+                "persistentVolumeClaimRetentionPolicy",
+                json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
+            );
             rolling(spec.entry("updateStrategy").or_insert_with(|| json!({})), &[("partition", json!(0))]);
         }
         "daemonsets" => {

@@ -1,5 +1,7 @@
 //! The built-in kinds of Kubernetes v1.36 as a table.
 
+use std::sync::OnceLock;
+
 use super::{ALL_VERBS, Resource, Subresource};
 
 /// One line per resource: group/version, plural, kind, scope (`N` namespaced, `C` cluster), then optionally
@@ -99,6 +101,7 @@ fn parse(line: &str) -> Option<Resource> {
         verbs: ALL_VERBS.to_vec(),
         subresources: Vec::new(),
         custom: None,
+        merge: OnceLock::new(),
     };
     for word in words {
         let (key, values) = word.split_once('=')?;

@@ -11,12 +11,12 @@ use crate::{
     crd,
     encode::{self, ListMeta},
     kinds::Resource,
-    negotiate, strategy,
+    negotiate,
     query::{DeleteOptions, ListOptions, Propagation},
     server::Answer,
     status::{ApiError, Result},
     storage::{Key, Object, WriteError},
-    time,
+    strategy, time,
     watch::Selection,
 };
 
@@ -64,8 +64,7 @@ impl Request<'_> {
         let options = self.delete_options()?;
         let list = ListOptions::parse(&self.call.query, false)?;
         read::check_fields(&self.resource, &list)?;
-        let selection =
-            Selection { namespace: self.path.namespace.clone(), labels: list.labels, fields: list.fields };
+        let selection = Selection { namespace: self.path.namespace.clone(), labels: list.labels, fields: list.fields };
         let snapshot = self.api.shelf(&self.resource).list(&self.path.namespace);
         let mut deleted = Vec::new();
         for object in snapshot.objects {
@@ -111,9 +110,9 @@ pub(crate) fn remove(api: &Api, resource: &Arc<Resource>, key: &Key, options: &D
             Plan::Mark if !changed => return Ok(Deleted::Marked(old)),
             Plan::Mark => shelf.update(key, old.revision, new).map(Deleted::Marked),
             Plan::Remove => shelf.delete(key, old.revision).map(Deleted::Gone),
-            Plan::MarkAndRemove => shelf.update(key, old.revision, new).and_then(|marked| {
-                shelf.delete(key, marked.revision).map(Deleted::Gone)
-            }),
+            Plan::MarkAndRemove => shelf
+                .update(key, old.revision, new)
+                .and_then(|marked| shelf.delete(key, marked.revision).map(Deleted::Gone)),
         };
         match outcome {
             Ok(outcome) => return Ok(outcome),

@@ -18,6 +18,7 @@ use crate::{
     server::Answer,
     status::{ApiError, Cause, Result},
     storage::Object,
+    validation,
 };
 
 impl Request<'_> {
@@ -37,7 +38,9 @@ impl Request<'_> {
         let options = WriteOptions::parse(&self.call.query, "CreateOptions")?;
         let decoded = decode::decode(self.call, Expected::of(&self.resource), options.field_validation)?;
         let stored = self.write(&options).create(decoded.object)?;
-        self.reply(StatusCode::CREATED, &stored, decoded.warnings)
+        let mut warnings = decoded.warnings;
+        warnings.extend(validation::warnings(&self.resource, &stored.value));
+        self.reply(StatusCode::CREATED, &stored, warnings)
     }
 
     pub(super) fn replace(&self) -> Result<Answer> {
@@ -81,10 +84,8 @@ impl Request<'_> {
             return Err(self.nameless());
         }
         if name != self.path.name {
-            let message = format!(
-                "the name of the object ({name}) does not match the name on the URL ({})",
-                self.path.name
-            );
+            let message =
+                format!("the name of the object ({name}) does not match the name on the URL ({})", self.path.name);
             return Err(ApiError::bad_request(message));
         }
         check_namespace(meta, &self.path.namespace)
@@ -149,7 +150,6 @@ impl Request<'_> {
                 kind,
                 body: &self.call.body,
                 resource: &self.resource,
-                subresource: &self.path.subresource,
                 name: &self.path.name,
                 namespace: &self.path.namespace,
                 options: &options,
@@ -170,7 +170,12 @@ impl Request<'_> {
         Err(write.modified())
     }
 
-    fn patched(&self, write: &Write<'_>, old: &Arc<Object>, object: Value) -> std::result::Result<Arc<Object>, Failure> {
+    fn patched(
+        &self,
+        write: &Write<'_>,
+        old: &Arc<Object>,
+        object: Value,
+    ) -> std::result::Result<Arc<Object>, Failure> {
         let text = |key: &str| object.pointer("/metadata").and_then(|m| m.get(key)?.as_str()).unwrap_or_default();
         if text("name") != self.path.name {
             let message = format!(

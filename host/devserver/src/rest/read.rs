@@ -126,16 +126,15 @@ impl Request<'_> {
         }
         let version = match version {
             "" | "0" => return Ok(shelf.list(namespace)),
-            text => parse_version(text)
-                .map_err(|e| ApiError::bad_request(format!("invalid resource version: {e}")))?,
+            text => parse_version(text).map_err(|e| ApiError::bad_request(format!("invalid resource version: {e}")))?,
         };
         let current = shelf.revision();
         if version > current {
             return Err(ApiError::version_too_large(version, current));
         }
         // A limit without a match means the exact version, too.
-        let exact = options.version_match == Match::Exact
-            || (options.version_match == Match::Unset && options.limit > 0);
+        let exact =
+            options.version_match == Match::Exact || (options.version_match == Match::Unset && options.limit > 0);
         if !exact {
             return Ok(shelf.list(namespace));
         }
@@ -158,9 +157,8 @@ pub(super) fn check_fields(resource: &Resource, options: &ListOptions) -> Result
                 return Err(ApiError::bad_request(format!("field label not supported: {path}")));
             }
             None => {
-                let message = format!(
-                    "\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-                );
+                let message =
+                    format!("\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
                 return Err(ApiError::bad_request(message));
             }
         }
@@ -194,9 +192,15 @@ fn builtin_fields(group: &str, plural: &str) -> Option<&'static [&'static str]> 
             "source",
             "type",
         ],
-        ("events.k8s.io", "events") => {
-            &["regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "reason", "type", "reportingController"]
-        }
+        ("events.k8s.io", "events") => &[
+            "regarding.kind",
+            "regarding.namespace",
+            "regarding.name",
+            "regarding.uid",
+            "reason",
+            "type",
+            "reportingController",
+        ],
         ("", "namespaces") => &["status.phase"],
         ("", "nodes") => &["spec.unschedulable"],
         ("", "secrets") => &["type"],
@@ -221,7 +225,8 @@ impl Token {
     }
 
     fn parse(text: &str) -> Result<Self> {
-        let wrong = |why: &str| ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+        let wrong =
+            |why: &str| ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
         let bytes = BASE64.decode(text.trim_end_matches('=')).map_err(|e| wrong(&e.to_string()))?;
         let value: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(&e.to_string()))?;
         let field = |key: &str| value.get(key).and_then(Value::as_str);

@@ -87,7 +87,10 @@ impl Request<'_> {
             let text = |p: &str| old.value.pointer(p).and_then(Value::as_str).unwrap_or_default();
             let conflict = |why: &str| ApiError::conflict("", "pods/binding", &self.path.name, why);
             if !text("/metadata/deletionTimestamp").is_empty() {
-                return Err(conflict(&format!("pod {} is being deleted, cannot be assigned to a host", self.path.name)));
+                return Err(conflict(&format!(
+                    "pod {} is being deleted, cannot be assigned to a host",
+                    self.path.name
+                )));
             }
             if !text("/spec/nodeName").is_empty() {
                 let taken = text("/spec/nodeName");
@@ -95,7 +98,8 @@ impl Request<'_> {
             }
             let new = bound(&old, &node);
             if options.dry_run || shelf.update(&self.key(), old.revision, new).is_ok() {
-                let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+                let status =
+                    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
                 return Ok(Answer::with(StatusCode::CREATED, &status));
             }
         }

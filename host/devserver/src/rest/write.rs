@@ -9,10 +9,10 @@ use crate::{
     crd, defaults, events,
     kinds::Resource,
     managed::{self, Writer},
-    namespaces, strategy,
+    namespaces,
     status::{ApiError, Cause, Result},
     storage::{Key, Object, WriteError},
-    time, validation,
+    strategy, time, validation,
 };
 
 /// How often a write is tried again when somebody else was faster.
@@ -113,9 +113,8 @@ impl Write<'_> {
             return Err(ApiError::bad_request("metadata is not an object"));
         };
         check_namespace(meta, &self.key.namespace)?;
-        let text = |meta: &Map<String, Value>, key: &str| {
-            meta.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
+        let text =
+            |meta: &Map<String, Value>, key: &str| meta.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         if !matches!(text(meta, "resourceVersion").as_str(), "" | "0") {
             return Err(ApiError::internal("resourceVersion should not be set on objects to be created"));
         }
@@ -158,7 +157,7 @@ impl Write<'_> {
             }
             return Ok(Arc::new(Object::new(new, old.revision)));
         }
-        if strategy::same(&new, &old.value) {
+        if strategy::same(&new, &old.value) || managed::same_but_for_times(&new, &old.value) {
             return Ok(Arc::clone(old));
         }
         if self.dry_run {
@@ -207,7 +206,18 @@ fn drop_empty(meta: &mut Map<String, Value>) {
             Value::Null => true,
             _ => false,
         };
-        !(empty && matches!(key.as_str(), "labels" | "annotations" | "finalizers" | "ownerReferences" | "managedFields" | "creationTimestamp" | "deletionTimestamp" | "deletionGracePeriodSeconds"))
+        !(empty
+            && matches!(
+                key.as_str(),
+                "labels"
+                    | "annotations"
+                    | "finalizers"
+                    | "ownerReferences"
+                    | "managedFields"
+                    | "creationTimestamp"
+                    | "deletionTimestamp"
+                    | "deletionGracePeriodSeconds"
+            ))
     });
 }
 

@@ -56,7 +56,7 @@ pub(super) fn printer(group: &str, plural: &str) -> Option<(&'static [Column], C
     Some(match (group, plural) {
         ("", "configmaps") => (CONFIG_MAPS, config_map),
         ("", "secrets") => (SECRETS, secret),
-        ("", "namespaces" ) => (NAMESPACES, |o| vec![name(o), text(o, "/status/phase").into(), age(o)]),
+        ("", "namespaces") => (NAMESPACES, |o| vec![name(o), text(o, "/status/phase").into(), age(o)]),
         ("", "serviceaccounts") | ("rbac.authorization.k8s.io", "clusterroles" | "roles") | ("", "limitranges") => {
             (PLAIN, |o| vec![name(o), age(o)])
         }
@@ -72,7 +72,9 @@ pub(super) fn printer(group: &str, plural: &str) -> Option<(&'static [Column], C
         ("batch", "jobs") => (JOBS, job),
         ("batch", "cronjobs") => (CRON_JOBS, cron_job),
         ("networking.k8s.io", "ingresses") => (INGRESSES, ingress),
-        ("coordination.k8s.io", "leases") => (LEASES, |o| vec![name(o), text(o, "/spec/holderIdentity").into(), age(o)]),
+        ("coordination.k8s.io", "leases") => {
+            (LEASES, |o| vec![name(o), text(o, "/spec/holderIdentity").into(), age(o)])
+        }
         ("rbac.authorization.k8s.io", "clusterrolebindings" | "rolebindings") => (BINDINGS, binding),
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations" | "validatingwebhookconfigurations") => {
             (WEBHOOKS, |o| vec![name(o), list(o, "/webhooks").len().into(), age(o)])
@@ -226,7 +228,8 @@ fn event(o: &Value) -> Vec<Value> {
     let either = |a: &str, b: &str| if text(o, a).is_empty() { text(o, b).to_owned() } else { text(o, a).to_owned() };
     let pick = |times: &[&str]| times.iter().map(|p| text(o, p)).find(|t| !t.is_empty()).map(str::to_owned);
     let first = pick(&["/firstTimestamp", "/deprecatedFirstTimestamp", "/eventTime"]);
-    let last = pick(&["/series/lastObservedTime", "/lastTimestamp", "/deprecatedLastTimestamp"]).or_else(|| first.clone());
+    let last =
+        pick(&["/series/lastObservedTime", "/lastTimestamp", "/deprecatedLastTimestamp"]).or_else(|| first.clone());
     let kind = either("/involvedObject/kind", "/regarding/kind").to_lowercase();
     let object = format!("{kind}/{}", either("/involvedObject/name", "/regarding/name"));
     let mut source = either("/source/component", "/deprecatedSource/component");
@@ -448,18 +451,11 @@ fn cron_job(o: &Value) -> Vec<Value> {
     ]
 }
 
-const INGRESSES: &[Column] = &[
-    NAME,
-    text_column("Class"),
-    text_column("Hosts"),
-    text_column("Address"),
-    text_column("Ports"),
-    AGE,
-];
+const INGRESSES: &[Column] =
+    &[NAME, text_column("Class"), text_column("Hosts"), text_column("Address"), text_column("Ports"), AGE];
 
 fn ingress(o: &Value) -> Vec<Value> {
-    let hosts: Vec<&str> =
-        list(o, "/spec/rules").iter().map(|r| text(r, "/host")).filter(|h| !h.is_empty()).collect();
+    let hosts: Vec<&str> = list(o, "/spec/rules").iter().map(|r| text(r, "/host")).filter(|h| !h.is_empty()).collect();
     let hosts = if hosts.is_empty() { json!("*") } else { hosts.join(",").into() };
     let ports = if list(o, "/spec/tls").is_empty() { "80" } else { "80, 443" };
     vec![

@@ -183,7 +183,8 @@ pub(super) fn event(object: &Value, new: bool) -> Vec<Cause> {
     }
     let problems = names::qualified_name(controller);
     out.extend(problems.iter().map(|e| Cause::invalid("reportingController", &json!(controller), e)));
-    for (field, pointer) in [("reportingInstance", "/reportingInstance"), ("action", "/action"), ("reason", "/reason")] {
+    for (field, pointer) in [("reportingInstance", "/reportingInstance"), ("action", "/action"), ("reason", "/reason")]
+    {
         if text(pointer).is_empty() {
             out.push(Cause::required(field, ""));
         }

@@ -114,13 +114,14 @@ pub(super) fn create(pod: &Value) -> Vec<Cause> {
 }
 
 /// A warning about a name that makes no good hostname.
-pub(crate) fn warnings(pod: &Value) -> Vec<String> {
+pub(super) fn warnings(pod: &Value) -> Vec<String> {
     let name = pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let problems = names::label(name);
     if problems.is_empty() {
         return Vec::new();
     }
-    let intro = "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended";
+    let intro =
+        "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended";
     vec![format!("metadata.name: {intro}: [{}]", problems.join(" "))]
 }
 
@@ -135,7 +136,8 @@ pub(super) fn update(pod: &Value, old: &Value) -> Vec<Cause> {
         }
     }
     let mut out = spec(Some(new), "spec");
-    let gates = |s: &Value| -> Vec<String> { items(s, "schedulingGates").iter().map(|g| text(g, "name").to_owned()).collect() };
+    let gates =
+        |s: &Value| -> Vec<String> { items(s, "schedulingGates").iter().map(|g| text(g, "name").to_owned()).collect() };
     let (wanted, had) = (gates(new), gates(old));
     for (i, gate) in wanted.iter().enumerate().filter(|(_, g)| !had.contains(g)) {
         let detail = format!("only deletion is allowed, but found new scheduling gate '{gate}'");
@@ -145,7 +147,10 @@ pub(super) fn update(pod: &Value, old: &Value) -> Vec<Cause> {
     let tolerations = items(new, "tolerations");
     let kept = items(old, "tolerations").iter().all(|t| tolerations.contains(t));
     if !kept {
-        out.push(Cause::forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"));
+        out.push(Cause::forbidden(
+            "spec.tolerations",
+            "existing toleration can not be modified except its tolerationSeconds",
+        ));
     }
     if fixed(new, gated) != fixed(old, gated) && out.is_empty() {
         out.push(Cause::forbidden("spec", &format!("{UPDATE}\n")));
