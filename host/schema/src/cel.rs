@@ -1,15 +1,17 @@
 //! `x-kubernetes-validations`: rules in CEL.
 
-mod value;
+mod parse;
+pub(crate) mod value;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use kube_cel::{
     KubeCelExt,
-    cel::{Context, ExecutionError, Program, Value as CelValue, objects::OptionalValue},
+    cel::{Context, ExecutionError, IdedExpr, Value as CelValue, objects::OptionalValue},
 };
 use serde_json::Value;
 
+pub(crate) use self::parse::parse;
 use crate::{
     error::FieldError,
     node::{Additional, MAX_DEPTH, Node, same_member},
@@ -33,10 +35,10 @@ pub(crate) struct Rules {
 #[derive(Debug)]
 struct Rule {
     /// `None` when the expression does not compile: then the rule always fails.
-    program: Option<Program>,
+    program: Option<IdedExpr>,
     text: String,
     message: Option<String>,
-    message_program: Option<Program>,
+    message_program: Option<IdedExpr>,
     reason: Option<String>,
     field_path: Option<String>,
     /// Whether it compares with the earlier value; such a rule waits for one unless `optional_old`.
@@ -71,12 +73,12 @@ impl Rule {
     fn compile(rule: &Value) -> Self {
         let text = |key: &str| rule.get(key).and_then(Value::as_str).filter(|s| !s.is_empty()).map(str::to_owned);
         let source = text("rule").unwrap_or_default();
-        let program = Program::compile(&source).ok();
+        let program = parse(&source).ok();
         Self {
             transition: program.as_ref().is_some_and(|p| p.references().has_variable("oldSelf")),
             program,
             message: text("message").map(|m| m.trim().to_owned()),
-            message_program: text("messageExpression").and_then(|m| Program::compile(&m).ok()),
+            message_program: text("messageExpression").and_then(|m| parse(&m).ok()),
             reason: text("reason"),
             field_path: text("fieldPath"),
             optional_old: rule.get("optionalOldSelf").and_then(Value::as_bool).unwrap_or(false),
@@ -90,7 +92,7 @@ impl Rule {
 
     /// The text for a failed rule: an expression that yields a usable line, else the message, else the rule.
     fn failure(&self, context: &Context<'_>) -> String {
-        let computed = self.message_program.as_ref().and_then(|program| match program.execute(context) {
+        let computed = self.message_program.as_ref().and_then(|program| match CelValue::resolve(program, context) {
             Ok(CelValue::String(s)) => Some(s.trim().to_owned()).filter(|s| !s.is_empty() && !s.contains('\n')),
             _ => None,
         });
@@ -179,7 +181,7 @@ impl Walk<'_> {
             } else if let Some(before) = before.clone() {
                 scope.add_variable_from_value("oldSelf", before);
             }
-            let result = rule.program.as_ref().map(|program| program.execute(&scope));
+            let result = rule.program.as_ref().map(|program| CelValue::resolve(program, &scope));
             let place = place(path, rule.field_path.as_deref(), node);
             let reason = rule.reason.as_deref();
             match result {
@@ -310,6 +312,19 @@ mod tests {
             run(&schema, &json!({"x": {"namespace": "n", "a-b": "ab", "c__d": "cd"}}), None),
             Vec::<String>::new()
         );
+    }
+
+    #[test]
+    fn what_may_be_absent_is_an_optional() {
+        let schema = json!({"type": "object", "properties": {"x": {"type": "object", "properties": {
+            "a": {"type": "integer"}}, "x-kubernetes-validations": [
+                {"rule": "self.?a.orValue(0) >= oldSelf.?a.orValue(7)", "optionalOldSelf": true, "message": "no"},
+                {"rule": "oldSelf.?a.hasValue() || self.?b.c.orValue('none') == 'none'", "optionalOldSelf": true}]}}});
+        let with = |a: i64| json!({"x": {"a": a}});
+        assert_eq!(run(&schema, &with(7), None), Vec::<String>::new());
+        assert_eq!(run(&schema, &with(6), None), ["x: Invalid value: no"]);
+        assert_eq!(run(&schema, &with(2), Some(&with(1))), Vec::<String>::new());
+        assert_eq!(run(&schema, &json!({"x": {}}), Some(&with(1))), ["x: Invalid value: no"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! CustomResourceDefinitions: reading, defaulting, and what a server needs of them to serve objects.
 
+mod check;
 mod fields;
 mod rules;
 mod status;

@@ -140,7 +140,7 @@ fn a_status_is_checked_and_shown() {
     let version = version();
     let old = network("10.0.0.0/24", "10.0.0.1");
     let mut new = old.clone();
-    new["status"] = json!({"observedGeneration": 1, "networkId": "n", "subnetId": "s", "cidr": "10.0.0.0/24",
+    new["status"] = json!({"observedGeneration": 1, "networkId": "n", "subnetId": "s", "projectId": "p", "cidr": "10.0.0.0/24",
         "gateway": "10.0.0.1", "conditions": [{"type": "Ready", "status": "True", "reason": "Created",
         "message": "", "lastTransitionTime": "2024-05-01T00:00:00Z", "observedGeneration": 1}]});
     let mut pruned = new.clone();

@@ -1,12 +1,11 @@
 //! `x-kubernetes-validations` of a schema, as far as they can be judged without an object.
 
-use kube_cel::cel::Program;
 use serde_json::Value;
 
-use super::{list, text};
+use super::{check, list, text};
 use crate::{
+    cel,
     error::FieldError,
-    go,
     node::{MAX_DEPTH, Node},
 };
 
@@ -23,7 +22,7 @@ fn walk(schema: &Value, at: &str, errors: &mut Vec<FieldError>, depth: usize) {
     if !rules.is_empty() {
         let node = Node::parse(schema);
         for (i, rule) in rules.iter().enumerate() {
-            check_rule(rule, &node, &format!("{at}.x-kubernetes-validations[{i}]"), errors);
+            check_rule(rule, &node, depth == 0, &format!("{at}.x-kubernetes-validations[{i}]"), errors);
         }
     }
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
@@ -53,14 +52,20 @@ fn print(rule: &Value) -> String {
     )
 }
 
-fn check_rule(rule: &Value, node: &Node, at: &str, errors: &mut Vec<FieldError>) {
+fn check_rule(rule: &Value, node: &Node, is_root: bool, at: &str, errors: &mut Vec<FieldError>) {
     let source = text(rule, "rule");
     let mut is_transition = false;
     if source.trim().is_empty() {
         errors.push(FieldError::required(&format!("{at}.rule"), "rule is not specified"));
     } else {
-        match compile(&source) {
-            Ok(program) => is_transition = program.references().has_variable("oldSelf"),
+        match cel::parse(&source) {
+            Ok(program) => {
+                is_transition = program.references().has_variable("oldSelf");
+                let optional = rule.get("optionalOldSelf") == Some(&Value::Bool(true));
+                if let Err(fault) = check::check_rule(&program, &source, node, is_root, optional) {
+                    refuse(&format!("{at}.rule"), rule, &fault, errors);
+                }
+            }
             Err(fault) => refuse(&format!("{at}.rule"), rule, &format!("compilation failed: {fault}"), errors),
         }
     }
@@ -78,11 +83,14 @@ fn check_rule(rule: &Value, node: &Node, at: &str, errors: &mut Vec<FieldError>)
         ));
     }
     let expression = text(rule, "messageExpression");
-    if !expression.trim().is_empty()
-        && let Err(fault) = compile(&expression)
-    {
-        let detail = format!("messageExpression compilation failed: {fault}");
-        refuse(&format!("{at}.messageExpression"), rule, &detail, errors);
+    if !expression.trim().is_empty() {
+        let optional = rule.get("optionalOldSelf") == Some(&Value::Bool(true));
+        let checked = cel::parse(&expression)
+            .map_err(|fault| format!("messageExpression compilation failed: {fault}"))
+            .and_then(|program| check::check_message(&program, &expression, node, is_root, optional));
+        if let Err(fault) = checked {
+            refuse(&format!("{at}.messageExpression"), rule, &fault, errors);
+        }
     }
     let reasons = ["FieldValueRequired", "FieldValueInvalid", "FieldValueForbidden", "FieldValueDuplicate"];
     let reason = text(rule, "reason");
@@ -107,47 +115,6 @@ fn refuse(field: &str, rule: &Value, detail: &str, errors: &mut Vec<FieldError>)
         message: format!("Invalid value: {}: {detail}", print(rule)),
         ..FieldError::invalid_without_value(field, "")
     });
-}
-
-/// Parses an expression and looks up the names it uses.
-fn compile(source: &str) -> Result<Program, String> {
-    let program = Program::compile(source).map_err(|error| error.to_string())?;
-    let unknown: Vec<String> = program
-        .references()
-        .variables()
-        .into_iter()
-        .filter(|name| {
-            !matches!(
-                *name,
-                "self"
-                    | "oldSelf"
-                    | "optional"
-                    | "math"
-                    | "sets"
-                    | "base64"
-                    | "ip"
-                    | "cidr"
-                    | "format"
-                    | "semver"
-                    | "quantity"
-                    | "url"
-                    | "int"
-                    | "uint"
-                    | "double"
-                    | "bool"
-                    | "string"
-                    | "bytes"
-                    | "list"
-                    | "map"
-                    | "type"
-                    | "null_type"
-            )
-        })
-        .map(|name| {
-            format!("ERROR: <input>: undeclared reference to {} (in container '')", go::quote(name).replace('"', "'"))
-        })
-        .collect();
-    if unknown.is_empty() { Ok(program) } else { Err(unknown.join("\n")) }
 }
 
 fn check_field_path(path: &str, node: &Node, at: &str, errors: &mut Vec<FieldError>) {

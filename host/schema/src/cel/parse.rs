@@ -1,0 +1,66 @@
+//! Parsing, with one repair: `a.?b` is carried out as `a[?'b']`, because the interpreter fails on the first form where
+//! the field is absent, and takes `a.?b.c` for a field of the optional itself.
+
+use kube_cel::cel::{
+    IdedExpr, ParseErrors,
+    common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, SelectExpr, operators},
+    parser::Parser,
+};
+
+/// Parses an expression; with `a.?b` and `a[?b]`, as Kubernetes does.
+pub(crate) fn parse(source: &str) -> Result<IdedExpr, ParseErrors> {
+    let mut program = Parser::default().enable_optional_syntax(true).parse(source)?;
+    repair(&mut program);
+    Ok(program)
+}
+
+fn is_optional(expression: &IdedExpr) -> bool {
+    matches!(&expression.expr, Expr::Call(call) if call.func_name == operators::OPT_INDEX
+        || (call.func_name == operators::INDEX && call.args.first().is_some_and(is_optional)))
+}
+
+fn repair(expression: &mut IdedExpr) {
+    match &mut expression.expr {
+        Expr::Call(call) => {
+            call.target.iter_mut().for_each(|target| repair(target));
+            call.args.iter_mut().for_each(repair);
+            if call.func_name == operators::OPT_SELECT {
+                operators::OPT_INDEX.clone_into(&mut call.func_name);
+            }
+        }
+        Expr::Select(select) => {
+            repair(&mut select.operand);
+            if !select.test && is_optional(&select.operand) {
+                let SelectExpr { operand, field, .. } = std::mem::take(select);
+                let field = IdedExpr { id: expression.id, expr: Expr::Literal(LiteralValue::String(field.into())) };
+                let func_name = operators::OPT_INDEX.to_owned();
+                expression.expr = Expr::Call(CallExpr { func_name, target: None, args: vec![*operand, field] });
+            }
+        }
+        Expr::List(list) => list.elements.iter_mut().for_each(repair),
+        Expr::Map(map) => map.entries.iter_mut().for_each(|entry| repair_entry(&mut entry.expr)),
+        Expr::Struct(object) => object.entries.iter_mut().for_each(|entry| repair_entry(&mut entry.expr)),
+        Expr::Comprehension(comprehension) => {
+            for part in [
+                &mut comprehension.iter_range,
+                &mut comprehension.accu_init,
+                &mut comprehension.loop_cond,
+                &mut comprehension.loop_step,
+                &mut comprehension.result,
+            ] {
+                repair(part);
+            }
+        }
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
+    }
+}
+
+fn repair_entry(entry: &mut EntryExpr) {
+    match entry {
+        EntryExpr::StructField(field) => repair(&mut field.value),
+        EntryExpr::MapEntry(entry) => {
+            repair(&mut entry.key);
+            repair(&mut entry.value);
+        }
+    }
+}
