@@ -1,6 +1,8 @@
 //! `neutron-emulator`: the emulator as a process.
 
+use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -46,7 +48,8 @@ Examples:
   neutron-emulator --auth demo:secret --admin admin:secret --application app-id:app-secret:demo
 
 Break things (rules: method, path with *, skip, count, action):
-  curl -X PUT localhost:9696/_faults -d '[{\"path\": \"/v2.0/*\", \"count\": 3, \"action\": {\"answer\": {\"status\": 503}}}]'
+  curl -X PUT localhost:9696/_faults -d \\
+    '[{\"path\": \"/v2.0/*\", \"count\": 3, \"action\": {\"answer\": {\"status\": 503}}}]'
   actions: answer, reset, hang, delay, dribble, oversized, garbage, hideNew, expireTokens
 See what was asked, see or forget what exists:
   curl localhost:9696/_journal
@@ -54,14 +57,29 @@ See what was asked, see or forget what exists:
   curl -X DELETE localhost:9696/_state";
 
 #[tokio::main]
-async fn main() -> Result<()> {
+async fn main() -> ExitCode {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_unset| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let args = Args::parse();
+    let ansi = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(ansi)
+        .with_target(false)
+        .init();
+    match run(&Args::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: &Args) -> Result<()> {
     let options = Options {
         addr: SocketAddr::new(args.bind, args.port),
         keystone_addr: SocketAddr::new(args.bind, args.keystone_port),
-        auth: accounts(&args)?,
+        auth: accounts(args)?,
         page_limit: args.page_limit,
         ..Options::default()
     };

@@ -6,3 +6,5 @@ mod client;
 mod faults;
 #[path = "emulator/replay.rs"]
 mod replay;
+#[path = "emulator/tenancy.rs"]
+mod tenancy;
