@@ -48,8 +48,10 @@ fn state<S: serde::de::DeserializeOwned>(text: Option<String>, which: &str) -> R
     state.map_err(|error| crate::Error::from(error).context(format_args!("the {which} state")))
 }
 
-/// A panic is a trap, which carries no text: say what happened before it does. Natively the test harness says it.
-fn log_panics() {
+/// Logs what a panic says, and where it is, before it becomes a trap, which carries no text. The typed trait does it by itself.
+///
+/// Nothing on targets other than wasm32: the test harness says it there.
+pub fn log_panics() {
     static ONCE: Once = Once::new();
     if cfg!(target_arch = "wasm32") {
         ONCE.call_once(|| {

@@ -10,6 +10,8 @@ pub use crate::bindings::oarlock::reconciler::types::{
     Denial, Error, GroupVersionKind, ObjectKey, Request, Retry, Trigger,
 };
 
+pub use crate::adapter::log_panics;
+
 /// The functions the host lends, as the contract has them. Only a wasm32 guest has a host to lend them.
 #[cfg(target_arch = "wasm32")]
 pub use crate::bindings::oarlock::reconciler::{cache, cluster, config, http, log, merge};

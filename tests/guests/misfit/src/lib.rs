@@ -1,1 +1,64 @@
-//! A guest that misbehaves in the way its configuration names; for tests of the host.
+//! A guest that misbehaves in the way it is told to: the tool of the host's fault tests.
+//!
+//! The mode is the annotation `misfit/mode` of the object (a ConfigMap with the label `misfit=true`), else the key `mode` of the
+//! configuration, else `ok`. An argument follows a colon: `large:5000000`.
+//!
+//! A well-behaved misfit keeps a ConfigMap `<name>-child` with `data.seen` equal to the object's `data.value`. Every mode does
+//! that but for what it says:
+//!
+//! | mode | what happens |
+//! | --- | --- |
+//! | `ok` | nothing is wrong |
+//! | `loop` | `get-desired` never returns |
+//! | `loop-actual`, `loop-patch` | the same in `get-actual`, `patch` |
+//! | `grow` | memory without bound, touched page by page |
+//! | `deep-recursion` | recursion without end |
+//! | `trap` | the `unreachable` instruction, without a word |
+//! | `panic` | a panic with the text `misfit panics as told` |
+//! | `invalid-json` | the desired state is not JSON |
+//! | `invalid-json-actual` | the actual state is not JSON |
+//! | `huge` | the desired state is 100 MB (a string) |
+//! | `large:N` | the desired state is a JSON string of N bytes |
+//! | `deep-json:N` | the desired state is N arrays in each other |
+//! | `log-flood:N` | N log lines (1 000 000 unless told) before it answers |
+//! | `log-long` | one log line of 1 MiB |
+//! | `ungranted-kind` | `cluster.get-object` of a Secret |
+//! | `ungranted-live` | `cluster.get-live` of a Secret |
+//! | `ungranted-list` | `cluster.list-objects` of Secrets |
+//! | `ungranted-origin` | GET of `http://ungranted.invalid/` |
+//! | `http` | GET of the configuration's `url`; the status code becomes `status.http`, a failure `status.failure` |
+//! | `http-post` | the same with POST and a body, from `patch` |
+//! | `http-flood:N` | N such GETs (10 000 unless told); how many were answered becomes `status.answered` |
+//! | `apply-ungranted` | the patch applies a Secret |
+//! | `delete-ungranted` | the patch deletes the Namespace `default` |
+//! | `apply-elsewhere` | the patch applies a ConfigMap in the namespace `kube-system` |
+//! | `apply-garbage` | the patch applies something that is not JSON |
+//! | `apply-nameless` | the patch applies an object without a name |
+//! | `changes:N` | the patch has N changes (100 000 unless told) |
+//! | `garbage-status` | the status is `{"value": NaN}` |
+//! | `status-not-object` | the status is a JSON array |
+//! | `foreign-status` | the status sets `conditions` and `observedGeneration` |
+//! | `event-flood:N` | the patch has N different events (10 000 unless told) |
+//! | `event-garbage` | an event with a reason of spaces and 1 MiB of text |
+//! | `never-equal` | desired is a counter that grows with each call; the patch changes nothing |
+//! | `never-settles` | the child's data is such a counter: every reconcile applies |
+//! | `requeue:N` | in sync, and look again in N ms (100 unless told) |
+//! | `transient` | `get-actual` fails with a transient error |
+//! | `transient-after:N` | the same, with a delay of N ms |
+//! | `terminal` | `get-actual` fails with a terminal error |
+//! | `denied` | `get-actual` denies, as only admission may |
+//! | `fails-first:N` | `get-actual` fails with a transient error in the first N tries of the object |
+//! | `cache-flood:N` | N cache entries of 64 KiB (1000 unless told) |
+//!
+//! The manifest is the text in a buffer of 8 KiB behind the marker `oarlock-misfit-manifest:`, padded with spaces. A test
+//! writes another text there, in the component's bytes, to try out manifests no SDK would write. A text that begins with `!`
+//! is an order for `describe` itself: `!loop`, `!trap`, `!panic`, `!grow`, `!huge`, `!read` (calls an import it must not).
+//! What stands there as it is built is `manifest.json`.
+
+// A native build only checks the types: there is no host to misbehave to.
+#[cfg(target_arch = "wasm32")]
+mod guest;
+#[cfg(target_arch = "wasm32")]
+mod manifest;
+#[cfg(target_arch = "wasm32")]
+mod misbehave;

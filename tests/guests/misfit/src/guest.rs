@@ -1,0 +1,306 @@
+//! The modes.
+
+use crate::{manifest, misbehave};
+use oarlock_guest::raw::{
+    ApplyChange, Change, DeleteChange, Denial, Error, Event, GroupVersionKind, Guest, ObjectKey, ObjectRef,
+    Observation, Outcome, Precondition, Propagation, Request, Retry, Severity, cache, cluster, config, http, log,
+    log_panics,
+};
+use serde_json::{Value, json};
+
+struct Misfit;
+
+oarlock_guest::export_raw!(Misfit);
+
+const HUGE: usize = 100_000_000;
+
+impl Guest for Misfit {
+    fn describe() -> String {
+        let text = manifest::text();
+        match text.strip_prefix('!') {
+            Some("loop") => misbehave::spin(),
+            Some("trap") => misbehave::trap(),
+            Some("panic") => misbehave::panic(),
+            Some("grow") => misbehave::grow(),
+            Some("huge") => misbehave::string(HUGE),
+            Some("read") => config::get("mode").unwrap_or_default(),
+            _ => text,
+        }
+    }
+
+    fn get_desired(request: Request) -> Result<Option<String>, Error> {
+        let misfit = Reconcile::of(&request)?;
+        match misfit.mode.as_str() {
+            "loop" => misbehave::spin(),
+            "grow" => misbehave::grow(),
+            "deep-recursion" => return Ok(Some(misbehave::recurse(0).to_string())),
+            "trap" => misbehave::trap(),
+            "panic" => {
+                log_panics();
+                misbehave::panic()
+            }
+            "invalid-json" => return Ok(Some("{\"state\": ".to_owned())),
+            "huge" => return Ok(Some(misbehave::string(HUGE))),
+            "large" => return Ok(Some(misbehave::string(misfit.count(5_000_000)))),
+            "deep-json" => {
+                let depth = misfit.count(100_000);
+                return Ok(Some("[".repeat(depth) + &"]".repeat(depth)));
+            }
+            "log-flood" => (0..misfit.count(1_000_000)).for_each(|line| say(&format!("line {line}"))),
+            "log-long" => say(&"long ".repeat(1024 * 1024 / 5)),
+            "cache-flood" => {
+                let value = vec![b'x'; 64 * 1024];
+                (0..misfit.count(1000)).for_each(|entry| cache::set(&format!("flood {entry}"), &value, 0));
+            }
+            "ungranted-kind" => return cluster::get_object(&core("Secret"), &misfit.key("secret")),
+            "ungranted-live" => return cluster::get_live(&core("Secret"), &misfit.key("secret")),
+            "ungranted-list" => {
+                let everything = cluster::ListOptions {
+                    namespace: String::new(),
+                    label_selector: String::new(),
+                    owner_uid: String::new(),
+                    limit: 0,
+                };
+                return cluster::list_objects(&core("Secret"), &everything).map(|found| Some(json!(found).to_string()));
+            }
+            "ungranted-origin" => {
+                return match send("GET", "http://ungranted.invalid/", b"") {
+                    Ok(answer) => Ok(Some(json!(answer.status).to_string())),
+                    Err(failure) => Err(Error::Terminal(format!("{failure:?}"))),
+                };
+            }
+            "never-equal" => return Ok(Some(json!({"counter": misfit.next_count()}).to_string())),
+            _ => {}
+        }
+        Ok(Some(misfit.child().to_string()))
+    }
+
+    fn get_actual(request: Request) -> Result<Observation, Error> {
+        let misfit = Reconcile::of(&request)?;
+        let mut observation = Observation { state: None, status: None, requeue_after_ms: None };
+        if misfit.mode != "never-equal" && !request.deleting {
+            observation.state = cluster::get_applied(&core("ConfigMap"), &misfit.key("child"))?;
+        }
+        match misfit.mode.as_str() {
+            "loop-actual" => misbehave::spin(),
+            "invalid-json-actual" => observation.state = Some("nonsense".to_owned()),
+            "garbage-status" => observation.status = Some("{\"value\": NaN}".to_owned()),
+            "status-not-object" => observation.status = Some("[1, 2]".to_owned()),
+            "foreign-status" => {
+                let condition =
+                    json!({"type": "Ready", "status": "True", "reason": "Misfit", "message": "set by the guest"});
+                observation.status = Some(json!({"conditions": [condition], "observedGeneration": 4711}).to_string());
+            }
+            "requeue" => observation.requeue_after_ms = Some(misfit.count(100) as u64),
+            "transient" => return Err(transient(None, "misfit fails as told")),
+            "transient-after" => return Err(transient(Some(misfit.count(100) as u64), "misfit fails as told")),
+            "fails-first" if u64::from(request.attempt) <= misfit.count(1) as u64 => {
+                return Err(transient(None, "misfit fails at first"));
+            }
+            "terminal" => return Err(Error::Terminal("misfit gives up as told".to_owned())),
+            "denied" => {
+                let (reason, message) = ("Misfit".to_owned(), "misfit denies as told".to_owned());
+                return Err(Error::Denied(Denial { code: 403, reason, message }));
+            }
+            "http" => observation.status = Some(fetch("GET").to_string()),
+            "http-flood" => {
+                let answered = (0..misfit.count(10_000)).filter(|_| fetch("GET").get("http").is_some()).count();
+                observation.status = Some(json!({"answered": answered}).to_string());
+            }
+            _ => {}
+        }
+        Ok(observation)
+    }
+
+    fn patch(request: Request, desired: Option<String>, _: Option<String>) -> Result<Outcome, Error> {
+        let misfit = Reconcile::of(&request)?;
+        let mut outcome = Outcome { changes: vec![], events: vec![], warnings: vec![], requeue_after_ms: None };
+        match misfit.mode.as_str() {
+            "loop-patch" => misbehave::spin(),
+            "never-equal" => return Ok(outcome),
+            "http-post" => drop(fetch("POST")),
+            "apply-ungranted" => {
+                outcome.changes.push(apply(&misfit.object("Secret", "secret", &json!({"key": "dg=="}))))
+            }
+            "apply-elsewhere" => {
+                let mut elsewhere = misfit.object("ConfigMap", "elsewhere", &json!({}));
+                if let Some(namespace) = elsewhere.pointer_mut("/metadata/namespace") {
+                    *namespace = json!("kube-system");
+                }
+                outcome.changes.push(apply(&elsewhere));
+            }
+            "apply-garbage" => outcome.changes.push(apply_text("{\"apiVersion\"".to_owned())),
+            "apply-nameless" => outcome.changes.push(apply(&json!({"apiVersion": "v1", "kind": "ConfigMap"}))),
+            "delete-ungranted" => {
+                let key = ObjectKey { namespace: String::new(), name: "default".to_owned() };
+                let target = ObjectRef { kind: core("Namespace"), key };
+                let (propagation, precondition) = (Propagation::Background, anything());
+                outcome.changes.push(Change::Delete(DeleteChange { target, propagation, precondition }));
+            }
+            "changes" => {
+                let child = |number| apply(&misfit.object("ConfigMap", &format!("child-{number}"), &json!({})));
+                outcome.changes.extend((0..misfit.count(100_000)).map(child));
+            }
+            "event-flood" => {
+                outcome.events.extend((0..misfit.count(10_000)).map(|n| event("Misfit", format!("event {n}"))));
+            }
+            "event-garbage" => outcome.events.push(event("not a reason\n", "long ".repeat(1024 * 1024 / 5))),
+            _ => {}
+        }
+        outcome.changes.extend(desired.map(apply_text));
+        Ok(outcome)
+    }
+}
+
+/// One call.
+struct Reconcile {
+    namespace: String,
+    name: String,
+    mode: String,
+    argument: Option<usize>,
+    /// The object's `data.value`.
+    value: Value,
+    owner: Value,
+}
+
+impl Reconcile {
+    fn of(request: &Request) -> Result<Self, Error> {
+        let text = request.object.as_ref().or(request.last_seen.as_ref());
+        let object: Value = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let annotated = object.pointer("/metadata/annotations/misfit~1mode").and_then(Value::as_str).map(str::to_owned);
+        let mode = annotated.or_else(|| config::get("mode")).unwrap_or_else(|| "ok".to_owned());
+        let (mode, argument) = match mode.split_once(':') {
+            Some((mode, argument)) => (mode.to_owned(), argument.parse().ok()),
+            None => (mode, None),
+        };
+        if !MODES.contains(&mode.as_str()) {
+            return Err(Error::Terminal(format!("misfit knows no mode {mode:?}")));
+        }
+        let ObjectKey { namespace, name } = request.key.clone();
+        let owner =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": request.uid, "controller": true});
+        let value = object.pointer("/data/value").cloned().unwrap_or_else(|| json!("none"));
+        Ok(Self { namespace, name, mode, argument, value, owner })
+    }
+
+    fn count(&self, unless_told: usize) -> usize {
+        self.argument.unwrap_or(unless_told)
+    }
+
+    fn key(&self, suffix: &str) -> ObjectKey {
+        ObjectKey { namespace: self.namespace.clone(), name: format!("{}-{suffix}", self.name) }
+    }
+
+    fn object(&self, kind: &str, suffix: &str, data: &Value) -> Value {
+        let ObjectKey { namespace, name } = self.key(suffix);
+        json!({
+            "apiVersion": "v1", "kind": kind, "data": data,
+            "metadata": {
+                "name": name, "namespace": namespace, "labels": {"misfit-child": "true"}, "ownerReferences": [self.owner],
+            },
+        })
+    }
+
+    /// What a well-behaved misfit wants.
+    fn child(&self) -> Value {
+        let seen = if self.mode == "never-settles" { json!(self.next_count().to_string()) } else { self.value.clone() };
+        self.object("ConfigMap", "child", &json!({"seen": seen}))
+    }
+
+    /// An instance does not live long enough to count: the host's cache does.
+    fn next_count(&self) -> u64 {
+        let key = format!("counter {}/{}", self.namespace, self.name);
+        let last = cache::get(&key).and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| text.parse().ok());
+        let next = last.unwrap_or(0_u64) + 1;
+        cache::set(&key, next.to_string().as_bytes(), 0);
+        next
+    }
+}
+
+fn fetch(method: &str) -> Value {
+    let body: &[u8] = if method == "POST" { b"{\"from\": \"misfit\"}" } else { b"" };
+    match send(method, &config::get("url").unwrap_or_default(), body) {
+        Ok(answer) => json!({"http": answer.status, "bytes": answer.body.len()}),
+        Err(failure) => json!({"failure": format!("{failure:?}")}),
+    }
+}
+
+fn send(method: &str, url: &str, body: &[u8]) -> Result<http::Response, http::Failure> {
+    let (method, url, body) = (method.to_owned(), url.to_owned(), body.to_vec());
+    http::send(&http::Outgoing { method, url, headers: vec![], body, timeout_ms: 0 })
+}
+
+fn apply(object: &Value) -> Change {
+    apply_text(object.to_string())
+}
+
+fn apply_text(object: String) -> Change {
+    let (subresource, precondition) = (String::new(), anything());
+    Change::Apply(ApplyChange { object, subresource, force: false, precondition })
+}
+
+fn event(reason: &str, message: String) -> Event {
+    Event { severity: Severity::Warning, reason: reason.to_owned(), message }
+}
+
+fn transient(delay_ms: Option<u64>, message: &str) -> Error {
+    Error::Transient(Retry { delay_ms, message: message.to_owned() })
+}
+
+fn anything() -> Precondition {
+    Precondition { uid: None, resource_version: None }
+}
+
+fn core(kind: &str) -> GroupVersionKind {
+    GroupVersionKind { group: String::new(), version: "v1".to_owned(), kind: kind.to_owned() }
+}
+
+fn say(line: &str) {
+    log::log(log::Level::Info, line, &[]);
+}
+
+/// Every mode, so that a typo in a test is an error of its own.
+const MODES: [&str; 42] = [
+    "ok",
+    "loop",
+    "loop-actual",
+    "loop-patch",
+    "grow",
+    "deep-recursion",
+    "trap",
+    "panic",
+    "invalid-json",
+    "invalid-json-actual",
+    "huge",
+    "large",
+    "deep-json",
+    "log-flood",
+    "log-long",
+    "ungranted-kind",
+    "ungranted-live",
+    "ungranted-list",
+    "ungranted-origin",
+    "http",
+    "http-post",
+    "http-flood",
+    "apply-ungranted",
+    "delete-ungranted",
+    "apply-elsewhere",
+    "apply-garbage",
+    "apply-nameless",
+    "changes",
+    "garbage-status",
+    "status-not-object",
+    "foreign-status",
+    "event-flood",
+    "event-garbage",
+    "never-equal",
+    "never-settles",
+    "requeue",
+    "transient",
+    "transient-after",
+    "terminal",
+    "denied",
+    "fails-first",
+    "cache-flood",
+];

@@ -1,0 +1,50 @@
+//! What no guest should do.
+
+use std::hint::black_box;
+
+/// Never returns.
+pub(crate) fn spin() -> ! {
+    let mut turns = 0_u64;
+    loop {
+        turns = black_box(turns.wrapping_add(1));
+    }
+}
+
+/// Takes memory until there is none, page by page; then the allocator traps.
+pub(crate) fn grow() -> ! {
+    let mut held: Vec<Vec<u8>> = Vec::new();
+    loop {
+        held.push(black_box(vec![1; 64 * 1024]));
+        black_box(&held);
+    }
+}
+
+/// Recurses until the stack ends.
+pub(crate) fn recurse(depth: u64) -> u64 {
+    let room = black_box([depth; 16]);
+    // Never, but the compiler does not know.
+    if black_box(depth) == u64::MAX {
+        return 0;
+    }
+    black_box(recurse(depth + 1)) + room.iter().sum::<u64>()
+}
+
+/// The instruction itself: without message, without hook.
+pub(crate) fn trap() -> ! {
+    core::arch::wasm32::unreachable()
+}
+
+/// With a message.
+#[expect(clippy::panic, reason = "that is the mode")]
+pub(crate) fn panic() -> ! {
+    panic!("misfit panics as told")
+}
+
+/// A JSON string of `bytes` bytes, quotes included.
+pub(crate) fn string(bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes);
+    text.push('"');
+    text.extend(std::iter::repeat_n('x', bytes.saturating_sub(2)));
+    text.push('"');
+    text
+}
