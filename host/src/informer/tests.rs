@@ -7,7 +7,7 @@ mod server;
 use super::*;
 use crate::api::ObjectKey;
 use server::Server;
-use std::{collections::BTreeMap, time::Duration};
+use std::{cell::RefCell, collections::BTreeMap, sync::Once, time::Duration};
 use tokio::sync::watch;
 
 fn gvk() -> GroupVersionKind {
@@ -147,5 +147,38 @@ async fn eventually(what: &str, condition: impl Fn() -> bool) {
         assert!(Instant::now() < deadline, "never: {what}");
         tokio::time::advance(Duration::from_millis(100)).await;
         tokio::task::yield_now().await;
+    }
+}
+
+thread_local! {
+    static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps what this test logs. One subscriber for all tests, one log per thread: whether a line is logged at all is
+/// cached for the whole process, so subscribers of single threads would switch each other's lines off.
+fn keep_log() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(|| ThreadLog).finish();
+        tracing::subscriber::set_global_default(subscriber).unwrap();
+    });
+    LOG.with_borrow_mut(Vec::clear);
+}
+
+/// How often `text` was logged by this test.
+fn logged(text: &str) -> usize {
+    LOG.with_borrow(|log| String::from_utf8_lossy(log).matches(text).count())
+}
+
+struct ThreadLog;
+
+impl std::io::Write for ThreadLog {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        LOG.with_borrow_mut(|log| log.extend_from_slice(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

@@ -190,8 +190,7 @@ async fn an_object_that_leaves_the_selector_is_deleted() {
 /// I14
 #[tokio::test(start_paused = true)]
 async fn a_kind_installed_later_is_watched_within_two_seconds_and_two_lines_of_log() {
-    let lines = Lines::default();
-    let _guard = tracing::subscriber::set_default(lines.subscriber());
+    keep_log();
     let server = Server::new();
     server.serve(None);
     let informers = informers(&server);
@@ -210,8 +209,8 @@ async fn a_kind_installed_later_is_watched_within_two_seconds_and_two_lines_of_l
     assert!(installed.elapsed() <= Duration::from_secs(2), "{:?}", installed.elapsed());
     assert_eq!(follower.log(), ["=default/a@101", "synced"]);
     second.until_told("synced").await;
-    assert_eq!(lines.count("waiting for the kind"), 2, "{lines:?}");
-    assert_eq!(lines.count("the kind is served now"), 2, "{lines:?}");
+    assert_eq!(logged("waiting for the kind"), 2);
+    assert_eq!(logged("the kind is served now"), 2);
 }
 
 /// I13, I15
@@ -292,8 +291,7 @@ async fn a_lost_permission_shows_in_the_status_and_hurts_nobody_else() {
 /// I18
 #[tokio::test(start_paused = true)]
 async fn an_object_nobody_can_read_is_skipped_and_the_others_go_on() {
-    let lines = Lines::default();
-    let _guard = tracing::subscriber::set_default(lines.subscriber());
+    keep_log();
     let server = Server::new();
     server.apply("default/a", &json!({}));
     let bad = |version: &str| {
@@ -306,7 +304,7 @@ async fn an_object_nobody_can_read_is_skipped_and_the_others_go_on() {
     follower.until_told("synced").await;
     eventually("watching", || server.open_watches() == 1).await;
     assert_eq!(informers.stats()[0].malformed, 3);
-    assert_eq!(lines.count("default/bad"), 1, "{lines:?}");
+    assert_eq!(logged("default/bad"), 1);
 
     // In the stream; one without a version, and a line that is no JSON, cost a list, but nothing else.
     server.send("MODIFIED", &bad("102"));
@@ -505,34 +503,4 @@ async fn reads_wait_for_the_hosts_own_deletions() {
     server.delete("default/a");
     assert_eq!(waiting.await.unwrap(), Ok(()));
     assert!(follower.store().is_empty());
-}
-
-/// Lines of log, kept.
-#[derive(Clone, Default, Debug)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Lines {
-    fn subscriber(&self) -> impl tracing::Subscriber + Send + Sync + use<> {
-        let lines = self.clone();
-        tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_max_level(tracing::Level::INFO)
-            .with_writer(move || lines.clone())
-            .finish()
-    }
-
-    fn count(&self, text: &str) -> usize {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap().matches(text).count()
-    }
-}
-
-impl std::io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
