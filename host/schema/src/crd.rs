@@ -1,6 +1,7 @@
 //! CustomResourceDefinitions: reading, defaulting, and what a server needs of them to serve objects.
 
 mod check;
+mod cost;
 mod fields;
 mod rules;
 mod status;
