@@ -155,6 +155,7 @@ pub fn apply(live: Option<&Value>, applied: &Value, write: &Write<'_>, force: bo
         live.map_or_else(|| Ok(ManagedFields::default()), ManagedFields::of).map_err(Error::ManagedFields)?;
     let mut base = live.cloned().unwrap_or_else(|| Value::Object(Map::new()));
     ManagedFields::clear(&mut base);
+    managed.reconcile(write.schema);
     if managed.is_empty() && live.is_some() {
         let first = Write { manager: BEFORE_FIRST_APPLY, subresource: "", reset: Reset::Nothing, ..write.clone() };
         book_update(&empty_like(&base), &base, &mut managed, &first);
@@ -261,6 +262,8 @@ fn take(comparison: &Comparison, managed: &mut ManagedFields, who: &Manager, for
 /// Keeps `metadata.managedFields` of `new` for a write that is no apply: fields it changed now belong to its manager
 /// (operation Update), fields it removed to nobody.
 ///
+/// The API server does this before mutating admission when it creates an object, and after it on every later write.
+///
 /// What `new` says about managedFields counts as the API server counts it: a valid list is taken, `[{}]` clears them
 /// for good, anything else leaves those of `old`. Through a subresource they cannot be changed. An object that has none
 /// gets none by an update, only when it is created or first applied.
@@ -281,6 +284,7 @@ pub fn update(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
     if old.is_none() || !managed.is_empty() {
         let mut base = old.cloned().unwrap_or_else(|| empty_like(new));
         ManagedFields::clear(&mut base);
+        managed.reconcile(write.schema);
         book_update(&base, new, &mut managed, write);
         managed.cap_updaters(MAX_UPDATE_MANAGERS);
     }

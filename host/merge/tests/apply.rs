@@ -80,6 +80,20 @@ fn atomic_maps_have_one_owner() {
 }
 
 #[test]
+fn a_map_that_became_atomic_is_owned_as_a_whole() {
+    let map = |kind: &str| {
+        widget(&json!({"type": "object", "properties": {"m": {
+            "type": "object", "x-kubernetes-map-type": kind, "additionalProperties": {"type": "string"}}}}))
+    };
+    let (before, after) = (map("granular"), map("atomic"));
+    let live = applies(&before, &[("alice", json!({"m": {"a": "1"}}))]);
+    let other = named(&json!({"m": {"b": "1"}}));
+    apply::apply(Some(&live), &other, &Write::new(&before, "bob", NOW), false).unwrap();
+    let refused = apply::apply(Some(&live), &other, &Write::new(&after, "bob", NOW), false).unwrap_err();
+    assert_eq!(refused.to_string(), "Apply failed with 1 conflict: conflict with \"alice\": .spec.m");
+}
+
+#[test]
 fn list_keys_have_the_defaults_of_the_schema() {
     let schema = widget(&json!({"type": "object", "properties": {"p": {
         "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["n", "proto"],

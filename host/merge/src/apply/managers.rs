@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 use crate::fields::{self, FieldSet};
+use crate::schema::Schema;
 
 /// What everybody writes and nobody owns.
 static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
@@ -214,6 +215,13 @@ impl ManagedFields {
 
     pub(super) fn retain(&mut self, keep: impl FnMut(&Manager, &mut Owned) -> bool) {
         self.managers.retain(keep);
+    }
+
+    /// Brings sets that were written under an older schema in line with this one.
+    pub(super) fn reconcile(&mut self, schema: &Schema) {
+        for owned in self.managers.values_mut() {
+            owned.set = owned.set.reconciled(schema.root());
+        }
     }
 
     /// The set without what nobody owns.
