@@ -5,7 +5,7 @@
 mod json;
 mod path;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -298,10 +298,11 @@ fn extract_map(map: &Map<String, Value>, set: &FieldSet, ty: Option<TypeRef<'_>>
 
 fn extract_items(items: &[Value], set: &FieldSet, ty: Option<TypeRef<'_>>) -> Vec<Value> {
     let element_ty = ty.map(TypeRef::element);
+    let index = Index::new(items, set, ty);
     // In the order of the list, which an apply keeps.
     let mut found: BTreeMap<usize, Value> = BTreeMap::new();
     for (element, node) in &set.nodes {
-        let Some(position) = position(items, element, ty) else { continue };
+        let Some(position) = index.position(element) else { continue };
         let Some(item) = items.get(position) else { continue };
         let mut part = extract_node(item, node, element_ty);
         if let (PathElement::Key(keys), Value::Object(part)) = (element, &mut part)
@@ -314,22 +315,52 @@ fn extract_items(items: &[Value], set: &FieldSet, ty: Option<TypeRef<'_>>) -> Ve
     found.into_values().collect()
 }
 
-fn position(items: &[Value], element: &PathElement, ty: Option<TypeRef<'_>>) -> Option<usize> {
-    if let Some(Atom::List { kind, .. }) = ty.map(|ty| ty.atom(Some(&Value::Array(Vec::new()))))
-        && *kind != ListKind::Atomic
-    {
-        return items.iter().position(|item| typed::element_of(kind, item).as_ref() == Ok(element));
-    }
-    match element {
-        PathElement::Key(keys) => {
-            let is = |item: &Value, absent: bool| {
-                item.is_object() && keys.iter().all(|(k, v)| item.get(k).map_or(absent, |have| go::equal(have, v)))
-            };
-            items.iter().position(|i| is(i, false)).or_else(|| items.iter().position(|i| is(i, true)))
+/// Where the elements of a list are that a set may name.
+struct Index<'v> {
+    named: BTreeMap<PathElement, usize>,
+    /// Objects without one of the keys: it may have a default that only a schema tells.
+    incomplete: Vec<(usize, &'v Map<String, Value>)>,
+}
+
+impl<'v> Index<'v> {
+    fn new(items: &'v [Value], set: &FieldSet, ty: Option<TypeRef<'_>>) -> Self {
+        let mut index = Self { named: BTreeMap::new(), incomplete: Vec::new() };
+        if let Some(Atom::List { kind, .. }) = ty.map(|ty| ty.atom(Some(&Value::Array(Vec::new()))))
+            && *kind != ListKind::Atomic
+        {
+            for (position, item) in items.iter().enumerate() {
+                if let Ok(name) = typed::element_of(kind, item) {
+                    index.named.entry(name).or_insert(position);
+                }
+            }
+            return index;
         }
-        PathElement::Value(value) => items.iter().position(|item| go::equal(item, value)),
-        PathElement::Index(index) => usize::try_from(*index).ok(),
-        PathElement::Field(_) => None,
+        let keys: BTreeSet<Vec<&String>> = set.nodes.keys().filter_map(PathElement::key_names).collect();
+        for (position, item) in items.iter().enumerate() {
+            index.named.entry(PathElement::Value(item.clone())).or_insert(position);
+            let Value::Object(item) = item else { continue };
+            for names in &keys {
+                let pairs = names.iter().map(|name| Some(((*name).clone(), item.get(*name)?.clone())));
+                match pairs.collect() {
+                    Some(pairs) => drop(index.named.entry(PathElement::Key(pairs)).or_insert(position)),
+                    None => index.incomplete.push((position, item)),
+                }
+            }
+        }
+        index
+    }
+
+    fn position(&self, element: &PathElement) -> Option<usize> {
+        if let PathElement::Index(index) = element {
+            return usize::try_from(*index).ok();
+        }
+        let incomplete = || {
+            let PathElement::Key(keys) = element else { return None };
+            let fits =
+                |item: &Map<String, Value>| keys.iter().all(|(k, v)| item.get(k).is_none_or(|have| go::equal(have, v)));
+            self.incomplete.iter().find(|(_, item)| fits(item)).map(|(position, _)| *position)
+        };
+        self.named.get(element).copied().or_else(incomplete)
     }
 }
 

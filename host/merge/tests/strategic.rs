@@ -228,3 +228,18 @@ fn directives_that_cannot_be_carried_out_are_refused() {
     refuses(live.clone(), json!({"metadata": {"finalizers": [["b"]]}}), 422, "lists of lists are not supported");
     refuses(live, json!({"metadata": {"finalizers": ["b", 1]}}), 500, "list element types are not identical: 1");
 }
+
+#[test]
+fn long_lists_do_not_take_quadratic_time() {
+    let numbers = |from: i32| (from..from + 20_000).map(|n| format!("x.io/{n}")).collect::<Vec<_>>();
+    let (a, b) =
+        (json!({"metadata": {"finalizers": numbers(0)}}), json!({"metadata": {"finalizers": numbers(10_000)}}));
+    let named = |list: &Value| {
+        let names = list["metadata"]["finalizers"].as_array().unwrap().iter();
+        json!({"spec": {"containers": names.map(|n| json!({"name": n})).collect::<Vec<_>>()}})
+    };
+    for (a, b) in [(named(&a), named(&b)), (a, b)] {
+        let patch = create_two_way(&pod(), &a, &b).unwrap();
+        assert_eq!(apply_patch(&pod(), &a, &patch).unwrap(), b);
+    }
+}

@@ -29,6 +29,14 @@ impl PathElement {
         Self::Field(name.into())
     }
 
+    /// The names of the keys of a list element.
+    pub(super) fn key_names(&self) -> Option<Vec<&String>> {
+        match self {
+            Self::Key(keys) => Some(keys.keys().collect()),
+            Self::Field(_) | Self::Value(_) | Self::Index(_) => None,
+        }
+    }
+
     fn rank(&self) -> u8 {
         match self {
             Self::Field(_) => 0,

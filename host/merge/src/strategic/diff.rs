@@ -102,9 +102,10 @@ impl Differ {
         let key = strategy.merge_key.as_str();
         let keys = |list: &[Value]| list.iter().map(|e| lists::key_of(e, key).cloned()).collect::<Result<Vec<_>, _>>();
         let (old_keys, new_keys) = (keys(original)?, keys(modified)?);
+        let (in_old, in_new) = (lists::Index::new(original, key), lists::Index::new(modified, key));
         let mut elements = Vec::new();
         for (new, new_key) in modified.iter().zip(&new_keys) {
-            let old = lists::index_of(original, new, key).and_then(|position| original.get(position));
+            let old = in_old.position(new).and_then(|position| original.get(position));
             match (old, new) {
                 (Some(Value::Object(old)), Value::Object(new)) => {
                     let mut below = self.maps(old, new, ty, strategy.retain_keys)?;
@@ -119,7 +120,7 @@ impl Differ {
         }
         if self.deletions {
             for (old, old_key) in original.iter().zip(&old_keys) {
-                if lists::index_of(modified, old, key).is_none() {
+                if !in_new.has(old) {
                     let mut gone = one(key, old_key.clone());
                     gone.insert(DIRECTIVE.to_owned(), Value::from("delete"));
                     elements.push(Value::Object(gone));
@@ -137,7 +138,8 @@ impl Differ {
 
     fn lists_of_scalars(self, original: &[Value], modified: &[Value]) -> ListDiff {
         let missing = |from: &[Value], list: &[Value]| -> Vec<Value> {
-            list.iter().filter(|e| lists::index_of(from, e, "").is_none()).cloned().collect()
+            let from = lists::Index::new(from, "");
+            list.iter().filter(|e| !from.has(e)).cloned().collect()
         };
         let elements = if self.additions { missing(original, modified) } else { Vec::new() };
         let deleted_scalars = if self.deletions { missing(modified, original) } else { Vec::new() };
@@ -150,7 +152,8 @@ impl Differ {
 /// Whether the keys of both lists come in the same order, those of one list alone left out.
 fn same_order(old: &[Value], new: &[Value]) -> bool {
     let shared = |list: &[Value], other: &[Value]| -> Vec<Value> {
-        list.iter().filter(|k| lists::index_of(other, k, "").is_some()).cloned().collect()
+        let other = lists::Index::new(other, "");
+        list.iter().filter(|k| other.has(k)).cloned().collect()
     };
     go::equal(&Value::from(shared(old, new)), &Value::from(shared(new, old)))
 }

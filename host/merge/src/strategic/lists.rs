@@ -1,5 +1,8 @@
 //! What patches do to lists: finding, splitting and ordering elements.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::{DIRECTIVE, Error};
@@ -44,13 +47,62 @@ pub(super) fn key_of<'v>(element: &'v Value, key: &str) -> Result<&'v Value, Err
     element.get(key).ok_or_else(|| Error::no_merge_key(element, key))
 }
 
-/// Where the first element like `element` is: by merge key, or by value if there is none.
-pub(super) fn index_of(list: &[Value], element: &Value, key: &str) -> Option<usize> {
-    if key.is_empty() {
-        return list.iter().position(|other| go::equal(other, element));
+/// A value by which elements are told apart, with an order: lists from outside can be long.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ById<'v>(pub(super) &'v Value);
+
+impl Ord for ById<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        go::compare(self.0, other.0)
     }
-    let wanted = element.get(key)?;
-    list.iter().position(|other| other.get(key).is_some_and(|have| go::equal(have, wanted)))
+}
+
+impl PartialOrd for ById<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for ById<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for ById<'_> {}
+
+/// What tells an element apart: its merge key, or itself where there is none.
+fn id<'v>(element: &'v Value, key: &str) -> Option<&'v Value> {
+    if key.is_empty() { Some(element) } else { element.get(key) }
+}
+
+/// Where the elements of a list are.
+pub(super) struct Index<'v> {
+    key: &'v str,
+    positions: BTreeMap<ById<'v>, usize>,
+}
+
+impl<'v> Index<'v> {
+    /// Of elements that are alike, the first counts.
+    pub(super) fn new(list: &'v [Value], key: &'v str) -> Self {
+        let mut positions = BTreeMap::new();
+        for (position, element) in list.iter().enumerate() {
+            if let Some(id) = id(element, key) {
+                positions.entry(ById(id)).or_insert(position);
+            }
+        }
+        Self { key, positions }
+    }
+
+    /// The position of the element that is like this one.
+    pub(super) fn position(&self, element: &Value) -> Option<usize> {
+        self.positions.get(&ById(id(element, self.key)?)).copied()
+    }
+
+    /// Whether there is an element like this one.
+    pub(super) fn has(&self, element: &Value) -> bool {
+        self.position(element).is_some()
+    }
 }
 
 /// Splits a list into what is also in `by` and the rest.
@@ -60,7 +112,8 @@ pub(super) fn partition(list: Vec<Value>, by: &[Value], key: &str) -> Result<(Ve
             key_of(element, key)?;
         }
     }
-    Ok(list.into_iter().partition(|element| index_of(by, element, key).is_some()))
+    let by = Index::new(by, key);
+    Ok(list.into_iter().partition(|element| by.has(element)))
 }
 
 /// Whether an element asks to be deleted.
@@ -71,7 +124,8 @@ fn deletes(element: &Value) -> bool {
 /// Sorts by the order of another list; elements that ask to be deleted come last.
 pub(super) fn sort_by_order(list: Vec<Value>, order: &[Value], key: &str) -> Vec<Value> {
     let (deleted, mut kept): (Vec<Value>, Vec<Value>) = list.into_iter().partition(deletes);
-    kept.sort_by_key(|element| index_of(order, element, key));
+    let order = Index::new(order, key);
+    kept.sort_by_cached_key(|element| order.position(element));
     kept.extend(deleted);
     kept
 }
@@ -87,11 +141,12 @@ pub(super) fn interleave(
 ) -> Vec<Value> {
     let ours = sort_by_order(ours, patch_order, key);
     let theirs = sort_by_order(theirs, server_order, key);
+    let server = Index::new(server_order, key);
     let mut merged = Vec::with_capacity(ours.len() + theirs.len());
     let mut ours = ours.into_iter().peekable();
     for their in theirs {
-        let position = index_of(server_order, &their, key);
-        let comes_first = |our: &Value| match (position, index_of(server_order, our, key)) {
+        let position = server.position(&their);
+        let comes_first = |our: &Value| match (position, server.position(our)) {
             (Some(their), Some(our)) => their < our,
             _ => false,
         };
@@ -112,7 +167,8 @@ pub(super) fn check_order(list: &[Value], order: &[Value], key: &str) -> Result<
         if !key.is_empty() {
             key_of(element, key)?;
         }
-        match index_of(rest, element, key) {
+        let wanted = id(element, key);
+        match rest.iter().position(|other| id(other, key).map(ById) == wanted.map(ById)) {
             Some(position) => rest = rest.get(position + 1..).unwrap_or_default(),
             None => {
                 let (list, order) = (go::print_list(list), go::print_list(order));

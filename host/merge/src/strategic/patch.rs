@@ -1,5 +1,7 @@
 //! Merging a patch into a document, or into another patch.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value};
 
 use super::{
@@ -44,7 +46,8 @@ impl Merger {
                 original.insert(key.to_owned(), value);
             } else if let (Some(Value::Array(list)), Value::Array(gone)) = (original.get_mut(name?), &value) {
                 lists::kind(&[list, gone])?;
-                list.retain(|element| !gone.iter().any(|g| go::equal(g, element)));
+                let gone = lists::Index::new(gone, "");
+                list.retain(|element| !gone.has(element));
             }
             return Ok(());
         }
@@ -153,26 +156,25 @@ impl Merger {
         let (server_order, patch_order, merged) = match lists::kind(&[&original, &patch])? {
             None => return Ok(original),
             Some(lists::Kind::Scalars) => {
-                let mut merged: Vec<Value> = Vec::new();
-                for element in original.iter().chain(&patch) {
-                    if !merged.iter().any(|other| go::equal(other, element)) {
-                        merged.push(element.clone());
-                    }
-                }
+                let mut seen = BTreeSet::new();
+                let both = original.iter().chain(&patch);
+                let merged = both.filter(|element| seen.insert(lists::ById(element))).cloned().collect();
                 (original, patch, merged)
             }
             Some(lists::Kind::Maps) => {
                 let (kept, patch) = directives(std::mem::take(&mut original), patch, key)?;
                 original.clone_from(&kept);
-                let mut merged = kept;
+                let mut merged = kept.clone();
+                for element in kept.iter().chain(&patch) {
+                    lists::key_of(element, key)?;
+                }
+                let known = lists::Index::new(&kept, key);
+                let mut added = BTreeMap::new();
                 for element in &patch {
-                    let wanted = lists::key_of(element, key)?;
-                    let mut found = None;
-                    for (position, other) in merged.iter().enumerate() {
-                        if go::equal(lists::key_of(other, key)?, wanted) {
-                            found = Some(position);
-                            break;
-                        }
+                    let id = lists::ById(lists::key_of(element, key)?);
+                    let found = known.position(element).or_else(|| added.get(&id).copied());
+                    if found.is_none() {
+                        added.insert(id, merged.len());
                     }
                     self.element(&mut merged, found, element, ty)?;
                 }
@@ -209,6 +211,7 @@ impl Merger {
 /// Carries out what elements of a patch say with `$patch`; answers with the lists that are left to merge.
 fn directives(mut original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<(Vec<Value>, Vec<Value>), Error> {
     let mut rest = Vec::with_capacity(patch.len());
+    let mut gone = Vec::new();
     let mut replace = false;
     for element in patch {
         let Some(directive) = element.get(DIRECTIVE) else {
@@ -217,16 +220,20 @@ fn directives(mut original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<
         };
         match directive.as_str() {
             Some("delete") => {
-                let gone = lists::key_of(&element, key)?;
-                for other in &original {
-                    lists::key_of(other, key)?;
-                }
-                original.retain(|other| !other.get(key).is_some_and(|have| go::equal(have, gone)));
+                lists::key_of(&element, key)?;
+                gone.push(element);
             }
             Some("replace") => replace = true,
             Some("merge") => return Err(Error::MergeDirective),
             _ => return Err(Error::Directive { directive: go::print(directive), map: go::print(&element) }),
         }
+    }
+    if !gone.is_empty() {
+        for other in &original {
+            lists::key_of(other, key)?;
+        }
+        let gone = lists::Index::new(&gone, key);
+        original.retain(|other| !gone.has(other));
     }
     Ok(if replace { (rest, Vec::new()) } else { (original, rest) })
 }
