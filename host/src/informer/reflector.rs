@@ -5,7 +5,7 @@ use super::{
     object::{Malformed, RawObject},
     store::{Relist, Store},
 };
-use crate::api::{Discovery, GroupVersionKind, Resource, discovery};
+use crate::api::{Discovery, Resource, discovery};
 use futures::{FutureExt, Stream, StreamExt};
 use kube::runtime::watcher::{self, DefaultBackoff, Event};
 use std::{panic::AssertUnwindSafe, pin::pin, sync::atomic::Ordering::Relaxed, time::Duration};
@@ -80,6 +80,7 @@ impl Reflector {
                     self.discovery.invalidate(&spec.gvk);
                     // Only discovery can say that a kind is gone; a proxy's 404 must not delete what is stored.
                     if !matches!(self.discovery.resolve(&spec.gvk).await, Ok(None)) {
+                        self.failing("the API server serves the kind, but its URL answers 404".to_owned());
                         self.pause(backoff).await;
                     }
                 }
@@ -226,12 +227,6 @@ impl Reflector {
     /// Notes an error; `Some` if the watcher cannot recover from it by itself.
     fn failed(&self, error: &watcher::Error) -> Option<Ended> {
         use watcher::Error as E;
-        let gvk: &GroupVersionKind = &self.store.spec().gvk;
-        if is_broken_connection(error) {
-            debug!(kind = %gvk, error = %describe(error), "watch interrupted");
-        } else {
-            self.failing(describe(error));
-        }
         let code = match error {
             E::InitialListFailed(kube::Error::Api(status)) | E::WatchStartFailed(kube::Error::Api(status)) => {
                 status.code
@@ -240,6 +235,12 @@ impl Reflector {
             E::WatchError(status) => status.code,
             _ => 0,
         };
+        // Whether a 404 is a failure is for discovery to say.
+        if code == 404 || is_broken_connection(error) {
+            debug!(kind = %self.store.spec().gvk, error = %describe(error), "watch interrupted");
+        } else {
+            self.failing(describe(error));
+        }
         match (error, code) {
             (_, 404) => Some(Ended::NotFound),
             // The watcher lists again by itself only after an event that says 410, not after such an answer.
@@ -308,7 +309,8 @@ fn describe(error: &watcher::Error) -> String {
 fn words(status: &kube::core::Status) -> String {
     match (status.code, status.reason.as_str()) {
         (0, _) => "a line that is no watch event".to_owned(),
-        (code, "") => format!("{} ({code})", status.message),
+        // The second is kube's own, for an answer that is no status.
+        (code, "" | "Failed to parse error data") => format!("{} ({code})", status.message),
         (code, reason) => format!("{} ({code} {reason})", status.message),
     }
 }
