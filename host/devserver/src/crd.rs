@@ -22,6 +22,8 @@ const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 pub(crate) struct CustomVersion {
     /// The name of the CRD.
     pub(crate) crd: String,
+    /// All of it, for documents about it.
+    pub(crate) definition: Arc<Crd>,
     pub(crate) schema: StructuralSchema,
     /// The schema of the storage version, when it is another one.
     storage: Option<StructuralSchema>,
@@ -222,7 +224,7 @@ fn refresh(api: &Api) {
 
 fn resources(api: &Api, definition: &Object, before: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
     // It was checked when it was written.
-    let Ok(crd) = Crd::parse(&definition.value) else { return Vec::new() };
+    let Ok(crd) = Crd::parse(&definition.value).map(Arc::new) else { return Vec::new() };
     // The shelf is there before anything is served, so that a watch can begin at the version of the definition.
     let shelf = api.store.shelf(&crd.name);
     let storage = crd.storage_version();
@@ -234,6 +236,7 @@ fn resources(api: &Api, definition: &Object, before: &[Arc<Resource>]) -> Vec<Ar
         });
         let custom = CustomVersion {
             crd: crd.name.clone(),
+            definition: Arc::clone(&crd),
             schema: v.schema.clone(),
             storage: storage.filter(|s| s.name != v.name).map(|s| s.schema.clone()),
             since: old.map_or_else(|| shelf.revision(), |o| o.since),

@@ -1,6 +1,7 @@
-//! OpenAPI: what kubectl needs of it for `apply` and `explain`. Schemas are those of the CRDs; built-in kinds are objects
-//! with anything inside, which sends clients back to their own knowledge.
+//! OpenAPI: what kubectl needs of it for `apply` and `explain`. Custom resources are described by their CRDs; built-in kinds
+//! are objects with anything inside, which sends clients back to their own knowledge.
 
+use oarlock_schema::{Crd, Version};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -24,9 +25,30 @@ pub(crate) fn v2(api: &Api, call: &Call) -> Answer {
         };
     }
     let served = api.registry.served();
-    let definitions: Map<String, Value> = served.all().iter().map(|r| (schema_name(r), schema(r))).collect();
-    Answer::json(&json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": {},
+    let (mut paths, mut definitions) = (Map::new(), Map::new());
+    for r in served.all() {
+        match custom(r, oarlock_schema::openapi_v2) {
+            Some(mut part) => {
+                move_into(&mut paths, part.pointer_mut("/paths"));
+                move_into(&mut definitions, part.pointer_mut("/definitions"));
+            }
+            None => drop(definitions.insert(schema_name(r), schema(r))),
+        }
+    }
+    Answer::json(&json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": paths,
         "definitions": definitions}))
+}
+
+/// What a custom resource adds to a document; `None` for built-in ones.
+fn custom(r: &Resource, part: impl FnOnce(&Crd, &Version) -> Value) -> Option<Value> {
+    let definition = &r.custom.as_ref()?.definition;
+    Some(part(definition, definition.version(&r.version)?))
+}
+
+fn move_into(target: &mut Map<String, Value>, from: Option<&mut Value>) {
+    if let Some(from) = from.and_then(Value::as_object_mut) {
+        target.append(from);
+    }
 }
 
 /// `/openapi/v3`
@@ -72,6 +94,11 @@ pub(crate) fn v3(api: &Api, rest: &str) -> Result<Answer> {
     let served = api.registry.served();
     let (mut paths, mut schemas) = (Map::new(), Map::new());
     for r in served.of(group, version) {
+        if let Some(mut part) = custom(r, oarlock_schema::openapi_v3) {
+            move_into(&mut paths, part.pointer_mut("/paths"));
+            move_into(&mut schemas, part.pointer_mut("/components/schemas"));
+            continue;
+        }
         schemas.insert(schema_name(r), schema(r));
         let scope = if r.namespaced { "/namespaces/{namespace}" } else { "" };
         let base = format!("/{}{scope}/{}", group_path(group, version), r.plural);
@@ -107,34 +134,20 @@ fn operation(r: &Resource, action: &str) -> Value {
 }
 
 fn schema_name(r: &Resource) -> String {
-    let reversed: Vec<&str> = r.group.split('.').rev().collect();
-    match &r.custom {
-        Some(_) => format!("{}.{}.{}", reversed.join("."), r.version, r.kind),
-        None => {
-            let group = if r.group.is_empty() { "core" } else { r.group.split('.').next().unwrap_or_default() };
-            format!("io.k8s.api.{group}.{}.{}", r.version, r.kind)
-        }
-    }
+    let group = if r.group.is_empty() { "core" } else { r.group.split('.').next().unwrap_or_default() };
+    format!("io.k8s.api.{group}.{}.{}", r.version, r.kind)
 }
 
 fn schema(r: &Resource) -> Value {
-    let mut schema = r.custom.as_ref().map_or_else(|| json!({"type": "object"}), |c| c.openapi.clone());
-    if !schema.is_object() {
-        schema = json!({"type": "object"});
-    }
-    if let Some(map) = schema.as_object_mut() {
-        map.insert("x-kubernetes-group-version-kind".to_owned(), json!([gvk(r)]));
-        let properties = map.entry("properties").or_insert_with(|| json!({}));
-        if let Some(properties) = properties.as_object_mut() {
-            for (key, description) in [
-                ("apiVersion", "APIVersion defines the versioned schema of this representation of an object."),
-                ("kind", "Kind is a string value representing the REST resource this object represents."),
-            ] {
-                properties.insert(key.to_owned(), json!({"type": "string", "description": description}));
-            }
-            let text = "Standard object's metadata.";
-            properties.insert("metadata".to_owned(), json!({"type": "object", "description": text}));
-        }
-    }
-    schema
+    json!({
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string",
+                "description": "APIVersion defines the versioned schema of this representation of an object."},
+            "kind": {"type": "string",
+                "description": "Kind is a string value representing the REST resource this object represents."},
+            "metadata": {"type": "object", "description": "Standard object's metadata."},
+        },
+        "x-kubernetes-group-version-kind": [gvk(r)],
+    })
 }
