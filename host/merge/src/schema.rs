@@ -252,7 +252,7 @@ impl Schema {
     /// The rules of a custom resource, from the `openAPIV3Schema` of one CRD version.
     ///
     /// `apiVersion`, `kind` and `metadata` follow the rules of every object, whatever the schema says about them. What
-    /// cannot be understood counts as untyped.
+    /// cannot be understood counts as untyped; so does everything if there is no schema.
     #[must_use]
     pub fn from_openapi(schema: &Value) -> Self {
         openapi::document(schema)

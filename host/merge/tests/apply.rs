@@ -67,6 +67,14 @@ fn untyped_parts_merge_key_by_key_and_lists_are_atomic() {
 }
 
 #[test]
+fn without_a_schema_everything_is_untyped() {
+    for schema in [Schema::default(), Schema::from_openapi(&Value::Null)] {
+        let object = applies(&schema, &[("alice", json!({"a": {"x": 1}})), ("bob", json!({"a": {"y": 2}}))]);
+        assert_eq!(object["spec"], json!({"a": {"x": 1, "y": 2}}));
+    }
+}
+
+#[test]
 fn atomic_maps_have_one_owner() {
     let schema = widget(&json!({"type": "object", "properties": {"m": {
         "type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": {"type": "string"}}}}));

@@ -7,6 +7,9 @@ use serde_json::Value;
 use super::{Field, ListKey, ListKind, Scalar, Schema, SchemaBuilder, TypeId, TypeSchema};
 
 pub(super) fn document(schema: &Value) -> Schema {
+    if !schema.is_object() {
+        return Schema::default();
+    }
     let mut builder = SchemaBuilder::new();
     let fields = properties(&mut builder, schema);
     let rest = rest(&mut builder, schema);
