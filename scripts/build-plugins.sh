@@ -31,6 +31,10 @@ fi
 # shellcheck disable=SC1091
 source "${CARGO_TARGET_DIR:-target}/wasm.env"
 if [ -n "${WASM_RUSTC-}" ]; then export RUSTC=$WASM_RUSTC; fi
+# Cargo would prefer RUSTFLAGS to the target's own flags; with --target neither reaches build scripts.
+if [ -n "${RUSTFLAGS-}" ]; then
+  export RUSTFLAGS="$RUSTFLAGS ${CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS-}"
+fi
 
 # toml SECTION KEY FILE: a string value of a manifest
 toml() { awk -F'"' -v section="[$1]" -v key="$2" '/^\[/ {in_section = ($0 == section)} in_section && $1 ~ "^" key " *= *$" {print $2; exit}' "$3"; }
