@@ -1,0 +1,82 @@
+//! What a file is, for people and machines, without running it against anything.
+
+use super::engine::Engine;
+use super::instance::Guest;
+use super::load::{LoadError, load};
+use super::{HttpGate, cache::Cache};
+use crate::grants::Grants;
+use oarlock_manifest::PluginManifest;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A plugin that may do nothing: enough to be asked for its manifest.
+#[must_use]
+pub fn stranger(metrics: &crate::metrics::Metrics, http: &HttpGate, name: &str) -> Guest {
+    Guest {
+        plugin: name.to_owned(),
+        grants: Arc::new(Grants::none()),
+        cache: Arc::new(Cache::default()),
+        http: http.clone(),
+        metrics: metrics.plugin(name),
+    }
+}
+
+/// Loads a plugin and describes it: name, version, digest, size, imports, exports, manifest.
+///
+/// # Errors
+///
+/// See [`LoadError`].
+pub async fn inspect(file: &str, bytes: Vec<u8>) -> Result<Value, InspectError> {
+    let engine = Engine::new().map_err(InspectError::Engine)?;
+    let guest = stranger(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
+    let (component, manifest) = load(&engine, bytes, &guest).await.map_err(InspectError::Load)?;
+    Ok(json!({
+        "file": file,
+        "name": manifest.name,
+        "version": manifest.version,
+        "contract": super::load::CONTRACT_VERSION,
+        "digest": format!("sha256:{}", component.digest),
+        "sizeBytes": component.size_bytes,
+        "imports": component.imports,
+        "exports": component.exports,
+        "manifest": manifest,
+    }))
+}
+
+/// Why a file cannot be inspected.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// wasmtime does not run here.
+    #[error("{0:#}")]
+    Engine(anyhow::Error),
+    /// It is not a plugin.
+    #[error("not a plugin: {0}")]
+    Load(LoadError),
+}
+
+/// The grant file a manifest asks for, as YAML with a comment on what still has to be filled in.
+#[must_use]
+pub fn grant_yaml(manifest: &PluginManifest) -> String {
+    let mut grant = Grants::asked(manifest, BTreeMap::new());
+    let asked = manifest.config.as_ref().and_then(|c| c.get("properties")).and_then(Value::as_object);
+    for key in asked.into_iter().flat_map(|p| p.keys()) {
+        grant.config.insert(key.clone(), String::new());
+    }
+    let mut text = format!(
+        "# What plugin {} {} may do. Nothing is allowed that is not said here. Read it, fill in the configuration\n\
+         # (remove what is not needed), and keep it beside the plugin as {}.yaml.\n",
+        manifest.name, manifest.version, manifest.name
+    );
+    if !manifest.http.origins_from_config.is_empty() {
+        text.push_str(&format!(
+            "# http.origins also needs the origins (scheme://host:port) of: {}\n",
+            manifest.http.origins_from_config.join(", ")
+        ));
+    }
+    match serde_saphyr::to_string(&grant) {
+        Ok(yaml) => text.push_str(&yaml),
+        Err(e) => text.push_str(&format!("# the grant could not be written: {e}\n")),
+    }
+    text
+}

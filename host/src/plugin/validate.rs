@@ -1,0 +1,219 @@
+//! Checks a manifest: what passes here needs no second look anywhere else.
+
+use oarlock_manifest::{Kind, Mapping, PluginManifest};
+
+/// Reads and checks the answer to `describe`.
+///
+/// # Errors
+///
+/// Every fault found, one sentence each, in the words of the manifest; never empty.
+pub fn manifest(json: &str) -> Result<PluginManifest, Vec<String>> {
+    let manifest: PluginManifest = serde_json::from_str(json).map_err(|e| vec![e.to_string()])?;
+    let mut faults = Vec::new();
+    check_head(&manifest, &mut faults);
+    check_kinds(&manifest, &mut faults);
+    check_http(&manifest, &mut faults);
+    if faults.is_empty() { Ok(manifest) } else { Err(faults) }
+}
+
+fn check_head(manifest: &PluginManifest, faults: &mut Vec<String>) {
+    if manifest.api_version != oarlock_manifest::API_VERSION || manifest.kind != "PluginManifest" {
+        faults.push(format!(
+            "apiVersion and kind must be {} and PluginManifest, not {:?} and {:?}",
+            oarlock_manifest::API_VERSION,
+            manifest.api_version,
+            manifest.kind
+        ));
+    }
+    if !is_dns_label(&manifest.name) || manifest.name.len() > 40 {
+        faults.push(format!(
+            "name {:?} must be a DNS label (a-z, 0-9, -; begins with a letter, ends with a letter or digit) of at most 40 characters",
+            manifest.name
+        ));
+    }
+    if manifest.version.is_empty() || manifest.version.len() > 64 {
+        faults.push("version must have 1 to 64 characters".to_owned());
+    }
+    if !(1..=64).contains(&manifest.workers) {
+        faults.push(format!("workers is {}, must be 1 to 64", manifest.workers));
+    }
+    if manifest.resync_seconds == 0 {
+        faults.push("resyncSeconds is 0, must be at least 1".to_owned());
+    }
+    if manifest.primaries.is_empty() && manifest.admission.is_empty() {
+        faults.push("primaries and admission are both empty: there is nothing this plugin would do".to_owned());
+    }
+    if manifest.primaries.is_empty() && (manifest.cleanup || manifest.manage_status) {
+        faults.push("cleanup and manageStatus need a primary".to_owned());
+    }
+    if let Some(schema) = &manifest.config
+        && !schema.is_object()
+    {
+        faults.push("config must be a JSON Schema, that is a JSON object".to_owned());
+    }
+}
+
+fn check_kinds(manifest: &PluginManifest, faults: &mut Vec<String>) {
+    let mut seen = Vec::new();
+    for (i, primary) in manifest.primaries.iter().enumerate() {
+        let gvk = primary.gvk();
+        check_gvk(&format!("primaries[{i}]"), &gvk, faults);
+        check_namespaces(&format!("primaries[{i}]"), &primary.namespaces, faults);
+        check_selector(&format!("primaries[{i}].labelSelector"), &primary.label_selector, faults);
+        if seen.contains(&gvk) {
+            faults.push(format!("primaries[{i}] names {}/{} {} a second time", gvk.group, gvk.version, gvk.kind));
+        }
+        seen.push(gvk);
+    }
+    for (i, watch) in manifest.watches.iter().enumerate() {
+        let place = format!("watches[{i}]");
+        check_gvk(&place, &watch.gvk(), faults);
+        check_namespaces(&place, &watch.namespaces, faults);
+        check_selector(&format!("{place}.labelSelector"), &watch.label_selector, faults);
+        match &watch.map_to {
+            Mapping::Label { key } | Mapping::Annotation { key } if key.is_empty() => {
+                faults.push(format!("{place}.mapTo.key must not be empty"));
+            }
+            Mapping::ReferencedBy { pointer } if !pointer.starts_with('/') => {
+                faults.push(format!("{place}.mapTo.pointer {pointer:?} must be a JSON pointer, beginning with /"));
+            }
+            _ => {}
+        }
+        match &watch.primary {
+            Some(primary) if !seen.contains(primary) => faults.push(format!(
+                "{place}.primary {}/{} {} is not among the primaries",
+                primary.group, primary.version, primary.kind
+            )),
+            None if seen.is_empty() && watch.map_to != Mapping::CacheOnly => {
+                faults.push(format!("{place} wakes keys, but there is no primary"));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn check_http(manifest: &PluginManifest, faults: &mut Vec<String>) {
+    for origin in &manifest.http.origins {
+        if let Err(e) = crate::grants::parse_origin(origin) {
+            faults.push(e.to_string());
+        }
+    }
+    for (i, safe) in manifest.http.safe_requests.iter().enumerate() {
+        if safe.method.is_empty() || !safe.method.bytes().all(|b| b.is_ascii_uppercase()) {
+            faults.push(format!("http.safeRequests[{i}].method {:?} must be in capitals", safe.method));
+        }
+        if !safe.path.starts_with(['/', '*']) {
+            faults.push(format!("http.safeRequests[{i}].path {:?} must begin with / or *", safe.path));
+        }
+    }
+}
+
+fn check_gvk(place: &str, gvk: &Kind, faults: &mut Vec<String>) {
+    if !gvk.group.is_empty() && !gvk.group.split('.').all(is_dns_label) {
+        faults.push(format!("{place}.group {:?} is not an API group: it must be a DNS name, or empty for the core group", gvk.group));
+    }
+    let version_ok = gvk.version.strip_prefix('v').is_some_and(|rest| {
+        rest.starts_with(|c: char| c.is_ascii_digit()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+    });
+    if !version_ok {
+        faults.push(format!("{place}.version {:?} is not an API version such as v1 or v1beta1", gvk.version));
+    }
+    let kind_ok = gvk.kind.starts_with(|c: char| c.is_ascii_uppercase())
+        && gvk.kind.len() <= 63
+        && gvk.kind.bytes().all(|b| b.is_ascii_alphanumeric());
+    if !kind_ok {
+        faults.push(format!("{place}.kind {:?} is not a kind: UpperCamelCase letters and digits", gvk.kind));
+    }
+}
+
+fn check_namespaces(place: &str, namespaces: &[String], faults: &mut Vec<String>) {
+    for namespace in namespaces {
+        if namespace.is_empty() || namespace.len() > 63 || !namespace.bytes().all(is_label_byte) {
+            faults.push(format!("{place}.namespaces holds {namespace:?}, which is not a namespace name"));
+        }
+    }
+}
+
+fn check_selector(place: &str, selector: &str, faults: &mut Vec<String>) {
+    if let Err(e) = selector.parse::<crate::api::Selector>() {
+        faults.push(format!("{place} {selector:?}: {e}"));
+    }
+}
+
+fn is_label_byte(b: u8) -> bool {
+    b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'
+}
+
+fn is_dns_label(text: &str) -> bool {
+    text.len() <= 63
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
+        && !text.ends_with('-')
+        && text.bytes().all(is_label_byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn good() -> Value {
+        json!({
+            "apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "network", "version": "0.1.0",
+            "primaries": [{"group": "samplecrd.k8s.io", "version": "v1", "kind": "Network"}],
+            "watches": [{"group": "apps", "version": "v1", "kind": "Deployment", "mapTo": {"type": "ownerReference"}}],
+            "workers": 2, "resyncSeconds": 30,
+        })
+    }
+
+    /// What the fault list says when `change` has been made to a good manifest.
+    fn faults(pointer: &str, value: Value) -> String {
+        let mut doc = good();
+        let (parent, last) = pointer.rsplit_once('/').unwrap();
+        let parent = doc.pointer_mut(parent).unwrap();
+        match parent {
+            Value::Array(items) => items[last.parse::<usize>().unwrap()] = value,
+            other => other[last] = value,
+        }
+        manifest(&doc.to_string()).unwrap_err().join("; ")
+    }
+
+    #[test]
+    fn a_good_manifest_passes() {
+        assert_eq!(manifest(&good().to_string()).unwrap().name, "network");
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_name() {
+        for (pointer, value, expected) in [
+            ("/surprise", json!(1), "unknown field `surprise`"),
+            ("/name", json!("Network!"), "name \"Network!\""),
+            ("/name", json!(""), "name \"\""),
+            ("/workers", json!(0), "workers is 0"),
+            ("/workers", json!(65), "workers is 65"),
+            ("/resyncSeconds", json!(0), "resyncSeconds is 0"),
+            ("/kind", json!("Pod"), "PluginManifest"),
+            ("/apiVersion", json!("oarlock.dev/v9"), "oarlock.dev/v9"),
+            ("/primaries/0/kind", json!("network"), "primaries[0].kind"),
+            ("/primaries/0/version", json!("one"), "primaries[0].version"),
+            ("/primaries/0/group", json!("samplecrd_k8s"), "primaries[0].group"),
+            ("/primaries/0/labelSelector", json!("a in b"), "labelSelector"),
+            ("/primaries", json!([]), "nothing this plugin would do"),
+            ("/watches/0/mapTo", json!({"type": "telepathy"}), "telepathy"),
+            ("/watches/0/mapTo", json!({"type": "label", "key": ""}), "mapTo.key"),
+            ("/watches/0/mapTo", json!({"type": "referencedBy", "pointer": "spec"}), "JSON pointer"),
+            ("/watches/0/primary", json!({"version": "v1", "kind": "Pod"}), "not among the primaries"),
+            ("/http", json!({"origins": ["neutron"]}), "neutron"),
+            ("/config", json!("text"), "JSON Schema"),
+        ] {
+            let said = faults(pointer, value);
+            assert!(said.contains(expected), "{pointer}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_with_its_place() {
+        assert!(manifest("{").unwrap_err()[0].contains("line 1"));
+        assert!(manifest("").is_err());
+        assert!(manifest("[]").is_err());
+    }
+}
