@@ -1,0 +1,220 @@
+//! Changes as data, and the checks that need no server.
+
+use super::WriteError;
+use crate::api::{GroupVersionKind, ObjectKey, Resource};
+use serde_json::{Value, json};
+
+/// What a plugin wants written.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Server-side apply of the whole of what the plugin wants of an object.
+    Apply {
+        /// The document, with apiVersion, kind and metadata.name.
+        object: Value,
+        /// Empty for the object itself.
+        subresource: String,
+        /// Take fields over from other managers.
+        force: bool,
+        /// When to refuse.
+        precondition: Precondition,
+    },
+    /// A new object.
+    Create(Value),
+    /// A patch of an existing object.
+    Patch {
+        /// Which.
+        target: ObjectRef,
+        /// How the patch is to be read.
+        kind: PatchKind,
+        /// The patch.
+        patch: Value,
+        /// Empty for the object itself.
+        subresource: String,
+        /// When to refuse.
+        precondition: Precondition,
+    },
+    /// A deletion.
+    Delete {
+        /// Which.
+        target: ObjectRef,
+        /// What becomes of its dependents.
+        propagation: Propagation,
+        /// When to refuse.
+        precondition: Precondition,
+    },
+}
+
+/// One object of one kind.
+#[derive(Clone, Debug)]
+pub struct ObjectRef {
+    /// Its kind.
+    pub kind: GroupVersionKind,
+    /// Its namespace and name.
+    pub key: ObjectKey,
+}
+
+/// Refuse the write when the object is no longer this one.
+#[derive(Clone, Debug, Default)]
+pub struct Precondition {
+    /// Its uid.
+    pub uid: Option<String>,
+    /// Its resourceVersion.
+    pub resource_version: Option<String>,
+}
+
+/// How a patch is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchKind {
+    /// RFC 6902.
+    Json,
+    /// RFC 7386.
+    Merge,
+    /// Kubernetes' own, by merge keys.
+    Strategic,
+}
+
+impl PatchKind {
+    pub(super) fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json-patch+json",
+            Self::Merge => "application/merge-patch+json",
+            Self::Strategic => "application/strategic-merge-patch+json",
+        }
+    }
+}
+
+/// What becomes of the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They go after it.
+    Background,
+    /// They go before it.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// The kind and key a document names.
+pub(super) fn target_of(object: &Value) -> Result<ObjectRef, WriteError> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let api_version = text("/apiVersion");
+    let kind = text("/kind");
+    if api_version.is_empty() || kind.is_empty() {
+        return Err(WriteError::Malformed("the object has no apiVersion or no kind".to_owned()));
+    }
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let name = text("/metadata/name");
+    if name.is_empty() && text("/metadata/generateName").is_empty() {
+        return Err(WriteError::Malformed(format!("the {kind} has no metadata.name")));
+    }
+    Ok(ObjectRef {
+        kind: GroupVersionKind::new(group, version, kind),
+        key: ObjectKey::new(text("/metadata/namespace"), name),
+    })
+}
+
+/// The key, if it fits the scope of its kind and cannot leave its place in a URL.
+pub(super) fn checked_key(resource: &Resource, key: &ObjectKey) -> Result<ObjectKey, WriteError> {
+    let kind = &resource.gvk.kind;
+    if resource.namespaced && key.namespace.is_empty() {
+        return Err(WriteError::Malformed(format!("{kind} {:?} has no metadata.namespace, but is namespaced", key.name)));
+    }
+    if !resource.namespaced && !key.namespace.is_empty() {
+        return Err(WriteError::Malformed(format!("{kind} {key} has a metadata.namespace, but is cluster-scoped")));
+    }
+    for part in [&key.namespace, &key.name] {
+        if part.contains(['/', '%', '?', '#']) || matches!(&**part, "." | "..") {
+            return Err(WriteError::Malformed(format!("{kind} {key}: {part:?} is not a name")));
+        }
+    }
+    Ok(key.clone())
+}
+
+/// The document with the precondition in its metadata, where the API server looks for it.
+pub(super) fn with_precondition(document: &Value, precondition: &Precondition) -> Result<Value, WriteError> {
+    let mut document = document.clone();
+    let Some(object) = document.as_object_mut() else {
+        return Err(WriteError::Malformed("the document is not a JSON object".to_owned()));
+    };
+    if precondition.uid.is_none() && precondition.resource_version.is_none() {
+        return Ok(document);
+    }
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    let Some(metadata) = metadata.as_object_mut() else {
+        return Err(WriteError::Malformed("metadata is not a JSON object".to_owned()));
+    };
+    for (name, value) in [("uid", &precondition.uid), ("resourceVersion", &precondition.resource_version)] {
+        if let Some(value) = value {
+            metadata.insert(name.to_owned(), Value::String(value.clone()));
+        }
+    }
+    Ok(document)
+}
+
+/// The JSON patch with a test of each precondition before its own operations.
+pub(super) fn json_patch_with_precondition(patch: &Value, precondition: &Precondition) -> Result<Value, WriteError> {
+    let Some(operations) = patch.as_array() else {
+        return Err(WriteError::Malformed("a JSON patch is a list of operations".to_owned()));
+    };
+    let mut all = Vec::with_capacity(operations.len() + 2);
+    for (name, value) in [("uid", &precondition.uid), ("resourceVersion", &precondition.resource_version)] {
+        if let Some(value) = value {
+            all.push(json!({"op": "test", "path": format!("/metadata/{name}"), "value": value}));
+        }
+    }
+    all.extend(operations.iter().cloned());
+    Ok(Value::Array(all))
+}
+
+pub(super) fn delete_options(propagation: Propagation, precondition: &Precondition) -> Value {
+    let policy = match propagation {
+        Propagation::Background => "Background",
+        Propagation::Foreground => "Foreground",
+        Propagation::Orphan => "Orphan",
+    };
+    let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy});
+    let mut preconditions = serde_json::Map::new();
+    if let Some(uid) = &precondition.uid {
+        preconditions.insert("uid".to_owned(), json!(uid));
+    }
+    if let Some(version) = &precondition.resource_version {
+        preconditions.insert("resourceVersion".to_owned(), json!(version));
+    }
+    if let Some(object) = options.as_object_mut()
+        && !preconditions.is_empty()
+    {
+        object.insert("preconditions".to_owned(), Value::Object(preconditions));
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_names_its_own_target() {
+        let target =
+            target_of(&json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}))
+                .unwrap();
+        assert_eq!((target.kind.group.as_str(), target.kind.version.as_str()), ("apps", "v1"));
+        assert_eq!((&*target.key.namespace, &*target.key.name), ("b", "a"));
+        for bad in [json!(1), json!({}), json!({"apiVersion": "v1", "kind": "Pod"}), json!({"apiVersion": 1, "kind": 2})] {
+            assert!(target_of(&bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn preconditions_stand_where_the_server_looks_for_them() {
+        let both = Precondition { uid: Some("u".into()), resource_version: Some("7".into()) };
+        assert_eq!(
+            with_precondition(&json!({"spec": 1}), &both).unwrap(),
+            json!({"spec": 1, "metadata": {"uid": "u", "resourceVersion": "7"}})
+        );
+        let tests = json_patch_with_precondition(&json!([{"op": "remove", "path": "/a"}]), &both).unwrap();
+        assert_eq!(tests.as_array().unwrap().len(), 3);
+        assert_eq!(delete_options(Propagation::Orphan, &both)["preconditions"]["uid"], "u");
+        assert!(with_precondition(&json!([]), &both).is_err());
+        assert!(json_patch_with_precondition(&json!({}), &both).is_err());
+    }
+}

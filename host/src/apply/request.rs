@@ -1,0 +1,210 @@
+//! One request to the API server: built, sent with a deadline, its answer sorted.
+
+use super::{Author, Writer};
+use crate::api::{ObjectKey, Resource};
+use crate::informer::Object;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde_json::Value;
+use std::time::Duration;
+
+/// How long one request may take, from sending it to the end of its answer.
+const REQUEST_DEADLINE: Duration = Duration::from_secs(15);
+
+/// Answers above this are cut off; the API server's own limit for an object is 1.5 MiB in etcd, 3 MiB in a request.
+const ANSWER_LIMIT_BYTES: usize = 16 << 20;
+
+/// Why a write (or a live read) failed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The grant does not allow it; nothing was sent.
+    #[error("{0}")]
+    Denied(String),
+    /// The change makes no sense; nothing was sent.
+    #[error("malformed change: {0}")]
+    Malformed(String),
+    /// The API server does not serve this kind.
+    #[error("the API server does not serve {0}")]
+    UnknownKind(String),
+    /// 404: the object (or its namespace) does not exist.
+    #[error("not found")]
+    NotFound,
+    /// 409: another writer was faster, or another field manager owns what was applied.
+    #[error("conflict: {0}")]
+    Conflict(String),
+    /// 400, 405, 413, 415, 422: the API server will not take this object as it is.
+    #[error("the API server refused the object: {0}")]
+    Invalid(String),
+    /// 401, 403: the host may not do this.
+    #[error("the API server forbids it: {0}")]
+    Forbidden(String),
+    /// 429: too many requests.
+    #[error("the API server asks to come back later: {message}")]
+    TooManyRequests {
+        /// As answered.
+        message: String,
+        /// `Retry-After`.
+        retry_after: Option<Duration>,
+    },
+    /// 5xx, or an answer that is not what the API promises.
+    #[error("the API server answered {0}")]
+    Server(String),
+    /// No answer. The write may have had its effect.
+    #[error("no answer from the API server: {0}")]
+    Transport(String),
+}
+
+/// A request before it is sent.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    method: &'static str,
+    path: String,
+    query: Vec<(&'static str, String)>,
+    content_type: &'static str,
+    body: Vec<u8>,
+}
+
+impl Outgoing {
+    pub(super) fn new(method: &'static str, resource: &Resource, key: &ObjectKey, subresource: &str) -> Self {
+        let subresource = Some(subresource).filter(|s| !s.is_empty());
+        let path = resource.path(&key.namespace, Some(&key.name), subresource);
+        Self { method, path, query: Vec::new(), content_type: "application/json", body: Vec::new() }
+    }
+
+    pub(super) fn create(resource: &Resource, namespace: &str) -> Self {
+        let path = resource.path(namespace, None, None);
+        Self { method: "POST", path, query: Vec::new(), content_type: "application/json", body: Vec::new() }
+    }
+
+    pub(super) fn body(mut self, content_type: &'static str, body: &Value) -> Self {
+        self.content_type = content_type;
+        self.body = body.to_string().into_bytes();
+        self
+    }
+
+    pub(super) fn query(mut self, name: &'static str, value: &str) -> Self {
+        self.query.push((name, value.to_owned()));
+        self
+    }
+
+    fn into_request(self) -> Result<http::Request<Body>, WriteError> {
+        let mut uri = self.path;
+        for (i, (name, value)) in self.query.iter().enumerate() {
+            uri.push(if i == 0 { '?' } else { '&' });
+            uri.push_str(name);
+            uri.push('=');
+            uri.extend(url::form_urlencoded::byte_serialize(value.as_bytes()));
+        }
+        http::Request::builder()
+            .method(self.method)
+            .uri(uri)
+            .header(http::header::CONTENT_TYPE, self.content_type)
+            .header(http::header::ACCEPT, "application/json")
+            .body(Body::from(self.body))
+            .map_err(|e| WriteError::Malformed(e.to_string()))
+    }
+}
+
+impl Writer {
+    /// Sends a request and sorts its answer; the body of a success is JSON text.
+    pub(super) async fn request(&self, author: &Author, outgoing: Outgoing) -> Result<String, WriteError> {
+        let method = outgoing.method;
+        let request = outgoing.into_request()?;
+        let answered = tokio::time::timeout(REQUEST_DEADLINE, async {
+            let response = self.client.send(request).await.map_err(|e| WriteError::Transport(crate::chain(&e)))?;
+            let (head, body) = response.into_parts();
+            let body = http_body_util::Limited::new(body, ANSWER_LIMIT_BYTES)
+                .collect()
+                .await
+                .map_err(|e| WriteError::Transport(crate::chain(e.as_ref())))?;
+            Ok((head, body.to_bytes()))
+        })
+        .await
+        .unwrap_or_else(|_elapsed| Err(WriteError::Transport(format!("within {} s", REQUEST_DEADLINE.as_secs()))));
+        let code = match &answered {
+            Ok((head, _)) => Some(head.status.as_u16()),
+            Err(_) => None,
+        };
+        self.metrics.plugin(&author.plugin).api_request(method, code);
+        let (head, body) = answered?;
+        sort(&head, &body)
+    }
+}
+
+/// The text of a success, or the error a failure stands for.
+fn sort(head: &http::response::Parts, body: &Bytes) -> Result<String, WriteError> {
+    let status = head.status;
+    if status.is_success() {
+        return String::from_utf8(body.to_vec())
+            .map_err(|_not_utf8| WriteError::Server(format!("{status} with a body that is not UTF-8")));
+    }
+    let parsed: Option<Value> = serde_json::from_slice(body).ok();
+    let message = parsed
+        .as_ref()
+        .and_then(|v| v.get("message"))
+        .and_then(Value::as_str)
+        .map_or_else(|| excerpt(status, body), str::to_owned);
+    Err(match status.as_u16() {
+        404 => WriteError::NotFound,
+        409 => WriteError::Conflict(message),
+        400 | 405 | 406 | 413 | 415 | 422 => WriteError::Invalid(message),
+        401 | 403 => WriteError::Forbidden(message),
+        429 => WriteError::TooManyRequests { message, retry_after: retry_after(head) },
+        _ => WriteError::Server(format!("{}: {message}", status.as_u16())),
+    })
+}
+
+/// What a body that is not a Status says, shortened for a log line.
+fn excerpt(status: http::StatusCode, body: &Bytes) -> String {
+    let text = String::from_utf8_lossy(body);
+    let text: String = text.chars().take(200).collect();
+    if text.trim().is_empty() { status.to_string() } else { text }
+}
+
+fn retry_after(head: &http::response::Parts) -> Option<Duration> {
+    let seconds: u64 = head.headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds.min(3600)))
+}
+
+pub(super) fn parse_object(answer: &str) -> Result<Object, WriteError> {
+    Object::parse(answer).map_err(|e| WriteError::Server(format!("with what is not an object: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(status: u16, headers: &[(&str, &str)], body: &str) -> Result<String, WriteError> {
+        let mut response = http::Response::builder().status(status);
+        for (name, value) in headers {
+            response = response.header(*name, *value);
+        }
+        sort(&response.body(()).unwrap().into_parts().0, &Bytes::copy_from_slice(body.as_bytes()))
+    }
+
+    #[test]
+    fn answers_are_sorted_by_who_has_to_act() {
+        assert_eq!(sorted(200, &[], "{}").unwrap(), "{}");
+        assert!(matches!(sorted(404, &[], ""), Err(WriteError::NotFound)));
+        assert!(matches!(sorted(409, &[], r#"{"message":"m"}"#), Err(WriteError::Conflict(m)) if m == "m"));
+        assert!(matches!(sorted(422, &[], "{}"), Err(WriteError::Invalid(_))));
+        assert!(matches!(sorted(403, &[], "<html>"), Err(WriteError::Forbidden(m)) if m == "<html>"));
+        assert!(matches!(sorted(503, &[], ""), Err(WriteError::Server(_))));
+        assert!(matches!(
+            sorted(429, &[("retry-after", "7")], ""),
+            Err(WriteError::TooManyRequests { retry_after: Some(d), .. }) if d.as_secs() == 7
+        ));
+        assert!(matches!(
+            sorted(429, &[("retry-after", "soon")], ""),
+            Err(WriteError::TooManyRequests { retry_after: None, .. })
+        ));
+    }
+
+    #[test]
+    fn garbage_is_an_error_and_not_a_panic() {
+        assert!(parse_object("").is_err());
+        assert!(parse_object("[1]").is_err());
+        assert!(parse_object("{\"metadata\":7}").is_err());
+    }
+}
