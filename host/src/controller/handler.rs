@@ -1,0 +1,271 @@
+//! From events to keys: which watches a plugin needs, and whom a change wakes.
+
+use super::ReconcileKey;
+use super::tombstones::Tombstones;
+use crate::api::{GroupVersionKind, ObjectKey};
+use crate::apply::Writer;
+use crate::informer::{Delta, Handler, Informers, Object, Store, Subscription, WatchSpec};
+use crate::plugin::StoreOf;
+use crate::workqueue::{Trigger, WorkQueue};
+use oarlock_manifest::{Kind, Mapping, PluginManifest, Watch};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+type Stores = HashMap<GroupVersionKind, Vec<StoreOf>>;
+
+/// A manifest's kind in the host's own type.
+pub(super) fn kind(kind: &Kind) -> GroupVersionKind {
+    GroupVersionKind::new(kind.group.clone(), kind.version.clone(), kind.kind.clone())
+}
+
+/// Subscribes to everything the manifest names: primaries first, so that mappings find their stores.
+pub(super) fn subscribe(
+    manifest: &PluginManifest,
+    informers: &Informers,
+    writer: &Writer,
+    queue: &WorkQueue<ReconcileKey>,
+    tombstones: &Arc<Tombstones>,
+) -> (Vec<Subscription>, Stores) {
+    let mut subscriptions = Vec::new();
+    let mut stores = Stores::new();
+    let mut open = |gvk: &GroupVersionKind, namespaces: &[String], labels: &str, fields: &str, handler: &Handler| {
+        let each: Vec<Option<String>> =
+            if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
+        for namespace in each {
+            let spec = WatchSpec {
+                gvk: gvk.clone(),
+                namespace,
+                label_selector: Some(labels.to_owned()),
+                field_selector: Some(fields.to_owned()),
+            };
+            let subscription = informers.subscribe(spec, Arc::clone(handler));
+            let of = StoreOf { store: subscription.store().clone() };
+            stores.entry(gvk.clone()).or_default().push(of);
+            subscriptions.push(subscription);
+        }
+        stores.get(gvk).map(|all| all.iter().map(|of| of.store.clone()).collect::<Vec<_>>()).unwrap_or_default()
+    };
+    let mut primaries: HashMap<GroupVersionKind, Vec<Store>> = HashMap::new();
+    for primary in &manifest.primaries {
+        let gvk = kind(&primary.gvk());
+        let handler = primary_handler(gvk.clone(), writer, queue, tombstones, manifest.cleanup);
+        let of = open(&gvk, &primary.namespaces, &primary.label_selector, &primary.field_selector, &handler);
+        primaries.insert(gvk, of);
+    }
+    for watch in &manifest.watches {
+        let gvk = kind(&watch.gvk());
+        let target = watch.primary.as_ref().or(None).map(kind);
+        let target = target.or_else(|| manifest.primaries.first().map(|p| kind(&p.gvk())));
+        let handler = match target {
+            Some(target) if watch.map_to != Mapping::CacheOnly => {
+                let stores = primaries.get(&target).cloned().unwrap_or_default();
+                let mapper = Mapper { watch: watch.clone(), target, stores };
+                watch_handler(mapper, queue)
+            }
+            _ => Arc::new(|_: &Delta| {}) as Handler,
+        };
+        open(&gvk, &watch.namespaces, &watch.label_selector, "", &handler);
+    }
+    (subscriptions, stores)
+}
+
+/// A primary wakes its own key, except by the echo of the host's own write.
+fn primary_handler(
+    gvk: GroupVersionKind,
+    writer: &Writer,
+    queue: &WorkQueue<ReconcileKey>,
+    tombstones: &Arc<Tombstones>,
+    cleanup: bool,
+) -> Handler {
+    let (writer, queue, tombstones) = (writer.clone(), queue.clone(), Arc::clone(tombstones));
+    Arc::new(move |delta| {
+        let (object, trigger) = match delta {
+            Delta::Applied { old: Some(old), new, .. }
+                if writer.own().is_echo(new.uid(), old.resource_version(), new.resource_version()) =>
+            {
+                return;
+            }
+            Delta::Applied { new, initial, .. } => {
+                (new, if *initial { Trigger::InitialList } else { Trigger::Event })
+            }
+            Delta::Deleted(last) => (last, Trigger::Event),
+            Delta::Synced => return,
+        };
+        let key = ReconcileKey { kind: gvk.clone(), key: object.key().clone() };
+        if let Delta::Deleted(last) = delta {
+            if cleanup {
+                // Its finalizer held it until everything was gone: nothing is left to do, and its timers would only find that.
+                queue.remove(&key);
+                queue.forget(&key);
+                return;
+            }
+            tombstones.put(&key, last);
+        }
+        queue.add(key, trigger);
+    })
+}
+
+fn watch_handler(mapper: Mapper, queue: &WorkQueue<ReconcileKey>) -> Handler {
+    let queue = queue.clone();
+    Arc::new(move |delta| {
+        let mut keys = Vec::new();
+        let trigger = match delta {
+            Delta::Applied { old, new, initial } => {
+                // A reference may have moved: the old target must look again as well.
+                if let Some(old) = old {
+                    mapper.keys(old, &mut keys);
+                }
+                mapper.keys(new, &mut keys);
+                if *initial { Trigger::InitialList } else { Trigger::Event }
+            }
+            Delta::Deleted(last) => {
+                mapper.keys(last, &mut keys);
+                Trigger::Event
+            }
+            Delta::Synced => return,
+        };
+        keys.sort();
+        keys.dedup();
+        for key in keys {
+            queue.add(ReconcileKey { kind: mapper.target.clone(), key }, trigger);
+        }
+    })
+}
+
+/// Finds the primaries a watched object is about.
+struct Mapper {
+    watch: Watch,
+    target: GroupVersionKind,
+    stores: Vec<Store>,
+}
+
+impl Mapper {
+    fn keys(&self, object: &Object, found: &mut Vec<ObjectKey>) {
+        let key = object.key();
+        if !self.watch.names.is_empty() && !self.watch.names.iter().any(|n| *n == *key.name) {
+            return;
+        }
+        match &self.watch.map_to {
+            Mapping::OwnerReference => {
+                let ours = object.owners().iter().filter(|owner| {
+                    let gvk = GroupVersionKind::from_api_version(&owner.api_version, &*owner.kind);
+                    gvk.group == self.target.group && gvk.kind == self.target.kind
+                });
+                for owner in ours {
+                    found.push(ObjectKey::new(Arc::clone(&key.namespace), &*owner.name));
+                    // The owner may be cluster-scoped.
+                    if !key.namespace.is_empty() && self.has(&ObjectKey::new("", &*owner.name)) {
+                        found.push(ObjectKey::new("", &*owner.name));
+                    }
+                }
+            }
+            Mapping::SameName => found.push(key.clone()),
+            Mapping::Label { key: label } => {
+                if let Some(name) = object.label(label).filter(|n| !n.is_empty()) {
+                    found.push(ObjectKey::new(Arc::clone(&key.namespace), name));
+                }
+            }
+            Mapping::Annotation { key: annotation } => {
+                if let Some(name) = annotation_of(object, annotation).filter(|n| !n.is_empty()) {
+                    found.push(ObjectKey::new(Arc::clone(&key.namespace), name));
+                }
+            }
+            Mapping::ReferencedBy { pointer } => {
+                for primary in self.candidates(key) {
+                    if refers(&primary, pointer, &key.name) {
+                        found.push(primary.key().clone());
+                    }
+                }
+            }
+            Mapping::All => found.extend(self.stores.iter().flat_map(Store::keys)),
+            Mapping::CacheOnly => {}
+        }
+    }
+
+    fn has(&self, key: &ObjectKey) -> bool {
+        self.stores.iter().any(|store| store.get(key).is_some())
+    }
+
+    fn candidates(&self, key: &ObjectKey) -> Vec<Arc<Object>> {
+        let options = crate::informer::ListOptions {
+            namespace: key.namespace().map(str::to_owned),
+            ..crate::informer::ListOptions::default()
+        };
+        self.stores.iter().flat_map(|store| store.list(&options)).collect()
+    }
+}
+
+fn annotation_of(object: &Object, annotation: &str) -> Option<String> {
+    // Not kept parsed: the text tells quickly that most objects do not have it.
+    if !object.json().contains(annotation) {
+        return None;
+    }
+    let document: Value = serde_json::from_str(object.json()).ok()?;
+    document.get("metadata")?.get("annotations")?.get(annotation)?.as_str().map(str::to_owned)
+}
+
+/// Whether `object` holds `name` at `pointer`, as a text or in a list of texts.
+fn refers(object: &Object, pointer: &str, name: &str) -> bool {
+    if !object.json().contains(name) {
+        return false;
+    }
+    let Ok(document) = serde_json::from_str::<Value>(object.json()) else { return false };
+    match document.pointer(pointer) {
+        Some(Value::String(text)) => text == name,
+        Some(Value::Array(list)) => list.iter().any(|item| item.as_str() == Some(name)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(doc: &Value) -> Object {
+        Object::parse(&doc.to_string()).unwrap()
+    }
+
+    fn mapped(map_to: Value, object: &Object) -> Vec<String> {
+        let watch = json!({"version": "v1", "kind": "ConfigMap", "mapTo": map_to});
+        let mapper = Mapper {
+            watch: serde_json::from_value(watch).unwrap(),
+            target: GroupVersionKind::new("apps", "v1", "Deployment"),
+            stores: vec![],
+        };
+        let mut keys = Vec::new();
+        mapper.keys(object, &mut keys);
+        keys.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_watched_object_wakes_those_it_is_about() {
+        let o = object(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+            "name": "cm", "namespace": "n", "uid": "u", "resourceVersion": "1",
+            "labels": {"for": "by-label"}, "annotations": {"for": "by-annotation"},
+            "ownerReferences": [
+                {"apiVersion": "apps/v1", "kind": "Deployment", "name": "owner", "uid": "1"},
+                {"apiVersion": "apps/v1beta9", "kind": "Deployment", "name": "other-version", "uid": "2"},
+                {"apiVersion": "other/v1", "kind": "Deployment", "name": "other-group", "uid": "3"},
+                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "other-kind", "uid": "4"}],
+        }}));
+        assert_eq!(mapped(json!({"type": "ownerReference"}), &o), ["n/owner", "n/other-version"]);
+        assert_eq!(mapped(json!({"type": "sameName"}), &o), ["n/cm"]);
+        assert_eq!(mapped(json!({"type": "label", "key": "for"}), &o), ["n/by-label"]);
+        assert_eq!(mapped(json!({"type": "annotation", "key": "for"}), &o), ["n/by-annotation"]);
+        assert!(mapped(json!({"type": "annotation", "key": "absent"}), &o).is_empty());
+        assert!(mapped(json!({"type": "cacheOnly"}), &o).is_empty());
+    }
+
+    #[test]
+    fn a_reference_is_a_name_or_a_list_of_names() {
+        let o = object(&json!({"apiVersion": "v1", "kind": "X", "metadata": {"name": "a", "uid": "u", "resourceVersion": "1"},
+            "spec": {"one": "cm", "many": ["x", "cm"], "deep": {"cm": 1}}}));
+        assert!(refers(&o, "/spec/one", "cm"));
+        assert!(refers(&o, "/spec/many", "cm"));
+        assert!(!refers(&o, "/spec/deep", "cm"));
+        assert!(!refers(&o, "/spec/absent", "cm"));
+        assert!(!refers(&o, "/spec/one", "c"));
+    }
+}

@@ -1,0 +1,256 @@
+//! One reconcile, from a key to what happens to it next.
+
+use super::outcome::{End, Failure, Next, next, ready};
+use super::{Controller, ReconcileKey, Version, compare};
+use crate::apply::events::{Event, Regarding};
+use crate::informer::Object;
+use crate::metrics::Call;
+use crate::plugin::{CallError, Instance, Observation, Request, Run};
+use crate::workqueue::Item;
+use serde_json::Value;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// A reconcile under way.
+pub(super) struct Reconcile<'a> {
+    controller: &'a Controller,
+    version: &'a Version,
+    item: &'a Item<ReconcileKey>,
+    correlation_id: String,
+    began: Instant,
+}
+
+/// What has become known on the way; also counts when the reconcile fails in the middle.
+#[derive(Default)]
+struct Known {
+    object: Option<Arc<Object>>,
+    observed: Option<Observation>,
+    patched: bool,
+}
+
+impl<'a> Reconcile<'a> {
+    pub(super) fn new(controller: &'a Controller, version: &'a Version, item: &'a Item<ReconcileKey>) -> Self {
+        let correlation_id = uuid::Uuid::new_v4().simple().to_string();
+        let correlation_id = crate::shorten(&correlation_id, 12).to_owned();
+        Self { controller, version, item, correlation_id, began: Instant::now() }
+    }
+
+    /// The control loop: get the object, get desired, get actual, equal? status : patch, apply, get actual again, status.
+    pub(super) async fn run(&self) -> Next {
+        let mut known = Known::default();
+        let end = self.drive(&mut known).await;
+        let deleting = known.object.as_ref().is_some_and(|o| o.deleting());
+        let end = self.conclude(end, &known, deleting).await;
+        let next = next(&end, deleting);
+        self.report(&end, &known, &next);
+        next
+    }
+
+    async fn drive(&self, known: &mut Known) -> Result<End, Failure> {
+        let Some(object) = self.object().await? else { return self.gone().await };
+        known.object = Some(Arc::clone(&object));
+        let writer = &self.controller.shared.writer;
+        let (author, kind) = (&self.version.author, &self.item.key.kind);
+        let cleanup = self.version.manifest.cleanup;
+        let ours = author.finalizer();
+        let has_ours = object.has_finalizer(&ours);
+        if object.deleting() && !(cleanup && has_ours) {
+            return Ok(End::Nothing);
+        }
+        // Stored before the first side effect.
+        if cleanup && !object.deleting() && !has_ours {
+            let with_ours = writer
+                .add_finalizer(author, kind, &object)
+                .await
+                .map_err(|error| Failure::Write { what: "the finalizer could not be added", error })?;
+            known.object = Some(with_ours);
+        }
+        let object = known.object.clone().unwrap_or(object);
+        let request = self.request(Some(&object), None);
+        let agree = self.converge(&request, known).await?;
+        let requeue_after = known.observed.as_ref().and_then(|o| o.requeue_after);
+        if !agree {
+            return Ok(End::Progressing { requeue_after });
+        }
+        if !object.deleting() {
+            return Ok(End::Synced { requeue_after });
+        }
+        writer
+            .remove_finalizer(author, kind, &object)
+            .await
+            .map_err(|error| Failure::Write { what: "the finalizer could not be removed", error })?;
+        Ok(End::CleanedUp)
+    }
+
+    /// Asks desired, actual and, where they differ, patch and actual again. Answers whether they agree in the end.
+    async fn converge(&self, request: &Request, known: &mut Known) -> Result<bool, Failure> {
+        let run = Run {
+            reads: Some(Arc::clone(&self.version.reads)),
+            key: self.item.key.key.to_string(),
+            correlation_id: self.correlation_id.clone(),
+            dry_run: false,
+        };
+        let mut instance = Instance::new(&self.version.component, self.version.guest.clone(), run).await?;
+        let desired = if request.deleting || request.object.is_none() {
+            None
+        } else {
+            self.timed(Call::GetDesired, instance.get_desired(request)).await?
+        };
+        let observed = self.timed(Call::GetActual, instance.get_actual(request)).await?;
+        let actual = observed.state.clone();
+        known.observed = Some(observed);
+        if compare::same(desired.as_ref(), actual.as_ref()) {
+            return Ok(true);
+        }
+        known.patched = true;
+        let outcome = self.timed(Call::Patch, instance.patch(request, desired.as_ref(), actual.as_ref())).await?;
+        for change in &outcome.changes {
+            self.controller
+                .shared
+                .writer
+                .carry_out(&self.version.author, change)
+                .await
+                .map_err(|error| Failure::Write { what: "a change could not be carried out", error })?;
+        }
+        for event in outcome.events {
+            self.record(known.object.as_deref(), event);
+        }
+        let mut again = self.timed(Call::GetActual, instance.get_actual(request)).await?;
+        again.requeue_after = earlier(again.requeue_after, outcome.requeue_after);
+        let agree = compare::same(desired.as_ref(), again.state.as_ref());
+        known.observed = Some(again);
+        if self.controller.breaker.patched(&self.item.key) {
+            self.fight(known, desired.as_ref(), actual.as_ref());
+        }
+        Ok(agree)
+    }
+
+    /// The object as the cache has it, not older than our own last write.
+    async fn object(&self) -> Result<Option<Arc<Object>>, Failure> {
+        let ReconcileKey { kind, key } = &self.item.key;
+        let found = self.version.reads.get_unchecked(kind, key).await;
+        let object = found.map_err(|e| Failure::Read(format!("{e:?}")))?;
+        if object.is_some() && !self.version.reads.may_see(kind, key).await {
+            return Err(Failure::NotGranted(format!(
+                "the grant of plugin {} does not allow it to get {kind} {key}",
+                self.controller.name
+            )));
+        }
+        Ok(object)
+    }
+
+    /// The key of an object that is gone runs once, for plugins that have no finalizer to hold it.
+    async fn gone(&self) -> Result<End, Failure> {
+        let Some(last) = self.controller.tombstones.get(&self.item.key) else { return Ok(End::Nothing) };
+        if !self.version.manifest.cleanup {
+            let request = self.request(None, Some(&last));
+            if !self.converge(&request, &mut Known::default()).await? {
+                return Ok(End::Progressing { requeue_after: None });
+            }
+        }
+        self.controller.tombstones.remove(&self.item.key, last.uid());
+        Ok(End::Nothing)
+    }
+
+    fn request(&self, object: Option<&Arc<Object>>, last_seen: Option<&Arc<Object>>) -> Request {
+        let known = object.or(last_seen);
+        Request {
+            kind: self.item.key.kind.clone(),
+            key: self.item.key.key.clone(),
+            uid: known.map(|o| o.uid().to_owned()).unwrap_or_default(),
+            object: object.map(|o| Arc::clone(o.json())),
+            last_seen: last_seen.map(|o| Arc::clone(o.json())),
+            deleting: object.is_none_or(|o| o.deleting()),
+            trigger: self.item.trigger,
+            attempt: self.item.attempt,
+            correlation_id: self.correlation_id.clone(),
+            dry_run: false,
+        }
+    }
+
+    /// Status, Ready condition and events. A status that cannot be written makes a success a failure, so that it is tried again.
+    async fn conclude(&self, end: Result<End, Failure>, known: &Known, deleting: bool) -> Result<End, Failure> {
+        let Some(object) = known.object.as_deref() else { return end };
+        if let Err(failure) = &end {
+            if let Failure::Call(e) = failure
+                && let Some(cause) = e.cause()
+            {
+                self.controller.metrics.trapped(cause);
+            }
+            let (reason, message) = (failure.reason().to_owned(), failure.to_string());
+            self.record(Some(object), Event { warning: true, reason, message });
+        }
+        let ready = ready(&end, deleting).filter(|_| self.version.manifest.manage_status);
+        let observed = known.observed.as_ref().and_then(|o| o.status.as_ref());
+        if matches!(end, Ok(End::Nothing | End::CleanedUp)) || (ready.is_none() && observed.is_none()) {
+            return end;
+        }
+        let kind = &self.item.key.kind;
+        let writer = &self.controller.shared.writer;
+        match writer.write_status(&self.version.author, kind, object, observed, ready.as_ref()).await {
+            Ok(_) => end,
+            Err(error) => {
+                tracing::warn!(plugin = self.controller.name, key = %self.item.key, %error, "the status could not be written");
+                end.and(Err(Failure::Write { what: "the status could not be written", error }))
+            }
+        }
+    }
+
+    fn fight(&self, known: &Known, desired: Option<&Value>, actual: Option<&Value>) {
+        let place = match (desired, actual) {
+            (Some(desired), Some(actual)) => compare::first_difference(desired, actual).unwrap_or_default(),
+            _ => String::new(),
+        };
+        let place = if place.is_empty() { "the whole state".to_owned() } else { place };
+        let message = format!(
+            "patched again and again, last because {place} differed: another writer changes it back, or the plugin never \
+             wants the same twice; slowed down"
+        );
+        tracing::warn!(plugin = self.controller.name, key = %self.item.key, place, "patched again and again; slowed down");
+        self.record(known.object.as_deref(), Event { warning: true, reason: "Fighting".to_owned(), message });
+    }
+
+    fn record(&self, object: Option<&Object>, event: Event) {
+        if let Some(object) = object {
+            let about = Regarding::new(&self.item.key.kind, object);
+            self.controller.shared.recorder.record(&self.version.author, &about, event);
+        }
+    }
+
+    async fn timed<T>(&self, call: Call, work: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
+        let began = Instant::now();
+        let answer = work.await;
+        self.controller.metrics.called(call, began.elapsed());
+        answer
+    }
+
+    /// The one line each reconcile leaves in the log.
+    fn report(&self, end: &Result<End, Failure>, known: &Known, next: &Next) {
+        let plugin = &self.controller.name;
+        let key = self.item.key.to_string();
+        let attempt = self.item.attempt;
+        let trigger = format!("{:?}", self.item.trigger);
+        let duration_ms = self.began.elapsed().as_millis();
+        let correlation_id = &self.correlation_id;
+        let patched = known.patched;
+        match end {
+            Ok(end) if patched => {
+                tracing::info!(plugin, key, attempt, duration_ms, trigger, correlation_id, result = ?end, "reconciled");
+            }
+            Ok(end) => {
+                tracing::debug!(plugin, key, attempt, duration_ms, trigger, correlation_id, result = ?end, "reconciled");
+            }
+            Err(e) => {
+                let reason = e.reason();
+                tracing::warn!(plugin, key, attempt, duration_ms, trigger, correlation_id, reason, error = %e, next = ?next, "reconcile failed");
+            }
+        }
+    }
+}
+
+fn earlier(a: Option<std::time::Duration>, b: Option<std::time::Duration>) -> Option<std::time::Duration> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
