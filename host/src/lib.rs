@@ -1,8 +1,44 @@
-//! A Kubernetes controller host: informers, workqueue and writes in one process, reconcilers as WebAssembly components.
+#![doc = include_str!("../README.md")]
 
 pub mod admin;
 pub mod api;
+pub mod apply;
+pub mod controller;
+pub mod grants;
 pub mod informer;
 pub mod logging;
 pub mod metrics;
+pub mod plugin;
+pub mod runtime;
 pub mod workqueue;
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // Many errors repeat their source in their own words.
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// The beginning of a text, at most `limit_bytes` long, cut between characters.
+pub(crate) fn shorten(text: &str, limit_bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(limit_bytes)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(super::shorten("añb", 2), "a");
+        assert_eq!(super::shorten("añb", 3), "añ");
+        assert_eq!(super::shorten("añb", 99), "añb");
+    }
+}

@@ -1,2 +1,18 @@
 //! The `oarlock` command.
-fn main() {}
+
+mod cli;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = cli::Args::parse();
+    oarlock::api::client::install_crypto_provider();
+    match cli::run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            cli::complain(&e);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The command line: one file per subcommand.
+
+mod apiserver;
+mod dev;
+mod grant;
+mod inspect;
+mod run;
+mod signals;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use std::path::{Path, PathBuf};
+
+/// A Kubernetes controller host: reconcilers are WebAssembly components in a directory.
+#[derive(Debug, Parser)]
+#[command(name = "oarlock", version, about, max_term_width = 110)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+
+    /// How log lines on stderr look; the variable OARLOCK_LOG filters them (`info,oarlock=debug`)
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Human, value_name = "FORMAT")]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    /// One line per event, for people
+    Human,
+    /// One JSON object per event
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the plugins of a directory against a cluster
+    Run(run::RunArgs),
+    /// Run an embedded API server and the plugins of a directory in one process
+    Dev(dev::DevArgs),
+    /// Run the embedded API server
+    Apiserver(apiserver::ApiserverArgs),
+    /// Show what a plugin file is
+    Inspect(inspect::InspectArgs),
+    /// Print the grant file that a plugin asks for
+    Grant(grant::GrantArgs),
+}
+
+/// Carries out a command.
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    let format = match args.log_format {
+        LogFormat::Human => oarlock::logging::Format::Human,
+        LogFormat::Json => oarlock::logging::Format::Json,
+    };
+    oarlock::logging::init(format, None);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(async {
+        match args.command {
+            Command::Run(args) => run::run(args).await,
+            Command::Dev(args) => dev::run(args).await,
+            Command::Apiserver(args) => apiserver::run(args).await,
+            Command::Inspect(args) => inspect::run(args).await,
+            Command::Grant(args) => grant::run(args).await,
+        }
+    });
+    // A compiler thread may still be busy; nobody waits for its result any more.
+    runtime.shutdown_background();
+    result
+}
+
+/// Prints an error and its causes, once, at the edge.
+#[expect(clippy::print_stderr, reason = "the one place where a command reports its failure to a person")]
+pub(crate) fn complain(error: &anyhow::Error) {
+    eprintln!("oarlock: {error:#}");
+}
+
+/// Prints the result of a command.
+#[expect(clippy::print_stdout, reason = "the one place where a command prints its result")]
+fn say(text: &str) {
+    println!("{text}");
+}
+
+/// Writes a kubeconfig and the folders above it.
+fn write_kubeconfig(path: &Path, text: &str) -> anyhow::Result<PathBuf> {
+    use anyhow::Context as _;
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    }
+    std::fs::write(path, text).with_context(|| format!("cannot write the kubeconfig {}", path.display()))?;
+    Ok(std::path::absolute(path)?)
+}

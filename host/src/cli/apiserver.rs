@@ -1,0 +1,46 @@
+//! `oarlock apiserver`.
+
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The options of `oarlock apiserver`.
+#[derive(Debug, Args)]
+#[command(
+    about = "Run the embedded API server: plain HTTP on loopback, objects in memory",
+    after_help = "Example:\n  oarlock apiserver --port 8001 --kubeconfig-out ./kubeconfig\n  kubectl --kubeconfig ./kubeconfig get namespaces"
+)]
+pub(super) struct ApiserverArgs {
+    /// Port on 127.0.0.1; 0 takes a free one
+    #[arg(long, value_name = "N", default_value_t = 8001)]
+    port: u16,
+
+    /// Write a kubeconfig for it here
+    #[arg(long, value_name = "FILE")]
+    kubeconfig_out: Option<PathBuf>,
+}
+
+pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
+    let stop = super::signals::stop_token()?;
+    let server = start(args.port).await?;
+    if let Some(path) = &args.kubeconfig_out {
+        let path = super::write_kubeconfig(path, &server.kubeconfig())?;
+        tracing::info!(kubeconfig = %path.display(), "kubeconfig written");
+    }
+    super::say(&server.url());
+    stop.cancelled().await;
+    server.shutdown().await;
+    Ok(())
+}
+
+/// Starts the embedded API server on a port of the loopback address.
+pub(super) async fn start(port: u16) -> anyhow::Result<oarlock_devserver::Running> {
+    use anyhow::Context as _;
+    let addr = SocketAddr::from(([127, 0, 0, 1], port));
+    let options = oarlock_devserver::Options::default().addr(addr);
+    let server = oarlock_devserver::DevServer::start(options)
+        .await
+        .with_context(|| format!("the embedded API server cannot listen on {addr}"))?;
+    tracing::info!(url = server.url(), "API server listening");
+    Ok(server)
+}

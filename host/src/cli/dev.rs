@@ -1,0 +1,97 @@
+//! `oarlock dev`.
+
+use anyhow::Context as _;
+use clap::Args;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use oarlock::api::{Discovery, GroupVersionKind, client};
+use oarlock::runtime;
+use serde::Deserialize as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a kind may take to be served after its CRD was applied.
+const SERVED_WITHIN: Duration = Duration::from_secs(5);
+
+/// The options of `oarlock dev`.
+#[derive(Debug, Args)]
+#[command(
+    about = "Run an embedded API server and the plugins of a directory in one process, for plugin authors",
+    after_help = "Example:\n  oarlock dev --plugins ./plugins --apply crd.yaml --apply example.yaml\n  kubectl --kubeconfig .oarlock/kubeconfig get networks"
+)]
+pub(super) struct DevArgs {
+    /// Directory of .wasm files; without a grant (NAME.yaml) a plugin is granted what it asks for
+    #[arg(long, value_name = "DIR")]
+    plugins: PathBuf,
+
+    /// Port of the API server on 127.0.0.1; 0 takes a free one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    api_port: u16,
+
+    /// Where the kubeconfig goes
+    #[arg(long, value_name = "FILE", default_value = ".oarlock/kubeconfig")]
+    kubeconfig_out: PathBuf,
+
+    /// YAML documents to apply before the plugins start; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    apply: Vec<PathBuf>,
+
+    /// Where /livez, /readyz, /metrics and /plugins are served; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797")]
+    admin_addr: SocketAddr,
+
+    /// Reconcile everything again after this many seconds, instead of each plugin's own period
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    resync_seconds: Option<u32>,
+}
+
+pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
+    let stop = super::signals::stop_token()?;
+    let server = super::apiserver::start(args.api_port).await?;
+    let kubeconfig = super::write_kubeconfig(&args.kubeconfig_out, &server.kubeconfig())?;
+    tracing::info!("try: kubectl --kubeconfig {} get namespaces", kubeconfig.display());
+    let client_options = client::Options { kubeconfig: Some(kubeconfig), context: None };
+    for file in &args.apply {
+        apply(&client_options, file).await.with_context(|| format!("cannot apply {}", file.display()))?;
+    }
+    let options = runtime::Options {
+        plugins: args.plugins,
+        client: client_options,
+        admin_addr: args.admin_addr,
+        resync_seconds: args.resync_seconds,
+        grant_what_is_asked: true,
+    };
+    let result = runtime::run(options, stop).await;
+    server.shutdown().await;
+    result
+}
+
+/// Applies every document of a YAML file; waits for kinds whose CRD was just made.
+async fn apply(options: &client::Options, file: &Path) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(file)?;
+    let kube = client::build(client::load_config(options).await?)?;
+    let discovery = Discovery::new(kube.clone());
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text)?;
+    for document in documents.into_iter().filter(|d| !d.is_null()) {
+        let object = DynamicObject::deserialize(&document).context("a document is not an object with apiVersion and kind")?;
+        let types = object.types.clone().context("a document has no apiVersion or no kind")?;
+        let name = object.metadata.name.clone().context("a document has no metadata.name")?;
+        let gvk = GroupVersionKind::from_api_version(&types.api_version, types.kind);
+        let resource = tokio::time::timeout(SERVED_WITHIN, async {
+            loop {
+                if let Some(resource) = discovery.resolve(&gvk).await? {
+                    return anyhow::Ok(resource);
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        })
+        .await
+        .map_err(|_elapsed| anyhow::anyhow!("the API server does not serve {gvk}"))??;
+        let namespace = object.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        let api: kube::Api<DynamicObject> = resource.api(kube.clone(), Some(&namespace));
+        let params = PatchParams::apply("oarlock-dev").force();
+        api.patch(&name, &params, &Patch::Apply(&document)).await?;
+        tracing::info!(kind = gvk.kind, name, "applied");
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! `oarlock run`.
+
+use clap::Args;
+use oarlock::api::client;
+use oarlock::runtime;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The options of `oarlock run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  oarlock run --plugins ./plugins --kubeconfig ~/.kube/config --admin-addr 127.0.0.1:9797")]
+pub(super) struct RunArgs {
+    /// Directory of .wasm files, each with its grant (NAME.yaml) beside it
+    #[arg(long, value_name = "DIR")]
+    plugins: PathBuf,
+
+    /// Kubeconfig; without it as kubectl finds it: KUBECONFIG, ~/.kube/config, the Pod's service account
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig, instead of its current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+
+    /// Where /livez, /readyz, /metrics and /plugins are served; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797")]
+    admin_addr: SocketAddr,
+
+    /// Reconcile everything again after this many seconds, instead of each plugin's own period
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    resync_seconds: Option<u32>,
+}
+
+pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
+    let stop = super::signals::stop_token()?;
+    let options = runtime::Options {
+        plugins: args.plugins,
+        client: client::Options { kubeconfig: args.kubeconfig, context: args.context },
+        admin_addr: args.admin_addr,
+        resync_seconds: args.resync_seconds,
+        grant_what_is_asked: false,
+    };
+    runtime::run(options, stop).await
+}

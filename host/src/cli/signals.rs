@@ -1,0 +1,29 @@
+//! The first signal stops in good order, the second at once.
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// Exit status after a second signal, as shells know it for SIGINT.
+const ABORTED: i32 = 130;
+
+/// A token that is cancelled by the first SIGTERM or SIGINT.
+pub(super) fn stop_token() -> anyhow::Result<CancellationToken> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stop = CancellationToken::new();
+    let first = stop.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if first.is_cancelled() {
+                tracing::warn!("second signal: aborting");
+                std::process::exit(ABORTED);
+            }
+            first.cancel();
+        }
+    });
+    Ok(stop)
+}
