@@ -19,6 +19,8 @@ pub mod raw;
 mod reconciler;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
+#[cfg(test)]
+mod tests;
 
 #[doc(hidden)]
 pub use adapter::Adapter;

@@ -85,25 +85,33 @@ pub(crate) mod cluster {
 }
 
 pub(crate) mod merge {
-    //! Strategic merge needs the host's tables of merge keys.
+    //! Strategic merge by the code the host itself uses, for the kinds Kubernetes builds in.
 
     use crate::raw::{Error, GroupVersionKind};
-    use crate::testing::world::terminal;
+    use crate::testing::world::{parse, schema, terminal};
+    use oarlock_merge::strategic;
+    use serde_json::Value;
 
-    fn unknown() -> Result<String, Error> {
-        Err(terminal("strategic merge is the host's: not available in the native runner"))
+    fn text(merged: Result<Value, strategic::Error>) -> Result<String, Error> {
+        merged.map(|value| value.to_string()).map_err(|error| terminal(error.to_string()))
     }
 
-    pub(crate) fn create_two_way(_: &GroupVersionKind, _: &str, _: &str) -> Result<String, Error> {
-        unknown()
+    pub(crate) fn create_two_way(kind: &GroupVersionKind, original: &str, modified: &str) -> Result<String, Error> {
+        text(strategic::create_two_way(&schema(&kind.clone().into())?, &parse(original)?, &parse(modified)?))
     }
 
-    pub(crate) fn create_three_way(_: &GroupVersionKind, _: &str, _: &str, _: &str) -> Result<String, Error> {
-        unknown()
+    pub(crate) fn create_three_way(
+        kind: &GroupVersionKind,
+        original: &str,
+        modified: &str,
+        current: &str,
+    ) -> Result<String, Error> {
+        let (original, modified, current) = (parse(original)?, parse(modified)?, parse(current)?);
+        text(strategic::create_three_way(&schema(&kind.clone().into())?, &original, &modified, &current))
     }
 
-    pub(crate) fn apply_patch(_: &GroupVersionKind, _: &str, _: &str) -> Result<String, Error> {
-        unknown()
+    pub(crate) fn apply_patch(kind: &GroupVersionKind, original: &str, patch: &str) -> Result<String, Error> {
+        text(strategic::apply_patch(&schema(&kind.clone().into())?, &parse(original)?, &parse(patch)?))
     }
 }
 

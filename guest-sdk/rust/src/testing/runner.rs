@@ -271,6 +271,8 @@ impl<R: Reconciler> Runner<R> {
             let mut request = self.request(&id);
             request.uid = text(&object, "/metadata/uid");
             request.object = Some(object.to_string());
+            request.last_seen = None;
+            request.deleting = object.pointer("/metadata/deletionTimestamp").is_some();
             request.trigger = Trigger::Admission;
             request.review = Some(serde_json::to_string(&review).unwrap_or_default());
             let _installed = Installed::new(&mut self.world);

@@ -4,6 +4,8 @@ use crate::http::{Failure, Request, Response};
 use crate::log::Level;
 use crate::raw::{self, Change, Precondition};
 use crate::{Kind, PatchType, PluginManifest, kind};
+use oarlock_merge::schema::Schema;
+use oarlock_merge::strategic;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -104,7 +106,7 @@ impl World {
     pub(crate) fn carry_out(&mut self, change: &Change, under_review: Option<&mut Value>) -> Result<(), raw::Error> {
         match change {
             Change::Apply(apply) => {
-                let document: Value = document(&apply.object)?;
+                let document = parse(&apply.object)?;
                 let id = id_of(&document)?;
                 self.check(&id, &apply.precondition)?;
                 let mut object = self.objects.remove(&id).unwrap_or_else(|| document.clone());
@@ -116,7 +118,7 @@ impl World {
                 self.store(id, object);
             }
             Change::Create(text) => {
-                let object = document(text)?;
+                let object = parse(text)?;
                 let id = id_of(&object)?;
                 if self.objects.contains_key(&id) {
                     return Err(terminal(format!("{} {} already exists", id.0.kind, id.2)));
@@ -124,7 +126,7 @@ impl World {
                 self.store(id, object);
             }
             Change::Patch(patch) => {
-                let body = document(&patch.patch)?;
+                let body = parse(&patch.patch)?;
                 let Some(target) = &patch.target else {
                     let object = under_review.ok_or_else(|| terminal("there is no object under review"))?;
                     return patched(object, patch.patch_type, &body);
@@ -173,8 +175,14 @@ fn target_id(target: &raw::ObjectRef) -> Id {
     (target.kind.clone().into(), namespace, name)
 }
 
-fn document(text: &str) -> Result<Value, raw::Error> {
-    serde_json::from_str(text).map_err(|error| terminal(format!("a change that is not JSON: {error}")))
+pub(crate) fn parse(text: &str) -> Result<Value, raw::Error> {
+    serde_json::from_str(text).map_err(|error| terminal(format!("not JSON: {error}")))
+}
+
+/// What strategic merge goes by.
+pub(crate) fn schema(kind: &Kind) -> Result<Schema, raw::Error> {
+    let schema = Schema::builtin(&kind.group, &kind.version, &kind.kind);
+    schema.ok_or_else(|| terminal(format!("strategic merge does not know the kind {}", kind.kind)))
 }
 
 fn patched(object: &mut Value, patch_type: PatchType, body: &Value) -> Result<(), raw::Error> {
@@ -186,7 +194,8 @@ fn patched(object: &mut Value, patch_type: PatchType, body: &Value) -> Result<()
             json_patch::patch(object, &patch).map_err(|error| terminal(format!("JSON patch: {error}")))?;
         }
         PatchType::StrategicMergePatch => {
-            return Err(terminal("strategic merge patches are not carried out natively: look at the report's changes"));
+            let merged = strategic::apply_patch(&schema(&id_of(object)?.0)?, object, body);
+            *object = merged.map_err(|error| terminal(format!("strategic merge patch: {error}")))?;
         }
     }
     Ok(())

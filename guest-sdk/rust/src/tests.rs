@@ -1,0 +1,389 @@
+//! The SDK as a plugin author uses it, on the native runner.
+
+use crate::http::{Failure, Response};
+use crate::testing::Runner;
+use crate::{
+    Context, Error, Manifest, Mapping, Observation, Outcome, PatchType, Reconciler, Result, cache, cluster, config,
+    http, kind, log, merge, object_ref, warn,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+fn config_map() -> crate::Kind {
+    kind("v1", "ConfigMap")
+}
+
+fn manifest() -> Manifest {
+    Manifest::new("probe", "1")
+        .primary(kind("example.com/v1", "Thing"))
+        .watch(config_map(), Mapping::OwnerReference)
+        .http_origin("http://granted.example.com:80")
+        .http_safe_request("POST", "*/tokens")
+        .cleanup()
+        .config_required("url", json!({"type": "string"}))
+        .config_property("word", json!({"type": "string"}))
+}
+
+fn thing(spec: &Value) -> Value {
+    let metadata = json!({"name": "a", "namespace": "default", "uid": "u-1"});
+    json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata, "spec": spec})
+}
+
+/// Does in `actual` what the object's `spec.ask` says, and shows what came of it.
+#[derive(Default)]
+struct Probe;
+
+#[derive(Deserialize)]
+struct Thing {
+    spec: Spec,
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    ask: String,
+}
+
+impl Reconciler for Probe {
+    type Object = Thing;
+    type State = Value;
+
+    fn manifest() -> Manifest {
+        manifest()
+    }
+
+    fn desired(&self, cx: &Context<Thing>) -> Result<Option<Value>> {
+        cx.object()?;
+        Ok(Some(json!("asked")))
+    }
+
+    fn actual(&self, cx: &Context<Thing>) -> Result<Observation<Value>> {
+        if cx.deleting() {
+            return Ok(Observation::absent());
+        }
+        let answer = match cx.object()?.spec.ask.as_str() {
+            "secret" => json!(cluster::get::<Value>(&kind("v1", "Secret"), "default", "s")?),
+            "granted" => json!(http::get("http://GRANTED.example.com/x").send()?.status),
+            "ungranted" => json!(http::get("http://granted.example.com:8080/").send()?.status),
+            "write" => json!(http::delete("http://granted.example.com/x").send()?.status),
+            "token" => json!(http::post("http://granted.example.com/v3/tokens").send()?.status),
+            "nonsense" => json!(http::get("granted").send()?.status),
+            "count" => {
+                let next = cache::get::<u32>("count").unwrap_or_default() + 1;
+                cache::set("count", &next, Some(Duration::from_secs(60)));
+                json!(next)
+            }
+            "word" => json!([config::get("word"), config::require("url")?, config::keys()]),
+            "list" => {
+                let labelled = |selector: &str| {
+                    let options = cluster::ListOptions { label_selector: selector.to_owned(), ..Default::default() };
+                    cluster::list::<Value>(&config_map(), &options).map(|found| found.len())
+                };
+                json!([labelled("")?, labelled("a=1")?, labelled("a!=1,b")?, labelled("!b")?])
+            }
+            "status" => return Ok(Observation::present(json!("asked")).status(BTreeMap::from([((1, 2), 3)]))),
+            "array" => return Ok(Observation::present(json!("asked")).status(json!([1]))),
+            other => json!(other),
+        };
+        log::with_fields(log::Level::Info, "answered", &[("answer", &answer.to_string())]);
+        Ok(Observation::present(json!("asked")).status(json!({"answer": answer})))
+    }
+
+    fn patch(&self, _: &Context<Thing>, _: Option<Value>, _: Option<Value>) -> Result<Outcome> {
+        Ok(Outcome::new())
+    }
+}
+
+fn ask(what: &str) -> Runner<Probe> {
+    Runner::new().http(|_| Ok(Response::empty(204))).config("url", "http://x").object(thing(&json!({"ask": what})))
+}
+
+#[track_caller]
+fn answer(what: &str, expected: &Value) {
+    let report = ask(what).reconcile();
+    assert_eq!(report.error, None);
+    assert_eq!(report.status.unwrap()["answer"], *expected);
+}
+
+#[track_caller]
+fn refused(mut runner: Runner<Probe>, part: &str) {
+    match runner.reconcile().error {
+        Some(Error::Terminal { message }) => assert!(message.contains(part), "{message}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_the_manifest_does_not_ask_for_is_refused() {
+    refused(ask("secret"), "Secret is neither a primary nor a watch");
+    refused(ask("ungranted"), "does not ask for http://granted.example.com:8080");
+    refused(ask("nonsense"), "not an absolute http or https URL");
+    answer("granted", &json!(204));
+    answer("write", &json!(204));
+}
+
+#[test]
+fn a_dry_run_lets_only_reads_and_safe_requests_out() {
+    refused(ask("write").dry_run(), "dry run: DELETE /x");
+    for what in ["granted", "token"] {
+        assert_eq!(ask(what).dry_run().reconcile().error, None);
+    }
+}
+
+#[test]
+fn values_in_the_cache_expire_and_are_lost_on_restart() {
+    let mut runner = ask("count");
+    let next = |runner: &mut Runner<Probe>| runner.reconcile().status.unwrap()["answer"].clone();
+    assert_eq!((next(&mut runner), next(&mut runner)), (json!(1), json!(2)));
+    runner.advance(Duration::from_secs(59));
+    assert_eq!(next(&mut runner), 3);
+    runner.advance(Duration::from_secs(60));
+    assert_eq!(next(&mut runner), 1);
+    runner.restart();
+    assert_eq!(next(&mut runner), 1);
+}
+
+#[test]
+fn configuration_is_read_by_key() {
+    answer("word", &json!([null, "http://x", ["url"]]));
+    let mut runner = ask("word").config("word", "");
+    assert_eq!(runner.reconcile().status.unwrap()["answer"], json!([null, "http://x", ["url", "word"]]));
+    refused(Runner::new().object(thing(&json!({"ask": "word"}))), "does not set url");
+}
+
+#[test]
+fn lists_go_by_labels() {
+    let labelled = |name: &str, labels: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default", "labels": labels}});
+    let mut runner = ask("list")
+        .seed(labelled("one", json!({"a": "1", "b": "x"})))
+        .seed(labelled("two", json!({"a": "2", "b": "y"})))
+        .seed(labelled("three", json!({})));
+    assert_eq!(runner.reconcile().status.unwrap()["answer"], json!([3, 1, 1, 1]));
+}
+
+#[test]
+fn an_object_of_another_shape_is_the_objects_fault() {
+    refused(Runner::new().object(thing(&json!({"ask": 1}))), "not a Thing this plugin can read");
+    refused(Runner::new(), "call object() first");
+}
+
+#[test]
+fn a_status_that_is_no_json_object_is_refused() {
+    refused(ask("status"), "status: not the JSON that was expected");
+    refused(ask("array"), "the status is not a JSON object");
+}
+
+#[test]
+fn what_was_logged_and_sent_is_in_the_report() {
+    let report = ask("granted").reconcile();
+    assert_eq!(report.request_lines(), ["GET /x"]);
+    assert_eq!(report.log[0].message, "answered");
+    assert_eq!(report.log[0].fields, [("answer".to_owned(), "204".to_owned())]);
+}
+
+#[test]
+fn an_object_with_cleanup_goes_when_nothing_is_left() {
+    let mut runner = ask("word");
+    runner.delete();
+    assert!(runner.current().is_some(), "the finalizer holds it");
+    let report = runner.reconcile();
+    assert!(report.gone && report.desired.is_none());
+    assert!(runner.current().is_none());
+}
+
+#[test]
+fn a_manifest_is_the_document_it_was_built_as() {
+    let document = serde_json::to_value(manifest().permission("", "configmaps", &["get"]).document()).unwrap();
+    assert_eq!(
+        document,
+        json!({
+            "apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "probe", "version": "1",
+            "primaries": [{"group": "example.com", "version": "v1", "kind": "Thing"}],
+            "watches": [{"group": "", "version": "v1", "kind": "ConfigMap", "mapTo": {"type": "ownerReference"}}],
+            "permissions": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}],
+            "http": {
+                "origins": ["http://granted.example.com:80"],
+                "safeRequests": [{"method": "POST", "path": "*/tokens"}],
+            },
+            "cleanup": true, "manageStatus": false, "workers": 2, "resyncSeconds": 30,
+            "config": {
+                "type": "object", "additionalProperties": false, "required": ["url"],
+                "properties": {"url": {"type": "string"}, "word": {"type": "string"}},
+            },
+        })
+    );
+}
+
+#[test]
+fn failures_of_http_say_who_tries_again() {
+    for (failure, transient) in [
+        (Failure::TimedOut, true),
+        (Failure::Unreachable("reset".into()), true),
+        (Failure::TooLarge(1), true),
+        (Failure::Denied("no".into()), false),
+        (Failure::Invalid("no".into()), false),
+    ] {
+        let mut runner = ask("granted");
+        runner.script([Err(failure.clone())]);
+        let error = runner.reconcile().error.unwrap();
+        assert_eq!(error.is_transient(), transient, "{failure:?}");
+        assert_eq!(runner.reconcile().error, None);
+    }
+}
+
+/// Answers the changes `spec.changes` names, until `status.done`.
+#[derive(Default)]
+struct Changer;
+
+#[derive(Serialize)]
+struct Card<'a> {
+    #[serde(rename = "apiVersion")]
+    api_version: &'a str,
+    kind: &'a str,
+    metadata: Value,
+    data: &'a Value,
+}
+
+impl Reconciler for Changer {
+    type Object = Value;
+    type State = Value;
+
+    fn manifest() -> Manifest {
+        manifest()
+    }
+
+    fn desired(&self, cx: &Context<Value>) -> Result<Option<Value>> {
+        Ok(Some(cx.object()?["spec"]["data"].clone()))
+    }
+
+    fn actual(&self, _: &Context<Value>) -> Result<Observation<Value>> {
+        let card: Option<Value> = cluster::get(&config_map(), "default", "card")?;
+        Ok(Observation::of(card.map(|card| card["data"].clone())))
+    }
+
+    fn patch(&self, cx: &Context<Value>, desired: Option<Value>, _: Option<Value>) -> Result<Outcome> {
+        let data = desired.unwrap_or_default();
+        let metadata = json!({"name": "card", "namespace": "default"});
+        let card = Card { api_version: "v1", kind: "ConfigMap", metadata, data: &data };
+        let target = || Some(object_ref(&config_map(), "default", "card"));
+        let outcome = Outcome::new().event_warning("Changed", "as told").requeue_after(Duration::from_micros(1));
+        Ok(match cx.object()?["spec"]["how"].as_str().unwrap_or_default() {
+            "apply" => outcome.apply(&card),
+            "create" => outcome.create(&card),
+            "merge" => outcome.patch(target(), PatchType::MergePatch, json!({"data": data})),
+            "json" => outcome.patch(
+                target(),
+                PatchType::JsonPatch,
+                json!([{"op": "replace", "path": "/data", "value": data}]),
+            ),
+            "strategic" => {
+                let from = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"old": "1"}});
+                let to = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data});
+                let patch = merge::create_two_way(&config_map(), &from, &to)?;
+                outcome.patch(target(), PatchType::StrategicMergePatch, patch)
+            }
+            "stale" => outcome.apply_with(&card, |change| change.precondition.uid = Some("another".into())),
+            "unwritable" => outcome.apply(BTreeMap::from([((1, 2), 3)])),
+            other => {
+                warn!("no way to {other}");
+                outcome
+            }
+        })
+    }
+}
+
+fn change(how: &str, existing: bool) -> Runner<Changer> {
+    let runner = Runner::new().object(thing(&json!({"how": how, "data": {"word": "new"}})));
+    let card = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "card", "namespace": "default"}, "data": {"old": "1"}});
+    if existing { runner.seed(card) } else { runner }
+}
+
+#[test]
+fn changes_are_carried_out_as_the_api_server_would() {
+    for (how, existing, data) in [
+        ("apply", false, json!({"word": "new"})),
+        ("apply", true, json!({"old": "1", "word": "new"})),
+        ("create", false, json!({"word": "new"})),
+        ("merge", true, json!({"old": "1", "word": "new"})),
+        ("json", true, json!({"word": "new"})),
+        ("strategic", true, json!({"word": "new"})),
+    ] {
+        let mut runner = change(how, existing);
+        let report = runner.reconcile();
+        assert_eq!(report.error, None, "{how}");
+        assert_eq!(report.event_lines(), ["Warning Changed: as told"]);
+        assert_eq!(report.requeue_after, Some(Duration::from_millis(1)), "rounded up, never to nothing");
+        assert_eq!(runner.get(&config_map(), "default", "card").unwrap()["data"], data, "{how}");
+    }
+}
+
+#[test]
+fn changes_that_cannot_be_carried_out_end_the_reconcile() {
+    for (how, existing, part) in [
+        ("create", true, "already exists"),
+        ("merge", false, "does not exist"),
+        ("stale", true, "precondition failed"),
+        ("unwritable", false, "apply: not the JSON that was expected"),
+    ] {
+        let report = change(how, existing).reconcile();
+        assert!(report.error.as_ref().is_some_and(|error| error.message().contains(part)), "{how}: {report:?}");
+        assert!(report.events.is_empty(), "{how}: events are for changes that were carried out");
+    }
+    let report = change("dance", false).reconcile();
+    assert!(!report.in_sync() && report.error.is_none());
+    assert_eq!(report.log[0].message, "no way to dance");
+}
+
+#[test]
+fn fields_left_out_of_an_apply_are_removed() {
+    let mut runner = change("apply", true);
+    runner.reconcile();
+    runner.edit(|object| object["spec"]["data"] = json!({"other": "2"}));
+    let report = runner.reconcile();
+    assert_eq!(report.applied().len(), 1);
+    assert_eq!(runner.get(&config_map(), "default", "card").unwrap()["data"], json!({"old": "1", "other": "2"}));
+}
+
+/// Refuses what has no owner, and gives the rest a label.
+#[derive(Default)]
+struct Gate;
+
+impl Reconciler for Gate {
+    type Object = Value;
+    type State = Value;
+
+    fn manifest() -> Manifest {
+        Manifest::new("gate", "1")
+    }
+
+    fn desired(&self, cx: &Context<Value>) -> Result<Option<Value>> {
+        let review = cx.review()?.ok_or_else(|| Error::terminal("only at admission"))?;
+        if review["userInfo"]["username"] == "nobody" {
+            return Err(Error::denied("nobody may do that"));
+        }
+        Ok(Some(json!("checked")))
+    }
+
+    fn actual(&self, cx: &Context<Value>) -> Result<Observation<Value>> {
+        Ok(Observation::of(cx.object()?.pointer("/metadata/labels/gate").cloned()))
+    }
+
+    fn patch(&self, _: &Context<Value>, desired: Option<Value>, _: Option<Value>) -> Result<Outcome> {
+        let labels = json!({"metadata": {"labels": {"gate": desired}}});
+        Ok(Outcome::new().patch(None, PatchType::MergePatch, labels).warning("labelled"))
+    }
+}
+
+#[test]
+fn admission_changes_the_object_under_review_or_refuses_it() {
+    let mut runner = Runner::<Gate>::new();
+    let (report, object) = runner.admit(thing(&json!({})), json!({"userInfo": {"username": "somebody"}}));
+    assert!(report.in_sync(), "{report:?}");
+    assert_eq!(report.warnings, ["labelled"]);
+    assert_eq!(object["metadata"]["labels"]["gate"], "checked");
+
+    let (report, object) = runner.admit(thing(&json!({})), json!({"userInfo": {"username": "nobody"}}));
+    assert_eq!(report.error, Some(Error::denied("nobody may do that")));
+    assert_eq!(object, thing(&json!({})));
+}
