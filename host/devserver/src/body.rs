@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{
-    Deserializer,
+    Deserialize, Deserializer,
     de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Map, Number, Value};
@@ -27,9 +27,35 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Parsed, serde_json::Error> {
 /// Parses YAML 1.1 as Kubernetes reads it: `y`, `yes`, `on` and their opposites are booleans.
 pub(crate) fn yaml(bytes: &[u8]) -> Result<Parsed, String> {
     let text = std::str::from_utf8(bytes).map_err(|e| e.to_string())?;
-    let options = serde_saphyr::options! { strict_booleans: false };
-    let value: Value = serde_saphyr::from_str_with_options(text, options).map_err(|e| e.to_string())?;
-    Ok(Parsed { value, duplicates: Vec::new() })
+    let options = serde_saphyr::options! {
+        strict_booleans: false,
+        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins
+    };
+    let document: Document = serde_saphyr::from_str_with_options(text, options).map_err(|e| e.to_string())?;
+    Ok(Parsed { value: document.0, duplicates: Vec::new() })
+}
+
+/// A YAML document as JSON.
+struct Document(Value);
+
+impl<'de> Deserialize<'de> for Document {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut ignored = Vec::new();
+        Node { path: String::new(), duplicates: &mut ignored }.deserialize(deserializer).map(Self)
+    }
+}
+
+/// A key: YAML's numbers and booleans become their text.
+struct Key(String);
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut ignored = Vec::new();
+        match (Node { path: String::new(), duplicates: &mut ignored }).deserialize(deserializer)? {
+            Value::String(text) => Ok(Self(text)),
+            other => Ok(Self(other.to_string())),
+        }
+    }
 }
 
 /// Parses JSON, else YAML: what `apply-patch+yaml` carries.
@@ -98,7 +124,7 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut out = Map::new();
-        while let Some(key) = map.next_key::<String>()? {
+        while let Some(Key(key)) = map.next_key()? {
             if out.len() > 1_000_000 {
                 return Err(A::Error::custom("too many fields"));
             }

@@ -34,16 +34,18 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Fills a new object in.
-pub(crate) fn create(api: &Api, resource: &Resource, value: &mut Value) -> Result<()> {
-    common(resource, value)?;
+/// What admission and the kind itself add to a new object.
+pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result<()> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => namespace(value),
         ("", "pods") => {
             pod::admit(api, value)?;
             pod::status(value);
         }
-        ("", "services") => service::allocate(api, value),
+        ("", "services") => {
+            service::allocate(api, value);
+            set_status(value, json!({"loadBalancer": {}}));
+        }
         ("", "persistentvolumeclaims" | "persistentvolumes") => set_status(value, json!({"phase": "Pending"})),
         ("", "resourcequotas") | ("batch", "cronjobs") | ("networking.k8s.io", "ingresses") => {
             set_status(value, workload::status(&resource.plural));
@@ -79,16 +81,26 @@ fn set_status(value: &mut Value, status: Value) {
     }
 }
 
+/// Times that the API server prints although they are not set, per kind of condition.
+fn conditions(value: &mut Value, keys: &[&str]) {
+    let list = value.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    for condition in list.into_iter().flatten().filter_map(Value::as_object_mut) {
+        for key in keys {
+            condition.entry(*key).or_insert(Value::Null);
+        }
+    }
+}
+
 /// Fills a new version in.
 pub(crate) fn update(api: &Api, resource: &Resource, value: &mut Value, old: &Value) -> Result<()> {
     if resource.is("", "services") {
         service::keep(value, old);
     }
-    common(resource, value)?;
+    fill_in(resource, value)?;
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => namespace(value),
         ("", "services") => service::allocate(api, value),
-        ("", "pods") => pod::keep(value, old),
+        ("", "pods") => pod::update(value),
         ("batch", "jobs") => workload::keep_job_selector(value, old),
         ("apps", "daemonsets") => {
             let generation = value.pointer("/metadata/annotations/deprecated.daemonset.template.generation").cloned();
@@ -102,7 +114,8 @@ pub(crate) fn update(api: &Api, resource: &Resource, value: &mut Value, old: &Va
     Ok(())
 }
 
-fn common(resource: &Resource, value: &mut Value) -> Result<()> {
+/// The defaults of a kind.
+pub(crate) fn fill_in(resource: &Resource, value: &mut Value) -> Result<()> {
     if let Some(custom) = &resource.custom {
         custom.default(value);
         return Ok(());
@@ -111,6 +124,14 @@ fn common(resource: &Resource, value: &mut Value) -> Result<()> {
         drop_if_empty(value, key);
     }
     match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "pods") | ("batch", "jobs") => conditions(value, &["lastProbeTime", "lastTransitionTime"]),
+        ("apps", "deployments") => conditions(value, &["lastUpdateTime", "lastTransitionTime"]),
+        ("", "nodes") => conditions(value, &["lastHeartbeatTime", "lastTransitionTime"]),
+        _ if resource.has_status() => conditions(value, &["lastTransitionTime"]),
+        _ => {}
+    }
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "namespaces") => namespace_label(value),
         ("", "pods") => pod::spec(value.get_mut("spec"), true),
         ("", "podtemplates") => workload::template(value.get_mut("template")),
         ("", "services") => service::defaults(value),
@@ -147,13 +168,16 @@ fn drop_if_empty(value: &mut Value, key: &str) {
     }
 }
 
-fn namespace(value: &mut Value) {
+fn namespace_label(value: &mut Value) {
     let name = text(value, "/metadata/name").to_owned();
     if let Some(labels) = object(value, "metadata").map(|m| m.entry("labels").or_insert_with(|| json!({})))
         && let Some(labels) = labels.as_object_mut()
     {
         labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
     }
+}
+
+fn namespace(value: &mut Value) {
     let deleting = value.pointer("/metadata/deletionTimestamp").is_some();
     if let Some(spec) = object(value, "spec") {
         let list = spec.entry("finalizers").or_insert_with(|| json!([]));

@@ -135,7 +135,9 @@ pub(crate) fn list(
         Shape::Partial(version) => {
             let items: Vec<Value> = objects.iter().map(|o| partial(&o.value, version)).collect();
             let list = json!({"kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"),
-                "metadata": meta.to_value(false), "items": items});
+                "metadata": meta.to_value(false),
+                // An empty list of metadata is null, as Go prints a slice nobody made.
+                "items": if items.is_empty() { Value::Null } else { Value::Array(items) }});
             bytes(&list, format)
         }
         Shape::Object => {

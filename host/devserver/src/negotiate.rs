@@ -68,6 +68,15 @@ pub(crate) fn clauses(accept: &str) -> Vec<Clause<'_>> {
 
 /// Chooses the form of an answer. `transform`: tables and metadata are possible here.
 pub(crate) fn format(accept: &str, transform: bool) -> Result<Format> {
+    choose(accept, transform, false)
+}
+
+/// [`format`] for collections.
+pub(crate) fn list_format(accept: &str) -> Result<Format> {
+    choose(accept, true, true)
+}
+
+fn choose(accept: &str, transform: bool, list: bool) -> Result<Format> {
     if accept.is_empty() {
         return Ok(Format::JSON);
     }
@@ -89,7 +98,8 @@ pub(crate) fn format(accept: &str, transform: bool) -> Result<Format> {
                 };
                 match shape {
                     "Table" => Shape::Table(version),
-                    "PartialObjectMetadata" | "PartialObjectMetadataList" => Shape::Partial(version),
+                    "PartialObjectMetadata" => Shape::Partial(version),
+                    "PartialObjectMetadataList" if list => Shape::Partial(version),
                     _ => continue,
                 }
             }

@@ -67,6 +67,12 @@ fn find(served: &Served, path: &ResourcePath) -> Result<Arc<Resource>> {
     };
     let known = path.subresource.is_empty() || resource.subresource(&path.subresource).is_some();
     let scope = path.namespace.is_empty() || resource.namespaced;
+    if resource.custom.is_some() && !scope {
+        return Err(ApiError::no_page());
+    }
+    if resource.custom.is_some() && !known {
+        return Err(ApiError::not_found(&resource.group, &resource.plural, &path.name));
+    }
     if !known || !scope {
         return Err(ApiError::no_resource());
     }

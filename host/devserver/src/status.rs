@@ -252,6 +252,13 @@ impl ApiError {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message, None)
     }
 
+    /// 415 for a patch.
+    pub(crate) fn unsupported_patch(accepted: &[&str]) -> Self {
+        let mut error = Self::unsupported_media_type(accepted);
+        error.0.details = Some(Map::new());
+        error
+    }
+
     /// 410: the version is no longer known.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(StatusCode::GONE, "Expired", message.into(), None)
@@ -271,6 +278,14 @@ impl ApiError {
     /// 500 without a reason.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message.into(), None)
+    }
+
+    /// 500 with its reason.
+    pub(crate) fn internal_error(why: &str) -> Self {
+        let code = StatusCode::INTERNAL_SERVER_ERROR;
+        let mut map = Map::new();
+        map.insert("causes".to_owned(), json!([{"message": why}]));
+        Self::new(code, "InternalError", format!("Internal error occurred: {why}"), Some(map))
     }
 
     /// 500 without reason and without `status`.

@@ -109,7 +109,10 @@ fn differs(resource: &Resource, new: &Value, old: &Value) -> bool {
         let skip = |k: &str| matches!(k, "metadata" | "kind" | "apiVersion") || (k == "status" && skip_status);
         v.as_object().into_iter().flatten().filter(|(k, _)| !skip(k)).map(|(k, v)| (k.clone(), v.clone())).collect()
     };
-    members(new) != members(old)
+    // Deployments count changes of their annotations, too.
+    let annotations = |v: &Value| v.pointer("/metadata/annotations").cloned();
+    let annotated = resource.is("apps", "deployments") && annotations(new) != annotations(old);
+    annotated || members(new) != members(old)
 }
 
 /// Whether two versions of an object are the same apart from their resourceVersion and kind.

@@ -8,6 +8,7 @@ use crate::{
     quantity,
     status::{ApiError, Result},
     storage::Key,
+    time,
 };
 
 /// The defaults of a pod spec; `pod`: of a pod itself rather than of a template.
@@ -224,14 +225,14 @@ fn mount_token(spec: &mut Map<String, Value>) {
     }
 }
 
-/// What an update of a pod may leave out.
-pub(super) fn keep(value: &mut Value, old: &Value) {
-    let Some(old_spec) = old.get("spec") else { return };
-    let Some(spec) = object(value, "spec") else { return };
-    for key in ["serviceAccountName", "serviceAccount", "nodeName", "priority", "preemptionPolicy", "tolerations"] {
-        if let Some(kept) = old_spec.get(key).cloned() {
-            fill(spec, key, kept);
-        }
+/// What admission does to a changed pod, and the addresses that are written in two places.
+pub(super) fn update(value: &mut Value) {
+    if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
+        tolerate(spec);
+    }
+    let ip = value.pointer("/status/podIP").and_then(Value::as_str).filter(|ip| !ip.is_empty()).map(str::to_owned);
+    if let (Some(ip), Some(status)) = (ip, value.get_mut("status").and_then(Value::as_object_mut)) {
+        fill(status, "podIPs", json!([{"ip": ip}]));
     }
 }
 
@@ -245,7 +246,7 @@ pub(super) fn status(value: &mut Value) {
     if gated {
         let condition = json!({"type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates", "lastProbeTime": null,
-            "lastTransitionTime": null});
+            "lastTransitionTime": time::now()});
         status.insert("conditions".to_owned(), json!([condition]));
     }
 }

@@ -35,9 +35,6 @@ pub(super) fn defaults(value: &mut Value) {
             }
         }
     }
-    if let Some(map) = value.as_object_mut() {
-        fill(map, "status", json!({"loadBalancer": {}}));
-    }
 }
 
 fn headless(spec: &Map<String, Value>) -> bool {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::{
     body::{self, Parsed},
     kinds::Resource,
+    protobuf,
     query::FieldValidation,
     server::Call,
     status::{ApiError, Cause, Result},
@@ -54,6 +55,10 @@ pub(crate) fn parse(call: &Call, custom: bool, kind: &str) -> Result<Parsed> {
     };
     match call.content_type.as_str() {
         "" | "application/json" => body::json(&call.body).map_err(|e| unrecognized(&body::go_message(&e))),
+        "application/vnd.kubernetes.protobuf" if !custom => {
+            let unreadable = |_unreadable| ApiError::unsupported_media_type(&["application/json", "application/yaml"]);
+            protobuf::decode(&call.body).map(|value| Parsed { value, duplicates: Vec::new() }).map_err(unreadable)
+        }
         "application/yaml" => body::yaml(&call.body).map_err(|e| unrecognized(&e)),
         _ if custom => Err(ApiError::unsupported_media_type(&["application/json", "application/yaml"])),
         _ => Err(ApiError::unsupported_media_type(&[

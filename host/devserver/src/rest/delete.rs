@@ -60,7 +60,7 @@ impl Request<'_> {
     }
 
     pub(super) fn delete_collection(&self) -> Result<Answer> {
-        let format = negotiate::format(&self.call.accept, true)?;
+        let format = negotiate::list_format(&self.call.accept)?;
         let options = self.delete_options()?;
         let list = ListOptions::parse(&self.call.query, false)?;
         read::check_fields(&self.resource, &list)?;

@@ -49,7 +49,7 @@ impl Request<'_> {
     }
 
     fn watch(&self, options: &ListOptions) -> Result<Answer> {
-        let format = negotiate::format(&self.call.accept, true)?;
+        let format = negotiate::list_format(&self.call.accept)?;
         let version = options.resource_version.as_deref().unwrap_or_default();
         let start = match version {
             _ if options.send_initial_events == Some(true) => Start::PresentWithMark,
@@ -81,7 +81,7 @@ impl Request<'_> {
     }
 
     fn list(&self, options: &ListOptions) -> Result<Answer> {
-        let format = negotiate::format(&self.call.accept, true)?;
+        let format = negotiate::list_format(&self.call.accept)?;
         let token = options.continue_token.as_deref().map(Token::parse).transpose()?;
         let snapshot = self.snapshot(options, token.as_ref())?;
         let revision = snapshot.revision;

@@ -150,6 +150,12 @@ impl Request<'_> {
     fn scale(&self, verb: &str) -> Result<Answer> {
         let format = negotiate::format(&self.call.accept, false)?;
         let answer = |object: &Object| -> Result<Answer> {
+            if let Some(custom) = self.resource.custom.as_ref().and_then(|c| c.scale.as_ref())
+                && at(&object.value, &custom.spec_replicas).is_none()
+            {
+                let path = &custom.spec_replicas_path;
+                return Err(ApiError::internal_error(&format!("the spec replicas field \"{path}\" does not exist")));
+            }
             Ok(Answer::ready(StatusCode::OK, format, encode::bytes(&self.scale_of(object), format)?))
         };
         if verb == "get" {
@@ -190,6 +196,13 @@ impl Request<'_> {
             return Err(ApiError::modified(&self.resource.group, &self.resource.plural, &self.path.name));
         }
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
+        if replicas < 0
+            && let Some(custom) = self.resource.custom.as_ref().and_then(|c| c.scale.as_ref())
+        {
+            let detail = "should be a non-negative integer";
+            let cause = Cause::invalid(custom.spec_replicas_path.clone(), &json!(replicas), detail);
+            return Err(ApiError::invalid(&self.resource.group, &self.resource.kind, &self.path.name, &[cause]));
+        }
         if replicas < 0 {
             let cause = Cause::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
             return Err(ApiError::invalid("autoscaling", "Scale", &self.path.name, &[cause]));

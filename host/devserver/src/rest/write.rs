@@ -78,14 +78,16 @@ impl Write<'_> {
         if new_event {
             object = events::to_core(&object);
         }
+        defaults::fill_in(&resource, &mut object)?;
+        // Ownership is booked before admission: what the server adds on its own belongs to nobody.
+        if !self.tracked {
+            managed::track(&resource, None, &mut object, &self.writer);
+        }
         strategy::prepare_create(&resource, &mut object);
-        defaults::create(self.api, &resource, &mut object)?;
+        defaults::admit(self.api, &resource, &mut object)?;
         let causes = validation::create(&resource, &object, new_event);
         if !causes.is_empty() {
             return Err(self.invalid(&causes));
-        }
-        if !self.tracked {
-            managed::track(&resource, None, &mut object, &self.writer);
         }
         let shelf = self.api.shelf(&resource);
         if self.dry_run {
@@ -112,6 +114,9 @@ impl Write<'_> {
         let Some(meta) = map.get_mut("metadata").and_then(Value::as_object_mut) else {
             return Err(ApiError::bad_request("metadata is not an object"));
         };
+        if self.resource.custom.is_some() && !self.resource.namespaced {
+            meta.remove("namespace");
+        }
         check_namespace(meta, &self.key.namespace)?;
         let text =
             |meta: &Map<String, Value>, key: &str| meta.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -152,7 +152,8 @@ pub(super) fn service_update(object: &Value, old: &Value) -> Vec<Cause> {
     let text = |v: &Value, p: &str| v.pointer(p).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (ip, was) = (text(object, "/spec/clusterIP"), text(old, "/spec/clusterIP"));
     let external = |v: &Value| text(v, "/spec/type") == "ExternalName";
-    if was == "None" && ip != was && object.pointer("/spec/ipFamilies/1").is_some() {
+    let selects = object.pointer("/spec/selector").and_then(Value::as_object).is_some_and(|s| !s.is_empty());
+    if was == "None" && (ip != was || selects) && object.pointer("/spec/ipFamilies/1").is_some() {
         let family = object.pointer("/spec/ipFamilies/1").cloned().unwrap_or_default();
         let policy = object.pointer("/spec/ipFamilyPolicy").cloned().unwrap_or_default();
         out.push(Cause::invalid("spec.ipFamilies[1]", &family, "not configured on this cluster"));
