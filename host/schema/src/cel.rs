@@ -14,7 +14,7 @@ use serde_json::Value;
 pub(crate) use self::parse::parse;
 use crate::{
     error::FieldError,
-    node::{Additional, MAX_DEPTH, Node, same_member},
+    node::{Additional, MAX_DEPTH, Node, counterpart, same_member},
 };
 
 thread_local! {
@@ -113,9 +113,29 @@ pub(crate) fn check_rules(node: &Node, rules: &Rules, value: &Value, old: Option
     }
     FUNCTIONS.with(|functions| {
         let mut walk = Walk { functions, errors: Vec::new() };
-        walk.node(node, rules, value, old, "", 0);
+        walk.node(node, rules, Pair { value, old, former: old, unchanged: old == Some(value) }, "", 0);
         walk.errors
     })
+}
+
+/// A value with what it was.
+#[derive(Clone, Copy)]
+struct Pair<'a> {
+    value: &'a Value,
+    /// What rules see as `oldSelf`.
+    old: Option<&'a Value>,
+    /// What it is compared with to see whether it changed: also where rules are not told.
+    former: Option<&'a Value>,
+    /// Whether it is as before, or part of something that is.
+    unchanged: bool,
+}
+
+impl<'a> Pair<'a> {
+    /// A part of the value; `former` is what it is compared with, `old` what its rules may see of it.
+    fn below(self, value: &'a Value, former: Option<&'a Value>, old: Option<&'a Value>) -> Self {
+        let unchanged = self.unchanged || former == Some(value);
+        Self { value, old: old.filter(|old| !old.is_null()), former, unchanged }
+    }
 }
 
 struct Walk<'a> {
@@ -124,34 +144,36 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn node(&mut self, node: &Node, rules: &Rules, value: &Value, old: Option<&Value>, path: &str, depth: usize) {
+    fn node(&mut self, node: &Node, rules: &Rules, pair: Pair<'_>, path: &str, depth: usize) {
         // A null has no rules of its own: the level above asks about it.
-        if value.is_null() || depth > MAX_DEPTH * 2 {
+        if pair.value.is_null() || depth > MAX_DEPTH * 2 {
             return;
         }
-        let old = old.filter(|old| !old.is_null());
         if !rules.here.is_empty() {
-            self.here(node, rules, value, old, path);
+            self.here(node, rules, pair, path);
         }
-        match value {
+        match pair.value {
             Value::Object(object) => {
                 for (key, child) in object {
-                    let before = old.and_then(|old| old.get(key));
+                    let former = pair.former.and_then(|former| former.get(key));
+                    let old = pair.old.filter(|_| !node.atomic_map).and_then(|old| old.get(key));
+                    let below = pair.below(child, former, old);
                     if let (Some(known), Some(rules)) = (node.properties.get(key), rules.properties.get(key)) {
                         let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                        self.node(known, rules, child, before, &at, depth + 1);
+                        self.node(known, rules, below, &at, depth + 1);
                     } else if let (false, Some(Additional::Schema(known)), Some(rules)) =
                         (node.properties.contains_key(key), node.additional.as_ref(), rules.additional.as_deref())
                     {
-                        self.node(known, rules, child, before, &format!("{path}[{key}]"), depth + 1);
+                        self.node(known, rules, below, &format!("{path}[{key}]"), depth + 1);
                     }
                 }
             }
             Value::Array(items) => {
                 if let (Some(known), Some(rules)) = (node.items.as_deref(), rules.items.as_deref()) {
                     for (i, item) in items.iter().enumerate() {
-                        let before = old.and_then(|old| same_member(node, item, old));
-                        self.node(known, rules, item, before, &format!("{path}[{i}]"), depth + 1);
+                        let former = pair.former.and_then(|former| counterpart(node, i, item, former));
+                        let same = pair.old.and_then(|old| same_member(node, item, old));
+                        self.node(known, rules, pair.below(item, former, same), &format!("{path}[{i}]"), depth + 1);
                     }
                 }
             }
@@ -159,10 +181,10 @@ impl Walk<'_> {
         }
     }
 
-    fn here(&mut self, node: &Node, rules: &Rules, value: &Value, old: Option<&Value>, path: &str) {
+    fn here(&mut self, node: &Node, rules: &Rules, pair: Pair<'_>, path: &str) {
+        let Pair { value, old, unchanged, .. } = pair;
         let is_root = path.is_empty();
         let to_cel = |v: &Value| if is_root { value::root(node, v) } else { value::convert(Some(node), v) };
-        let unchanged = old == Some(value);
         let mut context = self.functions.new_inner_scope();
         context.add_variable_from_value("self", to_cel(value));
         let before = old.map(to_cel);
@@ -344,6 +366,19 @@ mod tests {
         assert_eq!(
             run(&schema, &json!({"x": 2}), Some(&json!({"x": 1}))),
             ["x: Invalid value: 2: failed rule: self > 5"]
+        );
+    }
+
+    #[test]
+    fn elements_of_plain_lists_may_stay_as_they_are_but_have_no_former_self() {
+        let schema = json!({"type": "object", "properties": {"l": {"type": "array", "items": {"type": "object",
+            "properties": {"n": {"type": "integer", "x-kubernetes-validations": [
+                {"rule": "self > 5"}, {"rule": "self == oldSelf", "message": "never"}]}}}}}});
+        let list = |numbers: &[i64]| json!({"l": numbers.iter().map(|n| json!({"n": n})).collect::<Vec<_>>()});
+        assert!(run(&schema, &list(&[1, 7]), Some(&list(&[1]))).is_empty());
+        assert_eq!(
+            run(&schema, &list(&[1, 2]), Some(&list(&[1, 1]))),
+            ["l[1].n: Invalid value: 2: failed rule: self > 5"]
         );
     }
 

@@ -70,7 +70,8 @@ impl PrinterColumn {
         definition(&self.name, &self.ty, &self.format, &self.description, self.priority)
     }
 
-    /// The cell for `object`: null if there is nothing, or something of another type, at the path.
+    /// The cell for `object`: null if there is nothing, or something of another type, at the path. Of several values at
+    /// the path the first is shown.
     ///
     /// * `now` - what ages are counted to.
     ///
@@ -80,8 +81,7 @@ impl PrinterColumn {
     #[must_use]
     pub fn cell(&self, object: &Value, now: Timestamp) -> Value {
         let Some(path) = &self.path else { return Value::Null };
-        let found = path.find(object);
-        let Some(first) = found.first() else { return Value::Null };
+        let Some(first) = path.first(object) else { return Value::Null };
         match self.ty.as_str() {
             "integer" => match first.as_i64().or_else(|| {
                 #[expect(clippy::cast_possible_truncation, reason = "a server truncates as well")]
@@ -90,11 +90,9 @@ impl PrinterColumn {
                 Some(n) => n.into(),
                 None => Value::Null,
             },
-            "number" => first.as_f64().map_or(Value::Null, |_| (*first).clone()),
+            "number" => first.as_f64().map_or(Value::Null, |_| first.clone()),
             "boolean" => first.as_bool().map_or(Value::Null, Value::Bool),
             "date" => first.as_str().map_or(Value::Null, |text| age(text, now).into()),
-            // Several strings stand in one cell, as kubectl's own JSONPath output has them.
-            _ if found.len() > 1 => found.iter().map(|v| plain(v)).collect::<Vec<_>>().join(",").into(),
             _ => plain(first).into(),
         }
     }
@@ -103,7 +101,7 @@ impl PrinterColumn {
 fn plain(value: &Value) -> String {
     match value {
         Value::String(s) => s.clone(),
-        Value::Null => "<nil>".to_owned(),
+        Value::Null => "<no value>".to_owned(),
         other => other.to_string(),
     }
 }
@@ -211,6 +209,27 @@ mod tests {
             (252_288_000, "8y"),
         ] {
             assert_eq!(human_duration(seconds), expect, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn cells_have_the_type_of_their_column() {
+        let object = json!({"a": [{"n": 1}, {"n": 2}], "s": "text", "b": true, "o": {"k": "v"}, "f": 2.9, "z": null});
+        for (ty, path, expect) in [
+            ("string", ".a[*].n", json!("1")),
+            ("integer", ".a[*].n", json!(1)),
+            ("integer", ".f", json!(2)),
+            ("integer", ".s", json!(null)),
+            ("number", ".f", json!(2.9)),
+            ("string", ".b", json!("true")),
+            ("boolean", ".b", json!(true)),
+            ("boolean", ".s", json!(null)),
+            ("string", ".o", json!("{\"k\":\"v\"}")),
+            ("string", ".none", json!(null)),
+            ("date", ".s", json!("<invalid>")),
+        ] {
+            let columns = PrinterColumn::read(&[json!({"name": "c", "type": ty, "jsonPath": path})]);
+            assert_eq!(columns[0].cell(&object, Timestamp::UNIX_EPOCH), expect, "{ty} {path}");
         }
     }
 }

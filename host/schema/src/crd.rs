@@ -3,6 +3,7 @@
 mod check;
 mod cost;
 mod fields;
+mod list_types;
 mod rules;
 mod status;
 mod structural;

@@ -147,10 +147,12 @@ impl FieldError {
             Some("FieldValueRequired") => Self::required(field, detail),
             Some("FieldValueForbidden") => Self::forbidden(field, detail),
             other => {
-                let reason = if other == Some("FieldValueDuplicate") { Reason::Duplicate } else { Reason::Invalid };
-                // An API server leaves lists and objects out of the message of a rule.
+                // An API server leaves lists and objects out of the message of a rule, and the text out of duplicates.
                 let shown = (!value.is_array() && !value.is_object()).then(|| go::value(value));
-                Self::new(reason, field, shown.as_deref(), detail)
+                match other {
+                    Some("FieldValueDuplicate") => Self::new(Reason::Duplicate, field, shown.as_deref(), ""),
+                    _ => Self::new(Reason::Invalid, field, shown.as_deref(), detail),
+                }
             }
         }
     }

@@ -25,7 +25,7 @@ fn walk(node: &Node, value: &Value, path: &str, errors: &mut Vec<FieldError>, de
     match value {
         Value::Array(items) => {
             match &node.list_type {
-                ListType::Atomic => {}
+                ListType::Unsaid | ListType::Atomic => {}
                 ListType::Set => report(items.iter().map(|item| Some(item.clone())), path, errors),
                 ListType::Map(keys) => {
                     for (i, item) in items.iter().enumerate().filter(|(_, item)| !item.is_object()) {

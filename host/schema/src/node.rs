@@ -23,6 +23,7 @@ pub(crate) struct Node {
     pub(crate) additional: Option<Additional>,
     pub(crate) items: Option<Box<Self>>,
     pub(crate) list_type: ListType,
+    pub(crate) atomic_map: bool,
     pub(crate) required: Vec<String>,
     pub(crate) enumeration: Vec<Value>,
     pub(crate) pattern: Option<Pattern>,
@@ -58,7 +59,9 @@ pub(crate) enum Additional {
 /// `x-kubernetes-list-type` with its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ListType {
+    /// None given: atomic, but what stands at the same index counts as the same for validation.
     #[default]
+    Unsaid,
     Atomic,
     Set,
     Map(Vec<String>),
@@ -101,7 +104,8 @@ impl Node {
         let list_type = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
             Some("set") => ListType::Set,
             Some("map") => ListType::Map(strings(list("x-kubernetes-list-map-keys"))),
-            _ => ListType::Atomic,
+            Some("atomic") => ListType::Atomic,
+            _ => ListType::Unsaid,
         };
         let mut node = Self {
             types,
@@ -123,6 +127,7 @@ impl Node {
             },
             items: boxed("items"),
             list_type,
+            atomic_map: text("x-kubernetes-map-type") == "atomic",
             required: strings(list("required")),
             enumeration: list("enum").to_vec(),
             pattern: Some(text("pattern"))
@@ -222,4 +227,13 @@ pub(crate) fn same_member<'a>(node: &Node, item: &Value, old: &'a Value) -> Opti
     let ListType::Map(keys) = &node.list_type else { return None };
     let wanted = map_key(node, keys, item)?;
     old.as_array()?.iter().find(|o| map_key(node, keys, o).as_ref() == Some(&wanted))
+}
+
+/// What `item`, at `index` of a list, is compared with to see whether it changed.
+pub(crate) fn counterpart<'a>(node: &Node, index: usize, item: &Value, old: &'a Value) -> Option<&'a Value> {
+    match node.list_type {
+        ListType::Map(_) => same_member(node, item, old),
+        ListType::Unsaid => old.as_array()?.get(index),
+        ListType::Atomic | ListType::Set => None,
+    }
 }

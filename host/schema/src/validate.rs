@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{
     error::FieldError,
     formats, go,
-    node::{Additional, MAX_DEPTH, Node, same_member},
+    node::{Additional, MAX_DEPTH, Node, counterpart},
     numbers,
 };
 
@@ -170,7 +170,7 @@ fn check_array(node: &Node, items: &[Value], old: Option<&Value>, path: &str, ba
     let mut out = Outcome { matches: 1, ..Outcome::default() };
     if let Some(of_items) = node.items.as_deref() {
         for (i, item) in items.iter().enumerate() {
-            let before = old.and_then(|old| same_member(node, item, old));
+            let before = old.and_then(|old| counterpart(node, i, item, old));
             out.merge(validate(of_items, item, before, &format!("{path}[{i}]"), base, depth + 1));
         }
     }

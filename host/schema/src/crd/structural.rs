@@ -37,28 +37,28 @@ pub(super) fn check_schema(schema: &Value, at: &str, errors: &mut Vec<FieldError
     rules::check(schema, at, errors);
 }
 
-struct Checker<'a> {
-    errors: &'a mut Vec<FieldError>,
+pub(super) struct Checker<'a> {
+    pub(super) errors: &'a mut Vec<FieldError>,
 }
 
-fn flag(schema: &Value, key: &str) -> bool {
+pub(super) fn flag(schema: &Value, key: &str) -> bool {
     schema.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
 
-fn object<'a>(schema: &'a Value, key: &str) -> Option<&'a Map<String, Value>> {
+pub(super) fn object<'a>(schema: &'a Value, key: &str) -> Option<&'a Map<String, Value>> {
     schema.get(key).and_then(Value::as_object)
 }
 
 impl Checker<'_> {
-    fn forbid(&mut self, field: &str, detail: &str) {
+    pub(super) fn forbid(&mut self, field: &str, detail: &str) {
         self.errors.push(FieldError::forbidden(field, detail));
     }
 
-    fn invalid(&mut self, field: &str, value: &Value, detail: &str) {
+    pub(super) fn invalid(&mut self, field: &str, value: &Value, detail: &str) {
         self.errors.push(FieldError::invalid(field, value, detail));
     }
 
-    fn require(&mut self, field: &str, detail: &str) {
+    pub(super) fn require(&mut self, field: &str, detail: &str) {
         self.errors.push(FieldError::required(field, detail));
     }
 
@@ -151,7 +151,7 @@ impl Checker<'_> {
         if ty.is_empty() {
             if level == Level::Root {
                 self.require(&field, "must not be empty at the root");
-            } else if !int_or_string && !preserve {
+            } else if !int_or_string && !preserve && !flag(schema, "x-kubernetes-embedded-resource") {
                 let what = if level == Level::Item { "array items" } else { "object fields" };
                 self.require(&field, &format!("must not be empty for specified {what}"));
             }
@@ -161,16 +161,31 @@ impl Checker<'_> {
         if int_or_string && !ty.is_empty() {
             self.invalid(&field, &ty.as_str().into(), "must be empty if x-kubernetes-int-or-string is true");
         }
-        if preserve && !ty.is_empty() && ty != "object" && ty != "array" {
-            let detail = "must be object or empty if x-kubernetes-preserve-unknown-fields is true";
-            self.invalid(&field, &ty.as_str().into(), detail);
-        }
         if preserve && int_or_string {
             let at = format!("{at}.x-kubernetes-preserve-unknown-fields");
             self.invalid(&at, &Value::Bool(true), "must be false if x-kubernetes-int-or-string is true");
         }
+        if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
+            let field = format!("{at}.x-kubernetes-preserve-unknown-fields");
+            self.invalid(&field, &Value::Bool(false), "must be true or undefined");
+        }
+        if level == Level::Root && schema.get("additionalProperties").is_some_and(|a| !a.is_null()) {
+            self.forbid(&format!("{at}.additionalProperties"), "must not be used at the root");
+        }
         if level == Level::Root && flag(schema, "nullable") {
             self.forbid(&format!("{at}.nullable"), "nullable cannot be true at the root");
+        }
+    }
+
+    /// `extension` needs a type.
+    pub(super) fn require_type(&mut self, at: &str, found: &str, needed: &str, extension: &str) {
+        let is = if extension == "x-kubernetes-embedded-resource" { "true" } else { "specified" };
+        let detail = format!("must be {needed} if {extension} is {is}");
+        let field = format!("{at}.type");
+        if found.is_empty() {
+            self.require(&field, &detail);
+        } else if found != needed {
+            self.invalid(&field, &found.into(), &detail);
         }
     }
 
@@ -182,9 +197,14 @@ impl Checker<'_> {
             if level == Level::Root {
                 self.forbid(&format!("{at}.{name}"), "must not be used at the root");
             }
-            if ty != "object" {
-                let detail = "must be object if x-kubernetes-embedded-resource is true";
-                self.invalid(&format!("{at}.type"), &ty.as_str().into(), detail);
+            self.require_type(at, &ty, "object", name);
+            if schema.get("additionalProperties").is_some() {
+                let detail = "must not be used if x-kubernetes-embedded-resource is set";
+                self.forbid(&format!("{at}.additionalProperties"), detail);
+            }
+            if flag(schema, "x-kubernetes-int-or-string") {
+                let detail = "must be false if x-kubernetes-int-or-string is true";
+                self.invalid(&format!("{at}.{name}"), &Value::Bool(true), detail);
             }
             let has_properties = object(schema, "properties").is_some_and(|p| !p.is_empty());
             if !has_properties && !flag(schema, "x-kubernetes-preserve-unknown-fields") {
@@ -200,95 +220,9 @@ impl Checker<'_> {
             if !supported.contains(&map_type) {
                 self.errors.push(FieldError::not_supported(&field, &map_type.as_str().into(), &supported));
             }
-            if ty != "object" {
-                let detail = "must be object if x-kubernetes-map-type is specified";
-                self.invalid(&format!("{at}.type"), &ty.as_str().into(), detail);
-            }
+            self.require_type(at, &ty, "object", "x-kubernetes-map-type");
         }
         self.list_type(schema, at);
-    }
-
-    fn list_type(&mut self, schema: &Value, at: &str) {
-        let list_type = text(schema, "x-kubernetes-list-type");
-        let keys = list(schema, "x-kubernetes-list-map-keys");
-        let keys_field = format!("{at}.x-kubernetes-list-map-keys");
-        if list_type.is_empty() {
-            if !keys.is_empty() {
-                let field = format!("{at}.x-kubernetes-list-type");
-                self.require(&field, "must be map if x-kubernetes-list-map-keys is non-empty");
-            }
-            return;
-        }
-        let supported = ["atomic", "map", "set"].map(str::to_owned);
-        let field = format!("{at}.x-kubernetes-list-type");
-        if !supported.contains(&list_type) {
-            self.errors.push(FieldError::not_supported(&field, &list_type.as_str().into(), &supported));
-        }
-        let ty = text(schema, "type");
-        if ty != "array" {
-            let detail = "must be array if x-kubernetes-list-type is specified";
-            self.invalid(&format!("{at}.type"), &ty.as_str().into(), detail);
-        }
-        let items = schema.get("items").unwrap_or(&Value::Null);
-        let items_type = text(items, "type");
-        if list_type == "set" {
-            let atomic = match items_type.as_str() {
-                "object" => text(items, "x-kubernetes-map-type") == "atomic",
-                "array" => matches!(text(items, "x-kubernetes-list-type").as_str(), "" | "atomic"),
-                _ => true,
-            };
-            if !atomic {
-                let (key, kind) = if items_type == "object" { ("map", "object") } else { ("list", "array") };
-                let field = format!("{at}.items.x-kubernetes-{key}-type");
-                let detail = format!("must be atomic as item of a list with x-kubernetes-list-type=set ({kind})");
-                self.invalid(&field, &text(items, &format!("x-kubernetes-{key}-type")).into(), &detail);
-            }
-        }
-        if list_type != "map" {
-            if !keys.is_empty() {
-                let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
-                self.invalid(&field, &list_type.as_str().into(), detail);
-            }
-            return;
-        }
-        if keys.is_empty() {
-            self.require(&keys_field, "must not be empty if x-kubernetes-list-type is map");
-        }
-        if items_type != "object" {
-            let detail = "must be object if parent array's x-kubernetes-list-type is map";
-            self.invalid(&format!("{at}.items.type"), &items_type.as_str().into(), detail);
-        }
-        self.map_keys(keys, items, at);
-    }
-
-    fn map_keys(&mut self, keys: &[Value], items: &Value, at: &str) {
-        for (i, key) in keys.iter().enumerate() {
-            let name = key.as_str().unwrap_or_default();
-            let field = format!("{at}.x-kubernetes-list-map-keys[{i}]");
-            if keys.iter().take(i).any(|k| k == key) {
-                self.errors.push(FieldError::duplicate(&field, key));
-            }
-            let Some(property) = object(items, "properties").and_then(|p| p.get(name)) else {
-                self.invalid(&field, key, "entries must all be names of item properties");
-                continue;
-            };
-            let at = format!("{at}.items.properties[{name}]");
-            if matches!(text(property, "type").as_str(), "array" | "object") {
-                let ty = text(property, "type");
-                let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-                self.invalid(&format!("{at}.type"), &ty.into(), detail);
-            }
-            let required = list(items, "required").contains(key);
-            if !required && property.get("default").is_none() {
-                let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a \
-                              required property";
-                self.require(&format!("{at}.default"), detail);
-            }
-            if flag(property, "nullable") {
-                let detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
-                self.forbid(&format!("{at}.nullable"), detail);
-            }
-        }
     }
 
     /// Of `metadata`, a schema may restrict the name only.
@@ -323,10 +257,22 @@ impl Checker<'_> {
         }
         let int_or_string = flag(outer, "x-kubernetes-int-or-string");
         let declared = |key: &str| schema.get(key).is_some_and(|v| !v.is_null() && *v != Value::Bool(false));
-        for key in ["type", "default", "nullable", "title", "description", "additionalProperties"] {
+        for (key, must) in [
+            ("type", "empty"),
+            ("title", "empty"),
+            ("description", "empty"),
+            ("default", "undefined"),
+            ("externalDocs", "undefined"),
+            ("additionalProperties", "undefined"),
+            ("nullable", "false"),
+            ("x-kubernetes-list-map-keys", "empty"),
+            ("x-kubernetes-list-type", "undefined"),
+            ("x-kubernetes-map-type", "undefined"),
+            ("x-kubernetes-validations", "empty"),
+        ] {
             let type_of_int_or_string = key == "type" && int_or_string;
             if declared(key) && !type_of_int_or_string {
-                self.forbid(&format!("{at}.{key}"), "must be empty to be structural");
+                self.forbid(&format!("{at}.{key}"), &format!("must be {must} to be structural"));
             }
         }
         for key in
@@ -336,18 +282,11 @@ impl Checker<'_> {
                 self.forbid(&format!("{at}.{key}"), "must be false to be structural");
             }
         }
-        for key in [
-            "x-kubernetes-list-type",
-            "x-kubernetes-list-map-keys",
-            "x-kubernetes-map-type",
-            "x-kubernetes-validations",
-        ] {
-            if declared(key) {
-                self.forbid(&format!("{at}.{key}"), "must be empty to be structural");
-            }
-        }
         self.keywords(schema, at);
         if let Some(properties) = object(schema, "properties") {
+            if properties.contains_key("metadata") {
+                self.forbid(&format!("{at}.properties[metadata]"), "must not be specified in a nested context");
+            }
             for (name, child) in properties {
                 let outer_property = object(outer, "properties").and_then(|p| p.get(name));
                 let known = outer_property.or_else(|| outer.get("additionalProperties").filter(|a| a.is_object()));
