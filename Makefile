@@ -1,0 +1,57 @@
+# Everything a developer runs. `make help` lists it.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+PLUGINS := $(CARGO_TARGET_DIR)/plugins/out
+TEST_PLUGINS := $(CARGO_TARGET_DIR)/plugins/tests
+BIN := $(CARGO_TARGET_DIR)/debug
+
+# One way to build, whatever is asked for: cargo unifies features over what it builds at once, so that different selections
+# would compile wasmtime again.
+BUILD := cargo build --workspace --bins --tests
+
+.PHONY: help setup build plugins test-plugins demo test test-neutron conformance lint bench clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+setup: ## check for what is needed, and make the WebAssembly target available
+	@scripts/setup.sh
+
+build: setup ## build the host, the emulator and the tests
+	@$(BUILD)
+
+plugins: ## build the plugins into target/plugins/out
+	@scripts/build-plugins.sh $(PLUGINS)
+
+test-plugins:
+	@scripts/build-plugins.sh $(TEST_PLUGINS)
+	@scripts/build-plugins.sh --guests $(TEST_PLUGINS)
+
+demo: build plugins ## play the story with real processes and stay up; ONCE=1 plays it, checks it and ends
+	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(PLUGINS) \
+	  $(BIN)/demo $(if $(ONCE),--once)
+
+test: build test-plugins ## all tests; no cluster needed
+	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
+	  cargo test --workspace --tests
+	@cargo test --workspace --doc
+
+test-neutron: build test-plugins ## the story against a real Neutron, without and with Keystone (installs it; minutes the first time)
+	@OARLOCK_BIN=$(BIN)/oarlock OARLOCK_PLUGINS=$(TEST_PLUGINS) tests/neutron/test.sh
+
+conformance: build ## replay recordings of a real API server against the embedded one and print the table
+	@OARLOCK_BIN=$(BIN)/oarlock tests/conformance/run.sh
+
+lint: setup ## format, clippy and documentation checks
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
+
+bench: build plugins ## figures: memory and time of a reconcile; see docs/measurements.md
+	@tests/bench/run.sh
+
+clean: ## remove what was built
+	cargo clean
