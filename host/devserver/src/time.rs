@@ -1,11 +1,10 @@
 //! Times as Kubernetes writes them.
 
-use jiff::{Timestamp, Unit};
+use jiff::Timestamp;
 
 /// The present second: `2026-01-31T12:00:00Z`.
 pub(crate) fn now() -> String {
-    let now = Timestamp::now();
-    now.round(Unit::Second).unwrap_or(now).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// A number of seconds from now.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// What a plugin may do, and how it is configured. Nothing is allowed that it does not say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PluginGrant {
     /// `oarlock.dev/v1alpha1`.
@@ -39,7 +39,7 @@ pub struct PluginGrant {
 
 /// HTTP requests a plugin may send.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GrantedHttp {
     /// Origins: scheme, host and port, without a path.
@@ -49,7 +49,7 @@ pub struct GrantedHttp {
 
 /// What one reconcile may use. A value left out is the default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Limits {
     /// Linear memory of one instance, all its memories together, in MiB.

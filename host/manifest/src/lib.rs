@@ -14,3 +14,25 @@ pub use manifest::{
 
 /// The version both documents carry in `apiVersion`.
 pub const API_VERSION: &str = "oarlock.dev/v1alpha1";
+
+#[cfg(test)]
+mod tests {
+    /// The published schemas are the types. `UPDATE_EXPECT=1` writes them anew.
+    #[test]
+    fn the_published_schemas_are_the_types() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
+        let schemas = [
+            ("manifest.schema.json", schemars::schema_for!(super::PluginManifest)),
+            ("grant.schema.json", schemars::schema_for!(super::PluginGrant)),
+        ];
+        for (name, schema) in schemas {
+            let path = folder.join(name);
+            let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+            if std::env::var_os("UPDATE_EXPECT").is_some() {
+                std::fs::write(&path, &text).unwrap();
+            }
+            let published = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(published == text, "wit/{name} is not what the types say; run this test with UPDATE_EXPECT=1");
+        }
+    }
+}

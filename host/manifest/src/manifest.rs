@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a plugin is and asks for. The JSON document that `describe` returns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PluginManifest {
     /// `oarlock.dev/v1alpha1`.
@@ -61,7 +61,7 @@ fn default_resync_seconds() -> u32 {
 
 /// A kind of document, as `apiVersion` and `kind` name it. The host finds the resource by discovery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Kind {
     /// API group; empty for the core group.
@@ -75,7 +75,7 @@ pub struct Kind {
 
 /// A kind the plugin reconciles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Primary {
     /// API group; empty for the core group.
@@ -106,7 +106,7 @@ impl Primary {
 
 /// A kind the plugin reads, and which of its own keys a change wakes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Watch {
     /// API group; empty for the core group.
@@ -142,7 +142,7 @@ impl Watch {
 
 /// From a watched object to the keys it wakes. When a reference changes, the old and the new target are both woken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type", deny_unknown_fields)]
 pub enum Mapping {
     /// The primaries among its owner references.
@@ -172,7 +172,7 @@ pub enum Mapping {
 
 /// Kubernetes permissions in the shape of an RBAC rule, with the namespaces it holds in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PolicyRule {
     /// API groups; `""` is the core group.
@@ -191,7 +191,7 @@ pub struct PolicyRule {
 
 /// Where a plugin sends HTTP requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HttpAccess {
     /// Origins: scheme, host and port, without a path; `https://api.example.com` for instance.
@@ -215,7 +215,7 @@ impl HttpAccess {
 
 /// A request that changes nothing although its method is not GET or HEAD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SafeRequest {
     /// Method in capitals.
@@ -226,7 +226,7 @@ pub struct SafeRequest {
 
 /// What a plugin answers at admission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AdmissionRule {
     /// `CREATE`, `UPDATE`, `DELETE`, `CONNECT`.

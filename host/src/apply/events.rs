@@ -91,9 +91,20 @@ impl Recorder {
     }
 }
 
-/// How often each event was written by this process, by the name it has in the API.
+/// The same event within this time is only counted; the next one after it writes the sum.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// How often each event happened in this process, by the name it has in the API.
 #[derive(Default)]
-struct Counts(HashMap<String, u32>);
+struct Counts(HashMap<String, Counted>);
+
+struct Counted {
+    /// As written.
+    count: u32,
+    /// Since then.
+    unwritten: u32,
+    written: Instant,
+}
 
 async fn write(writer: &Writer, author: &Author, about: &Regarding, event: &Event, counts: &mut Counts) {
     let reason = crate::shorten(&event.reason, REASON_LIMIT_BYTES);
@@ -121,10 +132,19 @@ async fn write(writer: &Writer, author: &Author, about: &Regarding, event: &Even
     if counts.0.len() > TRACKED {
         counts.0.clear();
     }
-    let known = counts.0.get(&*key.name).copied();
+    let known = match counts.0.get_mut(&*key.name) {
+        None => None,
+        Some(counted) => {
+            counted.unwritten = counted.unwritten.saturating_add(1);
+            if counted.written.elapsed() < QUIET {
+                return;
+            }
+            Some(counted.count.saturating_add(counted.unwritten))
+        }
+    };
     let result = match known {
         None => writer.create_event(author, &key, &body).await,
-        Some(count) => writer.count_event(author, &key, count.saturating_add(1), &now).await,
+        Some(count) => writer.count_event(author, &key, count, &now).await,
     };
     let result = match result {
         // It was written before this process began (or has expired since): count on, or begin anew.
@@ -134,7 +154,7 @@ async fn write(writer: &Writer, author: &Author, about: &Regarding, event: &Even
     };
     match result {
         Ok(count) => {
-            counts.0.insert(key.name.to_string(), count);
+            counts.0.insert(key.name.to_string(), Counted { count, unwritten: 0, written: Instant::now() });
         }
         // The namespace or the object's namespace is going: nobody is left to read it.
         Err(WriteError::NotFound | WriteError::Forbidden(_)) => {}

@@ -230,7 +230,7 @@ impl<'a> Reconcile<'a> {
         let key = self.item.key.to_string();
         let attempt = self.item.attempt;
         let trigger = format!("{:?}", self.item.trigger);
-        let duration_ms = self.began.elapsed().as_millis();
+        let duration_ms = (self.began.elapsed().as_secs_f64() * 1e6).round() / 1e3;
         let correlation_id = &self.correlation_id;
         let patched = known.patched;
         match end {
