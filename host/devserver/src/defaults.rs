@@ -239,10 +239,10 @@ fn rbac(plural: &str, value: &mut Value) {
         map.entry("rules").or_insert(Value::Null);
         return;
     }
-    if let Some(role) = map.get_mut("roleRef").and_then(Value::as_object_mut) {
-        if role.get("apiGroup").and_then(Value::as_str).is_none_or(str::is_empty) {
-            role.insert("apiGroup".to_owned(), group.into());
-        }
+    if let Some(role) = map.get_mut("roleRef").and_then(Value::as_object_mut)
+        && role.get("apiGroup").and_then(Value::as_str).is_none_or(str::is_empty)
+    {
+        role.insert("apiGroup".to_owned(), group.into());
     }
     for subject in map.get_mut("subjects").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(subject) = subject.as_object_mut()

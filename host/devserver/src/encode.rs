@@ -89,7 +89,7 @@ pub(crate) fn single(resource: &Resource, stored: &Object, format: Format, table
         Shape::Table(version) => {
             let meta = json!({"resourceVersion": stored.revision.to_string()});
             let rows = [value(resource, stored)];
-            bytes(&table::table(resource, &rows, version, table, meta, true), format)
+            bytes(&table::table(resource, &rows, version, table, &meta, true), format)
         }
     }
 }
@@ -130,7 +130,7 @@ pub(crate) fn list(
     match format.shape {
         Shape::Table(version) => {
             let rows: Vec<Value> = objects.iter().map(|o| value(resource, o)).collect();
-            bytes(&table::table(resource, &rows, version, table, meta.to_value(false), true), format)
+            bytes(&table::table(resource, &rows, version, table, &meta.to_value(false), true), format)
         }
         Shape::Partial(version) => {
             let items: Vec<Value> = objects.iter().map(|o| partial(&o.value, version)).collect();

@@ -171,7 +171,6 @@ impl DevServer {
     /// The service alone, to be mounted under a listener of one's own. Watches end when the router is dropped with its runtime.
     ///
     /// Must be called on a tokio runtime: the controllers run there.
-    #[must_use]
     pub fn router(options: Options) -> axum::Router {
         let (api, feed) = Api::new(options);
         tokio::spawn(gc::run(Arc::clone(&api), feed));

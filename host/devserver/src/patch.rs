@@ -164,7 +164,7 @@ fn apply_patch(input: &Input<'_>, current: Option<&Value>) -> Result<Patched> {
     let parsed = body::yaml_or_json(input.body)
         .map_err(|e| ApiError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {e}")))?;
     let mut applied = parsed.value;
-    check_applied(input, &applied)?;
+    check_applied(input, &applied, current.is_some())?;
     if let Some(meta) = applied.get_mut("metadata").and_then(Value::as_object_mut) {
         // Checked, not filled in: what is applied stays as it was written.
         check_namespace(&mut meta.clone(), input.namespace)?;
@@ -196,14 +196,15 @@ fn apply_patch(input: &Input<'_>, current: Option<&Value>) -> Result<Patched> {
     finish(input, object, strict)
 }
 
-fn check_applied(input: &Input<'_>, applied: &Value) -> Result<()> {
+/// What is applied to an object that is there may leave its name out.
+fn check_applied(input: &Input<'_>, applied: &Value, exists: bool) -> Result<()> {
     let (resource, url) = (input.resource, input.name);
     let name = applied.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-    if name.is_empty() {
+    if name.is_empty() && !exists {
         let message = format!("the name of the object ({url} based on URL) was undeterminable: name must be provided");
         return Err(ApiError::bad_request(message));
     }
-    if name != url {
+    if !name.is_empty() && name != url {
         let message = format!("the name of the object ({name}) does not match the name on the URL ({url})");
         return Err(ApiError::bad_request(message));
     }

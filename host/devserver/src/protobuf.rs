@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
             0 => Wire::Number(self.varint()?),
             1 => Wire::Bytes(self.take(8)?),
             2 => {
-                let length = usize::try_from(self.varint()?).map_err(|_| Unreadable)?;
+                let length = usize::try_from(self.varint()?).ok().ok_or(Unreadable)?;
                 Wire::Bytes(self.take(length)?)
             }
             5 => Wire::Bytes(self.take(4)?),
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
 }
 
 fn text(bytes: &[u8]) -> Outcome<String> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| Unreadable)
+    String::from_utf8(bytes.to_vec()).ok().ok_or(Unreadable)
 }
 
 fn read(name: &str, bytes: &[u8], depth: usize) -> Outcome<Map<String, Value>> {
@@ -215,7 +215,7 @@ fn value(ty: &str, wire: &Wire<'_>, depth: usize) -> Outcome<Option<Value>> {
             _ => return Ok(None),
         },
         ("raw", Wire::Bytes(b)) => match first(b, 1)? {
-            Some(Wire::Bytes(b)) => serde_json::from_slice(b).map_err(|_| Unreadable)?,
+            Some(Wire::Bytes(b)) => serde_json::from_slice(b).ok().ok_or(Unreadable)?,
             _ => return Ok(None),
         },
         ("intstr", Wire::Bytes(b)) => int_or_string(b)?,
@@ -260,8 +260,8 @@ fn time(bytes: &[u8], micro: bool) -> Outcome<Option<String>> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    let nanos = i32::try_from(number(2)?).map_err(|_| Unreadable)?;
-    let time = jiff::Timestamp::new(number(1)?, nanos).map_err(|_| Unreadable)?;
+    let nanos = i32::try_from(number(2)?).ok().ok_or(Unreadable)?;
+    let time = jiff::Timestamp::new(number(1)?, nanos).ok().ok_or(Unreadable)?;
     let format = if micro { "%Y-%m-%dT%H:%M:%S%.6fZ" } else { "%Y-%m-%dT%H:%M:%SZ" };
     Ok(Some(time.strftime(format).to_string()))
 }

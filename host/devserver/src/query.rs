@@ -271,7 +271,7 @@ impl ListOptions {
 
 /// A resourceVersion of a request as a number; the message is the one of the API server.
 pub(crate) fn parse_version(text: &str) -> std::result::Result<u64, String> {
-    text.parse().map_err(|_| {
+    text.parse().ok().ok_or_else(|| {
         format!("resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax")
     })
 }

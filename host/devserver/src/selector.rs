@@ -119,7 +119,9 @@ impl Parser {
                     }
                 }
                 Token::End => return Ok(out),
-                other => return Err(format!("found '{}', expected: !, identifier, or 'end of string'", other.text())),
+                other @ Token::Symbol(_) => {
+                    return Err(format!("found '{}', expected: !, identifier, or 'end of string'", other.text()));
+                }
             }
         }
     }
@@ -151,7 +153,7 @@ impl Parser {
                 word
             }
             Token::End | Token::Symbol(",") => String::new(),
-            other => return Err(format!("found '{}', expected: identifier", other.text())),
+            other @ Token::Symbol(_) => return Err(format!("found '{}', expected: identifier", other.text())),
         };
         if matches!(operator, Operator::Greater | Operator::Less) && value.parse::<i64>().is_err() {
             return Err(format!(
@@ -346,7 +348,7 @@ mod tests {
     use serde_json::json;
 
     #[track_caller]
-    fn check(selector: &str, labels: Value, expected: bool) {
+    fn check(selector: &str, labels: &Value, expected: bool) {
         let object = json!({"metadata": {"labels": labels}});
         let got = LabelSelector::parse(selector).unwrap().matches(&object);
         assert_eq!(got, expected, "{selector} on {object}");
@@ -354,14 +356,14 @@ mod tests {
 
     #[test]
     fn label_selectors_match_as_kubernetes_does() {
-        check("a=b", json!({"a": "b"}), true);
-        check("a!=b", json!({}), true);
-        check("a in (b, c),d", json!({"a": "c", "d": ""}), true);
-        check("a notin (b)", json!({"a": "b"}), false);
-        check("!a", json!({"a": "b"}), false);
-        check("a>3", json!({"a": "4"}), true);
-        check("a<3", json!({"a": "x"}), false);
-        check("a in ()", json!({"a": ""}), true);
+        check("a=b", &json!({"a": "b"}), true);
+        check("a!=b", &json!({}), true);
+        check("a in (b, c),d", &json!({"a": "c", "d": ""}), true);
+        check("a notin (b)", &json!({"a": "b"}), false);
+        check("!a", &json!({"a": "b"}), false);
+        check("a>3", &json!({"a": "4"}), true);
+        check("a<3", &json!({"a": "x"}), false);
+        check("a in ()", &json!({"a": ""}), true);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(crate) fn table(
     objects: &[Value],
     version: &str,
     options: TableOptions,
-    metadata: Value,
+    metadata: &Value,
     columns: bool,
 ) -> Value {
     let now = Timestamp::now();

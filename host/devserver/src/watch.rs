@@ -80,7 +80,7 @@ impl Watch {
     }
 
     /// The events, one JSON object per line, in chunks.
-    pub(crate) fn stream(self: Box<Self>) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
+    pub(crate) fn stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
         let now = Instant::now();
         let signal = self.shelf.subscribe();
         let state = State {
@@ -93,7 +93,7 @@ impl Watch {
             end: now + self.timeout,
             next_bookmark: first_bookmark(now, self.timeout),
             signal,
-            watch: *self,
+            watch: self,
         };
         stream::unfold(state, |mut state| async move {
             let chunk = state.next_chunk().await?;
@@ -237,7 +237,7 @@ impl State {
             Shape::Table(version) => {
                 let meta = json!({"resourceVersion": object.revision.to_string()});
                 let rows = [encode::value(resource, object)];
-                let table = table::table(resource, &rows, version, self.watch.table, meta, !self.columns_sent);
+                let table = table::table(resource, &rows, version, self.watch.table, &meta, !self.columns_sent);
                 self.columns_sent = true;
                 line(out, kind, table.to_string().as_bytes());
             }

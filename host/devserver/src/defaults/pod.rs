@@ -41,9 +41,7 @@ pub(super) fn spec(spec: Option<&mut Value>, pod: bool) {
             volume(map);
         }
     }
-    for list in ["overhead"] {
-        quantity::normalize_all(spec.get_mut(list));
-    }
+    quantity::normalize_all(spec.get_mut("overhead"));
 }
 
 fn container(map: &mut Map<String, Value>, pod: bool, host_network: bool) {

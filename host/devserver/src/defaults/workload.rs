@@ -147,11 +147,9 @@ pub(super) fn job_selector(value: &mut Value) {
 
 /// The selector of a job never changes; a PUT may leave it out.
 pub(super) fn keep_job_selector(value: &mut Value, old: &Value) {
-    for pointer in ["selector"] {
-        let kept = old.pointer("/spec").and_then(|s| s.get(pointer)).cloned();
-        if let (Some(spec), Some(kept)) = (object(value, "spec"), kept) {
-            fill(spec, pointer, kept);
-        }
+    let kept = old.pointer("/spec/selector").cloned();
+    if let (Some(spec), Some(kept)) = (object(value, "spec"), kept) {
+        fill(spec, "selector", kept);
     }
 }
 

@@ -66,10 +66,10 @@ fn container<'a>(document: &'a mut Value, path: &str) -> Outcome<(&'a mut Value,
 }
 
 fn index(text: &str, length: usize) -> Outcome<usize> {
-    let number: i64 = text.parse().map_err(|_| Failed)?;
-    let length = i64::try_from(length).map_err(|_| Failed)?;
+    let number: i64 = text.parse().ok().ok_or(Failed)?;
+    let length = i64::try_from(length).ok().ok_or(Failed)?;
     let at = if number < 0 { number + length } else { number };
-    usize::try_from(at).map_err(|_| Failed)
+    usize::try_from(at).ok().ok_or(Failed)
 }
 
 fn get(document: &mut Value, path: &str) -> Outcome<Option<Value>> {
@@ -136,7 +136,7 @@ mod tests {
     use serde_json::json;
 
     #[track_caller]
-    fn check(before: Value, operations: Value, after: Option<Value>) {
+    fn check(before: Value, operations: &Value, after: Option<Value>) {
         let mut document = before.clone();
         let outcome = apply(&mut document, operations.as_array().unwrap());
         assert_eq!(outcome.is_ok(), after.is_some());
@@ -148,21 +148,21 @@ mod tests {
         let doc = || json!({"a": {"b": 1}, "l": [1, 2]});
         check(
             doc(),
-            json!([{"op": "replace", "path": "/a/new", "value": 1}]),
+            &json!([{"op": "replace", "path": "/a/new", "value": 1}]),
             Some(json!({"a": {"b": 1, "new": 1}, "l": [1, 2]})),
         );
         check(
             doc(),
-            json!([{"op": "copy", "from": "/nope", "path": "/a/c"}]),
+            &json!([{"op": "copy", "from": "/nope", "path": "/a/c"}]),
             Some(json!({"a": {"b": 1, "c": null}, "l": [1, 2]})),
         );
-        check(doc(), json!([{"op": "move", "from": "/nope", "path": "/a/c"}]), None);
-        check(doc(), json!([{"op": "remove", "path": "/l/-1"}]), Some(json!({"a": {"b": 1}, "l": [1]})));
-        check(doc(), json!([{"op": "add", "path": "/l/1", "value": 9}]), Some(json!({"a": {"b": 1}, "l": [1, 9, 2]})));
-        check(doc(), json!([{"op": "add", "path": "/l/3", "value": 9}]), None);
-        check(doc(), json!([{"op": "add", "path": "", "value": 9}]), None);
-        check(doc(), json!([{"op": "test", "path": "/a/none", "value": null}]), Some(doc()));
-        check(doc(), json!([{"op": "remove", "path": "/a/b"}, {"op": "test", "path": "/a", "value": 1}]), None);
-        check(doc(), json!([{"path": "/a"}]), None);
+        check(doc(), &json!([{"op": "move", "from": "/nope", "path": "/a/c"}]), None);
+        check(doc(), &json!([{"op": "remove", "path": "/l/-1"}]), Some(json!({"a": {"b": 1}, "l": [1]})));
+        check(doc(), &json!([{"op": "add", "path": "/l/1", "value": 9}]), Some(json!({"a": {"b": 1}, "l": [1, 9, 2]})));
+        check(doc(), &json!([{"op": "add", "path": "/l/3", "value": 9}]), None);
+        check(doc(), &json!([{"op": "add", "path": "", "value": 9}]), None);
+        check(doc(), &json!([{"op": "test", "path": "/a/none", "value": null}]), Some(doc()));
+        check(doc(), &json!([{"op": "remove", "path": "/a/b"}, {"op": "test", "path": "/a", "value": 1}]), None);
+        check(doc(), &json!([{"path": "/a"}]), None);
     }
 }

@@ -84,8 +84,8 @@ pub(crate) fn qualified_name(key: &str) -> Vec<String> {
             name
         }
         _ => {
-            return vec![format!("a valid label key must consist of an optional DNS subdomain prefix and '/' and a name (e.g. 'example.com/MyName')")
-                .replace("a valid label key", "a qualified name")];
+            const QUALIFIED: &str = "a qualified name must consist of an optional DNS subdomain prefix and '/' and a name (e.g. 'example.com/MyName')";
+            return vec![QUALIFIED.to_owned()];
         }
     };
     if name.is_empty() {
