@@ -40,6 +40,8 @@ struct Network {
 #[serde(rename_all = "camelCase")]
 struct NetworkMetadata {
     uid: String,
+    /// It is going: whoever keeps a finalizer on it still cleans up.
+    deletion_timestamp: Option<String>,
     #[serde(default)]
     owner_references: Vec<Owner>,
 }
@@ -54,6 +56,10 @@ struct Owner {
 impl Network {
     fn is_controlled_by(&self, uid: &str) -> bool {
         self.metadata.owner_references.iter().any(|owner| owner.controller && owner.uid == uid)
+    }
+
+    fn is_going(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
     }
 }
 
@@ -87,7 +93,7 @@ impl Reconciler for DeploymentNetwork {
             return Ok(Observation::absent());
         }
         let network: Option<Network> = cluster::get(&network_kind(), cx.namespace(), cx.name())?;
-        if !network.is_some_and(|network| network.is_controlled_by(cx.uid())) {
+        if !network.is_some_and(|network| network.is_controlled_by(cx.uid()) && !network.is_going()) {
             return Ok(Observation::absent());
         }
         let applied = cluster::get_applied(&network_kind(), cx.namespace(), cx.name())?;
@@ -100,6 +106,12 @@ impl Reconciler for DeploymentNetwork {
         let read = if actual.is_some() { cluster::get } else { cluster::get_live };
         let network: Option<Network> = read(&network_kind(), cx.namespace(), cx.name())?;
         let ours = network.as_ref().is_none_or(|network| network.is_controlled_by(cx.uid()));
+        if ours && desired.is_some() && network.as_ref().is_some_and(Network::is_going) {
+            let name = cx.name();
+            return Err(Error::transient(format_args!(
+                "Network {name} is being deleted: a new one is made when it is gone"
+            )));
+        }
         let uid = network.map(|network| network.metadata.uid);
         match desired {
             Some(_) if !ours => Err(Error::terminal(format_args!(

@@ -152,6 +152,23 @@ fn opting_out_deletes_the_network_and_opting_in_again_makes_one() {
 }
 
 #[test]
+fn a_network_that_is_going_is_waited_for() {
+    let mut runner = runner(&json!({}));
+    runner.reconcile();
+    let mut going = network(&runner).unwrap().clone();
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    runner.put(going);
+    let error = runner.reconcile().error.unwrap();
+    assert!(error.is_transient() && error.message().contains("is being deleted"), "{error:?}");
+    // Nothing is to do where none is wanted.
+    runner.edit(|object| object["metadata"]["annotations"] = json!({"samplecrd.k8s.io/network": "false"}));
+    assert!(!runner.reconcile().patched);
+    runner.edit(|object| object["metadata"]["annotations"] = json!({}));
+    runner.remove(&network_kind(), "shop", "web");
+    assert!(runner.reconcile().in_sync());
+}
+
+#[test]
 fn with_its_deployment_the_network_is_left_to_its_owner_reference() {
     let mut runner = runner(&json!({}));
     runner.reconcile();
