@@ -203,7 +203,7 @@ impl Controller {
             let Some(version) = self.version.load_full() else { return };
             for primary in &version.manifest.primaries {
                 let kind = handler::kind(&primary.gvk());
-                for of in version.stores.get(&kind).into_iter().flatten() {
+                for of in version.stores.get(&kind).into_iter().flatten().filter(|of| of.primary) {
                     for key in of.store.keys() {
                         let spread = every.mul_f64(random.between(0.0, 0.1));
                         self.queue.add_after(ReconcileKey { kind: kind.clone(), key }, spread, Trigger::Resync);
@@ -233,7 +233,8 @@ impl Controller {
             "queueDepth": self.queue.len(),
             "objects": version.manifest.primaries.iter().map(|p| {
                 let kind = handler::kind(&p.gvk());
-                let count: usize = version.stores.get(&kind).into_iter().flatten().map(|of| of.store.len()).sum();
+                let stores = version.stores.get(&kind).into_iter().flatten().filter(|of| of.primary);
+                let count: usize = stores.map(|of| of.store.len()).sum();
                 (kind.to_string(), json!(count))
             }).collect::<serde_json::Map<_, _>>(),
         })

@@ -29,7 +29,12 @@ pub(super) fn subscribe(
 ) -> (Vec<Subscription>, Stores) {
     let mut subscriptions = Vec::new();
     let mut stores = Stores::new();
-    let mut open = |gvk: &GroupVersionKind, namespaces: &[String], labels: &str, fields: &str, handler: &Handler| {
+    let mut open = |gvk: &GroupVersionKind,
+                    namespaces: &[String],
+                    labels: &str,
+                    fields: &str,
+                    handler: &Handler,
+                    primary: bool| {
         let each: Vec<Option<String>> =
             if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
         for namespace in each {
@@ -40,7 +45,7 @@ pub(super) fn subscribe(
                 field_selector: Some(fields.to_owned()),
             };
             let subscription = informers.subscribe(spec, Arc::clone(handler));
-            let of = StoreOf { store: subscription.store().clone() };
+            let of = StoreOf { store: subscription.store().clone(), primary };
             stores.entry(gvk.clone()).or_default().push(of);
             subscriptions.push(subscription);
         }
@@ -50,7 +55,7 @@ pub(super) fn subscribe(
     for primary in &manifest.primaries {
         let gvk = kind(&primary.gvk());
         let handler = primary_handler(gvk.clone(), writer, queue, tombstones, manifest.cleanup);
-        let of = open(&gvk, &primary.namespaces, &primary.label_selector, &primary.field_selector, &handler);
+        let of = open(&gvk, &primary.namespaces, &primary.label_selector, &primary.field_selector, &handler, true);
         primaries.insert(gvk, of);
     }
     for watch in &manifest.watches {
@@ -65,7 +70,7 @@ pub(super) fn subscribe(
             }
             _ => Arc::new(|_: &Delta| {}) as Handler,
         };
-        open(&gvk, &watch.namespaces, &watch.label_selector, "", &handler);
+        open(&gvk, &watch.namespaces, &watch.label_selector, "", &handler, false);
     }
     (subscriptions, stores)
 }

@@ -16,6 +16,8 @@ const FRESH_DEADLINE: Duration = Duration::from_secs(2);
 pub struct StoreOf {
     /// The store; its spec tells what it selects.
     pub store: Store,
+    /// Whether its objects are reconciled, or only read. One kind may be both, by different selectors.
+    pub primary: bool,
 }
 
 /// Why a read failed.
@@ -51,10 +53,10 @@ impl Reads {
     /// See [`ReadError`].
     pub async fn get(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
         self.granted("get", kind, key).await?;
-        self.get_unchecked(kind, key).await
+        self.first(kind, key, self.stores_covering(kind, &key.namespace, false)?).await
     }
 
-    /// The same for the host itself, which needs no grant.
+    /// A primary, for the host itself, which needs no grant.
     ///
     /// # Errors
     ///
@@ -64,11 +66,25 @@ impl Reads {
         kind: &GroupVersionKind,
         key: &ObjectKey,
     ) -> Result<Option<Arc<Object>>, ReadError> {
-        let store = self.store(kind, &key.namespace)?;
-        match store.store.fresh(key, Instant::now() + FRESH_DEADLINE).await {
-            Ok(()) => Ok(store.store.get(key)),
-            Err(_stale) => self.writer.read(&self.author, kind, key).await.map_err(ReadError::Failed),
+        self.first(kind, key, self.stores_covering(kind, &key.namespace, true)?).await
+    }
+
+    /// Watches of one kind with different selectors see different objects: whichever has this one answers.
+    async fn first(
+        &self,
+        kind: &GroupVersionKind,
+        key: &ObjectKey,
+        stores: Vec<&StoreOf>,
+    ) -> Result<Option<Arc<Object>>, ReadError> {
+        for of in stores {
+            if of.store.fresh(key, Instant::now() + FRESH_DEADLINE).await.is_err() {
+                return self.writer.read(&self.author, kind, key).await.map_err(ReadError::Failed);
+            }
+            if let Some(object) = of.store.get(key) {
+                return Ok(Some(object));
+            }
         }
+        Ok(None)
     }
 
     /// Past the cache.
@@ -147,17 +163,24 @@ impl Reads {
         })
     }
 
-    fn store(&self, kind: &GroupVersionKind, namespace: &str) -> Result<&StoreOf, ReadError> {
-        let stores = self.stores_of(kind)?;
-        stores
-            .iter()
-            .filter(|of| of.store.spec().covers(namespace))
-            .max_by_key(|of| of.store.spec().is_complete())
-            .ok_or_else(|| {
-                ReadError::Refused(format!(
-                    "plugin {} does not watch {kind} in namespace {namespace:?}",
-                    self.author.plugin
-                ))
-            })
+    /// Those that may hold an object of the namespace; one that holds all of them answers alone.
+    fn stores_covering(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: &str,
+        primaries_only: bool,
+    ) -> Result<Vec<&StoreOf>, ReadError> {
+        let covers = |of: &&StoreOf| of.store.spec().covers(namespace) && (of.primary || !primaries_only);
+        let mut covering: Vec<&StoreOf> = self.stores_of(kind)?.iter().filter(covers).collect();
+        if let Some(complete) = covering.iter().find(|of| of.store.spec().is_complete()) {
+            covering = vec![complete];
+        }
+        if covering.is_empty() {
+            return Err(ReadError::Refused(format!(
+                "plugin {} does not watch {kind} in namespace {namespace:?}",
+                self.author.plugin
+            )));
+        }
+        Ok(covering)
     }
 }

@@ -34,6 +34,7 @@ impl Guest for Misfit {
             "loop" => misbehave::spin(),
             "grow" => misbehave::grow(),
             "deep-recursion" => return Ok(Some(misbehave::recurse(0).to_string())),
+            "deep-stack" => return Ok(Some(misbehave::pile_up(0).to_string())),
             "trap" => misbehave::trap(),
             "panic" => {
                 log_panics();
@@ -260,13 +261,14 @@ fn say(line: &str) {
 }
 
 /// Every mode, so that a typo in a test is an error of its own.
-const MODES: [&str; 42] = [
+const MODES: [&str; 43] = [
     "ok",
     "loop",
     "loop-actual",
     "loop-patch",
     "grow",
     "deep-recursion",
+    "deep-stack",
     "trap",
     "panic",
     "invalid-json",

@@ -12,7 +12,8 @@
 //! | `loop` | `get-desired` never returns |
 //! | `loop-actual`, `loop-patch` | the same in `get-actual`, `patch` |
 //! | `grow` | memory without bound, touched page by page |
-//! | `deep-recursion` | recursion without end |
+//! | `deep-recursion` | recursion without end, on the engine's stack |
+//! | `deep-stack` | the same on the guest's own stack, which ends in an access out of bounds |
 //! | `trap` | the `unreachable` instruction, without a word |
 //! | `panic` | a panic with the text `misfit panics as told` |
 //! | `invalid-json` | the desired state is not JSON |
