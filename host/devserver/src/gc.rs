@@ -24,7 +24,8 @@ type Place = (Arc<str>, Key);
 struct Graph {
     dependents: HashMap<String, HashSet<Place>>,
     owners: HashMap<Place, Vec<String>>,
-    alive: HashSet<String>,
+    /// Where the object with a uid is.
+    alive: HashMap<String, Place>,
 }
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
@@ -55,7 +56,7 @@ impl Graph {
             self.alive.remove(&uid);
             return;
         }
-        self.alive.insert(uid);
+        self.alive.insert(uid, place.clone());
         let owners = owner_uids(&change.object.value);
         for owner in &owners {
             self.dependents.entry(owner.clone()).or_default().insert(place.clone());
@@ -139,13 +140,9 @@ fn current(api: &Api, place: &Place) -> Option<Arc<Object>> {
 
 /// The place of an owner that is being deleted in the foreground.
 fn waiting_owner(api: &Api, graph: &Graph, uid: &str) -> Option<Place> {
-    if !graph.alive.contains(uid) {
-        return None;
-    }
-    api.store.all().into_iter().find_map(|shelf| {
-        let found = shelf.list("").objects.into_iter().find(|o| text(&o.value, "/metadata/uid") == uid)?;
-        has_finalizer(&found.value, "foregroundDeletion").then(|| (Arc::from(shelf.name.as_str()), found.key()))
-    })
+    let place = graph.alive.get(uid)?;
+    let owner = current(api, place)?;
+    has_finalizer(&owner.value, "foregroundDeletion").then(|| place.clone())
 }
 
 /// Deletes an object all of whose owners are gone; drops the references to those that are gone when others are left.
@@ -173,7 +170,7 @@ fn collect(api: &Arc<Api>, graph: &Graph, place: &Place) {
 
 /// Whether an owner is there: the graph knows the past, the store the present.
 fn exists(api: &Api, graph: &Graph, dependent: &Value, uid: &str) -> bool {
-    if graph.alive.contains(uid) {
+    if graph.alive.contains_key(uid) {
         return true;
     }
     // The owner may have been written after the change that is being looked at.
@@ -236,7 +233,7 @@ fn foreground(api: &Arc<Api>, graph: &Graph, place: &Place) {
         let blocking = references
             .iter()
             .any(|o| text(o, "/uid") == uid && o.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true));
-        let others = references.iter().any(|o| text(o, "/uid") != uid && graph.alive.contains(text(o, "/uid")));
+        let others = references.iter().any(|o| text(o, "/uid") != uid && graph.alive.contains_key(text(o, "/uid")));
         if others {
             drop_owners(api, &dependent, &[uid.to_owned()]);
             continue;

@@ -70,7 +70,8 @@ use api::Api;
 pub struct Options {
     /// Where to listen; port 0 takes a free one. Default `127.0.0.1:0`. Nothing asks who the caller is: keep it on loopback.
     pub addr: SocketAddr,
-    /// How many changes are kept per kind. A watch or a page from before them is answered 410 Gone. Default 10 000.
+    /// How many changes are kept per kind. A watch or a page from before them is answered 410 Gone. Each costs about ten times
+    /// the size of its object as JSON. Default 4096.
     pub watch_history: usize,
     /// How many requests [`Running::requests`] remembers. Default 10 000.
     pub request_history: usize,
@@ -83,7 +84,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            watch_history: 10_000,
+            watch_history: 4096,
             request_history: 10_000,
             controllers: true,
         }

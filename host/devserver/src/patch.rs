@@ -38,21 +38,14 @@ impl Kind {
             "application/strategic-merge-patch+json" if !custom => Ok(Self::Strategic),
             "application/apply-patch+yaml" | "application/apply-patch+json" => Ok(Self::Apply),
             "application/strategic-merge-patch+json" => {
-                // Known, but not for this kind: refused later in the API server, in a slightly different form.
+                // Known, but not for this kind: the API server refuses it later, in another form.
                 Err(ApiError::unsupported_media_type(&[
                     "application/json-patch+json",
                     "application/merge-patch+json",
                     "application/apply-patch+yaml",
                 ]))
             }
-            _ => {
-                let mut accepted = vec!["application/json-patch+json", "application/merge-patch+json"];
-                if !custom {
-                    accepted.push("application/strategic-merge-patch+json");
-                }
-                accepted.push("application/apply-patch+yaml");
-                Err(ApiError::unsupported_patch(&accepted))
-            }
+            _ => Err(ApiError::unsupported_patch()),
         }
     }
 }
@@ -137,7 +130,11 @@ fn json_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
 fn merge_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
     let parsed = parse(input)?;
     if !parsed.value.is_object() {
-        return Err(ApiError::bad_request("error decoding patch: the patch is not an object"));
+        let found = if parsed.value.is_array() { "array" } else { "value" };
+        let message = format!(
+            "error decoding patch: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+        );
+        return Err(ApiError::bad_request(message));
     }
     let duplicates = parsed.duplicates.iter().map(|d| format!("duplicate field \"{d}\"")).collect();
     let mut object = base.clone();
@@ -217,10 +214,33 @@ fn check_applied(input: &Input<'_>, applied: &Value, exists: bool) -> Result<()>
     Ok(())
 }
 
+/// What the API server shows of a patch it refuses: for a JSON patch the whole result, else the patch.
+fn echo(input: &Input<'_>, result: &Value) -> String {
+    match input.kind {
+        Kind::Json => result.to_string(),
+        Kind::Strategic => go_map(&serde_json::from_slice(input.body).unwrap_or_default()),
+        Kind::Merge | Kind::Apply => String::from_utf8_lossy(input.body).into_owned(),
+    }
+}
+
+/// A value as Go prints maps: `map[a:1 b:[x y]]`.
+fn go_map(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let members: Vec<String> = map.iter().map(|(k, v)| format!("{k}:{}", go_map(v))).collect();
+            format!("map[{}]", members.join(" "))
+        }
+        Value::Array(list) => format!("[{}]", list.iter().map(go_map).collect::<Vec<_>>().join(" ")),
+        Value::String(text) => text.clone(),
+        Value::Null => "<nil>".to_owned(),
+        other => other.to_string(),
+    }
+}
+
 /// Checks that the result still is what it was, and drops what the kind does not have.
 fn finish(input: &Input<'_>, mut object: Value, mut strict: Vec<String>) -> Result<Patched> {
     let resource = input.resource;
-    let patch = String::from_utf8_lossy(input.body).into_owned();
+    let patch = echo(input, &object);
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     if text("kind") != resource.kind || text("apiVersion") != resource.group_version() {
         let (kind, version) = (text("kind"), text("apiVersion"));

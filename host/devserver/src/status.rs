@@ -232,6 +232,12 @@ impl ApiError {
         self
     }
 
+    /// Puts words before the message.
+    pub(crate) fn prefixed(mut self, words: &str) -> Self {
+        self.0.message.insert_str(0, words);
+        self
+    }
+
     /// 406: `plain` is the form of the error for clients that cannot be given a transformation.
     pub(crate) fn not_acceptable(transform: bool) -> Self {
         let types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
@@ -253,10 +259,9 @@ impl ApiError {
     }
 
     /// 415 for a patch.
-    pub(crate) fn unsupported_patch(accepted: &[&str]) -> Self {
-        let mut error = Self::unsupported_media_type(accepted);
-        error.0.details = Some(Map::new());
-        error
+    pub(crate) fn unsupported_patch() -> Self {
+        let message = "415: Unsupported Media Type".to_owned();
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message, Some(Map::new()))
     }
 
     /// 410: the version is no longer known.

@@ -344,9 +344,4 @@ impl Store {
             shelf.close();
         }
     }
-
-    /// All shelves that were ever used.
-    pub(crate) fn all(&self) -> Vec<Arc<Shelf>> {
-        self.shelves.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
-    }
 }

@@ -4,10 +4,25 @@ use k8s_openapi::{api, apiextensions_apiserver, kube_aggregator};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-type RoundTrip = fn(&Value) -> Result<Value, serde_json::Error>;
+type RoundTrip = fn(&Value) -> Result<Value, Misfit>;
 
-fn through<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, serde_json::Error> {
-    serde_json::to_value(T::deserialize(value)?)
+/// What is wrong with a value, and where.
+#[derive(Debug)]
+struct Misfit {
+    path: String,
+    error: serde_json::Error,
+}
+
+fn through<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, Misfit> {
+    let typed: Result<T, _> = T::deserialize(value);
+    match typed {
+        Ok(typed) => serde_json::to_value(typed).map_err(|error| Misfit { path: String::new(), error }),
+        // The slow way only to say where.
+        Err(error) => {
+            let located = serde_path_to_error::deserialize::<_, T>(value);
+            Err(Misfit { path: located.err().map_or_else(String::new, |e| e.path().to_string()), error })
+        }
+    }
 }
 
 /// Pairs of group/version, kind and Rust type.
@@ -154,8 +169,14 @@ fn keep(value: &mut Value, known: &Value, path: &str, unknown: &mut Vec<String>)
 }
 
 /// serde's complaint in the shape of Go's.
-fn go_error(error: &serde_json::Error, kind: &str) -> String {
-    let text = error.to_string();
+fn go_error(misfit: &Misfit, kind: &str) -> String {
+    let text = misfit.error.to_string();
+    let path = misfit.path.as_str();
+    // Go names the struct, and of a map the field it is in.
+    let owner = if path.starts_with("metadata") { "ObjectMeta" } else { kind };
+    let in_map = ["data.", "binaryData.", "stringData.", "metadata.labels.", "metadata.annotations."];
+    let path = in_map.iter().find(|m| path.starts_with(*m)).map_or(path, |m| m.trim_end_matches('.'));
+    let field = if path.is_empty() || path == "." { owner.to_owned() } else { format!("{owner}.{path}") };
     let found = |words: &[(&str, &'static str)]| {
         words.iter().find(|(serde, _)| text.starts_with(&format!("invalid type: {serde}"))).map(|(_, go)| *go)
     };
@@ -171,8 +192,12 @@ fn go_error(error: &serde_json::Error, kind: &str) -> String {
     match found(&words) {
         Some(go) => {
             let expected = text.split("expected ").nth(1).unwrap_or("another type");
-            let expected = expected.strip_prefix("a ").unwrap_or(expected);
-            format!("json: cannot unmarshal {go} into Go struct field {kind} of type {expected}")
+            let expected = match expected.strip_prefix("a ").unwrap_or(expected) {
+                "boolean" => "bool",
+                "map" => "map[string]string",
+                other => other,
+            };
+            format!("json: cannot unmarshal {go} into Go struct field {field} of type {expected}")
         }
         None if text.contains("Invalid symbol") || text.contains("base64") => {
             format!("illegal base64 data at input byte {}", first_number(&text))

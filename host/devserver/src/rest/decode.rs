@@ -103,13 +103,8 @@ pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValid
         FieldValidation::Strict if problems.is_empty() => Ok(Decoded { object, warnings: Vec::new() }),
         FieldValidation::Strict => {
             let why = format!("strict decoding error: {}", problems.join(", "));
-            let message = match expected.custom {
-                Some(_) => why,
-                None => format!(
-                    "{} in version \"{}\" cannot be handled as a {}: {why}",
-                    expected.kind, expected.version, expected.kind
-                ),
-            };
+            let Expected { kind, version, .. } = expected;
+            let message = format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}");
             Err(ApiError::bad_request(message))
         }
     }

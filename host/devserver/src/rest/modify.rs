@@ -177,6 +177,9 @@ impl Request<'_> {
         object: Value,
     ) -> std::result::Result<Arc<Object>, Failure> {
         let text = |key: &str| object.pointer("/metadata").and_then(|m| m.get(key)?.as_str()).unwrap_or_default();
+        if text("name").is_empty() {
+            return Err(self.nameless().into());
+        }
         if text("name") != self.path.name {
             let message = format!(
                 "the name of the object ({}) does not match the name on the URL ({})",

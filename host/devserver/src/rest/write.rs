@@ -47,7 +47,10 @@ impl From<ApiError> for Failure {
 
 impl Write<'_> {
     fn exists(&self) -> ApiError {
-        ApiError::already_exists(&self.resource.group, &self.resource.plural, &self.key.name)
+        let error = ApiError::already_exists(&self.resource.group, &self.resource.plural, &self.key.name);
+        let present = self.api.shelf(self.resource).get(&self.key);
+        let going = present.is_some_and(|o| o.value.pointer("/metadata/deletionTimestamp").is_some());
+        if going { error.prefixed("object is being deleted: ") } else { error }
     }
 
     fn missing(&self) -> ApiError {

@@ -3,11 +3,17 @@
 use std::{pin::pin, time::Duration};
 
 use futures::{Stream, TryStreamExt as _};
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::{
+    coordination::v1::Lease,
+    core::v1::{ConfigMap, Event as CoreEvent, ObjectReference, Pod},
+};
 use kube::{
     Api, Discovery,
     api::{DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams, PostParams},
-    runtime::watcher::{self, Event},
+    runtime::{
+        events::{self, EventType, Recorder, Reporter},
+        watcher::{self, Event},
+    },
 };
 use oarlock_devserver::Options;
 use serde_json::json;
@@ -120,4 +126,50 @@ async fn metadata_can_be_watched_alone() {
     let mut events = pin!(watcher::watcher(metadata, watcher::Config::default()));
     assert!(matches!(next(&mut events).await, Event::Init));
     assert!(matches!(next(&mut events).await, Event::InitApply(m) if m.metadata.name.as_deref() == Some("p")));
+}
+
+#[tokio::test]
+async fn recorded_events_are_seen_in_the_core_group_and_count_up() {
+    let server = Server::start().await;
+    let reporter = Reporter { controller: "example.com/c".into(), instance: Some("c-1".into()) };
+    let recorder = Recorder::new(server.kube(), reporter);
+    let about = ObjectReference {
+        api_version: Some("v1".into()),
+        kind: Some("ConfigMap".into()),
+        name: Some("m".into()),
+        namespace: Some("default".into()),
+        ..ObjectReference::default()
+    };
+    for _ in 0..2 {
+        let event = events::Event {
+            type_: EventType::Normal,
+            reason: "Synced".into(),
+            note: Some("it happened".into()),
+            action: "Sync".into(),
+            secondary: None,
+        };
+        recorder.publish(&event, &about).await.unwrap();
+    }
+    let seen: Api<CoreEvent> = Api::default_namespaced(server.kube());
+    let list = seen.list(&ListParams::default().fields("involvedObject.name=m")).await.unwrap();
+    assert_eq!(list.items.len(), 1);
+    assert_eq!(list.items[0].message.as_deref(), Some("it happened"));
+    assert_eq!(list.items[0].series.as_ref().and_then(|s| s.count), Some(2));
+}
+
+#[tokio::test]
+async fn a_lease_has_one_holder() {
+    let server = Server::start().await;
+    let leases: Api<Lease> = Api::default_namespaced(server.kube());
+    let lease = |holder: &str| -> Lease {
+        let spec = json!({"holderIdentity": holder, "renewTime": "2020-01-01T00:00:00.000000Z"});
+        serde_json::from_value(json!({"metadata": {"name": "l"}, "spec": spec})).unwrap()
+    };
+    let mut first = leases.create(&PostParams::default(), &lease("a")).await.unwrap();
+    let mut second = first.clone();
+    first.spec.as_mut().unwrap().holder_identity = Some("b".into());
+    second.spec.as_mut().unwrap().holder_identity = Some("c".into());
+    let params = PostParams::default();
+    let outcomes = tokio::join!(leases.replace("l", &params, &first), leases.replace("l", &params, &second));
+    assert_ne!(outcomes.0.is_ok(), outcomes.1.is_ok());
 }

@@ -10,12 +10,12 @@ use crate::Server;
 
 /// Areas and the share of steps, in percent, that has to be answered alike.
 const AREAS: &[(&str, u64)] = &[
-    ("apply", 97),
-    ("crd", 95),
-    ("crud", 97),
+    ("apply", 98),
+    ("crd", 99),
+    ("crud", 99),
     ("discovery", 100),
     ("metadata", 100),
-    ("patch", 95),
+    ("patch", 98),
     ("table", 100),
     ("watch", 100),
 ];
