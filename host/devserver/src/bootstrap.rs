@@ -14,7 +14,10 @@ impl Api {
     pub(crate) fn bootstrap(self: &Arc<Self>) {
         for name in NAMESPACES {
             self.make("namespaces", "", name, json!({}));
-            self.make("serviceaccounts", name, "default", json!({}));
+            // With controllers it comes with the namespace.
+            if !self.options.controllers {
+                self.make("serviceaccounts", name, "default", json!({}));
+            }
         }
         let spec = json!({"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443, "targetPort": 6443}]});
         self.make("services", "default", "kubernetes", json!({"spec": spec}));

@@ -100,9 +100,6 @@ fn react(api: &Arc<Api>, graph: &Graph, place: &Place, change: &Change) {
         if change.deleted {
             return;
         }
-        if change.previous.is_none() {
-            api.make("serviceaccounts", &key.name, "default", serde_json::json!({}));
-        }
         namespaces::finish(api, &key.name);
     }
     if change.deleted {

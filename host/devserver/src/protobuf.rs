@@ -59,6 +59,30 @@ fn field(text: &'static str) -> Option<(u64, Field)> {
     Some((number, Field { json, ty, shape, keep_zero }))
 }
 
+/// A field of a message, for descriptions of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FieldInfo {
+    pub(crate) json: &'static str,
+    /// A scalar or the name of another message.
+    pub(crate) ty: &'static str,
+    pub(crate) list: bool,
+    pub(crate) map: bool,
+}
+
+/// The JSON members of a message, if it is known.
+pub(crate) fn fields(message: &str) -> Option<Vec<FieldInfo>> {
+    let mut out = Vec::new();
+    for field in MESSAGES.get(message)?.values() {
+        if field.shape == Shape::Inline {
+            out.extend(fields(field.ty).unwrap_or_default());
+        } else {
+            let (list, map) = (field.shape == Shape::List, field.shape == Shape::Map);
+            out.push(FieldInfo { json: field.json, ty: field.ty, list, map });
+        }
+    }
+    Some(out)
+}
+
 /// The document in an envelope, with kind and apiVersion.
 pub(crate) fn decode(bytes: &[u8]) -> Outcome<Value> {
     let mut envelope = Reader(bytes.strip_prefix(MAGIC).ok_or(Unreadable)?);

@@ -62,6 +62,10 @@ pub(crate) fn update(resource: &Resource, subresource: &str, object: &Value, old
     }
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("apiextensions.k8s.io", _) => out.extend(causes(oarlock_schema::validate_crd_update(object, old))),
+        // Their subresources exist to change what the pod itself does not let go.
+        ("", "pods") if matches!(subresource, "ephemeralcontainers" | "resize") => {
+            out.extend(pod::spec(object.get("spec"), "spec"));
+        }
         ("", "pods") => out.extend(pod::update(object, old)),
         ("", "configmaps" | "secrets") => {
             out.extend(common(resource, object));

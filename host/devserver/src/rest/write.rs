@@ -105,6 +105,10 @@ impl Write<'_> {
             _ => self.exists(),
         })?;
         self.stored(&resource);
+        if resource.is("", "namespaces") && self.api.options.controllers {
+            // Pods need it; whoever makes a namespace may make a pod at once.
+            self.api.make("serviceaccounts", &self.key.name, "default", json!({}));
+        }
         Ok(stored)
     }
 

@@ -130,3 +130,40 @@ async fn pages_show_one_version() {
     assert!(page["metadata"]["continue"].is_null());
     assert_eq!(seen, expected);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn watchers_see_every_concurrent_write_in_order() {
+    let server = Server::start().await;
+    let start = server.get(MAPS).await.version();
+    let writer = async |writer: usize| {
+        for i in 0..40 {
+            let name = format!("w{writer}-{}", i % 7);
+            let patch = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"i": i.to_string()}, "metadata": {"name": name}});
+            let path = format!("{MAPS}/{name}?fieldManager=w&force=true");
+            let answer = server.send("PATCH", &path, "application/apply-patch+yaml", patch.to_string()).await;
+            assert!(answer.status < 300, "{}", answer.text);
+            if i % 5 == 0 {
+                server.json("DELETE", &format!("{MAPS}/{name}"), Value::Null).await;
+            }
+        }
+    };
+    let path = format!("{MAPS}?watch=1&resourceVersion={start}&timeoutSeconds=3");
+    let watch = server.get(&path);
+    let writers = futures::future::join_all((0..6).map(writer));
+    let (events, _) = tokio::join!(watch, writers);
+    let end = state(&server.get(MAPS).await.json());
+    assert_eq!(replay(State::new(), &events.text, false), end);
+    let versions: Vec<u64> = events
+        .text
+        .lines()
+        .map(|l| {
+            serde_json::from_str::<Value>(l).unwrap()["object"]["metadata"]["resourceVersion"]
+                .as_str()
+                .unwrap()
+                .parse()
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(versions.len(), 6 * 40 + 6 * 8);
+    assert!(versions.is_sorted_by(|a, b| a < b));
+}

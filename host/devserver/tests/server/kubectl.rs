@@ -65,6 +65,7 @@ async fn everyday_verbs_work() {
     k.run("scale deploy web --replicas=5").await;
     k.run("label deploy web a=b").await;
     assert!(k.run("describe deploy web").await.contains("5 desired"));
+    assert!(k.run("explain deployment.spec.template.spec.containers").await.contains("imagePullPolicy"));
     k.run("expose deploy web --port=80").await;
     assert!(k.run("get svc -l a=b").await.contains("80/TCP"));
     assert!(k.run("delete deploy web --wait").await.contains("deleted"));
