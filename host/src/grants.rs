@@ -53,7 +53,7 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Nothing at all, with default limits.
+    /// Nothing at all, and little time: what a plugin describes itself with.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Grants {
             safe_requests: Vec::new(),
             config: BTreeMap::new(),
             secrets: BTreeSet::new(),
-            limits: Limits::default(),
+            limits: Limits { deadline_seconds: 5, ..Limits::default() },
             workers: None,
             resync_seconds: None,
         }

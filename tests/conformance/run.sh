@@ -14,4 +14,4 @@ for _ in $(seq 100); do
 done
 url=$(head -n 1 "$out")
 [ -n "$url" ] || { echo "the API server did not start" >&2; exit 1; }
-python3 "$here/replay.py" --server "$url" --lenient-messages --jobs 2 "$@" || true
+python3 "$here/replay.py" --server "$url" --lenient-messages --jobs 8 "$@" || true

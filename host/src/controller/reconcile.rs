@@ -129,7 +129,7 @@ impl<'a> Reconcile<'a> {
     async fn object(&self) -> Result<Option<Arc<Object>>, Failure> {
         let ReconcileKey { kind, key } = &self.item.key;
         let found = self.version.reads.get_unchecked(kind, key).await;
-        let object = found.map_err(|e| Failure::Read(format!("{e:?}")))?;
+        let object = found.map_err(|e| Failure::Read(e.to_string()))?;
         if object.is_some() && !self.version.reads.may_see(kind, key).await {
             return Err(Failure::NotGranted(format!(
                 "the grant of plugin {} does not allow it to get {kind} {key}",

@@ -21,13 +21,16 @@ pub struct StoreOf {
 }
 
 /// Why a read failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The kind is no primary or watch of the plugin, or the grant forbids it.
+    #[error("{0}")]
     Refused(String),
     /// The API server could not be asked.
+    #[error(transparent)]
     Failed(WriteError),
     /// The cache is behind the host's own writes.
+    #[error("{0}")]
     Stale(String),
 }
 
