@@ -71,7 +71,7 @@ pub(crate) fn format(accept: &str, transform: bool) -> Result<Format> {
     choose(accept, transform, false)
 }
 
-/// [`format`] for collections.
+/// The form of an answer that is a collection.
 pub(crate) fn list_format(accept: &str) -> Result<Format> {
     choose(accept, true, true)
 }
