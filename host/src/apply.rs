@@ -12,8 +12,8 @@ mod request;
 pub mod status;
 
 pub use applied::AppliedMemory;
-pub use own::OwnWrites;
 pub use change::{Change, ObjectRef, PatchKind, Precondition, Propagation};
+pub use own::OwnWrites;
 pub use request::WriteError;
 
 use crate::api::{Discovery, GroupVersionKind, ObjectKey, Resource};
@@ -237,12 +237,7 @@ impl Writer {
     }
 
     /// Sends a write whose answer is the object as it is now, and records it.
-    async fn send(
-        &self,
-        author: &Author,
-        resource: &Resource,
-        outgoing: Outgoing,
-    ) -> Result<Object, WriteError> {
+    async fn send(&self, author: &Author, resource: &Resource, outgoing: Outgoing) -> Result<Object, WriteError> {
         let answer = self.request(author, outgoing).await?;
         let object = request::parse_object(&answer)?;
         self.informers.record_object(&resource.gvk, &object);

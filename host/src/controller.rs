@@ -97,7 +97,13 @@ pub struct Controller {
 impl Controller {
     /// Subscribes to the plugin's watches and starts its workers; they begin when all watches are in sync.
     #[must_use]
-    pub fn start(name: &str, shared: Shared, manifest: PluginManifest, component: Component, guest: Guest) -> Arc<Self> {
+    pub fn start(
+        name: &str,
+        shared: Shared,
+        manifest: PluginManifest,
+        component: Component,
+        guest: Guest,
+    ) -> Arc<Self> {
         let queue = WorkQueue::new(name, crate::workqueue::Config::default(), shared.metrics.queue(name));
         let controller = Arc::new(Self {
             name: name.to_owned(),
@@ -122,13 +128,8 @@ impl Controller {
 
     fn subscribe(&self, manifest: PluginManifest, component: Component, guest: Guest) -> Version {
         let author = Author { plugin: self.name.clone(), grants: Arc::clone(&guest.grants) };
-        let (subscriptions, stores) = handler::subscribe(
-            &manifest,
-            &self.shared.informers,
-            &self.shared.writer,
-            &self.queue,
-            &self.tombstones,
-        );
+        let (subscriptions, stores) =
+            handler::subscribe(&manifest, &self.shared.informers, &self.shared.writer, &self.queue, &self.tombstones);
         let reads = Arc::new(Reads::new(author.clone(), self.shared.writer.clone(), stores.clone()));
         Version { manifest, component, guest, author, reads, subscriptions, stores }
     }
@@ -253,7 +254,11 @@ impl Controller {
         self.queue.shut_down();
         self.tasks.close();
         if tokio::time::timeout(drain, self.tasks.wait()).await.is_err() {
-            tracing::warn!(plugin = self.name, seconds = drain.as_secs(), "reconciles still in work after the drain deadline are cut off");
+            tracing::warn!(
+                plugin = self.name,
+                seconds = drain.as_secs(),
+                "reconciles still in work after the drain deadline are cut off"
+            );
         }
         self.version.store(None);
     }

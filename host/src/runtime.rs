@@ -93,11 +93,8 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let admin_stop = CancellationToken::new();
     let listener = crate::admin::bind(options.admin_addr).await?;
     let admin_addr = listener.local_addr()?;
-    let state = crate::admin::AdminState {
-        metrics: metrics.clone(),
-        readiness,
-        plugins: Arc::new(move || describe(&listing)),
-    };
+    let state =
+        crate::admin::AdminState { metrics: metrics.clone(), readiness, plugins: Arc::new(move || describe(&listing)) };
     tracing::info!(%admin_addr, "admin server listening");
     let admin = tokio::spawn(crate::admin::serve(listener, state, admin_stop.clone()));
 
@@ -135,8 +132,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
 
 /// Compiles the candidates, at most half the cores at once, and starts them in the order of their file names.
 async fn start_plugins(options: &Options, candidates: Vec<Candidate>, shared: &Shared, slots: &Slots) {
-    *lock(slots) =
-        candidates.iter().map(|c| Slot { file: c.file_name.clone(), state: SlotState::Compiling }).collect();
+    *lock(slots) = candidates.iter().map(|c| Slot { file: c.file_name.clone(), state: SlotState::Compiling }).collect();
     let engine = match Engine::new() {
         Ok(engine) => engine,
         Err(e) => {
@@ -199,9 +195,11 @@ async fn load_one(
         Ok(Some(grants)) => grants,
         Ok(None) => {
             tracing::warn!(
-                plugin = manifest.name, file = candidate.file_name,
+                plugin = manifest.name,
+                file = candidate.file_name,
                 "awaiting a grant: write what it may do into {} (oarlock grant {} prints what it asks for)",
-                candidate.grant_path().display(), candidate.path.display()
+                candidate.grant_path().display(),
+                candidate.path.display()
             );
             set(slots, index, SlotState::AwaitingGrant { name: manifest.name });
             return None;
@@ -212,7 +210,13 @@ async fn load_one(
         }
     };
     let duration_ms = began.elapsed().as_millis();
-    tracing::info!(plugin = manifest.name, version = manifest.version, file = candidate.file_name, duration_ms, "plugin loaded");
+    tracing::info!(
+        plugin = manifest.name,
+        version = manifest.version,
+        file = candidate.file_name,
+        duration_ms,
+        "plugin loaded"
+    );
     let guest = Guest {
         plugin: manifest.name.clone(),
         grants: Arc::new(grants),
@@ -228,7 +232,11 @@ fn grants_for(options: &Options, candidate: &Candidate, manifest: &PluginManifes
     let mut grant: PluginGrant = match candidate.grant().map_err(|e| crate::chain(&e))? {
         Some(grant) => grant,
         None if options.grant_what_is_asked => {
-            tracing::warn!(plugin = manifest.name, "granted everything its manifest asks for, because there is no {}", candidate.grant_path().display());
+            tracing::warn!(
+                plugin = manifest.name,
+                "granted everything its manifest asks for, because there is no {}",
+                candidate.grant_path().display()
+            );
             Grants::asked(manifest, BTreeMap::new())
         }
         None => return Ok(None),
@@ -269,8 +277,7 @@ fn start_one(
             status_owner.insert(gvk, name.clone());
         }
     }
-    let controller =
-        Controller::start(&name, shared.clone(), loaded.manifest, loaded.component, loaded.guest);
+    let controller = Controller::start(&name, shared.clone(), loaded.manifest, loaded.component, loaded.guest);
     set(slots, index, SlotState::Running { name, controller });
 }
 

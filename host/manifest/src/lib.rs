@@ -8,9 +8,7 @@ mod grant;
 mod manifest;
 
 pub use grant::{GrantedHttp, Limits, PluginGrant};
-pub use manifest::{
-    AdmissionRule, HttpAccess, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch,
-};
+pub use manifest::{AdmissionRule, HttpAccess, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch};
 
 /// The version both documents carry in `apiVersion`.
 pub const API_VERSION: &str = "oarlock.dev/v1alpha1";

@@ -117,7 +117,10 @@ pub(super) fn target_of(object: &Value) -> Result<ObjectRef, WriteError> {
 pub(super) fn checked_key(resource: &Resource, key: &ObjectKey) -> Result<ObjectKey, WriteError> {
     let kind = &resource.gvk.kind;
     if resource.namespaced && key.namespace.is_empty() {
-        return Err(WriteError::Malformed(format!("{kind} {:?} has no metadata.namespace, but is namespaced", key.name)));
+        return Err(WriteError::Malformed(format!(
+            "{kind} {:?} has no metadata.namespace, but is namespaced",
+            key.name
+        )));
     }
     if !resource.namespaced && !key.namespace.is_empty() {
         return Err(WriteError::Malformed(format!("{kind} {key} has a metadata.namespace, but is cluster-scoped")));
@@ -194,12 +197,15 @@ mod tests {
 
     #[test]
     fn a_document_names_its_own_target() {
-        let target =
-            target_of(&json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}))
-                .unwrap();
+        let target = target_of(
+            &json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}),
+        )
+        .unwrap();
         assert_eq!((target.kind.group.as_str(), target.kind.version.as_str()), ("apps", "v1"));
         assert_eq!((&*target.key.namespace, &*target.key.name), ("b", "a"));
-        for bad in [json!(1), json!({}), json!({"apiVersion": "v1", "kind": "Pod"}), json!({"apiVersion": 1, "kind": 2})] {
+        for bad in
+            [json!(1), json!({}), json!({"apiVersion": "v1", "kind": "Pod"}), json!({"apiVersion": 1, "kind": 2})]
+        {
             assert!(target_of(&bad).is_err(), "{bad}");
         }
     }

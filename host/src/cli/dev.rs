@@ -73,7 +73,8 @@ async fn apply(options: &client::Options, file: &Path) -> anyhow::Result<()> {
     let discovery = Discovery::new(kube.clone());
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text)?;
     for document in documents.into_iter().filter(|d| !d.is_null()) {
-        let object = DynamicObject::deserialize(&document).context("a document is not an object with apiVersion and kind")?;
+        let object =
+            DynamicObject::deserialize(&document).context("a document is not an object with apiVersion and kind")?;
         let types = object.types.clone().context("a document has no apiVersion or no kind")?;
         let name = object.metadata.name.clone().context("a document has no metadata.name")?;
         let gvk = GroupVersionKind::from_api_version(&types.api_version, types.kind);

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 /// The options of `oarlock run`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  oarlock run --plugins ./plugins --kubeconfig ~/.kube/config --admin-addr 127.0.0.1:9797")]
+#[command(
+    after_help = "Example:\n  oarlock run --plugins ./plugins --kubeconfig ~/.kube/config --admin-addr 127.0.0.1:9797"
+)]
 pub(super) struct RunArgs {
     /// Directory of .wasm files, each with its grant (NAME.yaml) beside it
     #[arg(long, value_name = "DIR")]

@@ -89,7 +89,11 @@ pub(super) fn next(end: &Result<End, Failure>, deleting: bool) -> Next {
         Ok(End::Progressing { requeue_after: None }) => Next::Retry,
         Err(Failure::Call(CallError::Transient { delay: Some(delay), .. })) => Next::RetryAfter(*delay),
         Err(failure) if failure.is_terminal() => {
-            if deleting { Next::RetryAfter(SLOW_RETRY) } else { Next::Done }
+            if deleting {
+                Next::RetryAfter(SLOW_RETRY)
+            } else {
+                Next::Done
+            }
         }
         Err(Failure::Write { error: WriteError::TooManyRequests { retry_after: Some(delay), .. }, .. }) => {
             Next::RetryAfter(*delay)
@@ -174,8 +178,16 @@ mod tests {
             (write(WriteError::Denied("d".into())), false, Next::Done),
             (write(WriteError::Invalid("i".into())), false, Next::Done),
             (write(WriteError::Conflict("Operation cannot be fulfilled".into())), false, Next::Retry),
-            (write(WriteError::Conflict("Apply failed with 1 conflict".into())), false, Next::RetryAfter(CONFLICT_RETRY)),
-            (write(WriteError::TooManyRequests { message: String::new(), retry_after: Some(second) }), false, Next::RetryAfter(second)),
+            (
+                write(WriteError::Conflict("Apply failed with 1 conflict".into())),
+                false,
+                Next::RetryAfter(CONFLICT_RETRY),
+            ),
+            (
+                write(WriteError::TooManyRequests { message: String::new(), retry_after: Some(second) }),
+                false,
+                Next::RetryAfter(second),
+            ),
             (write(WriteError::TooManyRequests { message: String::new(), retry_after: None }), false, Next::Retry),
             (write(WriteError::Forbidden("f".into())), false, Next::Retry),
             (write(WriteError::Server("500".into())), false, Next::Retry),

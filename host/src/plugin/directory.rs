@@ -125,9 +125,11 @@ mod tests {
         let path = folder.path().join("a.wasm");
         let candidate = Candidate { file_name: "a.wasm".into(), path };
         assert!(candidate.grant().unwrap().is_none());
-        std::fs::write(candidate.grant_path(), "apiVersion: oarlock.dev/v1alpha1\nkind: PluginGrant\nsurprise: 1\n").unwrap();
+        std::fs::write(candidate.grant_path(), "apiVersion: oarlock.dev/v1alpha1\nkind: PluginGrant\nsurprise: 1\n")
+            .unwrap();
         assert!(candidate.grant().unwrap_err().to_string().contains("surprise"));
-        std::fs::write(candidate.grant_path(), "apiVersion: oarlock.dev/v1alpha1\nkind: PluginGrant\nconfig: {a: b}\n").unwrap();
+        std::fs::write(candidate.grant_path(), "apiVersion: oarlock.dev/v1alpha1\nkind: PluginGrant\nconfig: {a: b}\n")
+            .unwrap();
         assert_eq!(candidate.grant().unwrap().unwrap().config["a"], "b");
     }
 }

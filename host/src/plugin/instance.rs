@@ -127,7 +127,9 @@ pub enum CallError {
         reason: String,
     },
     /// The guest took too long.
-    #[error("the plugin did not finish {call} within its deadline of {seconds} s for one reconcile (limits.deadlineSeconds)")]
+    #[error(
+        "the plugin did not finish {call} within its deadline of {seconds} s for one reconcile (limits.deadlineSeconds)"
+    )]
     Deadline {
         /// Which call.
         call: &'static str,
@@ -360,7 +362,10 @@ impl Instance {
     fn json(&self, call: &'static str, what: &str, text: &str) -> Result<Value, CallError> {
         let limit = usize::try_from(self.store.data().guest.grants.limits().answer_kib).unwrap_or(usize::MAX) << 10;
         if text.len() > limit {
-            return Err(bad(call, format!("{what} of {} KiB; at most {} KiB are taken (limits.answerKib)", text.len() >> 10, limit >> 10)));
+            return Err(bad(
+                call,
+                format!("{what} of {} KiB; at most {} KiB are taken (limits.answerKib)", text.len() >> 10, limit >> 10),
+            ));
         }
         serde_json::from_str(text).map_err(|e| bad(call, format!("{what} that is not JSON: {e}")))
     }

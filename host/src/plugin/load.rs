@@ -24,7 +24,9 @@ pub enum LoadError {
     #[error("not a WebAssembly file: {0}")]
     NotWasm(String),
     /// A core module that no component can be made of.
-    #[error("a core module without the contract's component type: build it with wit-bindgen (oarlock-guest does), or make it a component")]
+    #[error(
+        "a core module without the contract's component type: build it with wit-bindgen (oarlock-guest does), or make it a component"
+    )]
     NoComponentType,
     /// Not valid, or truncated.
     #[error("not a valid component: {0}")]
@@ -115,10 +117,8 @@ fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, LoadError> {
     let mut linker = Linker::<State>::new(engine);
     Plugin::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)
         .map_err(|e| LoadError::Unfit(format!("{e:#}")))?;
-    let pre = linker
-        .instantiate_pre(&component)
-        .and_then(PluginPre::new)
-        .map_err(|e| LoadError::Unfit(format!("{e:#}")))?;
+    let pre =
+        linker.instantiate_pre(&component).and_then(PluginPre::new).map_err(|e| LoadError::Unfit(format!("{e:#}")))?;
     Ok(Component { engine: engine.clone(), pre, imports, exports, digest, size_bytes })
 }
 

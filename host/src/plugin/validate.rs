@@ -110,7 +110,10 @@ fn check_http(manifest: &PluginManifest, faults: &mut Vec<String>) {
 
 fn check_gvk(place: &str, gvk: &Kind, faults: &mut Vec<String>) {
     if !gvk.group.is_empty() && !gvk.group.split('.').all(is_dns_label) {
-        faults.push(format!("{place}.group {:?} is not an API group: it must be a DNS name, or empty for the core group", gvk.group));
+        faults.push(format!(
+            "{place}.group {:?} is not an API group: it must be a DNS name, or empty for the core group",
+            gvk.group
+        ));
     }
     let version_ok = gvk.version.strip_prefix('v').is_some_and(|rest| {
         rest.starts_with(|c: char| c.is_ascii_digit()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())

@@ -2,11 +2,11 @@
 
 use super::DESCRIBING;
 use crate::api::Selector;
+use crate::apply::WriteError;
 use crate::informer::{ListOptions, Object};
 use crate::plugin::bindings::{cluster, types};
 use crate::plugin::instance::{State, key_from, kind_from};
 use crate::plugin::reads::{ReadError, Reads};
-use crate::apply::WriteError;
 use std::sync::Arc;
 
 type Answer<T> = wasmtime::Result<Result<T, types::Error>>;
@@ -20,12 +20,16 @@ impl State {
 impl cluster::Host for State {
     async fn get_object(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> Answer<Option<String>> {
         Ok(match self.reads() {
-            Ok(reads) => reads.get(&kind_from(kind), &key_from(key)).await.map(|o| o.map(text)).map_err(error),
+            Ok(reads) => reads.get(&kind_from(kind), &key_from(key)).await.map(|o| o.as_ref().map(text)).map_err(error),
             Err(e) => Err(e),
         })
     }
 
-    async fn list_objects(&mut self, kind: types::GroupVersionKind, options: cluster::ListOptions) -> Answer<Vec<String>> {
+    async fn list_objects(
+        &mut self,
+        kind: types::GroupVersionKind,
+        options: cluster::ListOptions,
+    ) -> Answer<Vec<String>> {
         let label_selector = match options.label_selector.parse::<Selector>() {
             Ok(selector) => selector,
             Err(e) => {
@@ -42,7 +46,7 @@ impl cluster::Host for State {
         Ok(match self.reads() {
             Ok(reads) => {
                 let found = reads.list(&kind_from(kind), &options).await;
-                found.map(|list| list.into_iter().map(text).collect()).map_err(error)
+                found.map(|list| list.iter().map(text).collect()).map_err(error)
             }
             Err(e) => Err(e),
         })
@@ -60,13 +64,15 @@ impl cluster::Host for State {
 
     async fn get_live(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> Answer<Option<String>> {
         Ok(match self.reads() {
-            Ok(reads) => reads.get_live(&kind_from(kind), &key_from(key)).await.map(|o| o.map(text)).map_err(error),
+            Ok(reads) => {
+                reads.get_live(&kind_from(kind), &key_from(key)).await.map(|o| o.as_ref().map(text)).map_err(error)
+            }
             Err(e) => Err(e),
         })
     }
 }
 
-fn text(object: Arc<Object>) -> String {
+fn text(object: &Arc<Object>) -> String {
     object.json().to_string()
 }
 

@@ -29,7 +29,7 @@ impl http::Host for State {
             plugin, key = self.run.key, correlation_id = self.run.correlation_id,
             %method, url, code, duration_ms = began.elapsed().as_millis(), "http request"
         );
-        Ok(answered.map(to_wit).map_err(|failure| match failure {
+        Ok(answered.map(|response| to_wit(&response)).map_err(|failure| match failure {
             Failure::Unreachable(reason) => http::Failure::Unreachable(reason),
             Failure::TimedOut => http::Failure::TimedOut,
             Failure::TooLarge(limit) => http::Failure::TooLarge(limit),
@@ -65,7 +65,11 @@ impl State {
             )));
         }
         if self.run.dry_run && !self.guest.grants.is_safe_request(&request.method, url.path()) {
-            return Err(http::Failure::Denied(format!("{} {} would change something in a dry run", request.method, url.path())));
+            return Err(http::Failure::Denied(format!(
+                "{} {} would change something in a dry run",
+                request.method,
+                url.path()
+            )));
         }
         let mut outgoing = ::http::Request::builder().method(request.method.as_bytes()).uri(url.as_str());
         for header in &request.headers {
@@ -89,7 +93,7 @@ impl State {
     }
 }
 
-fn to_wit(response: ::http::Response<bytes::Bytes>) -> http::Response {
+fn to_wit(response: &::http::Response<bytes::Bytes>) -> http::Response {
     let headers = response.headers().iter().map(|(name, value)| http::Header {
         name: name.as_str().to_owned(),
         value: String::from_utf8_lossy(value.as_bytes()).into_owned(),

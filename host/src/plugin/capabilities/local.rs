@@ -34,12 +34,7 @@ impl config::Host for State {
 }
 
 impl log::Host for State {
-    async fn log(
-        &mut self,
-        level: log::Level,
-        message: String,
-        fields: Vec<(String, String)>,
-    ) -> wasmtime::Result<()> {
+    async fn log(&mut self, level: log::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
         let limit = self.guest.grants.limits().log_lines;
         self.log_lines = self.log_lines.saturating_add(1);
         let (plugin, key, correlation_id) = (&self.guest.plugin, &self.run.key, &self.run.correlation_id);

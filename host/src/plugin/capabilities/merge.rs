@@ -9,7 +9,7 @@ type Answer = wasmtime::Result<Result<String, types::Error>>;
 
 impl merge::Host for State {
     async fn create_two_way(&mut self, kind: types::GroupVersionKind, original: String, modified: String) -> Answer {
-        Ok(merged(kind, [original, modified], |schema, [original, modified]| {
+        Ok(merged(kind, &[original, modified], |schema, [original, modified]| {
             strategic::create_two_way(schema, original, modified)
         }))
     }
@@ -21,20 +21,22 @@ impl merge::Host for State {
         modified: String,
         current: String,
     ) -> Answer {
-        Ok(merged(kind, [original, modified, current], |schema, [original, modified, current]| {
+        Ok(merged(kind, &[original, modified, current], |schema, [original, modified, current]| {
             strategic::create_three_way(schema, original, modified, current)
         }))
     }
 
     async fn apply_patch(&mut self, kind: types::GroupVersionKind, original: String, patch: String) -> Answer {
-        Ok(merged(kind, [original, patch], |schema, [original, patch]| strategic::apply_patch(schema, original, patch)))
+        Ok(merged(kind, &[original, patch], |schema, [original, patch]| {
+            strategic::apply_patch(schema, original, patch)
+        }))
     }
 }
 
 /// Reads the documents, merges by the kind's own keys, prints the result.
 fn merged<const N: usize>(
     kind: types::GroupVersionKind,
-    documents: [String; N],
+    documents: &[String; N],
     work: impl Fn(&Schema, &[Value; N]) -> Result<Value, strategic::Error>,
 ) -> Result<String, types::Error> {
     let kind = kind_from(kind);
@@ -42,8 +44,9 @@ fn merged<const N: usize>(
         return Err(types::Error::Terminal(format!("{kind} has no strategic merge patch: only built-in kinds have")));
     };
     let mut parsed = std::array::from_fn(|_| Value::Null);
-    for (slot, text) in parsed.iter_mut().zip(&documents) {
-        *slot = serde_json::from_str(text).map_err(|e| types::Error::Terminal(format!("a document is not JSON: {e}")))?;
+    for (slot, text) in parsed.iter_mut().zip(documents) {
+        *slot =
+            serde_json::from_str(text).map_err(|e| types::Error::Terminal(format!("a document is not JSON: {e}")))?;
     }
     work(&schema, &parsed).map(|v| v.to_string()).map_err(|e| types::Error::Terminal(e.to_string()))
 }
