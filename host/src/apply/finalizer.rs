@@ -36,8 +36,7 @@ impl Writer {
         object: &Object,
     ) -> Result<(), WriteError> {
         let ours = author.finalizer();
-        let finalizers: Vec<String> =
-            object.finalizers().filter(|f| *f != ours).map(str::to_owned).collect();
+        let finalizers: Vec<String> = object.finalizers().filter(|f| *f != ours).map(str::to_owned).collect();
         match self.set_finalizers(author, kind, object, &finalizers).await {
             Ok(_) | Err(WriteError::NotFound) => Ok(()),
             Err(e) => Err(e),
@@ -59,8 +58,9 @@ impl Writer {
         let outgoing = Outgoing::new("PATCH", &resource, object.key(), "")
             .body("application/merge-patch+json", &patch)
             .query("fieldManager", &author.host_manager());
+        let under_way = self.own.begin(&author.plugin, object.uid());
         let written = self.send(author, &resource, outgoing).await?;
-        self.own.note(object.uid(), object.resource_version(), written.resource_version());
+        under_way.wrote(object.resource_version(), written.resource_version());
         Ok(Arc::new(written))
     }
 }

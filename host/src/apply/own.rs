@@ -1,10 +1,12 @@
-//! The host's own writes of primaries, so that their echo in the watch wakes nobody.
+//! The host's own writes of primaries, so that their echo in the watch does not wake the plugin they were made for.
 //!
 //! An event is only an echo when the state before it was exactly the one the write was based on: had somebody else written in
-//! between, the key must run.
+//! between, the key must run. The echo may come before the answer to the write: while a write is under way, what comes in of
+//! that object is kept until the answer tells which step was ours.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Echoes that are waited for; one forgotten costs a reconcile that finds nothing to do.
 const CAPACITY: usize = 10_000;
@@ -15,46 +17,168 @@ pub struct OwnWrites {
     inner: Mutex<Inner>,
 }
 
+/// What an object is to a plugin: plugin name and uid. Another plugin's writes of it are news.
+type Id = (String, String);
+
 #[derive(Debug, Default)]
 struct Inner {
-    /// (uid, resourceVersion after the write) → resourceVersion it was based on.
-    writes: HashMap<(String, String), String>,
-    order: VecDeque<(String, String)>,
+    /// (whose, resourceVersion after the write) → resourceVersion it was based on.
+    writes: HashMap<(Id, String), String>,
+    order: VecDeque<(Id, String)>,
+    /// Writes that are under way, and the events that came meanwhile.
+    open: HashMap<Id, Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    writes: usize,
+    waiting: Vec<Step>,
+}
+
+/// An event that may be an echo.
+struct Step {
+    old: String,
+    new: String,
+    wake: Box<dyn FnOnce() + Send>,
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", self.old, self.new)
+    }
+}
+
+/// A write that is under way. Dropped, it has failed, or nobody knows.
+#[derive(Debug)]
+pub(super) struct UnderWay {
+    own: Arc<OwnWrites>,
+    id: Id,
+}
+
+impl UnderWay {
+    /// It led from `base` to `written`.
+    pub(super) fn wrote(self, base: &str, written: &str) {
+        self.own.lock().note(&self.id, base, written);
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        for step in self.own.lock().close(&self.id) {
+            (step.wake)();
+        }
+    }
 }
 
 impl OwnWrites {
-    pub(super) fn note(&self, uid: &str, base: &str, written: &str) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let id = (uid.to_owned(), written.to_owned());
-        if inner.writes.insert(id.clone(), base.to_owned()).is_none() {
-            inner.order.push_back(id);
+    /// A write on behalf of a plugin begins.
+    pub(super) fn begin(self: &Arc<Self>, plugin: &str, uid: &str) -> UnderWay {
+        let id = (plugin.to_owned(), uid.to_owned());
+        self.lock().open.entry(id.clone()).or_default().writes += 1;
+        UnderWay { own: Arc::clone(self), id }
+    }
+
+    /// Calls `wake` unless the step from `old` to `new` was the host's own write for this plugin and nothing else; while one
+    /// is under way, when it is known.
+    pub fn unless_echo(&self, plugin: &str, uid: &str, old: &str, new: &str, wake: impl FnOnce() + Send + 'static) {
+        let id = (plugin.to_owned(), uid.to_owned());
+        {
+            let mut inner = self.lock();
+            if inner.take(&id, old, new) {
+                return;
+            }
+            if let Some(open) = inner.open.get_mut(&id) {
+                open.waiting.push(Step { old: old.to_owned(), new: new.to_owned(), wake: Box::new(wake) });
+                return;
+            }
         }
-        while inner.order.len() > CAPACITY {
-            let Some(oldest) = inner.order.pop_front() else { break };
-            inner.writes.remove(&oldest);
+        wake();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn note(&mut self, id: &Id, base: &str, written: &str) {
+        let write = (id.clone(), written.to_owned());
+        if self.writes.insert(write.clone(), base.to_owned()).is_none() {
+            self.order.push_back(write);
+        }
+        while self.order.len() > CAPACITY {
+            let Some(oldest) = self.order.pop_front() else { break };
+            self.writes.remove(&oldest);
         }
     }
 
-    /// Whether the step from `old` to `new` was the host's own write and nothing else.
-    #[must_use]
-    pub fn is_echo(&self, uid: &str, old: &str, new: &str) -> bool {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.writes.remove(&(uid.to_owned(), new.to_owned())).is_some_and(|base| base == old)
+    /// Whether a step was ours; it is forgotten then.
+    fn take(&mut self, id: &Id, old: &str, new: &str) -> bool {
+        self.writes.remove(&(id.clone(), new.to_owned())).is_some_and(|base| base == old)
+    }
+
+    /// A write is over: the events that were no echo, once no other is under way.
+    fn close(&mut self, id: &Id) -> Vec<Step> {
+        let Some(open) = self.open.get_mut(id) else { return Vec::new() };
+        open.writes = open.writes.saturating_sub(1);
+        if open.writes > 0 {
+            return Vec::new();
+        }
+        let waiting = self.open.remove(id).map(|open| open.waiting).unwrap_or_default();
+        waiting.into_iter().filter(|step| !self.take(id, &step.old, &step.new)).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    #[derive(Default)]
+    struct Woken(Arc<AtomicUsize>);
+
+    impl Woken {
+        fn by(&self, own: &OwnWrites, uid: &str, old: &str, new: &str) -> usize {
+            let count = Arc::clone(&self.0);
+            own.unless_echo("p", uid, old, new, move || {
+                count.fetch_add(1, SeqCst);
+            });
+            self.0.load(SeqCst)
+        }
+    }
 
     #[test]
     fn only_the_step_we_made_is_an_echo() {
-        let own = OwnWrites::default();
-        own.note("u", "1", "2");
-        assert!(own.is_echo("u", "1", "2"));
-        assert!(!own.is_echo("u", "1", "2"), "once");
-        own.note("u", "2", "4");
-        assert!(!own.is_echo("u", "3", "4"), "somebody else wrote 3 in between");
-        assert!(!own.is_echo("v", "1", "2"));
+        let (own, woken) = (Arc::new(OwnWrites::default()), Woken::default());
+        own.begin("p", "u").wrote("1", "2");
+        assert_eq!(woken.by(&own, "u", "1", "2"), 0);
+        assert_eq!(woken.by(&own, "u", "1", "2"), 1, "once");
+        own.begin("p", "u").wrote("2", "4");
+        assert_eq!(woken.by(&own, "u", "3", "4"), 2, "somebody else wrote 3 in between");
+        assert_eq!(woken.by(&own, "v", "1", "2"), 3);
+        own.begin("other", "u").wrote("4", "5");
+        assert_eq!(woken.by(&own, "u", "4", "5"), 4, "another plugin's write is news");
+    }
+
+    #[test]
+    fn an_echo_that_comes_before_the_answer_is_one_too() {
+        let (own, woken) = (Arc::new(OwnWrites::default()), Woken::default());
+        let write = own.begin("p", "u");
+        assert_eq!(woken.by(&own, "u", "1", "2"), 0);
+        assert_eq!(woken.by(&own, "u", "2", "3"), 0, "it is kept as well");
+        write.wrote("1", "2");
+        assert_eq!(woken.0.load(SeqCst), 1, "3 was not ours");
+        assert!(own.lock().open.is_empty());
+    }
+
+    #[test]
+    fn what_came_during_a_write_that_failed_wakes() {
+        let (own, woken) = (Arc::new(OwnWrites::default()), Woken::default());
+        let (first, second) = (own.begin("p", "u"), own.begin("p", "u"));
+        woken.by(&own, "u", "1", "2");
+        drop(first);
+        assert_eq!(woken.0.load(SeqCst), 0, "the other one may have made it");
+        drop(second);
+        assert_eq!(woken.0.load(SeqCst), 1);
     }
 }

@@ -60,9 +60,10 @@ impl Writer {
             .body("application/apply-patch+yaml", &document)
             .query("fieldManager", &author.host_manager())
             .query("force", "true");
+        let under_way = self.own.begin(&author.plugin, object.uid());
         match self.send(author, &resource, outgoing).await {
             Ok(written) => {
-                self.own.note(object.uid(), object.resource_version(), written.resource_version());
+                under_way.wrote(object.resource_version(), written.resource_version());
                 Ok(true)
             }
             Err(WriteError::NotFound) => Ok(false),
@@ -169,7 +170,8 @@ mod tests {
     fn the_plugin_cannot_speak_for_the_host() {
         let observed = json!({"networkId": "x", "conditions": [{"type": "Ready", "status": "True"}, {"type": "Mine", "status": "True"}]});
         let status = run(3, &json!({}), Some(&observed), Some(&ready(false))).unwrap();
-        let kinds: Vec<_> = status["conditions"].as_array().unwrap().iter().map(|c| (c["type"].clone(), c["status"].clone())).collect();
+        let kinds: Vec<_> =
+            status["conditions"].as_array().unwrap().iter().map(|c| (c["type"].clone(), c["status"].clone())).collect();
         assert_eq!(kinds, [(json!("Mine"), json!("True")), (json!("Ready"), json!("False"))]);
         assert_eq!(status["observedGeneration"], 3);
         assert_eq!(status["networkId"], "x");

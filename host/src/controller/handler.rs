@@ -54,7 +54,7 @@ pub(super) fn subscribe(
     let mut primaries: HashMap<GroupVersionKind, Vec<Store>> = HashMap::new();
     for primary in &manifest.primaries {
         let gvk = kind(&primary.gvk());
-        let handler = primary_handler(gvk.clone(), writer, queue, tombstones, manifest.cleanup);
+        let handler = primary_handler(gvk.clone(), manifest, writer, queue, tombstones);
         let of = open(&gvk, &primary.namespaces, &primary.label_selector, &primary.field_selector, &handler, true);
         primaries.insert(gvk, of);
     }
@@ -78,22 +78,23 @@ pub(super) fn subscribe(
 /// A primary wakes its own key, except by the echo of the host's own write.
 fn primary_handler(
     gvk: GroupVersionKind,
+    manifest: &PluginManifest,
     writer: &Writer,
     queue: &WorkQueue<ReconcileKey>,
     tombstones: &Arc<Tombstones>,
-    cleanup: bool,
 ) -> Handler {
     let (writer, queue, tombstones) = (writer.clone(), queue.clone(), Arc::clone(tombstones));
+    let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
         let (object, trigger) = match delta {
-            Delta::Applied { old: Some(old), new, .. }
-                if writer.own().is_echo(new.uid(), old.resource_version(), new.resource_version()) =>
-            {
+            Delta::Applied { old: Some(old), new, .. } if old.uid() == new.uid() => {
+                let (queue, key) = (queue.clone(), ReconcileKey { kind: gvk.clone(), key: new.key().clone() });
+                let wake = move || queue.add(key, Trigger::Event);
+                let own = writer.own();
+                own.unless_echo(&plugin, new.uid(), old.resource_version(), new.resource_version(), wake);
                 return;
             }
-            Delta::Applied { new, initial, .. } => {
-                (new, if *initial { Trigger::InitialList } else { Trigger::Event })
-            }
+            Delta::Applied { new, initial, .. } => (new, if *initial { Trigger::InitialList } else { Trigger::Event }),
             Delta::Deleted(last) => (last, Trigger::Event),
             Delta::Synced => return,
         };
@@ -265,8 +266,10 @@ mod tests {
 
     #[test]
     fn a_reference_is_a_name_or_a_list_of_names() {
-        let o = object(&json!({"apiVersion": "v1", "kind": "X", "metadata": {"name": "a", "uid": "u", "resourceVersion": "1"},
-            "spec": {"one": "cm", "many": ["x", "cm"], "deep": {"cm": 1}}}));
+        let o = object(
+            &json!({"apiVersion": "v1", "kind": "X", "metadata": {"name": "a", "uid": "u", "resourceVersion": "1"},
+            "spec": {"one": "cm", "many": ["x", "cm"], "deep": {"cm": 1}}}),
+        );
         assert!(refers(&o, "/spec/one", "cm"));
         assert!(refers(&o, "/spec/many", "cm"));
         assert!(!refers(&o, "/spec/deep", "cm"));

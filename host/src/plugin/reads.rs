@@ -105,11 +105,7 @@ impl Reads {
     /// # Errors
     ///
     /// See [`ReadError`]; [`ReadError::Stale`] when the cache has not caught up in time.
-    pub async fn list(
-        &self,
-        kind: &GroupVersionKind,
-        options: &ListOptions,
-    ) -> Result<Vec<Arc<Object>>, ReadError> {
+    pub async fn list(&self, kind: &GroupVersionKind, options: &ListOptions) -> Result<Vec<Arc<Object>>, ReadError> {
         let key = ObjectKey::new(options.namespace.clone().unwrap_or_default(), "");
         self.granted("list", kind, &key).await?;
         let mut found = Vec::new();

@@ -2,6 +2,9 @@
 
 use oarlock_manifest::{Kind, Mapping, PluginManifest};
 
+/// What a plugin may ask to do with a resource.
+const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "delete", "*"];
+
 /// Reads and checks the answer to `describe`.
 ///
 /// # Errors
@@ -12,6 +15,7 @@ pub fn manifest(json: &str) -> Result<PluginManifest, Vec<String>> {
     let mut faults = Vec::new();
     check_head(&manifest, &mut faults);
     check_kinds(&manifest, &mut faults);
+    check_permissions(&manifest, &mut faults);
     check_http(&manifest, &mut faults);
     if faults.is_empty() { Ok(manifest) } else { Err(faults) }
 }
@@ -88,6 +92,23 @@ fn check_kinds(manifest: &PluginManifest, faults: &mut Vec<String>) {
                 faults.push(format!("{place} wakes keys, but there is no primary"));
             }
             _ => {}
+        }
+    }
+}
+
+fn check_permissions(manifest: &PluginManifest, faults: &mut Vec<String>) {
+    for (i, rule) in manifest.permissions.iter().enumerate() {
+        for (list, empty) in [
+            ("apiGroups", rule.api_groups.is_empty()),
+            ("resources", rule.resources.is_empty()),
+            ("verbs", rule.verbs.is_empty()),
+        ] {
+            if empty {
+                faults.push(format!("permissions[{i}].{list} is empty: the rule would allow nothing"));
+            }
+        }
+        for verb in rule.verbs.iter().filter(|verb| !VERBS.contains(&verb.as_str())) {
+            faults.push(format!("permissions[{i}].verbs holds {verb:?}; there are {}", VERBS.join(", ")));
         }
     }
 }
@@ -207,6 +228,16 @@ mod tests {
             ("/watches/0/primary", json!({"version": "v1", "kind": "Pod"}), "not among the primaries"),
             ("/http", json!({"origins": ["neutron"]}), "neutron"),
             ("/config", json!("text"), "JSON Schema"),
+            (
+                "/permissions",
+                json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["steal"]}]),
+                "permissions[0].verbs holds \"steal\"",
+            ),
+            (
+                "/permissions",
+                json!([{"apiGroups": [""], "resources": [], "verbs": ["get"]}]),
+                "permissions[0].resources",
+            ),
         ] {
             let said = faults(pointer, value);
             assert!(said.contains(expected), "{pointer}: {said}");
