@@ -1,3 +1,16 @@
-//! End-to-end tests: one target, one module per behaviour.
+//! End-to-end tests: one target, one module per behaviour. `tests/README.md` says which promise each test holds.
 
+mod admin;
+mod appliers;
+mod command_line;
+mod crash;
 mod harness_itself;
+mod inspect;
+mod invariants;
+mod kubernetes_faults;
+mod layering;
+mod neutron_faults;
+mod plugin_faults;
+mod plugin_files;
+mod shutdown;
+mod the_story;

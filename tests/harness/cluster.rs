@@ -1,6 +1,6 @@
 //! The Kubernetes API server of a test: embedded, or a real one.
 
-use super::process::{Process, executable};
+use super::process::{Process, oarlock_binary};
 use super::wait::eventually;
 use anyhow::{Context, Result, bail, ensure};
 use http::{Method, Request};
@@ -56,7 +56,7 @@ impl Cluster {
                 let kubeconfig = folder.join("kubeconfig");
                 let server = Process::spawn(
                     "oarlock apiserver",
-                    &executable("OARLOCK_BIN", "oarlock", "oarlock")?,
+                    &oarlock_binary()?,
                     &[
                         OsStr::new("apiserver"),
                         "--port".as_ref(),

@@ -103,6 +103,8 @@ struct Inner {
     rules: Mutex<Vec<Arc<rule::Armed>>>,
     tripwire: Tripwire,
     down: watch::Sender<bool>,
+    cuts: watch::Sender<u64>,
+    stalled: watch::Sender<bool>,
 }
 
 /// A gate on 127.0.0.1. It closes when dropped.
@@ -140,6 +142,8 @@ impl Gate {
             rules: Mutex::default(),
             tripwire,
             down: watch::Sender::new(false),
+            cuts: watch::Sender::new(0),
+            stalled: watch::Sender::new(false),
         });
         tokio::spawn(accept(listener, inner.clone(), closing.clone()));
         Ok(Self { address, inner, _closing: closing.drop_guard() })
@@ -154,6 +158,16 @@ impl Gate {
     /// Down: every connection breaks, new ones at once. Up: as if nothing had been.
     pub fn set_down(&self, down: bool) {
         self.inner.down.send_replace(down);
+    }
+
+    /// Breaks every connection there is now. New ones are served.
+    pub fn cut(&self) {
+        self.inner.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// Stalled: watches stay open, but what comes over them is held back. Not stalled: it is delivered.
+    pub fn set_stalled(&self, stalled: bool) {
+        self.inner.stalled.send_replace(stalled);
     }
 
     /// Puts a rule in force. Of several that match a request the first one put decides. It ends with its handle.
@@ -210,7 +224,7 @@ async fn accept(listener: TcpListener, inner: Arc<Inner>, closing: CancellationT
 }
 
 async fn serve(stream: TcpStream, inner: Arc<Inner>, closing: CancellationToken) {
-    let mut down = inner.down.subscribe();
+    let (mut down, mut cuts) = (inner.down.subscribe(), inner.cuts.subscribe());
     if *down.borrow_and_update() {
         return;
     }
@@ -222,6 +236,7 @@ async fn serve(stream: TcpStream, inner: Arc<Inner>, closing: CancellationToken)
         // A broken connection is the other side's matter.
         _ = connection => {}
         _ = down.wait_for(|down| *down) => {}
+        _ = cuts.changed() => {}
         () = closing.cancelled() => {}
     }
 }
@@ -277,6 +292,7 @@ async fn pass(inner: Arc<Inner>, request: Request<Incoming>) -> Result<Response<
             inner.tripwire.answered(ticket).await?;
             response
         }
+        None if path.contains("watch=") => stallable(response, &inner.stalled),
         None => response,
     };
     inner.note(place, |exchange| exchange.status = Some(response.status()));
@@ -335,6 +351,20 @@ async fn whole(response: Response<Body>) -> Result<Response<Body>, BoxError> {
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await?.to_bytes();
     Ok(Response::from_parts(parts, boxed(Full::new(bytes))))
+}
+
+/// A body whose pieces wait while the gate is stalled.
+fn stallable(response: Response<Body>, stalled: &watch::Sender<bool>) -> Response<Body> {
+    let stalled = stalled.subscribe();
+    response.map(|body| {
+        let pieces = futures::stream::unfold((body, stalled), async |(mut body, mut stalled)| {
+            let piece = body.frame().await?;
+            // The gate is gone: so is the connection, soon.
+            let _ = stalled.wait_for(|stalled| !stalled).await;
+            Some((piece, (body, stalled)))
+        });
+        boxed(http_body_util::StreamBody::new(pieces))
+    })
 }
 
 fn answer(status: StatusCode, headers: &[(String, String)], body: Bytes) -> Result<Response<Body>, BoxError> {

@@ -1,7 +1,7 @@
 //! The host under test: `oarlock run` as a process.
 
 use super::http_client::HttpClient;
-use super::process::{LogLine, Process, executable};
+use super::process::{LogLine, Process, oarlock_binary};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::{
@@ -56,7 +56,7 @@ impl Host {
             args.extend(["--resync-seconds".to_owned(), seconds.to_string()]);
         }
         args.extend(options.args.iter().cloned());
-        let program = executable("OARLOCK_BIN", "oarlock", "oarlock")?;
+        let program = oarlock_binary()?;
         let process = Process::spawn("oarlock run", &program, &args, &[], &options.log, options.own_group)?;
         let line = process.line(START, "its admin address", |line| line.field("admin_addr").is_some()).await?;
         let address = line.field("admin_addr").context("no admin_addr")?;

@@ -91,6 +91,16 @@ impl Neutron {
     ///
     /// When there is no answer, or Keystone gives no token.
     pub async fn send(&self, method: Method, path: &str, body: &Value) -> Result<Answer> {
+        let answer = self.send_once(method.clone(), path, body).await?;
+        if answer.status.as_u16() != 401 || self.login.is_none() {
+            return Ok(answer);
+        }
+        // Expired, or made to.
+        *self.token.lock().await = None;
+        self.send_once(method, path, body).await
+    }
+
+    async fn send_once(&self, method: Method, path: &str, body: &Value) -> Result<Answer> {
         let token = self.token().await?;
         let headers: Vec<_> = token.iter().map(|token| ("x-auth-token", token.as_str())).collect();
         self.client.json(method, path, &headers, body).await

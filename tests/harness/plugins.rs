@@ -14,9 +14,17 @@ pub fn repository_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new(".")).to_owned()
 }
 
-/// Where scripts/build-plugins.sh puts what it builds, unless `OARLOCK_PLUGINS` names another folder.
-fn built() -> PathBuf {
-    env::var_os("OARLOCK_PLUGINS").map_or_else(|| repository_root().join("target/plugins"), PathBuf::from)
+/// Where `make test-plugins` (or `make plugins`, without the tests' guests) puts what it builds, unless `OARLOCK_PLUGINS`
+/// names another folder.
+fn built() -> Result<PathBuf> {
+    if let Some(folder) = env::var_os("OARLOCK_PLUGINS") {
+        return Ok(folder.into());
+    }
+    let own = env::current_exe()?;
+    // target/debug/deps/e2e-… or target/debug/demo
+    let targets = own.ancestors().skip(1).take(3);
+    let mut folders = targets.flat_map(|target| [target.join("plugins/tests"), target.join("plugins/out")]);
+    Ok(folders.find(|folder| folder.is_dir()).unwrap_or_else(|| repository_root().join("target/plugins/tests")))
 }
 
 /// A built plugin, `network` for instance.
@@ -25,8 +33,8 @@ fn built() -> PathBuf {
 ///
 /// When it has not been built.
 pub fn built_plugin(name: &str) -> Result<PathBuf> {
-    let path = built().join(format!("{name}.wasm"));
-    ensure!(path.is_file(), "{} is not built: run `make plugins`", path.display());
+    let path = built()?.join(format!("{name}.wasm"));
+    ensure!(path.is_file(), "{} is not built: run `make test-plugins`", path.display());
     Ok(path)
 }
 
@@ -63,16 +71,24 @@ impl Grant {
         self.rule(group, resources, &["get", "list", "watch", "create", "update", "patch", "delete"])
     }
 
-    /// These verbs on these resources of a group.
+    /// These verbs on these resources of a group, everywhere.
     #[must_use]
-    pub fn rule(mut self, group: &str, resources: &[&str], verbs: &[&str]) -> Self {
+    pub fn rule(self, group: &str, resources: &[&str], verbs: &[&str]) -> Self {
+        self.rule_in("", group, resources, verbs)
+    }
+
+    /// These verbs on these resources of a group.
+    ///
+    /// * `namespace` - only there; empty: everywhere.
+    #[must_use]
+    pub fn rule_in(mut self, namespace: &str, group: &str, resources: &[&str], verbs: &[&str]) -> Self {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         self.0.permissions.push(PolicyRule {
             api_groups: vec![group.to_owned()],
             resources: owned(resources),
             verbs: owned(verbs),
             resource_names: Vec::new(),
-            namespaces: Vec::new(),
+            namespaces: Some(namespace.to_owned()).filter(|name| !name.is_empty()).into_iter().collect(),
         });
         self
     }
@@ -111,6 +127,13 @@ impl Grant {
         self.0.resync_seconds = Some(seconds);
         self
     }
+}
+
+/// What the network plugin is granted for a Neutron without accounts at this address.
+#[must_use]
+pub fn network_grant_for(url: &str) -> Grant {
+    let reads = ["get", "list", "watch"];
+    Grant::nothing().rule("samplecrd.k8s.io", &["networks"], &reads).origin(url).config("neutronUrl", url)
 }
 
 /// A plugin directory.

@@ -260,13 +260,22 @@ pub(crate) fn executable(variable: &str, name: &str, package: &str) -> Result<Pa
     bail!("{name} is not built: run `cargo build -p {package}`, or name it in {variable}")
 }
 
+/// The `oarlock` command under test.
+///
+/// # Errors
+///
+/// When it is not built.
+pub fn oarlock_binary() -> Result<PathBuf> {
+    executable("OARLOCK_BIN", "oarlock", "oarlock")
+}
+
 /// Runs `oarlock` with these arguments to its end.
 ///
 /// # Errors
 ///
 /// When it is not built, or still runs after 60 s.
 pub async fn oarlock(args: &[&str]) -> Result<std::process::Output> {
-    let mut command = Command::new(executable("OARLOCK_BIN", "oarlock", "oarlock")?);
+    let mut command = Command::new(oarlock_binary()?);
     command.args(args).stdin(Stdio::null()).kill_on_drop(true);
     let output = timeout(Duration::from_secs(60), command.output()).await;
     Ok(output.with_context(|| format!("oarlock {} still runs", args.join(" ")))??)

@@ -1,0 +1,222 @@
+//! Who may know whom: held by reading the sources.
+//!
+//! `cli, runtime → controller, admission → plugin → apply → workqueue, informer → api, metrics, config`; only `apply` (and later
+//! the lease) writes to the API server; only the bindings and the capabilities name generated WIT types; the host library and
+//! the embedded API server do not know each other.
+
+use anyhow::{Context, Result, ensure};
+use oarlock_tests::harness::repository_root;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The layers, top first. A module may name modules of the layers below its own.
+const LAYERS: &[&[&str]] = &[
+    &["main", "lib", "cli"],
+    &["runtime"],
+    &["admin"],
+    &["controller", "admission"],
+    &["plugin"],
+    &["apply"],
+    &["events", "grants"],
+    &["workqueue", "informer"],
+    &["api", "metrics", "config", "logging"],
+];
+
+/// One source file without comments and tests.
+struct Source {
+    path: PathBuf,
+    /// Its top-level module.
+    module: String,
+    code: String,
+}
+
+fn sources(folder: &Path) -> Result<Vec<Source>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).with_context(|| next.display().to_string())? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let inside = path.strip_prefix(folder)?;
+                let first = inside.components().next().context("no file name")?.as_os_str().to_string_lossy();
+                let module = first.trim_end_matches(".rs").to_owned();
+                let code = without_tests_and_comments(&fs::read_to_string(&path)?);
+                found.push(Source { path, module, code });
+            }
+        }
+    }
+    ensure!(!found.is_empty(), "no sources in {}", folder.display());
+    Ok(found)
+}
+
+fn without_tests_and_comments(text: &str) -> String {
+    let mut code = String::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        // In this project tests are the last item of their file.
+        if line.starts_with("#[cfg(test)]") && lines.peek().is_some_and(|next| next.starts_with("mod ")) {
+            break;
+        }
+        let kept = line.find("//").filter(|at| !line[..*at].contains('"')).map_or(line, |at| &line[..at]);
+        code.push_str(kept);
+        code.push('\n');
+    }
+    code
+}
+
+/// The first path segments that follow `crate::` in a source, groups included.
+fn named_modules(code: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (at, found) in code.match_indices("crate::") {
+        // `$crate::` and `some_crate::` are others.
+        if code[..at].ends_with(|before: char| before == '$' || before == '_' || before.is_alphanumeric()) {
+            continue;
+        }
+        let rest = &code[at + found.len()..];
+        match rest.strip_prefix('{') {
+            Some(group) => names.extend(top_names(group)),
+            None => names.extend(identifier(rest)),
+        }
+    }
+    names
+}
+
+/// The names at the first level of `a, b::{c, d}, e}`.
+fn top_names(group: &str) -> Vec<String> {
+    let (mut depth, mut start, mut names) = (0, true, Vec::new());
+    for (at, letter) in group.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => start = true,
+            _ if start && !letter.is_whitespace() => {
+                names.extend(identifier(&group[at..]));
+                start = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn identifier(text: &str) -> Option<String> {
+    let end = text.find(|letter: char| !(letter.is_alphanumeric() || letter == '_')).unwrap_or(text.len());
+    (end > 0).then(|| text[..end].to_owned())
+}
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|modules| modules.contains(&module))
+}
+
+#[test]
+fn imports_between_modules_point_down_only() -> Result<()> {
+    let sources = sources(&repository_root().join("host/src"))?;
+    let modules: BTreeSet<&str> = sources.iter().map(|source| source.module.as_str()).collect();
+    for module in &modules {
+        ensure!(layer(module).is_some(), "host/src/{module}: give it a place in the layers of tests/layering.rs");
+    }
+    let mut wrong = Vec::new();
+    for source in &sources {
+        let own = layer(&source.module);
+        for named in named_modules(&source.code) {
+            // What is not a module is an item of the crate's root.
+            if named != source.module && modules.contains(named.as_str()) && layer(&named) <= own {
+                wrong.push(format!("{} names crate::{named}", source.path.display()));
+            }
+        }
+    }
+    ensure!(wrong.is_empty(), "imports that do not point down:\n{}", wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn only_apply_writes_to_the_api_server() -> Result<()> {
+    // What one needs to write through kube's typed and untyped clients.
+    let writes = [
+        "PatchParams",
+        "PostParams",
+        "DeleteParams",
+        "Method::POST",
+        "Method::PUT",
+        "Method::PATCH",
+        "Method::DELETE",
+        "Request::post(",
+        "Request::put(",
+        "Request::patch(",
+        "Request::delete(",
+        ".replace_status(",
+        "kube::runtime::events",
+        "\"PATCH\"",
+        "\"PUT\"",
+    ];
+    let mut seen = BTreeMap::new();
+    for source in sources(&repository_root().join("host/src"))? {
+        // `oarlock dev --apply` applies a user's own files, as kubectl would.
+        if source.path.ends_with("cli/dev.rs") {
+            continue;
+        }
+        let found: Vec<_> = writes.iter().filter(|word| source.code.contains(**word)).collect();
+        if !found.is_empty() {
+            seen.entry(source.module).or_insert_with(Vec::new).push(format!("{}: {found:?}", source.path.display()));
+        }
+    }
+    // If even `apply` has none of them, the list above is out of date.
+    ensure!(seen.remove("apply").is_some(), "apply writes in a way this test does not know");
+    ensure!(seen.remove("lease").is_none_or(|files| !files.is_empty()));
+    ensure!(seen.is_empty(), "writes outside apply: {seen:#?}");
+    Ok(())
+}
+
+#[test]
+fn only_bindings_and_capabilities_name_generated_types() -> Result<()> {
+    let mut users = BTreeSet::new();
+    for source in sources(&repository_root().join("host/src"))? {
+        if source.code.contains("bindings::") || source.code.contains("bindgen!") {
+            let name = source.path.strip_prefix(repository_root().join("host/src"))?.display().to_string();
+            users.insert(name.trim_end_matches(".rs").to_owned());
+        }
+    }
+    // `instance` turns them into the host's own types and back, `load` only names the linker's entry.
+    let named = ["plugin/bindings", "plugin/capabilities", "plugin/instance", "plugin/load"];
+    let allowed = |name: &String| named.iter().any(|part| name.starts_with(part));
+    ensure!(users.iter().any(allowed), "nobody names generated types: {users:?}");
+    users.retain(|name| !allowed(name));
+    ensure!(users.is_empty(), "these name generated types: {users:?}");
+    Ok(())
+}
+
+#[test]
+fn the_host_library_and_the_embedded_api_server_do_not_know_each_other() -> Result<()> {
+    for source in sources(&repository_root().join("host/src"))? {
+        let may = ["main", "cli"].contains(&source.module.as_str());
+        ensure!(
+            may || !source.code.contains("oarlock_devserver"),
+            "{} names the embedded server",
+            source.path.display()
+        );
+    }
+    for source in sources(&repository_root().join("host/devserver/src"))? {
+        let names = source.code.contains("oarlock::") || source.code.contains("extern crate oarlock;");
+        ensure!(!names, "{} names the host", source.path.display());
+    }
+    let manifest = fs::read_to_string(repository_root().join("host/devserver/Cargo.toml"))?;
+    let depends = manifest.lines().any(|line| line.starts_with("oarlock ") || line.starts_with("oarlock."));
+    ensure!(!depends, "host/devserver depends on the host");
+    Ok(())
+}
+
+#[test]
+fn the_reader_of_imports_reads_groups() {
+    let code =
+        "use crate::{api::{Client, Key}, metrics};\nuse crate::workqueue::Queue; $crate::no!(); other_crate::no();";
+    let names: Vec<_> = named_modules(code).into_iter().collect();
+    assert_eq!(names, ["api", "metrics", "workqueue"]);
+    let text = "use crate::a; // crate::b\n#[cfg(test)]\nmod tests { use crate::c; }";
+    assert_eq!(named_modules(&without_tests_and_comments(text)).into_iter().collect::<Vec<_>>(), ["a"]);
+}

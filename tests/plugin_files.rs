@@ -1,0 +1,90 @@
+//! Files in the plugin directory that are no plugins: each is reported by its name with a reason, and the others run.
+
+use anyhow::{Context, Result, ensure};
+use oarlock_tests::harness::{SOON, World, WorldOptions, broken_plugins, built_plugin, eventually, text, with_world};
+use std::{fs, sync::Arc};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_are_no_plugins_are_reported_and_the_others_run() -> Result<()> {
+    with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
+        let whole = fs::read(built_plugin("network")?)?;
+        let broken = broken_plugins(&whole);
+        for (name, bytes, _) in &broken {
+            world.plugins.file(&format!("{name}.wasm"), bytes)?;
+            world.plugins.grant(name, &world.network_grant()?)?;
+        }
+        world.plugins.file("README.txt", b"not a plugin, and not called one")?;
+        world.start_host().await?;
+        world.create_network("fine", "10.6.0.0/24", "10.6.0.1").await?;
+        world.ready("fine").await?;
+        for (name, _, reason) in &broken {
+            let entry = eventually(SOON, &format!("{name} to have failed"), || async {
+                let entry = world.host(async |host| host.plugin(name).await).await?;
+                ensure!(text(&entry, "/state") == "failed", "{entry}");
+                Ok(entry)
+            })
+            .await?;
+            ensure!(entry.to_string().to_lowercase().contains(reason), "{name}: {entry} does not say {reason:?}");
+            let lines = world.log(|line| line.text.contains(&format!("{name}.wasm"))).await?;
+            let line = lines.first().with_context(|| format!("the log does not name {name}.wasm"))?;
+            ensure!(line.text.to_lowercase().contains(reason), "{name}: {} does not say {reason:?}", line.text);
+            ensure!(lines.len() <= 2, "{name} is told {} times", lines.len());
+        }
+        let plugins = world.host(async |host| host.plugins().await).await?.to_string();
+        ensure!(!plugins.contains("README"), "{plugins}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_files_of_one_plugin_do_not_both_run() -> Result<()> {
+    with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
+        world.plugins.add("network", "network-copy", &world.network_grant()?)?;
+        world.start_host().await?;
+        let uid = world.create_network("once", "10.6.0.0/24", "10.6.0.1").await?;
+        world.ready("once").await?;
+        world.only_network(&uid).await?;
+        let plugin = async |file: &str| world.host(async |host| host.plugin(file).await).await;
+        let (copy, other) = (plugin("network-copy.wasm").await?, plugin("network.wasm").await?);
+        let mut states = [text(&copy, "/state"), text(&other, "/state")];
+        states.sort();
+        ensure!(states == ["active", "failed"], "{copy} {other}");
+        ensure!(format!("{copy} {other}").contains("network already"), "{copy} {other}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_grant_that_makes_no_sense_is_reported_and_the_others_run() -> Result<()> {
+    with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
+        world.plugins.add("deployment-network", "deployment-network", &world.deployment_network_grant())?;
+        let nonsense = b"apiVersion: oarlock.dev/v1alpha1\nkind: PluginGrant\npermissionz: []\n";
+        world.plugins.file("deployment-network.yaml", nonsense)?;
+        world.start_host().await?;
+        world.create_network("fine", "10.6.0.0/24", "10.6.0.1").await?;
+        world.ready("fine").await?;
+        let entry = world.host(async |host| host.plugin("deployment-network.wasm").await).await?;
+        ensure!(text(&entry, "/state") == "failed" && entry.to_string().contains("permissionz"), "{entry}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_plugin_directory_is_no_error() -> Result<()> {
+    let options = WorldOptions { network: false, crd: false, ..WorldOptions::default() };
+    with_world(options, async |world: Arc<World>| {
+        let plugins = world.host(async |host| host.plugins().await).await?;
+        ensure!(!plugins.to_string().contains("wasm"), "{plugins}");
+        let path = world.plugins.path().display().to_string();
+        eventually(SOON, "a word about the empty directory", || async {
+            let lines = world.log(|line| line.text.contains(&path) && line.text.contains("no .wasm file")).await?;
+            ensure!(!lines.is_empty(), "the log does not say which directory is empty");
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
