@@ -49,7 +49,7 @@ async fn interruptible(demo: impl Future<Output = Result<bool>>) -> Result<()> {
 async fn demo(arguments: &Arguments) -> Result<bool> {
     println!("Oarlock demo: an API server, a Neutron, and a host, all on 127.0.0.1.\n");
     let options =
-        WorldOptions { resync_seconds: 3, crd: false, network: true, host: false, keystone: false, demo: true };
+        WorldOptions { resync_seconds: 2, crd: false, network: true, host: false, keystone: false, demo: true };
     let world = World::start(options).await?;
     for name in ["deployment-network"] {
         if built_plugin(name).is_ok() {

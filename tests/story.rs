@@ -8,7 +8,7 @@ mod trouble;
 
 use crate::harness::World;
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::{fs, path::PathBuf};
 
 /// Plays the whole story in a world without the CRD and without a running host, with a resync of a few seconds.
@@ -68,5 +68,15 @@ impl<'w> Story<'w> {
         }
         let yaml = serde_saphyr::to_string(&object).unwrap_or_else(|_| object.to_string());
         self.world.narrator.show(&yaml);
+    }
+
+    /// Shows what Neutron has, without the fields that are the same for everybody.
+    fn show_neutron(&self, things: &[&Value]) {
+        for thing in things {
+            let told = ["name", "id", "description", "status", "cidr", "gateway_ip", "allocation_pools"];
+            let brief: Map<String, Value> =
+                told.iter().filter_map(|key| Some(((*key).to_owned(), thing.get(*key)?.clone()))).collect();
+            self.world.narrator.show(&format!("Neutron: {}", Value::Object(brief)));
+        }
     }
 }

@@ -75,7 +75,7 @@ impl Story<'_> {
             .step("kubectl apply of example-network; Neutron has a network and a subnet, status has their ids");
         world.narrator.show(&applied);
         self.show(&object);
-        world.narrator.show(&format!("Neutron: {network}\nNeutron: {subnet}"));
+        self.show_neutron(&[&network, &subnet]);
 
         world.event(&uid, "Normal", "Network synced successfully").await?;
         let events = world.events(&uid).await?;
@@ -128,7 +128,7 @@ impl Story<'_> {
         world
             .narrator
             .step("the gateway is edited to 192.168.1.1; Neutron's subnet follows, pools included; no new network");
-        world.narrator.show(&format!("Neutron: {subnet}"));
+        self.show_neutron(&[&subnet]);
         Ok(())
     }
 

@@ -36,7 +36,7 @@ impl Story<'_> {
         world
             .narrator
             .step("somebody deleted the subnet in Neutron: made again at the next resync, its new id is in status");
-        world.narrator.show(&format!("Neutron: {made}"));
+        self.show_neutron(&[&made]);
         Ok(())
     }
 
@@ -153,8 +153,7 @@ pub(crate) async fn resyncs(gate: &Gate, mark: usize, times: usize) -> Result<us
         for exchange in since.iter().filter(|exchange| exchange.method == Method::GET && exchange.status.is_some()) {
             *seen.entry(&exchange.path).or_default() += 1;
         }
-        // One more than asked for: the round that the last one belongs to may not be over.
-        seen.values().find(|count| **count > times).context("not seen often enough")?;
+        seen.values().find(|count| **count >= times).context("not seen often enough")?;
         Ok(since.len())
     })
     .await
