@@ -12,8 +12,10 @@ use super::{
     neutron::Neutron,
     plugins::{Grant, PluginDir, network_grant_for, repository_root},
     process::{LogLine, Process},
+    wait::eventually,
 };
 use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
 use std::{
     process::ExitStatus,
     sync::{
@@ -253,6 +255,33 @@ impl World {
         self.folder.path().display().to_string()
     }
 
+    /// Leaves somebody's cluster as it was: no Network, no finalizer that nobody serves any more, no namespace.
+    async fn leave(&self) -> Result<()> {
+        let networks = self.network_path("").trim_end_matches('/').to_owned();
+        // Without the CRD there are none.
+        let all = async || Ok::<_, anyhow::Error>(self.cluster.get(&networks).await?.unwrap_or_default());
+        let names = |list: &Value| {
+            let items = list.get("items").and_then(Value::as_array);
+            items.into_iter().flatten().map(|one| text(one, "/metadata/name")).collect::<Vec<_>>()
+        };
+        for name in names(&all().await?) {
+            self.delete_network(&name).await?;
+        }
+        // The host, if one still runs, cleans up; else the finalizers are taken off.
+        let gone = eventually(Duration::from_secs(5), "the Networks to go", || async {
+            ensure!(names(&all().await?).is_empty(), "some are left");
+            Ok(())
+        });
+        if gone.await.is_err() {
+            for name in names(&all().await?) {
+                let free = json!({"metadata": {"finalizers": null}});
+                // It may have gone meanwhile.
+                let _ = self.cluster.merge_patch(&self.network_path(&name), &free).await;
+            }
+        }
+        self.cluster.delete(&format!("/api/v1/namespaces/{}", self.namespace)).await
+    }
+
     /// No byte of a guest, of the API server or of Neutron may make the host panic, in whatever test.
     fn no_panic(&self) -> Result<()> {
         let log = std::fs::read_to_string(&self.host_options.log).unwrap_or_default();
@@ -300,8 +329,7 @@ pub async fn with_world(options: WorldOptions, body: impl AsyncFnOnce(Arc<World>
         failed => failed,
     };
     if world.cluster.is_external() {
-        // Somebody's cluster: leave it as it was. What a failed test left behind stays to be looked at.
-        world.cluster.delete(&format!("/api/v1/namespaces/{}", world.namespace)).await?;
+        world.leave().await?;
     }
     match result {
         Ok(()) => Ok(()),
