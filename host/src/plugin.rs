@@ -2,6 +2,7 @@
 
 mod bindings;
 pub mod cache;
+mod call;
 mod capabilities;
 pub mod directory;
 pub mod engine;
@@ -14,6 +15,7 @@ pub mod validate;
 
 pub use engine::Engine;
 pub use http_gate::HttpGate;
-pub use instance::{CallError, Guest, Instance, Observation, Outcome, Request, Run, Trigger};
+pub use call::{CallError, Observation, Outcome, Request, Trigger};
+pub use instance::{Guest, Instance, Run};
 pub use load::{Component, LoadError, load};
 pub use reads::{Reads, StoreOf};

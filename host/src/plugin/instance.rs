@@ -1,15 +1,17 @@
 //! One live store: a component instantiated for one reconcile, with its memory limit, its deadline and its answers checked.
 
-use super::bindings::{self, reconcile, types};
+mod convert;
+
+pub(super) use convert::{key_from, kind_from};
+
+use super::bindings;
 use super::cache::Cache;
+use super::call::{CallError, Observation, Outcome, Request};
 use super::load::Component;
 use super::{HttpGate, Reads};
-use crate::api::{GroupVersionKind, ObjectKey};
-use crate::apply::events::Event;
-use crate::apply::{Change, ObjectRef, PatchKind, Precondition, Propagation};
 use crate::grants::Grants;
-use crate::metrics::TrapCause;
-use serde_json::{Map, Value};
+use convert::{event, guest_error, requeue, to_wit};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -18,16 +20,11 @@ use wasmtime::{ResourceLimiter, Store, UpdateDeadline};
 /// After the deadline a guest that waits in an import gets this long to be noticed; then its store is dropped.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Longest requeue a guest can ask for.
-const LONGEST_REQUEUE: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// Messages of guests are cut to this many bytes.
 const MESSAGE_LIMIT_BYTES: usize = 1024;
 
 /// Most changes and events in one outcome.
 const MOST_CHANGES: usize = 1000;
-
-pub use crate::workqueue::Trigger;
 
 /// What an instance may use and whom it speaks for. The same for all instances of a plugin's version.
 #[derive(Clone, Debug)]
@@ -55,117 +52,6 @@ pub struct Run {
     pub correlation_id: String,
     /// Refuse requests that could change something.
     pub dry_run: bool,
-}
-
-/// What a plugin is asked about.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// One of its primaries.
-    pub kind: GroupVersionKind,
-    /// The object's place.
-    pub key: ObjectKey,
-    /// The object's uid, also when it is gone.
-    pub uid: String,
-    /// The object as JSON. None: it is gone.
-    pub object: Option<Arc<str>>,
-    /// When it is gone: its last state.
-    pub last_seen: Option<Arc<str>>,
-    /// It is going.
-    pub deleting: bool,
-    /// Why.
-    pub trigger: Trigger,
-    /// 1 for the first try since the last success.
-    pub attempt: u32,
-    /// Ties log lines together.
-    pub correlation_id: String,
-    /// Nothing may change.
-    pub dry_run: bool,
-}
-
-/// A checked answer of `get-actual`.
-#[derive(Clone, Debug, Default)]
-pub struct Observation {
-    /// None: it does not exist.
-    pub state: Option<Value>,
-    /// Fields for the status.
-    pub status: Option<Map<String, Value>>,
-    /// Look again.
-    pub requeue_after: Option<Duration>,
-}
-
-/// A checked answer of `patch`.
-#[derive(Clone, Debug, Default)]
-pub struct Outcome {
-    /// To be carried out in order.
-    pub changes: Vec<Change>,
-    /// To be written after them.
-    pub events: Vec<Event>,
-    /// Look again.
-    pub requeue_after: Option<Duration>,
-}
-
-/// Why a call has no answer.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum CallError {
-    /// The guest says: try again.
-    #[error("{message}")]
-    Transient {
-        /// Its own delay. None: the key's backoff.
-        delay: Option<Duration>,
-        /// What went wrong.
-        message: String,
-    },
-    /// The guest says: this object cannot be reconciled as it is.
-    #[error("{0}")]
-    Terminal(String),
-    /// The guest ended abnormally.
-    #[error("the plugin trapped in {call}: {reason}")]
-    Trap {
-        /// Which call.
-        call: &'static str,
-        /// wasmtime's words.
-        reason: String,
-    },
-    /// The guest took too long.
-    #[error(
-        "the plugin did not finish {call} within its deadline of {seconds} s for one reconcile (limits.deadlineSeconds)"
-    )]
-    Deadline {
-        /// Which call.
-        call: &'static str,
-        /// The deadline.
-        seconds: u32,
-    },
-    /// The guest wanted more memory than it may have.
-    #[error("the plugin needs more than its {mib} MiB of memory in {call} (limits.memoryMib)")]
-    Memory {
-        /// Which call.
-        call: &'static str,
-        /// The limit.
-        mib: u32,
-    },
-    /// The guest answered what the contract does not allow.
-    #[error("the plugin answered {call} with {reason}")]
-    BadAnswer {
-        /// Which call.
-        call: &'static str,
-        /// What is wrong with it.
-        reason: String,
-    },
-}
-
-impl CallError {
-    /// For metrics, and a strike against the plugin. None: the guest itself said so.
-    #[must_use]
-    pub fn cause(&self) -> Option<TrapCause> {
-        match self {
-            Self::Transient { .. } | Self::Terminal(_) => None,
-            Self::Trap { .. } => Some(TrapCause::Trap),
-            Self::Deadline { .. } => Some(TrapCause::Deadline),
-            Self::Memory { .. } => Some(TrapCause::Memory),
-            Self::BadAnswer { .. } => Some(TrapCause::BadAnswer),
-        }
-    }
 }
 
 /// What lives in a store beside the guest.
@@ -327,7 +213,11 @@ impl Instance {
         if outcome.changes.len() > MOST_CHANGES || outcome.events.len() > MOST_CHANGES {
             return Err(bad(CALL, format!("more than {MOST_CHANGES} changes or events")));
         }
-        let changes = outcome.changes.into_iter().map(|c| self.change(c)).collect::<Result<_, _>>()?;
+        let changes = outcome
+            .changes
+            .into_iter()
+            .map(|c| convert::change(c, |what, text| self.json(CALL, what, text)))
+            .collect::<Result<_, _>>()?;
         let events = outcome.events.into_iter().map(event).collect();
         Ok(Outcome { changes, events, requeue_after: requeue(outcome.requeue_after_ms) })
     }
@@ -369,44 +259,6 @@ impl Instance {
         }
         serde_json::from_str(text).map_err(|e| bad(call, format!("{what} that is not JSON: {e}")))
     }
-
-    fn change(&self, change: reconcile::Change) -> Result<Change, CallError> {
-        const CALL: &str = "patch";
-        Ok(match change {
-            reconcile::Change::Apply(c) => Change::Apply {
-                object: self.json(CALL, "an object to apply", &c.object)?,
-                subresource: checked_subresource(c.subresource)?,
-                force: c.force,
-                precondition: precondition(c.precondition),
-            },
-            reconcile::Change::Create(object) => Change::Create(self.json(CALL, "an object to create", &object)?),
-            reconcile::Change::Patch(c) => {
-                let Some(target) = c.target else {
-                    return Err(bad(CALL, "a patch without a target, which is for admission only".to_owned()));
-                };
-                Change::Patch {
-                    target: object_ref(target),
-                    kind: match c.patch_type {
-                        reconcile::PatchType::JsonPatch => PatchKind::Json,
-                        reconcile::PatchType::MergePatch => PatchKind::Merge,
-                        reconcile::PatchType::StrategicMergePatch => PatchKind::Strategic,
-                    },
-                    patch: self.json(CALL, "a patch", &c.patch)?,
-                    subresource: checked_subresource(c.subresource)?,
-                    precondition: precondition(c.precondition),
-                }
-            }
-            reconcile::Change::Delete(c) => Change::Delete {
-                target: object_ref(c.target),
-                propagation: match c.propagation {
-                    reconcile::Propagation::Background => Propagation::Background,
-                    reconcile::Propagation::Foreground => Propagation::Foreground,
-                    reconcile::Propagation::Orphan => Propagation::Orphan,
-                },
-                precondition: precondition(c.precondition),
-            },
-        })
-    }
 }
 
 fn failure(store: &Store<State>, call: &'static str, error: &wasmtime::Error) -> CallError {
@@ -431,80 +283,4 @@ fn late(store: &Store<State>, call: &'static str) -> CallError {
 
 fn bad(call: &'static str, reason: String) -> CallError {
     CallError::BadAnswer { call, reason }
-}
-
-fn guest_error(error: types::Error) -> CallError {
-    let cut = |text: &str| crate::shorten(text, MESSAGE_LIMIT_BYTES).to_owned();
-    match error {
-        types::Error::Transient(retry) => {
-            CallError::Transient { delay: requeue(retry.delay_ms), message: cut(&retry.message) }
-        }
-        types::Error::Terminal(message) => CallError::Terminal(cut(&message)),
-        types::Error::Denied(denial) => {
-            CallError::Terminal(format!("denied outside admission: {}", cut(&denial.message)))
-        }
-    }
-}
-
-fn requeue(milliseconds: Option<u64>) -> Option<Duration> {
-    milliseconds.map(|ms| Duration::from_millis(ms).min(LONGEST_REQUEUE))
-}
-
-fn event(event: reconcile::Event) -> Event {
-    Event {
-        warning: matches!(event.severity, reconcile::Severity::Warning),
-        reason: event.reason,
-        message: event.message,
-    }
-}
-
-fn precondition(p: reconcile::Precondition) -> Precondition {
-    Precondition { uid: p.uid, resource_version: p.resource_version }
-}
-
-fn object_ref(r: reconcile::ObjectRef) -> ObjectRef {
-    ObjectRef { kind: kind_from(r.kind), key: key_from(r.key) }
-}
-
-/// A subresource becomes part of a URL.
-fn checked_subresource(subresource: String) -> Result<String, CallError> {
-    if subresource.bytes().all(|b| b.is_ascii_lowercase()) {
-        return Ok(subresource);
-    }
-    Err(bad("patch", format!("{subresource:?} for a subresource, which is no word in lower case")))
-}
-
-pub(super) fn kind_from(kind: types::GroupVersionKind) -> GroupVersionKind {
-    GroupVersionKind::new(kind.group, kind.version, kind.kind)
-}
-
-pub(super) fn key_from(key: types::ObjectKey) -> ObjectKey {
-    ObjectKey::new(key.namespace, key.name)
-}
-
-fn to_wit(request: &Request) -> reconcile::Request {
-    reconcile::Request {
-        kind: types::GroupVersionKind {
-            group: request.kind.group.clone(),
-            version: request.kind.version.clone(),
-            kind: request.kind.kind.clone(),
-        },
-        key: types::ObjectKey { namespace: request.key.namespace.to_string(), name: request.key.name.to_string() },
-        uid: request.uid.clone(),
-        object: request.object.as_deref().map(str::to_owned),
-        last_seen: request.last_seen.as_deref().map(str::to_owned),
-        deleting: request.deleting,
-        trigger: match request.trigger {
-            Trigger::Event => types::Trigger::Event,
-            Trigger::InitialList => types::Trigger::InitialList,
-            Trigger::Resync => types::Trigger::Resync,
-            Trigger::Requeue => types::Trigger::Requeue,
-            Trigger::Retry => types::Trigger::Retry,
-            Trigger::Swap => types::Trigger::Swap,
-        },
-        attempt: request.attempt,
-        correlation_id: request.correlation_id.clone(),
-        review: None,
-        dry_run: request.dry_run,
-    }
 }

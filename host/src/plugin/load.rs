@@ -2,7 +2,8 @@
 
 use super::bindings::{Plugin, PluginPre};
 use super::engine::Engine;
-use super::instance::{CallError, Guest, Instance, Run, State};
+use super::call::CallError;
+use super::instance::{Guest, Instance, Run, State};
 use super::validate;
 use oarlock_manifest::PluginManifest;
 use sha2::{Digest as _, Sha256};

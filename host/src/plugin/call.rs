@@ -1,0 +1,121 @@
+//! What goes into a call of a plugin and what comes out of it, in the host's own types.
+
+use crate::api::{GroupVersionKind, ObjectKey};
+use crate::apply::Change;
+use crate::apply::events::Event;
+use crate::metrics::TrapCause;
+pub use crate::workqueue::Trigger;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a plugin is asked about.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// One of its primaries.
+    pub kind: GroupVersionKind,
+    /// The object's place.
+    pub key: ObjectKey,
+    /// The object's uid, also when it is gone.
+    pub uid: String,
+    /// The object as JSON. None: it is gone.
+    pub object: Option<Arc<str>>,
+    /// When it is gone: its last state.
+    pub last_seen: Option<Arc<str>>,
+    /// It is going.
+    pub deleting: bool,
+    /// Why.
+    pub trigger: Trigger,
+    /// 1 for the first try since the last success.
+    pub attempt: u32,
+    /// Ties log lines together.
+    pub correlation_id: String,
+    /// Nothing may change.
+    pub dry_run: bool,
+}
+
+/// A checked answer of `get-actual`.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    /// None: it does not exist.
+    pub state: Option<Value>,
+    /// Fields for the status.
+    pub status: Option<Map<String, Value>>,
+    /// Look again.
+    pub requeue_after: Option<Duration>,
+}
+
+/// A checked answer of `patch`.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// To be carried out in order.
+    pub changes: Vec<Change>,
+    /// To be written after them.
+    pub events: Vec<Event>,
+    /// Look again.
+    pub requeue_after: Option<Duration>,
+}
+
+/// Why a call has no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    /// The guest says: try again.
+    #[error("{message}")]
+    Transient {
+        /// Its own delay. None: the key's backoff.
+        delay: Option<Duration>,
+        /// What went wrong.
+        message: String,
+    },
+    /// The guest says: this object cannot be reconciled as it is.
+    #[error("{0}")]
+    Terminal(String),
+    /// The guest ended abnormally.
+    #[error("the plugin trapped in {call}: {reason}")]
+    Trap {
+        /// Which call.
+        call: &'static str,
+        /// wasmtime's words.
+        reason: String,
+    },
+    /// The guest took too long.
+    #[error(
+        "the plugin did not finish {call} within its deadline of {seconds} s for one reconcile (limits.deadlineSeconds)"
+    )]
+    Deadline {
+        /// Which call.
+        call: &'static str,
+        /// The deadline.
+        seconds: u32,
+    },
+    /// The guest wanted more memory than it may have.
+    #[error("the plugin needs more than its {mib} MiB of memory in {call} (limits.memoryMib)")]
+    Memory {
+        /// Which call.
+        call: &'static str,
+        /// The limit.
+        mib: u32,
+    },
+    /// The guest answered what the contract does not allow.
+    #[error("the plugin answered {call} with {reason}")]
+    BadAnswer {
+        /// Which call.
+        call: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl CallError {
+    /// For metrics, and a strike against the plugin. None: the guest itself said so.
+    #[must_use]
+    pub fn cause(&self) -> Option<TrapCause> {
+        match self {
+            Self::Transient { .. } | Self::Terminal(_) => None,
+            Self::Trap { .. } => Some(TrapCause::Trap),
+            Self::Deadline { .. } => Some(TrapCause::Deadline),
+            Self::Memory { .. } => Some(TrapCause::Memory),
+            Self::BadAnswer { .. } => Some(TrapCause::BadAnswer),
+        }
+    }
+}

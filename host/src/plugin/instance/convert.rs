@@ -1,0 +1,132 @@
+//! Between the contract's generated types and the host's own.
+
+use super::{MESSAGE_LIMIT_BYTES, bad};
+use crate::api::{GroupVersionKind, ObjectKey};
+use crate::apply::events::Event;
+use crate::apply::{Change, ObjectRef, PatchKind, Precondition, Propagation};
+use crate::plugin::bindings::{reconcile, types};
+use crate::plugin::call::{CallError, Request, Trigger};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Longest requeue a guest can ask for.
+const LONGEST_REQUEUE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A change in the host's own type.
+///
+/// * `json` - reads a document: what it is, and its text.
+pub(super) fn change(
+    change: reconcile::Change,
+    json: impl Fn(&str, &str) -> Result<Value, CallError>,
+) -> Result<Change, CallError> {
+    Ok(match change {
+        reconcile::Change::Apply(c) => Change::Apply {
+            object: json("an object to apply", &c.object)?,
+            subresource: checked_subresource(c.subresource)?,
+            force: c.force,
+            precondition: precondition(c.precondition),
+        },
+        reconcile::Change::Create(object) => Change::Create(json("an object to create", &object)?),
+        reconcile::Change::Patch(c) => {
+            let Some(target) = c.target else {
+                return Err(bad("patch", "a patch without a target, which is for admission only".to_owned()));
+            };
+            Change::Patch {
+                target: object_ref(target),
+                kind: match c.patch_type {
+                    reconcile::PatchType::JsonPatch => PatchKind::Json,
+                    reconcile::PatchType::MergePatch => PatchKind::Merge,
+                    reconcile::PatchType::StrategicMergePatch => PatchKind::Strategic,
+                },
+                patch: json("a patch", &c.patch)?,
+                subresource: checked_subresource(c.subresource)?,
+                precondition: precondition(c.precondition),
+            }
+        }
+        reconcile::Change::Delete(c) => Change::Delete {
+            target: object_ref(c.target),
+            propagation: match c.propagation {
+                reconcile::Propagation::Background => Propagation::Background,
+                reconcile::Propagation::Foreground => Propagation::Foreground,
+                reconcile::Propagation::Orphan => Propagation::Orphan,
+            },
+            precondition: precondition(c.precondition),
+        },
+    })
+}
+
+pub(super) fn guest_error(error: types::Error) -> CallError {
+    let cut = |text: &str| crate::shorten(text, MESSAGE_LIMIT_BYTES).to_owned();
+    match error {
+        types::Error::Transient(retry) => {
+            CallError::Transient { delay: requeue(retry.delay_ms), message: cut(&retry.message) }
+        }
+        types::Error::Terminal(message) => CallError::Terminal(cut(&message)),
+        types::Error::Denied(denial) => {
+            CallError::Terminal(format!("denied outside admission: {}", cut(&denial.message)))
+        }
+    }
+}
+
+pub(super) fn requeue(milliseconds: Option<u64>) -> Option<Duration> {
+    milliseconds.map(|ms| Duration::from_millis(ms).min(LONGEST_REQUEUE))
+}
+
+pub(super) fn event(event: reconcile::Event) -> Event {
+    Event {
+        warning: matches!(event.severity, reconcile::Severity::Warning),
+        reason: event.reason,
+        message: event.message,
+    }
+}
+
+fn precondition(p: reconcile::Precondition) -> Precondition {
+    Precondition { uid: p.uid, resource_version: p.resource_version }
+}
+
+fn object_ref(r: reconcile::ObjectRef) -> ObjectRef {
+    ObjectRef { kind: kind_from(r.kind), key: key_from(r.key) }
+}
+
+/// A subresource becomes part of a URL.
+fn checked_subresource(subresource: String) -> Result<String, CallError> {
+    if subresource.bytes().all(|b| b.is_ascii_lowercase()) {
+        return Ok(subresource);
+    }
+    Err(bad("patch", format!("{subresource:?} for a subresource, which is no word in lower case")))
+}
+
+pub(in crate::plugin) fn kind_from(kind: types::GroupVersionKind) -> GroupVersionKind {
+    GroupVersionKind::new(kind.group, kind.version, kind.kind)
+}
+
+pub(in crate::plugin) fn key_from(key: types::ObjectKey) -> ObjectKey {
+    ObjectKey::new(key.namespace, key.name)
+}
+
+pub(super) fn to_wit(request: &Request) -> reconcile::Request {
+    reconcile::Request {
+        kind: types::GroupVersionKind {
+            group: request.kind.group.clone(),
+            version: request.kind.version.clone(),
+            kind: request.kind.kind.clone(),
+        },
+        key: types::ObjectKey { namespace: request.key.namespace.to_string(), name: request.key.name.to_string() },
+        uid: request.uid.clone(),
+        object: request.object.as_deref().map(str::to_owned),
+        last_seen: request.last_seen.as_deref().map(str::to_owned),
+        deleting: request.deleting,
+        trigger: match request.trigger {
+            Trigger::Event => types::Trigger::Event,
+            Trigger::InitialList => types::Trigger::InitialList,
+            Trigger::Resync => types::Trigger::Resync,
+            Trigger::Requeue => types::Trigger::Requeue,
+            Trigger::Retry => types::Trigger::Retry,
+            Trigger::Swap => types::Trigger::Swap,
+        },
+        attempt: request.attempt,
+        correlation_id: request.correlation_id.clone(),
+        review: None,
+        dry_run: request.dry_run,
+    }
+}
