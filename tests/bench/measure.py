@@ -3,7 +3,8 @@
 
 Starts the embedded API server, the Neutron emulator and the host, makes COUNT Networks, waits until all are Ready, and reads
 the durations of reconciles from the host's own log (JSON, debug). With HTTP: resyncs of the network plugin that find nothing
-to do (two requests to the emulator). Without HTTP: the misfit guest in mode `ok`, which compares two small states.
+to do (two requests to the emulator). Without HTTP: the misfit guest in mode `ok`, which keeps a second ConfigMap for each one and
+compares what it applied.
 """
 import argparse, json, os, pathlib, re, shutil, signal, statistics, subprocess, sys, tempfile, time, urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,7 @@ def wait(what, seconds, check):
                 return
         except OSError:
             pass
-        time.sleep(0.1)
+        time.sleep(0.5)
     sys.exit(f"not within {seconds} s: {what}")
 
 
@@ -49,6 +50,8 @@ class Host:
     def lines(self):
         self.log.flush()
         for line in pathlib.Path(self.log.name).read_text().splitlines():
+            if '"reconciled"' not in line and '"plugin loaded"' not in line:
+                continue
             try:
                 entry = json.loads(line)
             except ValueError:
@@ -92,12 +95,14 @@ def main():
         wait("the emulator's address", 10, lambda: found or found.extend(
             re.findall(r"http://127\.0\.0\.1:\d+", pathlib.Path(log.name).read_text())))
         neutron = found[0]
+        # Neutron's default quota is 100 networks.
+        request("PUT", f"{neutron}/v2.0/quotas/fake_project_id", {"quota": {"network": -1, "subnet": -1}})
         read = lambda groups, resources: [{"apiGroups": groups, "resources": resources, "verbs": ["get", "list", "watch"]}]
 
         plugins = plugin_folder(folder, opts, "network", {
             "permissions": read(["samplecrd.k8s.io"], ["networks"]),
             "http": {"origins": [neutron]}, "config": {"neutronUrl": neutron}})
-        crd = subprocess.run(["kubectl", "--kubeconfig", kubeconfig, "apply", "-f", ROOT / "plugins/network/crd.yaml"],
+        subprocess.run(["kubectl", "--kubeconfig", kubeconfig, "apply", "-f", ROOT / "plugins/network/crd.yaml"],
                              stdout=subprocess.DEVNULL, check=True)
         host = Host(opts, folder, plugins, kubeconfig, resync=20)
         started.append(host.process)
@@ -121,12 +126,13 @@ def main():
         took = time.monotonic() - began
         full = rss_kib(host.process.pid)
         first = host.durations("Event")
-        wait("a whole resync", 60, lambda: len(host.durations("Resync")) >= opts.count)
+        wait("a whole resync", 120, lambda: len(host.durations("Resync")) >= opts.count)
         resync = host.durations("Resync")
         host.stop()
 
         plugins = plugin_folder(folder, opts, "misfit", {
-            "permissions": read([""], ["configmaps"]), "config": {"mode": "ok"}})
+            "permissions": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch", "create", "patch"]}],
+            "config": {"mode": "ok"}})
         host = Host(opts, folder, plugins, kubeconfig, resync=5)
         started.append(host.process)
         for i in range(min(opts.count, 500)):

@@ -13,6 +13,7 @@ impl Neutron {
         let rows = self
             .table(kind)
             .rows()
+            .filter(|row| query.may_match(&row.value))
             .filter(|row| self.sees(kind, row, call.caller))
             .filter(|row| call.hide_younger_than.is_none_or(|age| row.since.elapsed() >= age))
             .map(|row| self.render(kind, row, call.caller))
