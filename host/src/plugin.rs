@@ -13,9 +13,9 @@ mod load;
 mod reads;
 pub mod validate;
 
+pub use call::{CallError, Observation, Outcome, Request, Trigger};
 pub use engine::Engine;
 pub use http_gate::HttpGate;
-pub use call::{CallError, Observation, Outcome, Request, Trigger};
 pub use instance::{Guest, Instance, Run};
 pub use load::{Component, LoadError, load};
 pub use reads::{Reads, StoreOf};

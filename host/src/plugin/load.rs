@@ -1,8 +1,8 @@
 //! From bytes to a component that is known to be a plugin of this contract.
 
 use super::bindings::{Plugin, PluginPre};
-use super::engine::Engine;
 use super::call::CallError;
+use super::engine::Engine;
 use super::instance::{Guest, Instance, Run, State};
 use super::validate;
 use oarlock_manifest::PluginManifest;
