@@ -12,13 +12,17 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup build plugins test-plugins demo test test-neutron conformance lint bench clean
+.PHONY: help setup kubectl build plugins test-plugins demo test test-neutron conformance lint bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: ## check for what is needed, and make the WebAssembly target available
 	@scripts/setup.sh
+
+# The story and some tests drive the API server as a user would.
+kubectl:
+	@command -v kubectl >/dev/null || { echo 'kubectl is needed: https://kubernetes.io/docs/tasks/tools' >&2; exit 1; }
 
 build: setup ## build the host, the emulator and the tests
 	@$(BUILD)
@@ -30,16 +34,16 @@ test-plugins:
 	@scripts/build-plugins.sh $(TEST_PLUGINS)
 	@scripts/build-plugins.sh --guests $(TEST_PLUGINS)
 
-demo: build plugins ## play the story with real processes and stay up; ONCE=1 plays it, checks it and ends
+demo: kubectl build plugins ## play the story with real processes and stay up; ONCE=1 plays it, checks it and ends
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(PLUGINS) \
 	  $(BIN)/demo $(if $(ONCE),--once)
 
-test: build test-plugins ## all tests; no cluster needed
+test: kubectl build test-plugins ## all tests; no cluster needed
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  cargo test --workspace --tests
 	@cargo test --workspace --doc
 
-test-neutron: build test-plugins ## the story against a real Neutron, without and with Keystone (installs it; minutes the first time)
+test-neutron: kubectl build test-plugins ## the story against a real Neutron, without and with Keystone (installs it; minutes the first time)
 	@OARLOCK_BIN=$(BIN)/oarlock OARLOCK_PLUGINS=$(TEST_PLUGINS) tests/neutron/test.sh
 
 conformance: build ## replay recordings of a real API server against the embedded one and print the table

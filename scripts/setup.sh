@@ -49,7 +49,7 @@ done_before() {
 if done_before; then exit; fi
 
 command -v python3 >/dev/null || say "optional: python3 replays the conformance cases; get it with: apt-get install python3"
-command -v kubectl >/dev/null || say "optional: kubectl, to look into a dev server; get it from https://kubernetes.io/docs/tasks/tools"
+command -v kubectl >/dev/null || say "kubectl is missing (make demo and make test need it): https://kubernetes.io/docs/tasks/tools"
 
 mkdir -p "$(dirname "$env_file")"
 exports=$("$here/setup-wasm-std.sh" "$target")

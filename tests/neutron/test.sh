@@ -20,5 +20,5 @@ for auth in noauth keystone; do
   if [ "$auth" = keystone ]; then
     clouds=${NEUTRON_LAB_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/oarlock/neutron}/etc/clouds.yaml
   fi
-  NEUTRON_URL=$url NEUTRON_CLOUDS=$clouds cargo test -p oarlock-tests --workspace --test e2e the_story -- --nocapture
+  NEUTRON_URL=$url NEUTRON_CLOUDS=$clouds cargo test --workspace --test e2e the_story -- --nocapture
 done
