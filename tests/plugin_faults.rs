@@ -71,6 +71,49 @@ async fn with_misfit(body: impl AsyncFnOnce(Arc<World>) -> Result<()>) -> Result
     .await
 }
 
+/// Waits until the misfit has said farewell to the object of this uid.
+async fn farewell(world: &World, name: &str, uid: &str) -> Result<()> {
+    eventually(AFTER_BACKOFF, &format!("a farewell to {uid}"), || async {
+        let said = world.cluster.get(&path(world, &format!("{name}-farewell"))).await?.context("none yet")?;
+        ensure!(text(&said, "/data/uid") == uid, "{said}");
+        Ok(())
+    })
+    .await
+}
+
+/// A plugin without a finalizer is asked once more about an object that is gone, with its uid and its last state.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_is_gone_runs_once_more() -> Result<()> {
+    with_misfit(async |world: Arc<World>| {
+        let uid = misfit(&world, "leaving", "farewell").await?;
+        seen(&world, "leaving", "first").await?;
+        world.cluster.delete(&path(&world, "leaving")).await?;
+        farewell(&world, "leaving", &uid).await
+    })
+    .await
+}
+
+/// I8: gone and made again under its name while the host could not look.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i8_an_object_replaced_under_its_name_is_two_objects() -> Result<()> {
+    with_misfit(async |world: Arc<World>| {
+        let first = misfit(&world, "replaced", "farewell").await?;
+        seen(&world, "replaced", "first").await?;
+        world.kubernetes_gate.set_down(true);
+        world.cluster.delete(&path(&world, "replaced")).await?;
+        let second = misfit(&world, "replaced", "farewell").await?;
+        world.kubernetes_gate.set_down(false);
+        farewell(&world, "replaced", &first).await?;
+        eventually(AFTER_BACKOFF, "a child of the second", || async {
+            let child = world.cluster.get(&path(&world, "replaced-child")).await?.context("no child")?;
+            ensure!(text(&child, "/metadata/ownerReferences/0/uid") == second, "{child}");
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
 /// Other plugins, and other objects of the same plugin, go on.
 async fn the_others_go_on(world: &World) -> Result<()> {
     let uid = world.create_network("neighbour", "10.6.0.0/24", "10.6.0.1").await?;

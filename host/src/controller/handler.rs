@@ -60,8 +60,7 @@ pub(super) fn subscribe(
     }
     for watch in &manifest.watches {
         let gvk = kind(&watch.gvk());
-        let target = watch.primary.as_ref().or(None).map(kind);
-        let target = target.or_else(|| manifest.primaries.first().map(|p| kind(&p.gvk())));
+        let target = watch.primary.as_ref().map(kind).or_else(|| manifest.primaries.first().map(|p| kind(&p.gvk())));
         let handler = match target {
             Some(target) if watch.map_to != Mapping::CacheOnly => {
                 let stores = primaries.get(&target).cloned().unwrap_or_default();
@@ -233,7 +232,7 @@ mod tests {
         Object::parse(&doc.to_string()).unwrap()
     }
 
-    fn mapped(map_to: Value, object: &Object) -> Vec<String> {
+    fn mapped(map_to: &Value, object: &Object) -> Vec<String> {
         let watch = json!({"version": "v1", "kind": "ConfigMap", "mapTo": map_to});
         let mapper = Mapper {
             watch: serde_json::from_value(watch).unwrap(),
@@ -256,12 +255,12 @@ mod tests {
                 {"apiVersion": "other/v1", "kind": "Deployment", "name": "other-group", "uid": "3"},
                 {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "other-kind", "uid": "4"}],
         }}));
-        assert_eq!(mapped(json!({"type": "ownerReference"}), &o), ["n/owner", "n/other-version"]);
-        assert_eq!(mapped(json!({"type": "sameName"}), &o), ["n/cm"]);
-        assert_eq!(mapped(json!({"type": "label", "key": "for"}), &o), ["n/by-label"]);
-        assert_eq!(mapped(json!({"type": "annotation", "key": "for"}), &o), ["n/by-annotation"]);
-        assert!(mapped(json!({"type": "annotation", "key": "absent"}), &o).is_empty());
-        assert!(mapped(json!({"type": "cacheOnly"}), &o).is_empty());
+        assert_eq!(mapped(&json!({"type": "ownerReference"}), &o), ["n/owner", "n/other-version"]);
+        assert_eq!(mapped(&json!({"type": "sameName"}), &o), ["n/cm"]);
+        assert_eq!(mapped(&json!({"type": "label", "key": "for"}), &o), ["n/by-label"]);
+        assert_eq!(mapped(&json!({"type": "annotation", "key": "for"}), &o), ["n/by-annotation"]);
+        assert!(mapped(&json!({"type": "annotation", "key": "absent"}), &o).is_empty());
+        assert!(mapped(&json!({"type": "cacheOnly"}), &o).is_empty());
     }
 
     #[test]

@@ -48,6 +48,15 @@ impl<'a> Reconcile<'a> {
 
     async fn drive(&self, known: &mut Known) -> Result<End, Failure> {
         let Some(object) = self.object().await? else { return self.gone().await };
+        if let Some(last) = self.controller.tombstones.get(&self.item.key) {
+            if last.uid() == object.uid() {
+                // It was only out of sight.
+                self.controller.tombstones.remove(&self.item.key, last.uid());
+            } else if let progressing @ End::Progressing { .. } = self.gone().await? {
+                // Another object of that name was here before: what was made for it goes first.
+                return Ok(progressing);
+            }
+        }
         known.object = Some(Arc::clone(&object));
         let writer = &self.controller.shared.writer;
         let (author, kind) = (&self.version.author, &self.item.key.kind);

@@ -79,6 +79,14 @@ impl Guest for Misfit {
     fn get_actual(request: Request) -> Result<Observation, Error> {
         let misfit = Reconcile::of(&request)?;
         let mut observation = Observation { state: None, status: None, requeue_after_ms: None };
+        if misfit.mode == "farewell" && request.object.is_none() {
+            let said = cluster::get_applied(&core("ConfigMap"), &misfit.key("farewell"))?;
+            let said: Value = said.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+            if said.pointer("/data/uid").and_then(Value::as_str) != Some(&*request.uid) {
+                observation.state = Some(json!("no farewell yet").to_string());
+            }
+            return Ok(observation);
+        }
         if misfit.mode != "never-equal" && !request.deleting {
             observation.state = cluster::get_applied(&core("ConfigMap"), &misfit.key("child"))?;
         }
@@ -119,6 +127,14 @@ impl Guest for Misfit {
         match misfit.mode.as_str() {
             "loop-patch" => misbehave::spin(),
             "never-equal" => return Ok(outcome),
+            "farewell" if request.object.is_none() => {
+                let mut farewell = misfit.object("ConfigMap", "farewell", &json!({"uid": request.uid}));
+                if let Some(metadata) = farewell.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+                    metadata.remove("ownerReferences");
+                }
+                outcome.changes.push(apply(&farewell));
+                return Ok(outcome);
+            }
             "http-post" => drop(fetch("POST")),
             "apply-ungranted" => {
                 outcome.changes.push(apply(&misfit.object("Secret", "secret", &json!({"key": "dg=="}))))
@@ -261,8 +277,9 @@ fn say(line: &str) {
 }
 
 /// Every mode, so that a typo in a test is an error of its own.
-const MODES: [&str; 43] = [
+const MODES: [&str; 44] = [
     "ok",
+    "farewell",
     "loop",
     "loop-actual",
     "loop-patch",

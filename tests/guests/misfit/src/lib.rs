@@ -9,6 +9,7 @@
 //! | mode | what happens |
 //! | --- | --- |
 //! | `ok` | nothing is wrong |
+//! | `farewell` | when the object is gone, a ConfigMap `<name>-farewell` without an owner gets its uid |
 //! | `loop` | `get-desired` never returns |
 //! | `loop-actual`, `loop-patch` | the same in `get-actual`, `patch` |
 //! | `grow` | memory without bound, touched page by page |
