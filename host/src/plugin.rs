@@ -15,7 +15,7 @@ pub mod validate;
 
 pub use call::{CallError, Observation, Outcome, Request, Trigger};
 pub use engine::Engine;
-pub use http_gate::HttpGate;
+pub use http_gate::{HttpFailure, HttpGate};
 pub use instance::{Guest, Instance, Run};
 pub use load::{Component, LoadError, load};
-pub use reads::{Reads, StoreOf};
+pub use reads::{ReadError, Reads, StoreOf};

@@ -11,6 +11,7 @@ use crate::plugin::cache::Cache;
 use crate::plugin::directory::{self, Candidate};
 use crate::plugin::{Component, Engine, Guest, HttpGate, inspect, load};
 use anyhow::Context as _;
+use futures::StreamExt as _;
 use oarlock_manifest::{PluginGrant, PluginManifest};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -145,16 +146,20 @@ async fn start_plugins(options: &Options, candidates: Vec<Candidate>, shared: &S
     let http = HttpGate::new();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let throttle = Arc::new(tokio::sync::Semaphore::new((cores / 2).max(1)));
-    let loads = candidates.iter().enumerate().map(|(i, candidate)| {
-        let (engine, http, throttle) = (&engine, &http, &throttle);
-        async move {
-            let _turn = throttle.acquire().await;
-            load_one(options, candidate, i, engine, http, shared, slots).await
-        }
-    });
-    let loaded = futures::future::join_all(loads).await;
+    // In order, so that of two files with one name the first runs; no file waits for one that comes after it.
+    let mut loads: futures::stream::FuturesOrdered<_> = candidates
+        .iter()
+        .enumerate()
+        .map(|(i, candidate)| {
+            let (engine, http, throttle) = (&engine, &http, &throttle);
+            async move {
+                let _turn = throttle.acquire().await;
+                (i, load_one(options, candidate, i, engine, http, shared, slots).await)
+            }
+        })
+        .collect();
     let mut status_owner: BTreeMap<GroupVersionKind, String> = BTreeMap::new();
-    for (i, loaded) in loaded.into_iter().enumerate() {
+    while let Some((i, loaded)) = loads.next().await {
         if let Some(loaded) = loaded {
             start_one(i, loaded, shared, slots, &mut status_owner);
         }

@@ -1,4 +1,4 @@
-//! N8: credentials expire, are refused, or do not suffice.
+//! N8, N14: credentials expire, are refused, do not suffice, or are deleted.
 
 use super::{ready_after_backoff, resyncing};
 use anyhow::{Result, ensure};
@@ -119,4 +119,44 @@ async fn token_requests(neutron: &Neutron) -> Result<usize> {
     let requests = journal.as_array().cloned().unwrap_or_default();
     let token = |one: &&Value| text(one, "/method") == "POST" && text(one, "/path").ends_with("/auth/tokens");
     Ok(requests.iter().filter(token).count())
+}
+
+/// N14: the secret is deleted while objects exist. Nothing is let go meanwhile, and all goes on when it is back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn n14_objects_keep_until_deleted_credentials_are_back() -> Result<()> {
+    with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
+        let secret = world.folder().join("neutron-token");
+        let give = || std::fs::write(&secret, "a token\n");
+        give()?;
+        let grant = world.network_grant()?.secret_file("token", &secret);
+        world.plugins.grant("network", &grant)?;
+        world.start_host().await?;
+        let uid = create(&world, "kept").await?;
+        world.ready("kept").await?;
+
+        world.stop_host(SOON).await?;
+        std::fs::remove_file(&secret)?;
+        world.start_host().await?;
+        eventually(SOON, "the missing secret to be told", || async {
+            let entry = world.host(async |host| host.plugin("network.wasm").await).await?;
+            ensure!(text(&entry, "/state") == "failed" && entry.to_string().contains("neutron-token"), "{entry}");
+            Ok(())
+        })
+        .await?;
+        world.delete_network("kept").await?;
+        steady(Duration::from_secs(2), "the object and its network", || async {
+            world.only_network(&uid).await.map(drop)
+        })
+        .await?;
+        let path = world.network_path("kept");
+        let held = world.cluster.get(&path).await?.unwrap_or_default();
+        ensure!(text(&held, "/metadata/finalizers/0") == "oarlock.dev/network", "{held}");
+
+        world.stop_host(SOON).await?;
+        give()?;
+        world.start_host().await?;
+        world.gone("kept").await?;
+        world.nothing_left(&uid).await
+    })
+    .await
 }

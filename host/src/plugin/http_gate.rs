@@ -13,7 +13,7 @@ const ANSWER_LIMIT_BYTES: usize = 8 << 20;
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub enum Failure {
+pub enum HttpFailure {
     /// No connection, or it broke.
     Unreachable(String),
     /// Not in time.
@@ -56,25 +56,26 @@ impl HttpGate {
     ///
     /// # Errors
     ///
-    /// See [`Failure`]; after [`Failure::Unreachable`] and [`Failure::TimedOut`] the request may have had its effect.
+    /// See [`HttpFailure`]; after [`HttpFailure::Unreachable`] and [`HttpFailure::TimedOut`] the request may have had its effect.
     pub async fn send(
         &self,
         request: http::Request<Full<Bytes>>,
         deadline: Instant,
-    ) -> Result<http::Response<Bytes>, Failure> {
+    ) -> Result<http::Response<Bytes>, HttpFailure> {
         let exchange = async {
-            let response = self.client.request(request).await.map_err(|e| Failure::Unreachable(crate::chain(&e)))?;
+            let response =
+                self.client.request(request).await.map_err(|e| HttpFailure::Unreachable(crate::chain(&e)))?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, ANSWER_LIMIT_BYTES).collect().await.map_err(|e| {
                 if e.is::<http_body_util::LengthLimitError>() {
-                    Failure::TooLarge(ANSWER_LIMIT_BYTES as u64)
+                    HttpFailure::TooLarge(ANSWER_LIMIT_BYTES as u64)
                 } else {
-                    Failure::Unreachable(crate::chain(e.as_ref()))
+                    HttpFailure::Unreachable(crate::chain(e.as_ref()))
                 }
             })?;
             Ok(http::Response::from_parts(head, body.to_bytes()))
         };
-        tokio::time::timeout_at(deadline, exchange).await.unwrap_or(Err(Failure::TimedOut))
+        tokio::time::timeout_at(deadline, exchange).await.unwrap_or(Err(HttpFailure::TimedOut))
     }
 }
 

@@ -1,8 +1,8 @@
 //! `http`: one request, one answer, granted origins only.
 
 use super::DESCRIBING;
+use crate::plugin::HttpFailure;
 use crate::plugin::bindings::http;
-use crate::plugin::http_gate::Failure;
 use crate::plugin::instance::State;
 use http_body_util::Full;
 use std::time::Duration;
@@ -30,10 +30,10 @@ impl http::Host for State {
             %method, url, code, duration_ms = began.elapsed().as_millis(), "http request"
         );
         Ok(answered.map(|response| to_wit(&response)).map_err(|failure| match failure {
-            Failure::Unreachable(reason) => http::Failure::Unreachable(reason),
-            Failure::TimedOut => http::Failure::TimedOut,
-            Failure::TooLarge(limit) => http::Failure::TooLarge(limit),
-            Failure::Invalid(reason) => http::Failure::Invalid(reason),
+            HttpFailure::Unreachable(reason) => http::Failure::Unreachable(reason),
+            HttpFailure::TimedOut => http::Failure::TimedOut,
+            HttpFailure::TooLarge(limit) => http::Failure::TooLarge(limit),
+            HttpFailure::Invalid(reason) => http::Failure::Invalid(reason),
         }))
     }
 }
