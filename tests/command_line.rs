@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use oarlock_tests::harness::{
-    Neutron, PluginDir, Process, SOON, api_code, eventually, network_grant_for, oarlock, oarlock_binary,
+    Neutron, PluginDir, Process, SOON, api_code, built_plugin, eventually, network_grant_for, oarlock, oarlock_binary,
     repository_root,
 };
 use std::{path::Path, time::Duration};
@@ -12,7 +12,7 @@ use std::{path::Path, time::Duration};
 async fn every_help_has_an_example_and_flags_carry_units() -> Result<()> {
     let top = oarlock(&["--help"]).await?;
     ensure!(top.status.success(), "{top:?}");
-    for command in ["run", "apiserver", "dev", "inspect"] {
+    for command in ["run", "apiserver", "dev", "inspect", "grant"] {
         ensure!(String::from_utf8_lossy(&top.stdout).contains(command), "no {command} in --help");
         let told = oarlock(&[command, "--help"]).await?;
         let text = String::from_utf8(told.stdout)?;
@@ -47,29 +47,35 @@ async fn dev_needs_nothing_but_a_plugin() -> Result<()> {
     let neutron = Neutron::start(folder.path(), false, false).await?;
     let plugins = PluginDir::create(folder.path().join("plugins"))?;
     plugins.add("network", "network", &network_grant_for(neutron.url()))?;
+    // Without a grant: `dev` gives it what it asks for, reading its Deployments included.
+    plugins.file("deployment-network.wasm", &std::fs::read(built_plugin("deployment-network")?)?)?;
     let root = repository_root();
     let network = root.join("plugins/network");
     let command = format!(
-        "cd '{}' && exec '{}' dev --plugins plugins --api-port 0 --apply '{}' --apply '{}' --admin-addr 127.0.0.1:0",
+        "cd '{}' && exec '{}' dev --plugins plugins --api-port 0 --apply '{}' --apply '{}' --apply '{}' \
+         --admin-addr 127.0.0.1:0",
         folder.path().display(),
         oarlock_binary()?.display(),
         network.join("crd.yaml").display(),
         network.join("example.yaml").display(),
+        root.join("tests/fixtures/deployment.yaml").display(),
     );
     let log = folder.path().join("dev.log");
     let mut dev = Process::spawn("oarlock dev", Path::new("/bin/sh"), &["-c", &command], &[], &log, false)?;
     let kubeconfig = folder.path().join(".oarlock/kubeconfig");
-    let ready = eventually(SOON, "the Network to be Ready", || async {
+    let is_ready = async |name: &str| {
         let client = client(&kubeconfig).await?;
-        let path = "/apis/samplecrd.k8s.io/v1/namespaces/default/networks/example-network";
+        let path = format!("/apis/samplecrd.k8s.io/v1/namespaces/default/networks/{name}");
         let request = http::Request::get(path).body(Vec::new())?;
         let object: serde_json::Value = client.request(request).await?;
         let ready = oarlock_tests::harness::ready(&object)?;
         ensure!(ready.status == "True", "{ready:?}");
         Ok(object)
-    })
-    .await;
-    let object = ready.with_context(|| dev.tail())?;
+    };
+    let object = eventually(SOON, "the Network to be Ready", || is_ready("example-network")).await;
+    let object = object.with_context(|| dev.tail())?;
+    let of_deployment = eventually(SOON, "the Deployment's Network to be Ready", || is_ready("shop")).await;
+    of_deployment.with_context(|| dev.tail())?;
     let uid = oarlock_tests::harness::text(&object, "/metadata/uid");
     ensure!(neutron.networks_of(&uid).await?.len() == 1, "no network in Neutron");
     dev.terminate().await?;

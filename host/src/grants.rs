@@ -118,7 +118,7 @@ impl Grants {
         PluginGrant {
             api_version: oarlock_manifest::API_VERSION.to_owned(),
             kind: "PluginGrant".to_owned(),
-            permissions: manifest.permissions.clone(),
+            permissions: asked_permissions(manifest),
             http: oarlock_manifest::GrantedHttp { origins: asked_origins(&manifest.http, &config) },
             config,
             secret_files: BTreeMap::new(),
@@ -195,6 +195,48 @@ impl Grants {
     #[must_use]
     pub fn resync(&self, manifest: &PluginManifest) -> std::time::Duration {
         std::time::Duration::from_secs(u64::from(self.resync_seconds.unwrap_or(manifest.resync_seconds).max(1)))
+    }
+}
+
+/// The permissions a manifest asks for: those it names, and reading its primaries and watches.
+fn asked_permissions(manifest: &PluginManifest) -> Vec<PolicyRule> {
+    let primaries = manifest.primaries.iter().map(|p| (p.gvk(), &p.namespaces));
+    let watches = manifest.watches.iter().map(|w| (w.gvk(), &w.namespaces));
+    let mut rules: Vec<PolicyRule> = Vec::new();
+    for (kind, namespaces) in primaries.chain(watches) {
+        let plural = guess_plural(&kind.kind);
+        let named = |rule: &PolicyRule| {
+            rule.api_groups.contains(&kind.group)
+                && rule.resources.contains(&plural)
+                && ["get", "list", "watch"].iter().all(|verb| rule.verbs.iter().any(|v| v == verb))
+        };
+        if !rules.iter().chain(&manifest.permissions).any(named) {
+            rules.push(PolicyRule {
+                api_groups: vec![kind.group],
+                resources: vec![plural],
+                verbs: ["get", "list", "watch"].map(str::to_owned).to_vec(),
+                resource_names: Vec::new(),
+                namespaces: namespaces.clone(),
+            });
+        }
+    }
+    rules.extend(manifest.permissions.iter().cloned());
+    rules
+}
+
+/// The plural most kinds have. A manifest names kinds, a grant resources; the API server that knows both may not serve the kind
+/// yet.
+///
+/// # Source
+///
+/// apimachinery `pkg/api/meta/restmapper.go`, `UnsafeGuessKindToResource`.
+fn guess_plural(kind: &str) -> String {
+    let singular = kind.to_ascii_lowercase();
+    match singular.as_bytes().last() {
+        _ if singular == "endpoints" => singular,
+        Some(b's') => format!("{singular}es"),
+        Some(b'y') => format!("{}ies", singular.trim_end_matches('y')),
+        _ => format!("{singular}s"),
     }
 }
 
@@ -296,6 +338,28 @@ mod tests {
     fn what_is_asked_includes_the_origins_of_configured_urls() {
         let config = BTreeMap::from([("url".to_owned(), "http://127.0.0.1:9696/v2.0".to_owned())]);
         assert_eq!(Grants::asked(&manifest(), config).http.origins, ["http://127.0.0.1:9696"]);
+    }
+
+    #[test]
+    fn what_is_asked_includes_reading_primaries_and_watches_once() {
+        let mut asking = manifest();
+        let kind = |group: &str, kind: &str| serde_json::json!({"group": group, "version": "v1", "kind": kind});
+        asking.primaries = vec![serde_json::from_value(kind("apps", "Deployment")).unwrap()];
+        let mut watch = kind("networking.k8s.io", "NetworkPolicy");
+        watch["mapTo"] = serde_json::json!({"type": "cacheOnly"});
+        let mut own = kind("s.io", "Network");
+        own["mapTo"] = serde_json::json!({"type": "ownerReference"});
+        asking.watches = vec![serde_json::from_value(watch).unwrap(), serde_json::from_value(own).unwrap()];
+        asking.permissions = vec![rule(&["s.io"], &["networks"], &["get", "list", "watch", "patch"], &[])];
+        let asked = Grants::asked(&asking, BTreeMap::new());
+        let grants = Grants::new(&asked, &asking, std::path::Path::new(".")).unwrap();
+        for (group, resource) in
+            [("apps", "deployments"), ("networking.k8s.io", "networkpolicies"), ("s.io", "networks")]
+        {
+            assert!(grants.allows("watch", group, resource, "n", "x"), "{resource}");
+        }
+        assert_eq!(asked.permissions.len(), 3);
+        assert!(!grants.allows("patch", "apps", "deployments", "n", "x"));
     }
 
     #[test]

@@ -65,7 +65,8 @@ pub fn grant_yaml(manifest: &PluginManifest) -> String {
     }
     let mut text = format!(
         "# What plugin {} {} may do. Nothing is allowed that is not said here. Read it, fill in the configuration\n\
-         # (remove what is not needed), and keep it beside the plugin as {}.yaml.\n",
+         # (remove what is not needed), and keep it beside the plugin as {}.yaml. Plurals of watched kinds are guessed:\n\
+         # kubectl api-resources knows them.\n",
         manifest.name, manifest.version, manifest.name
     );
     if !manifest.http.origins_from_config.is_empty() {
