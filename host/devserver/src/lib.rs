@@ -42,7 +42,6 @@ mod negotiate;
 mod openapi;
 mod patch;
 mod path;
-mod protobuf;
 mod quantity;
 mod query;
 mod registry;

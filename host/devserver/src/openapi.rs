@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use crate::{
     api::Api,
     kinds::Resource,
-    protobuf,
     server::{Answer, Call},
     status::{ApiError, Result},
 };
@@ -100,7 +99,7 @@ pub(crate) fn v3(api: &Api, rest: &str) -> Result<Answer> {
             move_into(&mut schemas, part.pointer_mut("/components/schemas"));
             continue;
         }
-        describe(&mut schemas, r);
+        schemas.insert(schema_name(r), schema(r));
         let scope = if r.namespaced { "/namespaces/{namespace}" } else { "" };
         let base = format!("/{}{scope}/{}", group_path(group, version), r.plural);
         paths.insert(base.clone(), json!({"get": operation(r, "list"), "post": operation(r, "post")}));
@@ -137,57 +136,6 @@ fn operation(r: &Resource, action: &str) -> Value {
 fn schema_name(r: &Resource) -> String {
     let group = if r.group.is_empty() { "core" } else { r.group.split('.').next().unwrap_or_default() };
     format!("io.k8s.api.{group}.{}.{}", r.version, r.kind)
-}
-
-/// The schema of a built-in kind and of all it refers to: fields and their types, without words.
-fn describe(schemas: &mut Map<String, Value>, r: &Resource) {
-    let group = if r.group.is_empty() { "core" } else { r.group.split('.').next().unwrap_or_default() };
-    let message = format!("{group}.{}.{}", r.version, r.kind);
-    let mut root = schema(r);
-    let Some(fields) = protobuf::fields(&message) else {
-        schemas.insert(schema_name(r), root);
-        return;
-    };
-    let mut todo = Vec::new();
-    if let Some(properties) = root.get_mut("properties").and_then(Value::as_object_mut) {
-        for field in fields {
-            properties.insert(field.json.to_owned(), property(&field, &mut todo));
-        }
-    }
-    schemas.insert(schema_name(r), root);
-    while let Some(message) = todo.pop() {
-        let name = format!("io.k8s.api.{message}");
-        if schemas.contains_key(&name) {
-            continue;
-        }
-        let fields = protobuf::fields(message).unwrap_or_default();
-        let properties: Map<String, Value> =
-            fields.iter().map(|f| (f.json.to_owned(), property(f, &mut todo))).collect();
-        schemas.insert(name, json!({"type": "object", "properties": properties}));
-    }
-}
-
-fn property(field: &protobuf::FieldInfo, todo: &mut Vec<&'static str>) -> Value {
-    let one = match field.ty {
-        "bool" => json!({"type": "boolean"}),
-        "int32" | "int64" => json!({"type": "integer", "format": field.ty}),
-        "string" | "verbs" | "quantity" => json!({"type": "string"}),
-        "bytes" => json!({"type": "string", "format": "byte"}),
-        "time" | "micro" => json!({"type": "string", "format": "date-time"}),
-        "intstr" => json!({"type": "string", "format": "int-or-string"}),
-        "raw" => json!({"type": "object"}),
-        message => {
-            todo.push(message);
-            json!({"allOf": [{"$ref": format!("#/components/schemas/io.k8s.api.{message}")}]})
-        }
-    };
-    if field.list {
-        json!({"type": "array", "items": one})
-    } else if field.map {
-        json!({"type": "object", "additionalProperties": one})
-    } else {
-        one
-    }
 }
 
 fn schema(r: &Resource) -> Value {

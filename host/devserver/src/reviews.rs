@@ -25,7 +25,7 @@ fn with_status(mut object: Value, status: Value) -> Value {
 /// Answers a POST of a create-only kind.
 pub(crate) fn create(request: &Request<'_>) -> Result<Answer> {
     let resource = &request.resource;
-    let mut object = decode::parse(request.call, false, &resource.kind)?.value;
+    let mut object = decode::parse(request.call, &resource.kind)?.value;
     crate::encode::stamp(resource, &mut object);
     let status = match resource.kind.as_str() {
         "SelfSubjectAccessReview" | "SubjectAccessReview" | "LocalSubjectAccessReview" => json!({"allowed": true}),
@@ -47,7 +47,7 @@ fn user() -> Value {
 pub(crate) fn token(request: &Request<'_>) -> Result<Answer> {
     let key = Key::new(&request.path.namespace, &request.path.name);
     request.api.get(&request.resource, &key)?;
-    let mut object = decode::parse(request.call, false, "TokenRequest")?.value;
+    let mut object = decode::parse(request.call, "TokenRequest")?.value;
     if let Some(map) = object.as_object_mut() {
         map.insert("kind".to_owned(), "TokenRequest".into());
         map.insert("apiVersion".to_owned(), "authentication.k8s.io/v1".into());

@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::{
     body::{self, Parsed},
     kinds::Resource,
-    protobuf,
     query::FieldValidation,
     server::Call,
     status::{ApiError, Cause, Result},
@@ -46,7 +45,7 @@ pub(crate) struct Decoded {
 }
 
 /// Parses the body as JSON or YAML, whatever it contains.
-pub(crate) fn parse(call: &Call, custom: bool, kind: &str) -> Result<Parsed> {
+pub(crate) fn parse(call: &Call, kind: &str) -> Result<Parsed> {
     let unrecognized = |why: &str| {
         let shown = if call.body.is_empty() { "<empty>".into() } else { String::from_utf8_lossy(&call.body) };
         ApiError::bad_request(format!(
@@ -55,23 +54,14 @@ pub(crate) fn parse(call: &Call, custom: bool, kind: &str) -> Result<Parsed> {
     };
     match call.content_type.as_str() {
         "" | "application/json" => body::json(&call.body).map_err(|e| unrecognized(&body::go_message(&e))),
-        "application/vnd.kubernetes.protobuf" if !custom => {
-            let unreadable = |_unreadable| ApiError::unsupported_media_type(&["application/json", "application/yaml"]);
-            protobuf::decode(&call.body).map(|value| Parsed { value, duplicates: Vec::new() }).map_err(unreadable)
-        }
         "application/yaml" => body::yaml(&call.body).map_err(|e| unrecognized(&e)),
-        _ if custom => Err(ApiError::unsupported_media_type(&["application/json", "application/yaml"])),
-        _ => Err(ApiError::unsupported_media_type(&[
-            "application/json",
-            "application/yaml",
-            "application/vnd.kubernetes.protobuf",
-        ])),
+        _ => Err(ApiError::unsupported_media_type(&["application/json", "application/yaml"])),
     }
 }
 
 /// Decodes the body of a create or update.
 pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValidation) -> Result<Decoded> {
-    let Parsed { value: mut object, duplicates } = parse(call, expected.custom.is_some(), expected.kind)?;
+    let Parsed { value: mut object, duplicates } = parse(call, expected.kind)?;
     if !object.is_object() {
         let found = match &object {
             Value::Array(_) => "array",

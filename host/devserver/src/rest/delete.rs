@@ -34,7 +34,7 @@ impl Request<'_> {
         if self.call.body.is_empty() {
             return DeleteOptions::parse(&self.call.query, None);
         }
-        let parsed = decode::parse(self.call, self.resource.custom.is_some(), "DeleteOptions")?;
+        let parsed = decode::parse(self.call, "DeleteOptions")?;
         DeleteOptions::parse(&self.call.query, Some(&parsed.value))
     }
 

@@ -107,7 +107,7 @@ impl Request<'_> {
     }
 
     fn evict(&self) -> Result<Answer> {
-        let body = decode::parse(self.call, false, "Eviction")?;
+        let body = decode::parse(self.call, "Eviction")?;
         let options = DeleteOptions::parse(&self.call.query, body.value.get("deleteOptions"))?;
         delete::delete(self.api, &self.resource, &self.key(), &options)?;
         let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
