@@ -14,7 +14,7 @@ mod process;
 mod queue;
 mod series;
 
-pub use self::plugin::{ActiveWorker, Call, PLUGIN_STATES, PluginMetrics, ReconcileResult, TrapCause};
+pub use self::plugin::{Call, Counted, PLUGIN_STATES, PluginMetrics, ReconcileResult, TrapCause};
 pub use self::queue::QueueMetrics;
 pub(crate) use self::queue::WorkStarted;
 
@@ -320,6 +320,17 @@ mod tests {
         has(&metrics, &[r#"controller_runtime_active_workers{controller="network"} 2"#]);
         drop((first, second));
         has(&metrics, &[r#"controller_runtime_active_workers{controller="network"} 0"#]);
+    }
+
+    #[test]
+    fn an_instance_is_there_until_it_is_dropped() {
+        let metrics = Metrics::new();
+        let plugin = metrics.plugin("network");
+        has(&metrics, &[r#"oarlock_plugin_instances{plugin="network"} 0"#]);
+        let instance = plugin.instance();
+        has(&metrics, &[r#"oarlock_plugin_instances{plugin="network"} 1"#]);
+        drop(instance);
+        has(&metrics, &[r#"oarlock_plugin_instances{plugin="network"} 0"#]);
     }
 
     #[test]

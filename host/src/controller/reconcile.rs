@@ -99,7 +99,8 @@ impl<'a> Reconcile<'a> {
             correlation_id: self.correlation_id.clone(),
             dry_run: false,
         };
-        let mut instance = Instance::new(&self.version.component, self.version.guest.clone(), run).await?;
+        let instance = Instance::new(&self.version.component, self.version.guest.clone(), run);
+        let mut instance = self.timed(Call::Instantiate, instance).await?;
         let desired = if request.deleting || request.object.is_none() {
             None
         } else {

@@ -33,6 +33,8 @@ pub enum ReconcileResult {
 /// A call into a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
+    /// Making the instance: its memory, and whatever its start function does.
+    Instantiate,
     /// `get-desired`.
     GetDesired,
     /// `get-actual`.
@@ -62,9 +64,9 @@ pub struct PluginMetrics {
     families: PluginFamilies,
 }
 
-/// Counts a worker as active until it is dropped.
+/// Counts a worker as active, or an instance as there, until it is dropped.
 #[derive(Debug)]
-pub struct ActiveWorker {
+pub struct Counted {
     gauge: Option<Gauge>,
 }
 
@@ -74,6 +76,7 @@ pub(super) struct PluginFamilies {
     errors: Series<ControllerLabels, Counter>,
     reconcile_time: Series<ControllerLabels, Histogram>,
     active_workers: Series<ControllerLabels, Gauge>,
+    instances: Series<PluginLabels, Gauge>,
     calls: Series<CallLabels, Histogram>,
     traps: Series<TrapLabels, Counter>,
     api_requests: Series<ApiLabels, Counter>,
@@ -84,6 +87,11 @@ pub(super) struct PluginFamilies {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
 struct ControllerLabels {
     controller: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct PluginLabels {
+    plugin: Arc<str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
@@ -143,10 +151,11 @@ impl ReconcileResult {
 }
 
 impl Call {
-    /// The value of the label `call`, the name the call has in the contract.
+    /// The value of the label `call`: `instantiate`, or the name the call has in the contract.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Instantiate => "instantiate",
             Self::GetDesired => "get-desired",
             Self::GetActual => "get-actual",
             Self::Patch => "patch",
@@ -185,6 +194,7 @@ impl PluginMetrics {
         metrics.families.errors.get(&controller);
         metrics.families.reconcile_time.get(&controller);
         metrics.families.active_workers.get(&controller);
+        metrics.families.instances.get(&metrics.plugin());
         metrics
     }
 
@@ -210,12 +220,14 @@ impl PluginMetrics {
 
     /// Counts a worker as active until the answer is dropped.
     #[must_use = "the worker counts as active until this is dropped"]
-    pub fn active_worker(&self) -> ActiveWorker {
-        let gauge = self.is_live().then(|| self.families.active_workers.get(&self.controller()));
-        if let Some(gauge) = &gauge {
-            gauge.inc();
-        }
-        ActiveWorker { gauge }
+    pub fn active_worker(&self) -> Counted {
+        Counted::of(self.is_live().then(|| self.families.active_workers.get(&self.controller())))
+    }
+
+    /// Counts an instance as there until the answer is dropped: it belongs to whatever holds the instance's memory.
+    #[must_use = "the instance counts as there until this is dropped"]
+    pub fn instance(&self) -> Counted {
+        Counted::of(self.is_live().then(|| self.families.instances.get(&self.plugin())))
     }
 
     /// Counts a call into the plugin and how long it took, also when it trapped.
@@ -274,12 +286,25 @@ impl PluginMetrics {
         ControllerLabels { controller: Arc::clone(&self.name) }
     }
 
+    fn plugin(&self) -> PluginLabels {
+        PluginLabels { plugin: Arc::clone(&self.name) }
+    }
+
     fn is_live(&self) -> bool {
         self.live.load(Ordering::Acquire)
     }
 }
 
-impl Drop for ActiveWorker {
+impl Counted {
+    fn of(gauge: Option<Gauge>) -> Self {
+        if let Some(gauge) = &gauge {
+            gauge.inc();
+        }
+        Self { gauge }
+    }
+}
+
+impl Drop for Counted {
     fn drop(&mut self) {
         if let Some(gauge) = &self.gauge {
             gauge.dec();
@@ -294,6 +319,7 @@ impl PluginFamilies {
             errors: Series::new(Counter::default),
             reconcile_time: Series::new(reconcile_histogram),
             active_workers: Series::new(Gauge::default),
+            instances: Series::new(Gauge::default),
             calls: Series::new(call_histogram),
             traps: Series::new(Counter::default),
             api_requests: Series::new(Counter::default),
@@ -322,8 +348,13 @@ impl PluginFamilies {
             families.active_workers.clone(),
         );
         registry.register(
+            "oarlock_plugin_instances",
+            "Number of instances of a plugin that are there",
+            families.instances.clone(),
+        );
+        registry.register(
             "oarlock_plugin_call_duration_seconds",
-            "Length of time per call into a plugin",
+            "Length of time per call into a plugin, and of making the instance for it",
             families.calls.clone(),
         );
         registry.register(
@@ -350,6 +381,7 @@ impl PluginFamilies {
         self.errors.retain(|labels| *labels.controller != *name);
         self.reconcile_time.retain(|labels| *labels.controller != *name);
         self.active_workers.retain(|labels| *labels.controller != *name);
+        self.instances.retain(|labels| *labels.plugin != *name);
         self.calls.retain(|labels| *labels.plugin != *name);
         self.traps.retain(|labels| *labels.plugin != *name);
         self.api_requests.retain(|labels| *labels.plugin != *name);

@@ -62,6 +62,8 @@ pub(super) struct State {
     pub(super) deadline: Instant,
     pub(super) log_lines: u32,
     pub(super) http_requests: u32,
+    /// Ends with the store, and so with the instance's memory.
+    _counted: crate::metrics::Counted,
 }
 
 /// Counts all linear memories of a store together.
@@ -113,6 +115,7 @@ impl Instance {
         let limit = usize::try_from(limits.memory_mib).unwrap_or(usize::MAX).saturating_mul(1 << 20);
         let deadline = Instant::now() + Duration::from_secs(u64::from(limits.deadline_seconds));
         let state = State {
+            _counted: guest.metrics.instance(),
             guest,
             run,
             memory: MemoryLimit { limit: limit.min(super::engine::MAX_MEMORY_BYTES), used: 0, refused: false },
