@@ -1,0 +1,88 @@
+//! Telling one state of a file from another without reading it.
+
+use std::fs::Metadata;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// A state of a file, and of the files it names. Changes whenever the content may have changed: device, inode, size, mtime and ctime
+/// in nanoseconds, of what symlinks lead to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp(Vec<Option<FileStamp>>);
+
+impl Stamp {
+    /// * `own` - the file.
+    /// * `named` - the files it names, in a fixed order; none: there is no such file.
+    pub(super) fn new(own: FileStamp, named: impl IntoIterator<Item = Option<FileStamp>>) -> Self {
+        Self(std::iter::once(Some(own)).chain(named).collect())
+    }
+
+    /// How long ago the youngest of the files was changed; zero for a change in the future (clocks differ).
+    pub(super) fn age(&self) -> Duration {
+        let now = SystemTime::now();
+        let ages = self.0.iter().flatten().map(|s| now.duration_since(s.changed()).unwrap_or_default());
+        ages.min().unwrap_or_default()
+    }
+}
+
+/// A state of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileStamp {
+    device: u64,
+    inode: u64,
+    size_bytes: u64,
+    /// Seconds and nanoseconds since 1970.
+    mtime: (i64, i64),
+    ctime: (i64, i64),
+}
+
+impl FileStamp {
+    fn changed(&self) -> SystemTime {
+        let (seconds, nanoseconds) = self.mtime.max(self.ctime);
+        let since = u64::try_from(seconds).ok().zip(u32::try_from(nanoseconds).ok());
+        let at = since.and_then(|(s, ns)| SystemTime::UNIX_EPOCH.checked_add(Duration::new(s, ns)));
+        at.unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    /// Device and inode: whether a path leads to another file than before.
+    pub(super) fn identity(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+}
+
+/// What a look at a path tells.
+pub(super) enum Look {
+    /// Whether it is a regular file, and its state.
+    There(bool, FileStamp),
+    /// Nothing, or a symlink that leads to nothing.
+    Absent,
+    /// It cannot be told (no permission on the way to it, an IO error).
+    Unknown,
+}
+
+/// Looks at what a path leads to; opens nothing, so a pipe is no trap.
+pub(super) fn look(path: &Path) -> Look {
+    match std::fs::metadata(path) {
+        Ok(metadata) => Look::There(metadata.is_file(), stamp_of(&metadata)),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Look::Absent,
+        // A circle of symlinks leads to nothing.
+        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => Look::Absent,
+        Err(_) => Look::Unknown,
+    }
+}
+
+/// The number of an IO error.
+pub(super) fn code_of(error: &std::io::Error) -> i32 {
+    error.raw_os_error().unwrap_or_else(|| rustix::io::Errno::IO.raw_os_error())
+}
+
+fn stamp_of(metadata: &Metadata) -> FileStamp {
+    FileStamp {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        size_bytes: metadata.size(),
+        mtime: (metadata.mtime(), metadata.mtime_nsec()),
+        ctime: (metadata.ctime(), metadata.ctime_nsec()),
+    }
+}

@@ -1,0 +1,291 @@
+//! The thread that watches: notices from inotify, and a poll behind them.
+
+use super::settle::{Notice, QUICK, SLOW, Settling};
+use super::stamp::{FileStamp, Look, code_of, look};
+use super::{Snapshot, Stamp, counts, read_grant};
+use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How often everything is looked at although nothing was noticed. With the 500 ms of a removal it stays below 1.5 s.
+const POLL: Duration = Duration::from_millis(800);
+
+/// Where notices come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notices {
+    /// inotify, where it works.
+    Kernel,
+    /// Nowhere: the poll alone.
+    #[cfg(test)]
+    None,
+}
+
+/// Messages that may wait. Those that find no room are dropped: the poll finds what they were about.
+const MESSAGES: usize = 1024;
+
+/// What the thread knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing yet.
+    Unknown,
+    /// The directory cannot be read: the number of the error.
+    Unreadable(i32),
+    /// What is in it.
+    Settled(Snapshot),
+}
+
+/// What the thread is told.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// About one file that counts.
+    Notice(String, Notice),
+    /// A `..` entry was renamed into place: that is how mounted ConfigMaps and Secrets change all their files at once.
+    Flip,
+    /// Notices were lost, or the directory itself changed.
+    Look,
+    /// The end.
+    Stop,
+}
+
+pub(super) fn spawn(folder: PathBuf, notices: Notices) -> (watch::Receiver<State>, mpsc::SyncSender<Message>) {
+    let (states, receiver) = watch::channel(State::Unknown);
+    let (wake, messages) = mpsc::sync_channel(MESSAGES);
+    let watching = Watching {
+        absolute: std::path::absolute(&folder).unwrap_or_else(|_| folder.clone()),
+        folder,
+        notices,
+        wake: wake.clone(),
+        watcher: None,
+        watched: None,
+        warned: false,
+        missing: false,
+        settling: Settling::default(),
+        named: BTreeMap::new(),
+        states,
+    };
+    let spawned =
+        std::thread::Builder::new().name("plugin-directory".to_owned()).spawn(move || watching.run(&messages));
+    if let Err(e) = spawned {
+        tracing::error!(error = %e, "no thread to watch the plugin directory with: changes in it are not seen");
+    }
+    (receiver, wake)
+}
+
+struct Watching {
+    folder: PathBuf,
+    /// As it is in the notices.
+    absolute: PathBuf,
+    notices: Notices,
+    wake: mpsc::SyncSender<Message>,
+    watcher: Option<RecommendedWatcher>,
+    /// Device and inode of the directory that the watcher is on.
+    watched: Option<(u64, u64)>,
+    warned: bool,
+    missing: bool,
+    settling: Settling,
+    /// By name of a grant file: its state when it was read, and the files its `secretFiles` named.
+    named: BTreeMap<String, (FileStamp, Vec<PathBuf>)>,
+    states: watch::Sender<State>,
+}
+
+impl Watching {
+    fn run(mut self, messages: &mpsc::Receiver<Message>) {
+        let begin = Instant::now();
+        let mut readable = self.look(begin, SLOW, true);
+        // What was written just before the start is waited for, so that a set of files copied at once is one snapshot.
+        let mut first = self.settling.due().is_some();
+        let mut next_poll = begin + POLL;
+        while !self.states.is_closed() {
+            let now = Instant::now();
+            first &= now < begin + SLOW && self.settling.due().is_some();
+            if !first {
+                self.publish(readable);
+            }
+            // What cannot be read now is not asked again before the next poll.
+            let due = self.settling.due().filter(|due| readable.is_ok() && *due < next_poll).unwrap_or(next_poll);
+            let (mut flip, mut look_now, mut message) = (false, false, None);
+            match messages.recv_timeout(due.saturating_duration_since(now)) {
+                Ok(got) => message = Some(got),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            }
+            while let Some(got) = message {
+                match got {
+                    Message::Stop => return,
+                    Message::Notice(name, notice) => self.settling.notice(&name, notice, Instant::now()),
+                    Message::Flip => flip = true,
+                    Message::Look => look_now = true,
+                }
+                message = messages.try_recv().ok();
+            }
+            let now = Instant::now();
+            if look_now {
+                // A directory that was deleted and made again can have the same inode: the watch is gone nevertheless.
+                self.unwatch();
+            }
+            if now >= next_poll {
+                next_poll = now + POLL;
+            } else if !look_now && !flip && (readable.is_err() || self.settling.due().is_none_or(|due| now < due)) {
+                continue;
+            }
+            readable = self.look(now, if flip { QUICK } else { SLOW }, false);
+        }
+    }
+
+    fn publish(&mut self, readable: Result<(), i32>) {
+        let state = match readable {
+            Ok(()) => State::Settled(self.settling.snapshot(&self.folder).clone()),
+            Err(code) => State::Unreadable(code),
+        };
+        self.states.send_if_modified(|last| {
+            let changed = *last != state;
+            *last = state;
+            changed
+        });
+    }
+
+    /// Looks at everything.
+    ///
+    /// * `rest` - how long a file has to rest that changed without a notice.
+    /// * `start` - the time since its last change is part of its rest.
+    fn look(&mut self, now: Instant, rest: Duration, start: bool) -> Result<(), i32> {
+        // First the watch, then the look: nothing can happen between them unnoticed.
+        self.watch_directory();
+        let mut names: BTreeSet<String> = self.settling.names().cloned().collect();
+        match std::fs::read_dir(&self.folder) {
+            Ok(entries) => {
+                for entry in entries {
+                    let name = entry.map_err(|e| code_of(&e))?.file_name();
+                    names.extend(name.into_string().ok().filter(|name| counts(name)));
+                }
+                self.missing = false;
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                if !std::mem::replace(&mut self.missing, true) {
+                    tracing::warn!(plugins = %self.folder.display(), "the plugin directory does not exist: it counts as empty");
+                }
+            }
+            Err(e) => return Err(code_of(&e)),
+        }
+        for name in names {
+            let path = self.folder.join(&name);
+            let stamp = match look(&path) {
+                Look::There(regular, own) if name.ends_with(".yaml") => Some(self.grant_stamp(&name, own, regular)),
+                Look::There(true, own) => Some(Stamp::new(own, None)),
+                Look::There(false, _) | Look::Absent => {
+                    self.named.remove(&name);
+                    None
+                }
+                Look::Unknown => {
+                    self.settling.unknown(&name, now);
+                    continue;
+                }
+            };
+            let rested = stamp.as_ref().filter(|_| start).map(Stamp::age).unwrap_or_default();
+            self.settling.look(&name, stamp, rest.saturating_sub(rested), now);
+        }
+        Ok(())
+    }
+
+    /// The state of a grant and of the files it names.
+    fn grant_stamp(&mut self, name: &str, own: FileStamp, regular: bool) -> Stamp {
+        let known = self.named.get(name).filter(|(read, _)| *read == own && !self.settling.noticed(name));
+        if known.is_none() {
+            let files = if regular { secret_files(&self.folder, name) } else { Vec::new() };
+            self.named.insert(name.to_owned(), (own, files));
+        }
+        let files = self.named.get(name).map(|(_, files)| files.as_slice()).unwrap_or_default();
+        let stamps = files.iter().map(|path| match look(path) {
+            Look::There(_, stamp) => Some(stamp),
+            Look::Absent | Look::Unknown => None,
+        });
+        Stamp::new(own, stamps)
+    }
+
+    /// Puts the watch on what the path leads to now: after a removal and a return, or a flip of a symlink, it is on something else.
+    fn watch_directory(&mut self) {
+        if self.notices != Notices::Kernel {
+            return;
+        }
+        let Look::There(_, stamp) = look(&self.folder) else {
+            self.unwatch();
+            return;
+        };
+        if self.watched == Some(stamp.identity()) {
+            return;
+        }
+        self.unwatch();
+        match self.watch() {
+            Ok(()) => self.watched = Some(stamp.identity()),
+            Err(e) => {
+                if !std::mem::replace(&mut self.warned, true) {
+                    tracing::warn!(plugins = %self.folder.display(), error = %e, "the plugin directory is polled: no notifications");
+                }
+            }
+        }
+    }
+
+    fn watch(&mut self) -> notify::Result<()> {
+        let watcher = match &mut self.watcher {
+            Some(watcher) => watcher,
+            none => {
+                let (wake, folder) = (self.wake.clone(), self.absolute.clone());
+                let handler = move |event: notify::Result<notify::Event>| {
+                    for message in messages_of(&folder, event) {
+                        let _ = wake.try_send(message);
+                    }
+                };
+                none.insert(RecommendedWatcher::new(handler, notify::Config::default())?)
+            }
+        };
+        watcher.watch(&self.absolute, RecursiveMode::NonRecursive)
+    }
+
+    fn unwatch(&mut self) {
+        if self.watched.take().is_some()
+            && let Some(watcher) = &mut self.watcher
+        {
+            // It ended by itself if the directory was deleted.
+            let _ = watcher.unwatch(&self.absolute);
+        }
+    }
+}
+
+/// The files that `secretFiles` of a grant names; none if it cannot be read as a grant (now).
+fn secret_files(folder: &Path, grant_name: &str) -> Vec<PathBuf> {
+    let grant = read_grant(&folder.join(grant_name)).ok().flatten();
+    grant.into_iter().flat_map(|g| g.secret_files.into_values()).map(|path| folder.join(path)).collect()
+}
+
+fn messages_of(folder: &Path, event: notify::Result<notify::Event>) -> Vec<Message> {
+    let Ok(event) = event else { return vec![Message::Look] };
+    if event.need_rescan() {
+        return vec![Message::Look];
+    }
+    let notice = match event.kind {
+        EventKind::Create(_) | EventKind::Modify(ModifyKind::Data(_)) => Notice::Written,
+        EventKind::Access(AccessKind::Close(AccessMode::Write))
+        | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => Notice::Complete,
+        EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => Notice::Gone,
+        EventKind::Modify(ModifyKind::Metadata(_)) => Notice::Touched,
+        // Opened (by this host, too), or both ends of a rename, which were told one by one.
+        _ => return Vec::new(),
+    };
+    let message = |path: &PathBuf| {
+        if path == folder {
+            return (notice == Notice::Gone).then_some(Message::Look);
+        }
+        let name = path.file_name().and_then(OsStr::to_str)?;
+        if counts(name) {
+            return Some(Message::Notice(name.to_owned(), notice));
+        }
+        (name.starts_with("..") && notice == Notice::Complete).then_some(Message::Flip)
+    };
+    event.paths.iter().filter_map(message).collect()
+}
