@@ -73,13 +73,13 @@ async fn an_origin_that_is_not_granted_is_not_asked() -> Result<()> {
     let options = WorldOptions { host: false, ..WorldOptions::default() };
     with_world(options, async |world: Arc<World>| {
         let grant = Grant::nothing()
+            .partial()
             .rule("samplecrd.k8s.io", &["networks"], &["get", "list", "watch"])
             .origin("http://127.0.0.1:1")
             .config("neutronUrl", &world.neutron_gate.url());
         world.plugins.grant("network", &grant)?;
         world.start_host().await?;
         world.create_network("denied", "10.6.0.0/24", "10.6.0.1").await?;
-        // Refused where the plugin asks, or when its manifest is compared with its grant: told either way.
         eventually(SOON, "the refusal to be told", || async {
             let object = world.network("denied").await?.to_string();
             let plugin = world.host(async |host| host.plugins().await).await?.to_string();
@@ -124,7 +124,7 @@ async fn a_plugin_without_a_grant_waits_for_one_and_does_nothing() -> Result<()>
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_that_is_not_granted_is_not_made() -> Result<()> {
     with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
-        let grant = Grant::nothing().rule("apps", &["deployments"], &["get", "list", "watch"]).rule(
+        let grant = Grant::nothing().partial().rule("apps", &["deployments"], &["get", "list", "watch"]).rule(
             "samplecrd.k8s.io",
             &["networks"],
             &["get", "list", "watch"],

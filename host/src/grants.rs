@@ -2,9 +2,20 @@
 //!
 //! A pure type: no IO, no clock. The API server's own RBAC stands behind it.
 
-use oarlock_manifest::{HttpAccess, Limits, PluginGrant, PluginManifest, PolicyRule, SafeRequest};
+mod asked;
+mod compare;
+mod permission;
+
+pub use asked::{Plurals, guess_plural};
+pub use compare::difference;
+pub use permission::PERMISSIONS;
+
+use oarlock_manifest::{Limits, PluginGrant, PluginManifest, PolicyRule, SafeRequest};
 use std::collections::{BTreeMap, BTreeSet};
 use url::Url;
+
+/// What may be done to a resource, in the order in which it is told.
+pub const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
 /// Why a grant cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +53,7 @@ pub enum Error {
 /// What a plugin may do, and its configuration.
 #[derive(Clone, Debug)]
 pub struct Grants {
+    partial: bool,
     permissions: Vec<PolicyRule>,
     origins: BTreeSet<String>,
     safe_requests: Vec<SafeRequest>,
@@ -57,6 +69,7 @@ impl Grants {
     #[must_use]
     pub fn none() -> Self {
         Self {
+            partial: false,
             permissions: Vec::new(),
             origins: BTreeSet::new(),
             safe_requests: Vec::new(),
@@ -73,7 +86,7 @@ impl Grants {
     /// # Errors
     ///
     /// See [`Error`]; the first fault found.
-    pub fn new(grant: &PluginGrant, manifest: &PluginManifest, folder: &std::path::Path) -> Result<Self, Error> {
+    pub fn new(grant: &PluginGrant, folder: &std::path::Path) -> Result<Self, Error> {
         if grant.api_version != oarlock_manifest::API_VERSION || grant.kind != "PluginGrant" {
             return Err(Error::NotAGrant { found: format!("{}, {}", grant.api_version, grant.kind) });
         }
@@ -101,9 +114,10 @@ impl Grants {
         }
         let origins = grant.http.origins.iter().map(|o| parse_origin(o)).collect::<Result<_, _>>()?;
         Ok(Self {
+            partial: grant.partial,
             permissions: grant.permissions.clone(),
             origins,
-            safe_requests: manifest.http.safe_requests.clone(),
+            safe_requests: grant.http.safe_requests.clone(),
             config,
             secrets,
             limits: grant.limits.clone(),
@@ -113,19 +127,79 @@ impl Grants {
     }
 
     /// What a grant file would say that allows everything the manifest asks for, with `config` as its configuration.
+    ///
+    /// * `plurals` - the resources of the manifest's kinds, where they are known.
     #[must_use]
-    pub fn asked(manifest: &PluginManifest, config: BTreeMap<String, String>) -> PluginGrant {
-        PluginGrant {
-            api_version: oarlock_manifest::API_VERSION.to_owned(),
-            kind: "PluginGrant".to_owned(),
-            permissions: asked_permissions(manifest),
-            http: oarlock_manifest::GrantedHttp { origins: asked_origins(&manifest.http, &config) },
-            config,
-            secret_files: BTreeMap::new(),
-            limits: Limits::default(),
-            workers: None,
-            resync_seconds: None,
+    pub fn asked(manifest: &PluginManifest, config: BTreeMap<String, String>, plurals: &Plurals<'_>) -> PluginGrant {
+        asked::grant(manifest, config, plurals)
+    }
+
+    /// What the manifest asks for and this grant does not allow, line by line, for a person to read; empty when nothing is missing,
+    /// and for a grant that says `partial`.
+    ///
+    /// To allow in some namespaces (or for some names) what is asked for everywhere is the operator's choice, and not missing.
+    ///
+    /// * `plurals` - the resources of the manifest's kinds, where they are known.
+    #[must_use]
+    pub fn missing(&self, manifest: &PluginManifest, plurals: &Plurals<'_>) -> Vec<String> {
+        compare::missing(self, manifest, plurals)
+    }
+
+    /// Where a kind may be both listed and watched, of where the manifest asks for it. `None`: everywhere. An empty list: nowhere.
+    ///
+    /// * `resource` - plural.
+    /// * `asked` - the namespaces of a primary or a watch; empty: everywhere.
+    /// * `names` - the names of a watch: rules for some of them count as well. Empty: only rules for all names.
+    #[must_use]
+    pub fn namespaces(&self, group: &str, resource: &str, asked: &[String], names: &[String]) -> Option<Vec<String>> {
+        let any_name = [String::new()];
+        let names = if names.is_empty() { &any_name[..] } else { names };
+        let mut granted: BTreeSet<&str> = BTreeSet::new();
+        for name in names {
+            match (self.places("list", group, resource, name), self.places("watch", group, resource, name)) {
+                (None, None) => return (!asked.is_empty()).then(|| asked.to_vec()),
+                (Some(only), None) | (None, Some(only)) => granted.extend(only),
+                (Some(list), Some(watch)) => granted.extend(list.intersection(&watch)),
+            }
         }
+        let asked_for = |namespace: &&str| asked.is_empty() || asked.iter().any(|a| a == namespace);
+        Some(granted.into_iter().filter(asked_for).map(str::to_owned).collect())
+    }
+
+    /// The namespaces where `verb` is allowed on objects of this name; `None`: everywhere.
+    fn places<'a>(&'a self, verb: &'a str, group: &'a str, resource: &'a str, name: &str) -> Option<BTreeSet<&'a str>> {
+        let mut places = BTreeSet::new();
+        let of_name =
+            |rule: &&PolicyRule| rule.resource_names.is_empty() || rule.resource_names.iter().any(|n| n == name);
+        for rule in self.rules(verb, group, resource).filter(of_name) {
+            if rule.namespaces.is_empty() {
+                return None;
+            }
+            places.extend(rule.namespaces.iter().map(String::as_str));
+        }
+        Some(places)
+    }
+
+    /// Whether `verb` is allowed on any object of a resource, in `namespace`, or in whatever namespace.
+    #[must_use]
+    pub fn allows_some(&self, verb: &str, group: &str, resource: &str, namespace: Option<&str>) -> bool {
+        self.rules(verb, group, resource).any(|rule| {
+            rule.namespaces.is_empty()
+                || namespace.is_none_or(|namespace| rule.namespaces.iter().any(|n| n == namespace))
+        })
+    }
+
+    /// The rules as granted.
+    #[must_use]
+    pub fn permissions(&self) -> &[PolicyRule] {
+        &self.permissions
+    }
+
+    /// The rules about `verb` on a resource, somewhere and for some names.
+    fn rules<'a>(&'a self, verb: &'a str, group: &'a str, resource: &'a str) -> impl Iterator<Item = &'a PolicyRule> {
+        self.permissions.iter().filter(move |rule| {
+            covers(&rule.verbs, verb) && covers(&rule.api_groups, group) && covers(&rule.resources, resource)
+        })
     }
 
     /// Whether `verb` on an object is allowed.
@@ -134,12 +208,8 @@ impl Grants {
     /// * `namespace` - empty for cluster-scoped resources and for reads across namespaces.
     #[must_use]
     pub fn allows(&self, verb: &str, group: &str, resource: &str, namespace: &str, name: &str) -> bool {
-        let named = |list: &[String], wanted: &str| list.iter().any(|l| l == "*" || l == wanted);
-        self.permissions.iter().any(|rule| {
-            named(&rule.verbs, verb)
-                && named(&rule.api_groups, group)
-                && named(&rule.resources, resource)
-                && (rule.namespaces.is_empty() || rule.namespaces.iter().any(|n| n == namespace))
+        self.rules(verb, group, resource).any(|rule| {
+            (rule.namespaces.is_empty() || rule.namespaces.iter().any(|n| n == namespace))
                 && (rule.resource_names.is_empty() || rule.resource_names.iter().any(|n| n == name))
         })
     }
@@ -160,10 +230,7 @@ impl Grants {
     #[must_use]
     pub fn is_safe_request(&self, method: &str, path: &str) -> bool {
         matches!(method, "GET" | "HEAD")
-            || self.safe_requests.iter().any(|safe| {
-                safe.method == method
-                    && safe.path.strip_prefix('*').map_or(safe.path == path, |suffix| path.ends_with(suffix))
-            })
+            || self.safe_requests.iter().any(|granted| safe_request_covers(granted, method, path))
     }
 
     /// Configuration values by key.
@@ -198,60 +265,21 @@ impl Grants {
     }
 }
 
-/// The permissions a manifest asks for: those it names, and reading its primaries and watches.
-fn asked_permissions(manifest: &PluginManifest) -> Vec<PolicyRule> {
-    let primaries = manifest.primaries.iter().map(|p| (p.gvk(), &p.namespaces));
-    let watches = manifest.watches.iter().map(|w| (w.gvk(), &w.namespaces));
-    let mut rules: Vec<PolicyRule> = Vec::new();
-    for (kind, namespaces) in primaries.chain(watches) {
-        let plural = guess_plural(&kind.kind);
-        let named = |rule: &PolicyRule| {
-            rule.api_groups.contains(&kind.group)
-                && rule.resources.contains(&plural)
-                && ["get", "list", "watch"].iter().all(|verb| rule.verbs.iter().any(|v| v == verb))
-        };
-        if !rules.iter().chain(&manifest.permissions).any(named) {
-            rules.push(PolicyRule {
-                api_groups: vec![kind.group],
-                resources: vec![plural],
-                verbs: ["get", "list", "watch"].map(str::to_owned).to_vec(),
-                resource_names: Vec::new(),
-                namespaces: namespaces.clone(),
-            });
-        }
-    }
-    rules.extend(manifest.permissions.iter().cloned());
-    rules
+/// How many single permissions (a verb, a group, a resource, and a namespace and a name where such are given) a manifest asks for.
+#[must_use]
+pub fn count_asked(manifest: &PluginManifest) -> usize {
+    permission::count(asked::permissions(manifest, &|_| None).iter().map(|(_, rule)| rule))
 }
 
-/// The plural most kinds have. A manifest names kinds, a grant resources; the API server that knows both may not serve the kind
-/// yet.
-///
-/// # Source
-///
-/// apimachinery `pkg/api/meta/restmapper.go`, `UnsafeGuessKindToResource`.
-fn guess_plural(kind: &str) -> String {
-    let singular = kind.to_ascii_lowercase();
-    match singular.as_bytes().last() {
-        _ if singular == "endpoints" => singular,
-        Some(b's') => format!("{singular}es"),
-        Some(b'y') => format!("{}ies", singular.trim_end_matches('y')),
-        _ => format!("{singular}s"),
-    }
+/// Whether a list of verbs, groups or resources holds `wanted`, or `*`.
+fn covers(list: &[String], wanted: &str) -> bool {
+    list.iter().any(|l| l == "*" || l == wanted)
 }
 
-/// The origins a manifest asks for, with those of its URL-valued configuration. What is no URL is left out.
-fn asked_origins(http: &HttpAccess, config: &BTreeMap<String, String>) -> Vec<String> {
-    let from_config = http.origins_from_config.iter().filter_map(|key| config.get(key));
-    let mut origins: Vec<String> = Vec::new();
-    for text in http.origins.iter().chain(from_config) {
-        let Ok(url) = Url::parse(text) else { continue };
-        let origin = url.origin().ascii_serialization();
-        if !origins.contains(&origin) {
-            origins.push(origin);
-        }
-    }
-    origins
+/// Whether a granted request stands for one with this path, or with a path that ends like this: `*/auth/tokens`.
+fn safe_request_covers(granted: &SafeRequest, method: &str, path: &str) -> bool {
+    granted.method == method
+        && granted.path.strip_prefix('*').map_or(granted.path == path, |suffix| path.ends_with(suffix))
 }
 
 /// Checks `scheme://host[:port]` and writes it in its one canonical form.
@@ -278,7 +306,7 @@ pub fn parse_origin(text: &str) -> Result<String, Error> {
 mod tests {
     use super::*;
 
-    fn rule(groups: &[&str], resources: &[&str], verbs: &[&str], namespaces: &[&str]) -> PolicyRule {
+    pub(super) fn rule(groups: &[&str], resources: &[&str], verbs: &[&str], namespaces: &[&str]) -> PolicyRule {
         let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
         PolicyRule {
             api_groups: own(groups),
@@ -289,7 +317,7 @@ mod tests {
         }
     }
 
-    fn manifest() -> PluginManifest {
+    pub(super) fn manifest() -> PluginManifest {
         serde_json::from_value(serde_json::json!({
             "apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "t", "version": "1",
             "http": {"originsFromConfig": ["url"], "safeRequests": [{"method": "POST", "path": "*/auth/tokens"}]},
@@ -298,10 +326,10 @@ mod tests {
     }
 
     fn grants(permissions: Vec<PolicyRule>, origins: &[&str]) -> Result<Grants, Error> {
-        let mut grant = Grants::asked(&manifest(), BTreeMap::new());
+        let mut grant = Grants::asked(&manifest(), BTreeMap::new(), &|_| None);
         grant.permissions = permissions;
         grant.http.origins = origins.iter().map(|s| (*s).to_owned()).collect();
-        Grants::new(&grant, &manifest(), std::path::Path::new("."))
+        Grants::new(&grant, std::path::Path::new("."))
     }
 
     #[test]
@@ -335,39 +363,48 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_includes_the_origins_of_configured_urls() {
-        let config = BTreeMap::from([("url".to_owned(), "http://127.0.0.1:9696/v2.0".to_owned())]);
-        assert_eq!(Grants::asked(&manifest(), config).http.origins, ["http://127.0.0.1:9696"]);
+    fn watches_are_opened_where_listing_and_watching_is_granted() {
+        let both = ["list", "watch"];
+        let asked = |rules: Vec<PolicyRule>, namespaces: &[&str], names: &[&str]| {
+            let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+            grants(rules, &[]).unwrap().namespaces("", "configmaps", &own(namespaces), &own(names))
+        };
+        let somewhere = |list: &[&str]| Some(list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
+        let maps = |verbs: &[&str], namespaces: &[&str]| rule(&[""], &["configmaps"], verbs, namespaces);
+        assert_eq!(asked(vec![maps(&both, &[])], &[], &[]), None);
+        assert_eq!(asked(vec![maps(&both, &[])], &["b", "a"], &[]), somewhere(&["b", "a"]));
+        assert_eq!(asked(vec![maps(&["*"], &["a", "b"])], &["b", "c"], &[]), somewhere(&["b"]));
+        assert_eq!(asked(vec![maps(&["list"], &[]), maps(&["watch"], &["a"])], &[], &[]), somewhere(&["a"]));
+        assert_eq!(asked(vec![maps(&["list"], &["b"]), maps(&["watch"], &["a"])], &[], &[]), somewhere(&[]));
+        assert_eq!(asked(vec![], &[], &[]), somewhere(&[]));
+        let mut named = maps(&both, &["a"]);
+        named.resource_names = vec!["x".to_owned()];
+        assert_eq!(asked(vec![named.clone()], &[], &[]), somewhere(&[]));
+        assert_eq!(asked(vec![named], &[], &["x", "y"]), somewhere(&["a"]));
     }
 
     #[test]
-    fn what_is_asked_includes_reading_primaries_and_watches_once() {
-        let mut asking = manifest();
-        let kind = |group: &str, kind: &str| serde_json::json!({"group": group, "version": "v1", "kind": kind});
-        asking.primaries = vec![serde_json::from_value(kind("apps", "Deployment")).unwrap()];
-        let mut watch = kind("networking.k8s.io", "NetworkPolicy");
-        watch["mapTo"] = serde_json::json!({"type": "cacheOnly"});
-        let mut own = kind("s.io", "Network");
-        own["mapTo"] = serde_json::json!({"type": "ownerReference"});
-        asking.watches = vec![serde_json::from_value(watch).unwrap(), serde_json::from_value(own).unwrap()];
-        asking.permissions = vec![rule(&["s.io"], &["networks"], &["get", "list", "watch", "patch"], &[])];
-        let asked = Grants::asked(&asking, BTreeMap::new());
-        let grants = Grants::new(&asked, &asking, std::path::Path::new(".")).unwrap();
-        for (group, resource) in
-            [("apps", "deployments"), ("networking.k8s.io", "networkpolicies"), ("s.io", "networks")]
-        {
-            assert!(grants.allows("watch", group, resource, "n", "x"), "{resource}");
-        }
-        assert_eq!(asked.permissions.len(), 3);
-        assert!(!grants.allows("patch", "apps", "deployments", "n", "x"));
+    fn some_of_a_resource_is_allowed_where_a_rule_says_so() {
+        let mut named = rule(&[""], &["configmaps"], &["list"], &["a"]);
+        named.resource_names = vec!["x".to_owned()];
+        let some = grants(vec![named], &[]).unwrap();
+        assert!(some.allows_some("list", "", "configmaps", None));
+        assert!(some.allows_some("list", "", "configmaps", Some("a")));
+        assert!(!some.allows_some("list", "", "configmaps", Some("b")));
+        assert!(!some.allows_some("watch", "", "configmaps", None));
     }
 
     #[test]
-    fn a_dry_run_lets_only_reads_and_declared_requests_out() {
+    fn a_dry_run_lets_only_reads_and_granted_requests_out() {
         let g = grants(vec![], &[]).unwrap();
         assert!(g.is_safe_request("GET", "/x"));
         assert!(g.is_safe_request("POST", "/v3/auth/tokens"));
         assert!(!g.is_safe_request("POST", "/v2.0/networks"));
         assert!(!g.is_safe_request("DELETE", "/v3/auth/tokens"));
+        // What a manifest declares safe is not safe before it is granted.
+        let mut grant = Grants::asked(&manifest(), BTreeMap::new(), &|_| None);
+        grant.http.safe_requests.clear();
+        let g = Grants::new(&grant, std::path::Path::new(".")).unwrap();
+        assert!(!g.is_safe_request("POST", "/v3/auth/tokens"));
     }
 }

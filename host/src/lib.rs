@@ -33,8 +33,18 @@ pub(crate) fn shorten(text: &str, limit_bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(limit_bytes)).unwrap_or(text)
 }
 
+/// A text without line breaks and other control characters, for logs and comments that quote a stranger.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_quoted_text_stays_on_its_line() {
+        assert_eq!(super::one_line("a\nb\u{85}c\td"), "a b c d");
+    }
+
     #[test]
     fn texts_are_cut_between_characters() {
         assert_eq!(super::shorten("añb", 2), "a");

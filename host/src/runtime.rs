@@ -242,7 +242,7 @@ fn grants_for(options: &Options, candidate: &Candidate, manifest: &PluginManifes
                 "granted everything its manifest asks for, because there is no {}",
                 candidate.grant_path().display()
             );
-            Grants::asked(manifest, BTreeMap::new())
+            Grants::asked(manifest, BTreeMap::new(), &|_| None)
         }
         None => return Ok(None),
     };
@@ -250,7 +250,7 @@ fn grants_for(options: &Options, candidate: &Candidate, manifest: &PluginManifes
         grant.resync_seconds = options.resync_seconds;
     }
     let folder = candidate.path.parent().unwrap_or_else(|| std::path::Path::new("."));
-    let grants = Grants::new(&grant, manifest, folder)
+    let grants = Grants::new(&grant, folder)
         .map_err(|e| format!("{}: {}", candidate.grant_path().display(), crate::chain(&e)))?;
     Ok(Some(grants))
 }

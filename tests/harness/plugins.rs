@@ -1,7 +1,7 @@
 //! A plugin directory of a test: copies of built plugins, and the grants of each.
 
 use anyhow::{Context, Result, ensure};
-use oarlock_manifest::{GrantedHttp, Limits, PluginGrant, PolicyRule};
+use oarlock_manifest::{GrantedHttp, Limits, PluginGrant, PolicyRule, SafeRequest};
 use std::{
     collections::BTreeMap,
     env, fs,
@@ -55,6 +55,7 @@ impl Grant {
         Self(PluginGrant {
             api_version: oarlock_manifest::API_VERSION.to_owned(),
             kind: "PluginGrant".to_owned(),
+            partial: false,
             permissions: Vec::new(),
             http: GrantedHttp::default(),
             config: BTreeMap::new(),
@@ -100,6 +101,22 @@ impl Grant {
         self
     }
 
+    /// Requests that may go out in a dry run.
+    ///
+    /// * `path` - whole, or its end when it begins with `*`.
+    #[must_use]
+    pub fn safe_request(mut self, method: &str, path: &str) -> Self {
+        self.0.http.safe_requests.push(SafeRequest { method: method.to_owned(), path: path.to_owned() });
+        self
+    }
+
+    /// Less than the manifest asks for, on purpose.
+    #[must_use]
+    pub fn partial(mut self) -> Self {
+        self.0.partial = true;
+        self
+    }
+
     /// A configuration value.
     #[must_use]
     pub fn config(mut self, key: &str, value: &str) -> Self {
@@ -133,7 +150,11 @@ impl Grant {
 #[must_use]
 pub fn network_grant_for(url: &str) -> Grant {
     let reads = ["get", "list", "watch"];
-    Grant::nothing().rule("samplecrd.k8s.io", &["networks"], &reads).origin(url).config("neutronUrl", url)
+    Grant::nothing()
+        .rule("samplecrd.k8s.io", &["networks"], &reads)
+        .origin(url)
+        .safe_request("POST", "*/auth/tokens")
+        .config("neutronUrl", url)
 }
 
 /// A plugin directory.

@@ -1,6 +1,6 @@
 //! The grant: what a person allows a plugin. `network.yaml` beside `network.wasm`.
 
-use crate::PolicyRule;
+use crate::{PolicyRule, SafeRequest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,6 +13,10 @@ pub struct PluginGrant {
     pub api_version: String,
     /// `PluginGrant`.
     pub kind: String,
+    /// Run the plugin although its manifest asks for more than is granted here; what is not granted is refused when it is used.
+    /// Without it, such a plugin waits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
     /// Kubernetes permissions: `get` on a kind lets the plugin read it, write verbs let the host carry out its changes.
     #[serde(default)]
     pub permissions: Vec<PolicyRule>,
@@ -45,6 +49,9 @@ pub struct GrantedHttp {
     /// Origins: scheme, host and port, without a path.
     #[serde(default)]
     pub origins: Vec<String>,
+    /// Requests other than GET and HEAD that change nothing, and so may go out in a dry run (for a token, say).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub safe_requests: Vec<SafeRequest>,
 }
 
 /// What one reconcile may use. A value left out is the default.

@@ -58,7 +58,7 @@ pub enum InspectError {
 /// The grant file a manifest asks for, as YAML with a comment on what still has to be filled in.
 #[must_use]
 pub fn grant_yaml(manifest: &PluginManifest) -> String {
-    let mut grant = Grants::asked(manifest, BTreeMap::new());
+    let mut grant = Grants::asked(manifest, BTreeMap::new(), &|_| None);
     let asked = manifest.config.as_ref().and_then(|c| c.get("properties")).and_then(Value::as_object);
     for key in asked.into_iter().flat_map(|p| p.keys()) {
         grant.config.insert(key.clone(), String::new());
@@ -67,7 +67,9 @@ pub fn grant_yaml(manifest: &PluginManifest) -> String {
         "# What plugin {} {} may do. Nothing is allowed that is not said here. Read it, fill in the configuration\n\
          # (remove what is not needed), and keep it beside the plugin as {}.yaml. Plurals of watched kinds are guessed:\n\
          # kubectl api-resources knows them.\n",
-        manifest.name, manifest.version, manifest.name
+        manifest.name,
+        crate::one_line(&manifest.version),
+        manifest.name
     );
     if !manifest.http.origins_from_config.is_empty() {
         text.push_str(&format!(

@@ -1,9 +1,10 @@
 //! Checks a manifest: what passes here needs no second look anywhere else.
 
+use crate::grants::{self, VERBS};
 use oarlock_manifest::{Kind, Mapping, PluginManifest};
 
-/// What a plugin may ask to do with a resource.
-const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "delete", "*"];
+/// Longest list of a manifest: what is checked and compared entry by entry must not be endless.
+const ENTRIES: usize = 256;
 
 /// Reads and checks the answer to `describe`.
 ///
@@ -13,11 +14,31 @@ const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "
 pub fn manifest(json: &str) -> Result<PluginManifest, Vec<String>> {
     let manifest: PluginManifest = serde_json::from_str(json).map_err(|e| vec![e.to_string()])?;
     let mut faults = Vec::new();
+    check_sizes(&manifest, &mut faults);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
     check_head(&manifest, &mut faults);
     check_kinds(&manifest, &mut faults);
     check_permissions(&manifest, &mut faults);
     check_http(&manifest, &mut faults);
     if faults.is_empty() { Ok(manifest) } else { Err(faults) }
+}
+
+fn check_sizes(manifest: &PluginManifest, faults: &mut Vec<String>) {
+    for (list, entries) in [
+        ("primaries", manifest.primaries.len()),
+        ("watches", manifest.watches.len()),
+        ("admission", manifest.admission.len()),
+        ("permissions", manifest.permissions.len()),
+        ("http.origins", manifest.http.origins.len()),
+        ("http.originsFromConfig", manifest.http.origins_from_config.len()),
+        ("http.safeRequests", manifest.http.safe_requests.len()),
+    ] {
+        if entries > ENTRIES {
+            faults.push(format!("{list} has {entries} entries; there may be {ENTRIES}"));
+        }
+    }
 }
 
 fn check_head(manifest: &PluginManifest, faults: &mut Vec<String>) {
@@ -35,8 +56,8 @@ fn check_head(manifest: &PluginManifest, faults: &mut Vec<String>) {
             manifest.name
         ));
     }
-    if manifest.version.is_empty() || manifest.version.len() > 64 {
-        faults.push("version must have 1 to 64 characters".to_owned());
+    if manifest.version.is_empty() || manifest.version.len() > 64 || manifest.version.contains(char::is_control) {
+        faults.push("version must have 1 to 64 characters, all of them printable".to_owned());
     }
     if !(1..=64).contains(&manifest.workers) {
         faults.push(format!("workers is {}, must be 1 to 64", manifest.workers));
@@ -107,15 +128,23 @@ fn check_permissions(manifest: &PluginManifest, faults: &mut Vec<String>) {
                 faults.push(format!("permissions[{i}].{list} is empty: the rule would allow nothing"));
             }
         }
-        for verb in rule.verbs.iter().filter(|verb| !VERBS.contains(&verb.as_str())) {
-            faults.push(format!("permissions[{i}].verbs holds {verb:?}; there are {}", VERBS.join(", ")));
+        for verb in rule.verbs.iter().filter(|verb| *verb != "*" && !VERBS.contains(&verb.as_str())) {
+            faults.push(format!("permissions[{i}].verbs holds {verb:?}; there are {}, *", VERBS.join(", ")));
         }
+    }
+    let count = grants::count_asked(manifest);
+    if count > grants::PERMISSIONS {
+        faults.push(format!(
+            "permissions, primaries and watches stand for {count} combinations of verb, group, resource, name and namespace; \
+             at most {} can be compared",
+            grants::PERMISSIONS
+        ));
     }
 }
 
 fn check_http(manifest: &PluginManifest, faults: &mut Vec<String>) {
     for origin in &manifest.http.origins {
-        if let Err(e) = crate::grants::parse_origin(origin) {
+        if let Err(e) = grants::parse_origin(origin) {
             faults.push(e.to_string());
         }
     }
@@ -212,6 +241,7 @@ mod tests {
             ("/surprise", json!(1), "unknown field `surprise`"),
             ("/name", json!("Network!"), "name \"Network!\""),
             ("/name", json!(""), "name \"\""),
+            ("/version", json!("1\nkind: ClusterRole"), "printable"),
             ("/workers", json!(0), "workers is 0"),
             ("/workers", json!(65), "workers is 65"),
             ("/resyncSeconds", json!(0), "resyncSeconds is 0"),
@@ -237,6 +267,17 @@ mod tests {
                 "/permissions",
                 json!([{"apiGroups": [""], "resources": [], "verbs": ["get"]}]),
                 "permissions[0].resources",
+            ),
+            (
+                "/permissions",
+                json!([{"apiGroups": vec!["a"; 100], "resources": vec!["b"; 100], "verbs": ["get"]}]),
+                "10006 combinations",
+            ),
+            ("/primaries/0/namespaces", json!(vec!["a"; 5000]), "combinations"),
+            (
+                "/watches",
+                json!(vec![json!({"version": "v1", "kind": "A", "mapTo": {"type": "all"}}); 300]),
+                "300 entries",
             ),
         ] {
             let said = faults(pointer, value);

@@ -306,6 +306,7 @@ fn the_grant_in_the_folder_covers_what_the_manifest_asks_for() {
         assert!(declared.get(key).is_some(), "{key}");
     }
     assert_eq!(grant.http.origins, [grant.config["neutronUrl"].as_str()]);
+    assert_eq!(grant.http.safe_requests, manifest.document().http.safe_requests);
     for rule in &manifest.document().permissions {
         assert!(grant.permissions.contains(rule));
     }

@@ -1,0 +1,165 @@
+//! What a manifest asks for, in the words of a grant.
+
+use super::covers;
+use oarlock_manifest::{HttpAccess, Kind, Limits, PluginGrant, PluginManifest, PolicyRule};
+use std::collections::BTreeMap;
+use url::Url;
+
+/// What every primary and every watched kind has to be granted: to be listed and watched, and to be read by the plugin.
+pub(super) const READS: [&str; 3] = ["get", "list", "watch"];
+
+/// Which resource (plural) serves a kind; `None` when that is not known, then it is guessed.
+pub type Plurals<'a> = dyn Fn(&Kind) -> Option<String> + 'a;
+
+/// Where in the manifest a permission is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    Primary,
+    Watch,
+    Permissions,
+}
+
+/// What a grant file would say that allows everything the manifest asks for, with `config` as its configuration.
+pub(super) fn grant(manifest: &PluginManifest, config: BTreeMap<String, String>, plurals: &Plurals<'_>) -> PluginGrant {
+    PluginGrant {
+        api_version: oarlock_manifest::API_VERSION.to_owned(),
+        kind: "PluginGrant".to_owned(),
+        partial: false,
+        permissions: permissions(manifest, plurals).into_iter().map(|(_, rule)| rule).collect(),
+        http: oarlock_manifest::GrantedHttp {
+            origins: origins(&manifest.http, &config),
+            safe_requests: manifest.http.safe_requests.clone(),
+        },
+        config,
+        secret_files: BTreeMap::new(),
+        limits: Limits::default(),
+        workers: None,
+        resync_seconds: None,
+    }
+}
+
+/// The permissions a manifest asks for: reading its primaries and watches, and those it names.
+pub(super) fn permissions(manifest: &PluginManifest, plurals: &Plurals<'_>) -> Vec<(Place, PolicyRule)> {
+    let primaries = manifest.primaries.iter().map(|p| (Place::Primary, p.gvk(), &p.namespaces, &[][..]));
+    let watches = manifest.watches.iter().map(|w| (Place::Watch, w.gvk(), &w.namespaces, w.names.as_slice()));
+    let mut rules: Vec<(Place, PolicyRule)> = Vec::new();
+    for (place, kind, namespaces, names) in primaries.chain(watches) {
+        let plural = plurals(&kind).unwrap_or_else(|| guess_plural(&kind.kind));
+        let named = |rule: &PolicyRule| {
+            let (some_namespaces, some_names) = (&rule.namespaces, &rule.resource_names);
+            READS.iter().all(|verb| covers(&rule.verbs, verb))
+                && covers(&rule.api_groups, &kind.group)
+                && covers(&rule.resources, &plural)
+                && within(namespaces, some_namespaces)
+                && within(names, some_names)
+        };
+        if !rules.iter().map(|(_, rule)| rule).chain(&manifest.permissions).any(named) {
+            let rule = PolicyRule {
+                api_groups: vec![kind.group.clone()],
+                resources: vec![plural.clone()],
+                verbs: READS.map(str::to_owned).to_vec(),
+                resource_names: names.to_vec(),
+                namespaces: namespaces.clone(),
+            };
+            rules.push((place, rule));
+        }
+    }
+    rules.extend(manifest.permissions.iter().map(|rule| (Place::Permissions, rule.clone())));
+    rules
+}
+
+/// Whether all that is wanted is in `some`; an empty list means everything, in both.
+fn within(wanted: &[String], some: &[String]) -> bool {
+    some.is_empty() || (!wanted.is_empty() && wanted.iter().all(|w| some.contains(w)))
+}
+
+/// The origins a manifest asks for, with those of its URL-valued configuration. What is no URL is left out.
+pub(super) fn origins(http: &HttpAccess, config: &BTreeMap<String, String>) -> Vec<String> {
+    let from_config = http.origins_from_config.iter().filter_map(|key| config.get(key));
+    let mut origins: Vec<String> = Vec::new();
+    for text in http.origins.iter().chain(from_config) {
+        let Ok(url) = Url::parse(text) else { continue };
+        let origin = url.origin().ascii_serialization();
+        if !origins.contains(&origin) {
+            origins.push(origin);
+        }
+    }
+    origins
+}
+
+/// The plural most kinds have. A manifest names kinds, a grant resources; the API server that knows both may not serve the kind
+/// yet.
+///
+/// # Source
+///
+/// apimachinery `pkg/api/meta/restmapper.go`, `UnsafeGuessKindToResource`.
+#[must_use]
+pub fn guess_plural(kind: &str) -> String {
+    let singular = kind.to_ascii_lowercase();
+    match singular.as_bytes().last() {
+        _ if singular == "endpoints" => singular,
+        Some(b's') => format!("{singular}es"),
+        Some(b'y') => format!("{}ies", singular.trim_end_matches('y')),
+        _ => format!("{singular}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Grants;
+    use super::super::tests::{manifest, rule};
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_asked_includes_the_origins_of_configured_urls_and_the_safe_requests() {
+        let config = BTreeMap::from([("url".to_owned(), "http://127.0.0.1:9696/v2.0".to_owned())]);
+        let http = Grants::asked(&manifest(), config, &|_| None).http;
+        assert_eq!(http.origins, ["http://127.0.0.1:9696"]);
+        assert_eq!(http.safe_requests, manifest().http.safe_requests);
+    }
+
+    #[test]
+    fn what_is_asked_includes_reading_primaries_and_watches_once() {
+        let mut asking = manifest();
+        let kind = |group: &str, kind: &str| json!({"group": group, "version": "v1", "kind": kind});
+        asking.primaries = vec![serde_json::from_value(kind("apps", "Deployment")).unwrap()];
+        let mut watch = kind("networking.k8s.io", "NetworkPolicy");
+        watch["mapTo"] = json!({"type": "cacheOnly"});
+        let mut own = kind("s.io", "Network");
+        own["mapTo"] = json!({"type": "ownerReference"});
+        asking.watches = vec![serde_json::from_value(watch).unwrap(), serde_json::from_value(own).unwrap()];
+        asking.permissions = vec![rule(&["s.io"], &["networks"], &["get", "list", "watch", "patch"], &[])];
+        let asked = Grants::asked(&asking, BTreeMap::new(), &|_| None);
+        let grants = Grants::new(&asked, std::path::Path::new(".")).unwrap();
+        for (group, resource) in
+            [("apps", "deployments"), ("networking.k8s.io", "networkpolicies"), ("s.io", "networks")]
+        {
+            assert!(grants.allows("watch", group, resource, "n", "x"), "{resource}");
+        }
+        assert_eq!(asked.permissions.len(), 3);
+        assert!(!grants.allows("patch", "apps", "deployments", "n", "x"));
+    }
+
+    #[test]
+    fn a_watch_of_some_names_asks_for_those_and_a_narrower_permission_does_not_stand_for_a_wide_watch() {
+        let mut asking = manifest();
+        let watch = |names: &[&str]| json!({"version": "v1", "kind": "ConfigMap", "names": names, "mapTo": {"type": "cacheOnly"}});
+        asking.permissions = vec![rule(&[""], &["configmaps"], &READS, &["a"])];
+        asking.watches = vec![serde_json::from_value(watch(&["x"])).unwrap()];
+        let asked = permissions(&asking, &|_| Some("configmaps".to_owned()));
+        assert_eq!(asked.len(), 2);
+        assert_eq!((asked[0].0, &asked[0].1.resource_names[..]), (Place::Watch, &["x".to_owned()][..]));
+        asking.permissions[0].namespaces.clear();
+        assert_eq!(permissions(&asking, &|_| None).len(), 1);
+    }
+
+    #[test]
+    fn the_plural_is_what_the_api_server_says_and_else_guessed() {
+        let mut asking = manifest();
+        asking.primaries = vec![serde_json::from_value(json!({"version": "v1", "kind": "Octopus"})).unwrap()];
+        let resources = |plurals: &Plurals<'_>| permissions(&asking, plurals)[0].1.resources.clone();
+        assert_eq!(resources(&|_| None), ["octopuses"]);
+        assert_eq!(resources(&|_| Some("octopi".to_owned())), ["octopi"]);
+    }
+}

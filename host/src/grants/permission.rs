@@ -1,0 +1,110 @@
+//! Rules taken apart into single permissions, and put together again for people.
+
+use super::VERBS;
+use super::asked::Place;
+use oarlock_manifest::PolicyRule;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rules stand for at most this many single permissions. Rules are lists times lists: a small document may mean millions.
+pub const PERMISSIONS: usize = 4096;
+
+/// One verb on one resource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Permission {
+    pub(super) group: String,
+    pub(super) resource: String,
+    /// Empty: everywhere.
+    pub(super) namespace: String,
+    /// Empty: whatever its name.
+    pub(super) name: String,
+    pub(super) verb: String,
+}
+
+/// How many single permissions rules stand for.
+pub(super) fn count<'a>(rules: impl IntoIterator<Item = &'a PolicyRule>) -> usize {
+    let of = |list: &[String]| list.len().max(1);
+    let each = rules.into_iter().map(|rule| {
+        [&rule.api_groups, &rule.resources, &rule.verbs, &rule.resource_names, &rule.namespaces]
+            .iter()
+            .map(|list| of(list))
+            .fold(1_usize, usize::saturating_mul)
+    });
+    each.fold(0, usize::saturating_add)
+}
+
+/// The single permissions of a rule, at most [`PERMISSIONS`]; `*` as a verb is each of [`VERBS`].
+pub(super) fn each(rule: &PolicyRule) -> Vec<Permission> {
+    let any = [String::new()];
+    let or_any = |list: &'_ [String]| if list.is_empty() { any.to_vec() } else { list.to_vec() };
+    let verbs: Vec<String> =
+        if rule.verbs.iter().any(|v| v == "*") { VERBS.map(str::to_owned).to_vec() } else { rule.verbs.clone() };
+    let (namespaces, names) = (or_any(&rule.namespaces), or_any(&rule.resource_names));
+    let all = rule.api_groups.iter().flat_map(|group| {
+        let (verbs, namespaces, names) = (&verbs, &namespaces, &names);
+        rule.resources.iter().flat_map(move |resource| {
+            namespaces.iter().flat_map(move |namespace| {
+                names.iter().flat_map(move |name| {
+                    verbs.iter().map(move |verb| Permission {
+                        group: group.clone(),
+                        resource: resource.clone(),
+                        namespace: namespace.clone(),
+                        name: name.clone(),
+                        verb: verb.clone(),
+                    })
+                })
+            })
+        })
+    });
+    all.take(PERMISSIONS).collect()
+}
+
+/// Whether the rules allow a permission, taken as a whole: one that is asked for everywhere (or whatever the name) is allowed when
+/// it is in some places (for some names), because to narrow it is the operator's choice.
+pub(super) fn allowed(rules: &[PolicyRule], asked: &Permission) -> bool {
+    let narrowed =
+        |list: &[String], wanted: &str| list.is_empty() || wanted.is_empty() || list.iter().any(|l| l == wanted);
+    rules.iter().any(|rule| {
+        super::covers(&rule.verbs, &asked.verb)
+            && super::covers(&rule.api_groups, &asked.group)
+            && super::covers(&rule.resources, &asked.resource)
+            && narrowed(&rule.namespaces, &asked.namespace)
+            && narrowed(&rule.resource_names, &asked.name)
+    })
+}
+
+/// One line for all verbs, namespaces and names that go together, in the order of groups and resources:
+/// `permissions: get, list networks (samplecrd.k8s.io) named x in a, b [primary]`.
+pub(super) fn lines(permissions: impl IntoIterator<Item = (Place, Permission)>) -> Vec<String> {
+    // Verbs of one resource, namespace and name; then the namespaces with the same verbs; then the names with the same of both.
+    let mut verbs: BTreeMap<_, BTreeSet<usize>> = BTreeMap::new();
+    for (place, p) in permissions {
+        let rank = VERBS.iter().position(|v| *v == p.verb).unwrap_or(VERBS.len());
+        verbs.entry((place, p.group, p.resource, p.name, p.namespace)).or_default().insert(rank);
+    }
+    let mut namespaces: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for ((place, group, resource, name, namespace), verbs) in verbs {
+        namespaces.entry((place, group, resource, verbs, name)).or_default().push(namespace);
+    }
+    let mut names: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for ((place, group, resource, verbs, name), namespaces) in namespaces {
+        names.entry((place, group, resource, verbs, namespaces)).or_default().push(name);
+    }
+    let line =
+        |((place, group, resource, verbs, namespaces), names): ((_, String, _, BTreeSet<usize>, Vec<_>), Vec<_>)| {
+            let verbs: Vec<&str> = verbs.iter().filter_map(|rank| VERBS.get(*rank).copied()).collect();
+            let group = if group.is_empty() { "core".to_owned() } else { group };
+            let mut line = format!("permissions: {} {resource} ({group})", verbs.join(", "));
+            for (word, list) in [("named", names), ("in", namespaces)] {
+                if list.iter().any(|one: &String| !one.is_empty()) {
+                    line.push_str(&format!(" {word} {}", list.join(", ")));
+                }
+            }
+            line.push_str(match place {
+                Place::Primary => " [primary]",
+                Place::Watch => " [watch]",
+                Place::Permissions => "",
+            });
+            line
+        };
+    names.into_iter().map(line).collect()
+}
