@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl build plugins test-plugins demo test test-neutron conformance lint bench clean
+.PHONY: help setup kubectl build plugins test-plugins demo test test-neutron conformance lint torture bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -53,6 +53,12 @@ lint: setup ## format, clippy and documentation checks
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
+
+torture: setup ## swap plugins for two minutes at most while the host is killed, and check that nothing is lost; SEED=N SECONDS=N
+	@cargo build --release --workspace --bins
+	@scripts/build-plugins.sh --guests $(TEST_PLUGINS)
+	@OARLOCK_PLUGINS=$(TEST_PLUGINS) $(CARGO_TARGET_DIR)/release/torture \
+	  $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 
 bench: build plugins ## figures: memory and time of a reconcile; see docs/measurements.md
 	@tests/bench/run.sh

@@ -14,6 +14,7 @@ mod wait;
 mod world;
 
 pub use cluster::{Cluster, code as api_code};
+pub(crate) use gate::lock;
 pub use gate::{Action, Exchange, Gate, Rule, RuleHandle, Tripwire, Upstream};
 pub use host::{Host, HostOptions};
 pub use http_client::{Answer, HttpClient};

@@ -1,5 +1,6 @@
-//! What the end-to-end tests and the demo share: the harness that starts real processes and looks at what they do, and the
-//! story they play.
+//! What the end-to-end tests, the demo and the torture share: the harness that starts real processes and looks at what they do,
+//! the story they play, and the torture itself.
 
 pub mod harness;
 pub mod story;
+pub mod torture;

@@ -14,3 +14,4 @@ mod plugin_faults;
 mod plugin_files;
 mod shutdown;
 mod the_story;
+mod torture_itself;

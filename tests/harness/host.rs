@@ -134,7 +134,7 @@ impl Host {
     /// # Errors
     ///
     /// When the system refuses.
-    pub async fn kill(mut self) -> Result<()> {
+    pub async fn kill(&mut self) -> Result<()> {
         self.process.kill().await
     }
 

@@ -1,0 +1,130 @@
+//! New versions, put in place one after the other.
+
+use super::guest::{Form, Mode, formed};
+use super::kinds::Kind;
+use super::ledger::Ledger;
+use super::random::Random;
+use anyhow::{Context, Result};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+/// How many of a hundred versions are broken.
+const BROKEN: usize = 25;
+
+/// After a kill swaps are not counted this long: they wait for the host to start.
+const START: Duration = Duration::from_secs(3);
+
+/// A version that was put in place.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    kind: Kind,
+    version: String,
+    form: Form,
+    at: Instant,
+}
+
+/// Puts versions in place.
+pub(super) struct Swapper {
+    folder: PathBuf,
+    guest: Vec<u8>,
+    random: Random,
+    placed: Vec<Placed>,
+}
+
+/// How swaps went.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Swaps {
+    /// Versions put in place.
+    pub(super) placed: usize,
+    /// Of them, versions the host should not keep.
+    pub(super) broken: usize,
+    /// Good versions that were replaced before they did anything.
+    pub(super) overtaken: usize,
+    /// From the file in place to the first reconcile on it, of good versions, but for those that a start of the host fell into.
+    pub(super) times: Vec<Duration>,
+}
+
+impl Swapper {
+    /// * `folder` - the plugin directory.
+    /// * `guest` - the changeling as it is built.
+    pub(super) fn new(folder: &Path, guest: Vec<u8>, seed: u64) -> Self {
+        Self { folder: folder.to_owned(), guest, random: Random::new(seed, 0), placed: Vec::new() }
+    }
+
+    /// Puts a version of every plugin in place, all of them good; answers its name.
+    pub(super) async fn place_all(&mut self) -> Result<Vec<(Kind, String)>> {
+        let mut placed = Vec::new();
+        for kind in Kind::ALL {
+            placed.push((kind, self.place(kind, Form::Whole(Mode::Ok)).await?));
+        }
+        Ok(placed)
+    }
+
+    /// Swaps one plugin after the other.
+    ///
+    /// * `pause` - between two swaps.
+    pub(super) async fn swap(&mut self, pause: Duration, end: Instant) -> Result<()> {
+        let mut turns = interval(pause);
+        turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        for kind in Kind::ALL.iter().cycle() {
+            turns.tick().await;
+            if Instant::now() >= end {
+                break;
+            }
+            let form = self.form();
+            self.place(*kind, form).await?;
+        }
+        Ok(())
+    }
+
+    /// How it went.
+    ///
+    /// * `kills` - when the host was killed.
+    pub(super) fn outcome(&self, ledger: &Ledger, kills: &[Instant]) -> Swaps {
+        let mut swaps = Swaps { placed: self.placed.len(), ..Swaps::default() };
+        for (at, placed) in self.placed.iter().enumerate() {
+            if !placed.form.is_good() {
+                swaps.broken += 1;
+                continue;
+            }
+            let first = ledger.books(|books| books.first(placed.kind.plugin(), &placed.version));
+            let Some(first) = first else {
+                let replaced = self.placed.iter().skip(at + 1).any(|later| later.kind == placed.kind);
+                swaps.overtaken += usize::from(replaced);
+                continue;
+            };
+            if !kills.iter().any(|kill| placed.at < *kill + START && *kill < first) {
+                swaps.times.push(first - placed.at);
+            }
+        }
+        swaps
+    }
+
+    async fn place(&mut self, kind: Kind, form: Form) -> Result<String> {
+        let version = format!("{}", self.placed.len());
+        let bytes = formed(&self.guest, &kind.role(&version), form)?;
+        let name = kind.plugin();
+        let (next, file) = (self.folder.join(format!(".{name}.next")), self.folder.join(format!("{name}.wasm")));
+        tokio::fs::write(&next, bytes).await.with_context(|| next.display().to_string())?;
+        tokio::fs::rename(&next, &file).await.with_context(|| file.display().to_string())?;
+        self.placed.push(Placed { kind, version: version.clone(), form, at: Instant::now() });
+        Ok(version)
+    }
+
+    fn form(&mut self) -> Form {
+        if !self.random.percent(BROKEN) {
+            return Form::Whole(if self.random.percent(5) { Mode::Slow } else { Mode::Ok });
+        }
+        match self.random.below(6) {
+            0 => Form::Truncated,
+            1 => Form::Text,
+            2 => Form::Whole(Mode::Trap),
+            3 => Form::Whole(Mode::TrapSome),
+            4 => Form::Whole(Mode::Loop),
+            _ => Form::Whole(Mode::BadAnswer),
+        }
+    }
+}
