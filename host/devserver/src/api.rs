@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Options,
+    authentication::Tokens,
     kinds::Resource,
     registry::Registry,
     requests::RequestLog,
@@ -20,6 +21,7 @@ pub(crate) struct Api {
     pub(crate) store: Store,
     pub(crate) registry: Registry,
     pub(crate) requests: RequestLog,
+    pub(crate) tokens: Tokens,
     pub(crate) options: Options,
     /// Cancelled when the server shuts down: ends watches and controllers.
     pub(crate) stop: CancellationToken,
@@ -29,13 +31,14 @@ pub(crate) struct Api {
 pub(crate) type Feed = mpsc::UnboundedReceiver<(Arc<str>, Change)>;
 
 impl Api {
-    /// A server with the namespaces every cluster has.
+    /// A server with the namespaces and roles every cluster has.
     pub(crate) fn new(options: Options) -> (Arc<Self>, Feed) {
         let (sender, feed) = mpsc::unbounded_channel();
         let api = Self {
             store: Store::new(options.watch_history, sender),
             registry: Registry::new(),
             requests: RequestLog::new(options.request_history),
+            tokens: Tokens::new(options.tokens.clone()),
             options,
             stop: CancellationToken::new(),
         };

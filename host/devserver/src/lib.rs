@@ -2,7 +2,10 @@
 //!
 //! [`DevServer::start`] serves plain HTTP on loopback. kubectl, kube and other clients find discovery, the built-in kinds,
 //! CRDs, watches, patches, server-side apply, garbage collection and namespace deletion; there are no controllers that
-//! make pods, no admission webhooks and no authentication: everyone may do everything.
+//! make pods and no admission webhooks.
+//!
+//! Whoever shows no credentials is the administrator and may do everything, so keep the server on loopback. Requests that
+//! impersonate somebody (`kubectl --as`) or carry a bearer token are held to RBAC.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), oarlock_devserver::Error> {
@@ -27,6 +30,8 @@ use axum::serve::ListenerExt as _;
 use tokio::{net::TcpListener, task::JoinHandle};
 
 mod api;
+mod authentication;
+mod authorization;
 mod body;
 mod bootstrap;
 mod crd;
@@ -59,6 +64,7 @@ mod types;
 mod validation;
 mod watch;
 
+pub use authentication::StaticTokens;
 pub use requests::RequestRecord;
 
 use api::Api;
@@ -67,7 +73,7 @@ use api::Api;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// Where to listen; port 0 takes a free one. Default `127.0.0.1:0`. Nothing asks who the caller is: keep it on loopback.
+    /// Where to listen; port 0 takes a free one. Default `127.0.0.1:0`. Who shows no credentials may do everything: keep it on loopback.
     pub addr: SocketAddr,
     /// How many changes are kept per kind. A watch or a page from before them is answered 410 Gone. Each costs about ten times
     /// the size of its object as JSON. Default 4096.
@@ -77,6 +83,9 @@ pub struct Options {
     /// Whether garbage collection and namespace deletion run. Default true; without them finalizers wait for the caller, as
     /// on an API server without controller manager.
     pub controllers: bool,
+    /// Bearer tokens and their users. A token that is neither here nor was given out for a service account is answered 401;
+    /// without a token everybody is the administrator. Default none.
+    pub tokens: StaticTokens,
 }
 
 impl Default for Options {
@@ -86,6 +95,7 @@ impl Default for Options {
             watch_history: 4096,
             request_history: 10_000,
             controllers: true,
+            tokens: StaticTokens::default(),
         }
     }
 }
@@ -118,9 +128,16 @@ impl Options {
         self.controllers = run;
         self
     }
+
+    /// Sets [`tokens`](Self::tokens).
+    #[must_use]
+    pub fn tokens(mut self, tokens: StaticTokens) -> Self {
+        self.tokens = tokens;
+        self
+    }
 }
 
-/// Why a server did not start.
+/// Why a server did not start, or its tokens cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -133,6 +150,14 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// A line of a token file is not one.
+    #[error("line {line} of the tokens: {why}")]
+    Tokens {
+        /// The number of the line; the first is 1.
+        line: usize,
+        /// What is wrong with it.
+        why: &'static str,
+    },
 }
 
 /// The embedded API server.
@@ -140,7 +165,7 @@ pub enum Error {
 pub struct DevServer;
 
 impl DevServer {
-    /// Starts a server with an empty store: four namespaces, nothing else.
+    /// Starts a server with an empty store: four namespaces and the default roles, nothing else.
     ///
     /// # Errors
     ///

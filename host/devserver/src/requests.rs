@@ -17,6 +17,8 @@ pub struct RequestRecord {
     pub path: String,
     /// The User-Agent header, empty when there was none.
     pub user_agent: String,
+    /// Whom it was made as: `system:admin` without credentials; empty when that did not become clear.
+    pub user: String,
     /// The HTTP status of the answer.
     pub status: u16,
 }

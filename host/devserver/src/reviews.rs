@@ -1,59 +1,134 @@
-//! Kinds that are only ever created and answered: access reviews, tokens. Everyone may do everything.
+//! Kinds that are only ever created and answered: who somebody is and what he may do, tokens.
 
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
+    authentication::User,
+    authorization::{bindings, rules::Rule},
+    defaults, encode,
+    query::WriteOptions,
     rest::{
         Request,
-        decode::{self},
+        decode::{self, Decoded, Expected},
     },
     server::Answer,
-    status::{ApiError, Result},
+    status::{ApiError, Cause, Result},
     storage::Key,
     time,
 };
 
-fn with_status(mut object: Value, status: Value) -> Value {
-    if let Some(map) = object.as_object_mut() {
-        map.entry("metadata").or_insert_with(|| json!({}));
-        map.insert("status".to_owned(), status);
-    }
-    object
-}
+mod access;
+
+/// How long a token lasts whose client names no time, and the shortest time, in seconds.
+const TOKEN_SECONDS: (i64, i64) = (3600, 600);
+/// Whom a token is for when the client does not say.
+const AUDIENCE: &str = "https://kubernetes.default.svc";
 
 /// Answers a POST of a create-only kind.
 pub(crate) fn create(request: &Request<'_>) -> Result<Answer> {
     let resource = &request.resource;
-    let mut object = decode::parse(request.call, &resource.kind)?.value;
-    crate::encode::stamp(resource, &mut object);
+    let options = WriteOptions::parse(&request.call.query, "CreateOptions")?;
+    let Decoded { mut object, warnings } =
+        decode::decode(request.call, Expected::of(resource), options.field_validation)?;
+    drop_empty(&mut object);
     let status = match resource.kind.as_str() {
-        "SelfSubjectAccessReview" | "SubjectAccessReview" | "LocalSubjectAccessReview" => json!({"allowed": true}),
-        "SelfSubjectRulesReview" => json!({"incomplete": false,
-            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}]}),
-        "SelfSubjectReview" => json!({"userInfo": user()}),
-        "TokenReview" => json!({"authenticated": true, "user": user()}),
+        "SelfSubjectAccessReview" | "SubjectAccessReview" | "LocalSubjectAccessReview" => {
+            access::review(request, &mut object)?
+        }
+        "SelfSubjectRulesReview" => rules(request, &object)?,
+        "SelfSubjectReview" => json!({"userInfo": request.call.user.to_value()}),
+        "TokenReview" => token_owner(request, &object),
         _ => return Err(ApiError::method_not_allowed()),
     };
-    Ok(Answer::with(StatusCode::CREATED, &with_status(object, status)))
+    if let Some(meta) = defaults::object(&mut object, "metadata")
+        && resource.kind == "SelfSubjectReview"
+    {
+        meta.insert("creationTimestamp".to_owned(), time::now().into());
+    }
+    Ok(answer(request, object, status).warn(warnings))
 }
 
-fn user() -> Value {
-    json!({"username": "oarlock", "groups": ["system:masters", "system:authenticated"]})
+fn answer(request: &Request<'_>, mut object: Value, status: Value) -> Answer {
+    if request.path.subresource.is_empty() {
+        encode::stamp(&request.resource, &mut object);
+    }
+    if let Some(map) = object.as_object_mut() {
+        map.insert("status".to_owned(), status);
+    }
+    Answer::with(StatusCode::CREATED, &object)
 }
 
-/// `POST serviceaccounts/{name}/token`: a token that is accepted like any other, for nothing is checked.
+/// Go leaves empty strings away.
+fn drop_empty(value: &mut Value) {
+    if let Value::Object(map) = value {
+        map.retain(|_, member| member.as_str() != Some(""));
+        map.values_mut().for_each(drop_empty);
+    }
+}
+
+/// The status of a SelfSubjectRulesReview: all rules that hold in a namespace.
+fn rules(request: &Request<'_>, object: &Value) -> Result<Value> {
+    let namespace = object.pointer("/spec/namespace").and_then(Value::as_str).unwrap_or_default();
+    if namespace.is_empty() {
+        return Err(ApiError::bad_request("no namespace on request"));
+    }
+    let held = bindings::held(request.api, &request.call.user, namespace);
+    let (mut resources, mut urls) = (Vec::new(), Vec::new());
+    for rule in held.rules() {
+        let list = if rule.non_resource_urls.is_empty() { &mut resources } else { &mut urls };
+        list.push(rule);
+    }
+    let shown = |rules: &[&Rule]| json!(rules);
+    let mut status = json!({"incomplete": false, "resourceRules": shown(&resources), "nonResourceRules": shown(&urls)});
+    let problems = held.problems();
+    if let (Some(map), false) = (status.as_object_mut(), problems.is_empty()) {
+        map.insert("evaluationError".to_owned(), problems.into());
+    }
+    Ok(status)
+}
+
+/// The status of a TokenReview.
+fn token_owner(request: &Request<'_>, object: &Value) -> Value {
+    let token = object.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
+    match request.api.tokens.owner(token) {
+        Some(user) => json!({"authenticated": true, "user": user.to_value(), "audiences": [AUDIENCE]}),
+        None => json!({"user": {}, "error": "invalid bearer token"}),
+    }
+}
+
+/// `POST serviceaccounts/{name}/token`: a token that is accepted for as long as the server runs, whatever time is asked for.
 pub(crate) fn token(request: &Request<'_>) -> Result<Answer> {
     let key = Key::new(&request.path.namespace, &request.path.name);
-    request.api.get(&request.resource, &key)?;
-    let mut object = decode::parse(request.call, "TokenRequest")?.value;
-    if let Some(map) = object.as_object_mut() {
-        map.insert("kind".to_owned(), "TokenRequest".into());
-        map.insert("apiVersion".to_owned(), "authentication.k8s.io/v1".into());
+    let options = WriteOptions::parse(&request.call.query, "CreateOptions")?;
+    let (group, kind) = ("authentication.k8s.io", "TokenRequest");
+    let expected = Expected { group, version: "v1", kind, custom: None };
+    let Decoded { mut object, warnings } = decode::decode(request.call, expected, options.field_validation)?;
+    let account = request.api.get(&request.resource, &key)?;
+    let (usual, least) = TOKEN_SECONDS;
+    let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(usual);
+    if seconds < least {
+        let detail = "may not specify a duration less than 10 minutes";
+        let cause = Cause::invalid("spec.expirationSeconds", &json!(seconds), detail);
+        return Err(ApiError::invalid(group, kind, "", &[cause]));
     }
-    let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(3600);
-    let status = json!({"token": uuid::Uuid::new_v4().simple().to_string(),
-        "expirationTimestamp": time::in_seconds(seconds)});
-    Ok(Answer::with(StatusCode::CREATED, &with_status(object, status)))
+    if let Some(spec) = defaults::object(&mut object, "spec") {
+        if spec.get("audiences").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+            spec.insert("audiences".to_owned(), json!([AUDIENCE]));
+        }
+        defaults::fill(spec, "expirationSeconds", seconds);
+        spec.entry("boundObjectRef").or_insert(Value::Null);
+    }
+    if let Some(meta) = defaults::object(&mut object, "metadata") {
+        *meta = Map::from_iter([
+            ("name".to_owned(), key.name.clone().into()),
+            ("namespace".to_owned(), key.namespace.clone().into()),
+            ("uid".to_owned(), uuid::Uuid::new_v4().to_string().into()),
+            ("creationTimestamp".to_owned(), time::now().into()),
+        ]);
+    }
+    let uid = account.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
+    let token = request.api.tokens.issue(User::service_account(&key.namespace, &key.name, uid));
+    let status = json!({"token": token, "expirationTimestamp": time::in_seconds(seconds)});
+    Ok(answer(request, object, status).warn(warnings))
 }

@@ -247,6 +247,33 @@ impl LabelSelector {
     }
 }
 
+/// A selector as text, `a=b,c in (d,e)`; plain maps (ReplicationController) count as matchLabels.
+pub(crate) fn to_text(selector: Option<&Value>) -> String {
+    let Some(selector) = selector else { return String::new() };
+    let structured = selector.get("matchLabels").is_some() || selector.get("matchExpressions").is_some();
+    let labels = if structured { selector.get("matchLabels") } else { Some(selector) };
+    let mut parts: Vec<String> = labels
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()))
+        .collect();
+    for term in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
+        let text = |key: &str| term.get(key).and_then(Value::as_str).unwrap_or_default();
+        let values: Vec<&str> =
+            term.get("values").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let (key, values) = (text("key"), values.join(","));
+        parts.push(match text("operator") {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    parts.sort();
+    parts.join(",")
+}
+
 /// A conjunction of equalities on fields; empty matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FieldSelector(Vec<FieldTerm>);
@@ -289,6 +316,11 @@ impl FieldSelector {
     pub(crate) fn and_name(mut self, name: &str) -> Self {
         self.0.push(FieldTerm { path: "metadata.name".to_owned(), equal: true, value: name.to_owned() });
         self
+    }
+
+    /// The value a field must have.
+    pub(crate) fn exact(&self, path: &str) -> Option<&str> {
+        self.0.iter().find(|t| t.equal && t.path == path).map(|t| t.value.as_str())
     }
 
     /// The paths used, to be checked against what the kind supports.

@@ -15,6 +15,8 @@ use serde_json::Value;
 
 use crate::{
     api::Api,
+    authentication::User,
+    authorization::{self, impersonation},
     discovery,
     negotiate::Format,
     openapi,
@@ -39,6 +41,8 @@ pub(crate) struct Call {
     /// The media type without parameters, in lower case.
     pub(crate) content_type: String,
     pub(crate) user_agent: String,
+    /// Whom it is made as.
+    pub(crate) user: User,
     pub(crate) body: Bytes,
 }
 
@@ -105,25 +109,34 @@ async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
         accept: text(&parts.headers, header::ACCEPT),
         content_type: media_type(&text(&parts.headers, header::CONTENT_TYPE)),
         user_agent: text(&parts.headers, header::USER_AGENT),
+        user: User::default(),
         body: Bytes::new(),
     };
-    let outcome = match Limited::new(body, BODY_LIMIT).collect().await {
-        Ok(whole) => {
-            call.body = whole.to_bytes();
-            answer(&api, &call).await
-        }
-        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(BODY_LIMIT)),
-        Err(_) => Err(ApiError::bad_request("the request body could not be read")),
-    };
+    let outcome = serve(&api, &mut call, &parts.headers, body).await;
     let code = outcome.as_ref().map_or_else(ApiError::code, Answer::code);
     api.requests.record(RequestRecord {
         verb: verb(&call),
         method: call.method.to_string(),
         path: target,
         user_agent: call.user_agent.clone(),
+        user: call.user.name.clone(),
         status: code.as_u16(),
     });
     respond(outcome)
+}
+
+/// Who it is, whether he may, what he wants: in this order. The body is read in any case, so that the connection stays usable.
+async fn serve(api: &Arc<Api>, call: &mut Call, headers: &HeaderMap, body: Body) -> Result<Answer> {
+    let body = Limited::new(body, BODY_LIMIT).collect().await;
+    let requester = api.tokens.authenticate(headers)?;
+    call.user = impersonation::user(api, requester, headers)?;
+    authorization::require(api, &call.user, &authorization::action(call))?;
+    call.body = match body {
+        Ok(whole) => whole.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => return Err(ApiError::too_large(BODY_LIMIT)),
+        Err(_) => return Err(ApiError::bad_request("the request body could not be read")),
+    };
+    answer(api, call).await
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> String {
@@ -136,7 +149,7 @@ fn media_type(header: &str) -> String {
 }
 
 /// The verb of a request in terms of Kubernetes.
-fn verb(call: &Call) -> String {
+pub(crate) fn verb(call: &Call) -> String {
     let Target::Resource(path) = path::parse(&call.path) else { return call.method.as_str().to_lowercase() };
     let collection = path.name.is_empty();
     let verb = match call.method.as_str() {

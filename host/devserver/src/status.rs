@@ -213,9 +213,18 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message.into(), None)
     }
 
-    /// 403 for an object.
+    /// 401.
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized".to_owned(), None)
+    }
+
+    /// 403 for an object, with an empty name for a resource, with an empty plural for another path.
     pub(crate) fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
-        let message = format!("{} \"{name}\" is forbidden: {why}", qualified(plural, group));
+        let message = match (plural, name) {
+            ("", _) => format!("forbidden: {why}"),
+            (_, "") => format!("{} is forbidden: {why}", qualified(plural, group)),
+            _ => format!("{} \"{name}\" is forbidden: {why}", qualified(plural, group)),
+        };
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message, Some(details(group, plural, name)))
     }
 

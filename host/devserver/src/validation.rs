@@ -3,12 +3,13 @@
 use oarlock_schema::FieldError;
 use serde_json::Value;
 
-use crate::{kinds::Resource, status::Cause};
+use crate::{authorization, kinds::Resource, status::Cause};
 
 mod core;
 mod metadata;
 pub(crate) mod names;
 mod pod;
+mod rbac;
 mod workload;
 
 impl From<FieldError> for Cause {
@@ -79,6 +80,10 @@ pub(crate) fn update(resource: &Resource, subresource: &str, object: &Value, old
             out.extend(common(resource, object));
             out.extend(core::service_update(object, old));
         }
+        (authorization::GROUP, _) => {
+            out.extend(common(resource, object));
+            out.extend(rbac::update(object, old));
+        }
         (_, "events") => {}
         _ => out.extend(common(resource, object)),
     }
@@ -92,6 +97,7 @@ fn common(resource: &Resource, object: &Value) -> Vec<Cause> {
         ("", "secrets") => core::secret(object),
         ("", "services") => core::service(object),
         ("coordination.k8s.io", _) => core::lease(object),
+        (authorization::GROUP, _) => rbac::check(resource, object),
         ("apps" | "batch", _) | ("", "replicationcontrollers") => workload::check(resource, object),
         _ => Vec::new(),
     }

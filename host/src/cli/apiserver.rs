@@ -1,6 +1,8 @@
 //! `oarlock apiserver`.
 
+use anyhow::Context as _;
 use clap::Args;
+use oarlock_devserver::{DevServer, Options, Running, StaticTokens};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -18,11 +20,22 @@ pub(super) struct ApiserverArgs {
     /// Write a kubeconfig for it here
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
+
+    /// Bearer tokens, one per line: token,user,uid,"group1,group2". They are held to RBAC; requests without a token stay the
+    /// administrator's
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
 }
 
 pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
     let stop = super::signals::stop_token()?;
-    let server = start(args.port).await?;
+    let mut options = Options::default();
+    if let Some(path) = &args.token_file {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let tokens = StaticTokens::parse(&text).with_context(|| format!("{} cannot be used", path.display()))?;
+        options = options.tokens(tokens);
+    }
+    let server = start(args.port, options).await?;
     if let Some(path) = &args.kubeconfig_out {
         let path = super::write_kubeconfig(path, &server.kubeconfig())?;
         tracing::info!(kubeconfig = %path.display(), "kubeconfig written");
@@ -34,11 +47,9 @@ pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
 }
 
 /// Starts the embedded API server on a port of the loopback address.
-pub(super) async fn start(port: u16) -> anyhow::Result<oarlock_devserver::Running> {
-    use anyhow::Context as _;
+pub(super) async fn start(port: u16, options: Options) -> anyhow::Result<Running> {
     let addr = SocketAddr::from(([127, 0, 0, 1], port));
-    let options = oarlock_devserver::Options::default().addr(addr);
-    let server = oarlock_devserver::DevServer::start(options)
+    let server = DevServer::start(options.addr(addr))
         .await
         .with_context(|| format!("the embedded API server cannot listen on {addr}"))?;
     tracing::info!(url = server.url(), "API server listening");

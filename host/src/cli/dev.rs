@@ -47,7 +47,7 @@ pub(super) struct DevArgs {
 
 pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
     let stop = super::signals::stop_token()?;
-    let server = super::apiserver::start(args.api_port).await?;
+    let server = super::apiserver::start(args.api_port, oarlock_devserver::Options::default()).await?;
     let kubeconfig = super::write_kubeconfig(&args.kubeconfig_out, &server.kubeconfig())?;
     tracing::info!("try: kubectl --kubeconfig {} get namespaces", kubeconfig.display());
     let client_options = client::Options { kubeconfig: Some(kubeconfig), context: None };

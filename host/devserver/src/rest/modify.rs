@@ -11,6 +11,7 @@ use super::{
     write::{ATTEMPTS, Failure, Write, check_namespace},
 };
 use crate::{
+    authorization::{self, Action},
     encode, events,
     managed::Writer,
     negotiate, patch,
@@ -25,6 +26,7 @@ impl Request<'_> {
     pub(super) fn write(&self, options: &WriteOptions) -> Write<'_> {
         Write {
             api: self.api,
+            user: &self.call.user,
             resource: &self.resource,
             key: self.key(),
             dry_run: options.dry_run,
@@ -59,6 +61,7 @@ impl Request<'_> {
                 if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
                     meta.remove("resourceVersion");
                 }
+                self.may_create()?;
                 let stored = write.create(object)?;
                 return self.reply(StatusCode::CREATED, &stored, warnings);
             };
@@ -72,6 +75,19 @@ impl Request<'_> {
             }
         }
         Err(write.modified())
+    }
+
+    /// A PUT or apply that creates needs the verb `create` as well.
+    fn may_create(&self) -> Result<()> {
+        let action = Action::Object {
+            verb: "create".to_owned(),
+            group: self.resource.group.clone(),
+            resource: self.resource.plural.clone(),
+            subresource: String::new(),
+            namespace: self.path.namespace.clone(),
+            name: self.path.name.clone(),
+        };
+        authorization::require(self.api, &self.call.user, &action)
     }
 
     /// Name and namespace of a PUT's body must be those of the URL.
@@ -158,6 +174,7 @@ impl Request<'_> {
             let patched = patch::patch(&input, current.as_ref())?;
             write.tracked = kind == patch::Kind::Apply;
             let Some(old) = old else {
+                self.may_create()?;
                 let stored = write.create(patched.object)?;
                 return self.reply(StatusCode::CREATED, &stored, patched.warnings);
             };

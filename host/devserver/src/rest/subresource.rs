@@ -14,7 +14,7 @@ use super::{
 use crate::{
     encode, negotiate, patch,
     query::{DeleteOptions, WriteOptions},
-    reviews,
+    reviews, selector,
     server::Answer,
     status::{ApiError, Cause, Result},
     storage::Object,
@@ -134,7 +134,7 @@ impl Request<'_> {
         let mut shown = json!({"replicas": number(&status).unwrap_or(0)});
         let selector = match selector {
             Some(path) => at(&object.value, &path).and_then(Value::as_str).map(str::to_owned),
-            None if self.resource.custom.is_none() => Some(selector_text(object.value.pointer("/spec/selector"))),
+            None if self.resource.custom.is_none() => Some(selector::to_text(object.value.pointer("/spec/selector"))),
             None => None,
         };
         if let (Value::Object(map), Some(text)) = (&mut shown, selector.filter(|t| !t.is_empty())) {
@@ -245,31 +245,4 @@ fn set(value: &mut Value, path: &[String], leaf: Value) {
     if let Some(map) = value.as_object_mut() {
         set(map.entry(first.clone()).or_insert(Value::Null), rest, leaf);
     }
-}
-
-/// A selector as text, `a=b,c in (d,e)`; plain maps (ReplicationController) count as matchLabels.
-fn selector_text(selector: Option<&Value>) -> String {
-    let Some(selector) = selector else { return String::new() };
-    let structured = selector.get("matchLabels").is_some() || selector.get("matchExpressions").is_some();
-    let labels = if structured { selector.get("matchLabels") } else { Some(selector) };
-    let mut parts: Vec<String> = labels
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()))
-        .collect();
-    for term in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
-        let text = |key: &str| term.get(key).and_then(Value::as_str).unwrap_or_default();
-        let values: Vec<&str> =
-            term.get("values").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-        let (key, values) = (text("key"), values.join(","));
-        parts.push(match text("operator") {
-            "In" => format!("{key} in ({values})"),
-            "NotIn" => format!("{key} notin ({values})"),
-            "DoesNotExist" => format!("!{key}"),
-            _ => key.to_owned(),
-        });
-    }
-    parts.sort();
-    parts.join(",")
 }

@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     api::Api,
+    authentication::User,
+    authorization::escalation,
     crd, defaults, events,
     kinds::Resource,
     managed::{self, Writer},
@@ -22,6 +24,8 @@ pub(crate) const ATTEMPTS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Write<'a> {
     pub(crate) api: &'a Arc<Api>,
+    /// Who writes.
+    pub(crate) user: &'a User,
     pub(crate) resource: &'a Arc<Resource>,
     pub(crate) key: Key,
     pub(crate) dry_run: bool,
@@ -92,6 +96,7 @@ impl Write<'_> {
         if !causes.is_empty() {
             return Err(self.invalid(&causes));
         }
+        escalation::check(self.api, self.user, &resource, &self.key, &object)?;
         let shelf = self.api.shelf(&resource);
         if self.dry_run {
             if shelf.get(&self.key).is_some() {
@@ -107,7 +112,7 @@ impl Write<'_> {
         self.stored(&resource);
         if resource.is("", "namespaces") && self.api.options.controllers {
             // Pods need it; whoever makes a namespace may make a pod at once.
-            self.api.make("serviceaccounts", &self.key.name, "default", json!({}));
+            self.api.make("", "serviceaccounts", &self.key.name, "default", json!({}));
         }
         Ok(stored)
     }
@@ -157,6 +162,7 @@ impl Write<'_> {
         if !causes.is_empty() {
             return Err(self.invalid(&causes).into());
         }
+        escalation::check(self.api, self.user, resource, &self.key, &new)?;
         strategy::bump_generation(resource, &mut new, &old.value);
         if !self.tracked {
             managed::track(resource, Some(&old.value), &mut new, &self.writer);

@@ -114,3 +114,32 @@ async fn custom_resources_are_first_class() {
     k.run("delete crd nets.x.io").await;
     assert!(k.try_run("get nets", "").await.is_err());
 }
+
+#[tokio::test]
+async fn users_of_kubectl_are_held_to_rbac() {
+    let Some(k) = Kubectl::start().await else { return };
+    let binding = r#"{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "b"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}]}"#;
+    k.pipe("apply -f -", binding).await;
+    k.pipe("apply -f -", DEPLOYMENT).await;
+    let robot = "--as=system:serviceaccount:default:robot";
+    assert!(k.run(&format!("get deploy {robot}")).await.contains("web"));
+    let refused = k.try_run(&format!("get deploy {robot} -n kube-system"), "").await.unwrap_err();
+    assert_eq!(
+        refused,
+        "Error from server (Forbidden): deployments.apps is forbidden: User \"system:serviceaccount:default:robot\" cannot \
+         list resource \"deployments\" in API group \"apps\" in the namespace \"kube-system\"\n"
+    );
+    let refused = k.try_run(&format!("delete deploy web {robot}"), "").await.unwrap_err();
+    assert!(refused.contains("cannot delete resource \"deployments\""), "{refused}");
+    let edited = DEPLOYMENT.replace("before", "other");
+    assert!(
+        k.try_run(&format!("apply --server-side -f - {robot}"), &edited).await.unwrap_err().contains("cannot patch")
+    );
+    assert!(
+        k.pipe(&format!("apply --server-side --force-conflicts -f - {robot} --as-group=system:masters"), &edited)
+            .await
+            .contains("applied")
+    );
+}

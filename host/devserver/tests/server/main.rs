@@ -9,6 +9,7 @@
     reason = "a test fails by panicking and says why"
 )]
 
+mod authorization;
 mod collection;
 mod consistency;
 mod http;
@@ -64,14 +65,25 @@ impl Server {
     }
 
     pub(crate) async fn send(&self, method: &str, path: &str, content_type: &str, body: impl Into<Bytes>) -> Answer {
-        let request = ::http::Request::builder()
+        self.send_with(&[("content-type", content_type)], method, path, body).await
+    }
+
+    /// Sends with these headers.
+    pub(crate) async fn send_with(
+        &self,
+        headers: &[(&str, &str)],
+        method: &str,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let mut request = ::http::Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.running.url()))
-            .header("content-type", content_type)
-            .header("user-agent", "test/1.0")
-            .body(Full::new(body.into()))
-            .unwrap();
-        let response = self.http.request(request).await.unwrap();
+            .header("user-agent", "test/1.0");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = self.http.request(request.body(Full::new(body.into())).unwrap()).await.unwrap();
         let status = response.status().as_u16();
         let warnings = response.headers().get_all("warning").iter().map(|w| w.to_str().unwrap().to_owned()).collect();
         let bytes = response.into_body().collect().await.unwrap().to_bytes();

@@ -1,0 +1,201 @@
+//! Who a request is from: nobody in particular, which is the administrator, or the owner of a bearer token.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, PoisonError},
+};
+
+use http::{HeaderMap, header};
+use serde_json::{Value, json};
+
+use crate::{
+    Error,
+    status::{ApiError, Result},
+};
+
+/// The group nothing is refused to.
+pub(crate) const MASTERS: &str = "system:masters";
+/// The group of everybody who is known.
+pub(crate) const AUTHENTICATED: &str = "system:authenticated";
+/// The group of everybody else.
+pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
+/// The name of everybody else.
+pub(crate) const ANONYMOUS: &str = "system:anonymous";
+
+/// Whom a request is from, or whom it is made as.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) groups: Vec<String>,
+    pub(crate) extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// Whoever shows no credentials, and the server itself.
+    pub(crate) fn admin() -> Self {
+        let groups = vec![MASTERS.to_owned(), AUTHENTICATED.to_owned()];
+        Self { name: "system:admin".to_owned(), groups, ..Self::default() }
+    }
+
+    /// A service account.
+    pub(crate) fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
+        let mut groups = service_account_groups(namespace);
+        groups.push(AUTHENTICATED.to_owned());
+        let name = format!("system:serviceaccount:{namespace}:{name}");
+        Self { name, uid: uid.to_owned(), groups, extra: BTreeMap::new() }
+    }
+
+    /// Whether it belongs to a group.
+    pub(crate) fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|g| g == group)
+    }
+
+    /// The `UserInfo` of reviews; what is empty is left away.
+    pub(crate) fn to_value(&self) -> Value {
+        let mut value = json!({"username": self.name, "groups": self.groups});
+        if let Some(map) = value.as_object_mut() {
+            if !self.uid.is_empty() {
+                map.insert("uid".to_owned(), self.uid.clone().into());
+            }
+            if !self.extra.is_empty() {
+                map.insert("extra".to_owned(), json!(self.extra));
+            }
+        }
+        value
+    }
+}
+
+/// Namespace and name of `system:serviceaccount:NAMESPACE:NAME`.
+pub(crate) fn split_service_account(user: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+    (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
+}
+
+/// The groups every service account of a namespace is in.
+pub(crate) fn service_account_groups(namespace: &str) -> Vec<String> {
+    vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
+}
+
+/// Bearer tokens and whom they stand for.
+///
+/// # Source
+///
+/// kube-apiserver's `--token-auth-file`.
+#[derive(Debug, Clone, Default)]
+pub struct StaticTokens(HashMap<String, User>);
+
+impl StaticTokens {
+    /// Reads lines of `token,user,uid` or `token,user,uid,"group1,group2"`. Empty lines do not count; of two lines with the
+    /// same token the last one does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tokens`] with the number of the first line that is not of that form.
+    pub fn parse(text: &str) -> std::result::Result<Self, Error> {
+        let mut tokens = HashMap::new();
+        for (number, line) in (1_usize..).zip(text.lines()) {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let columns = columns(line).ok_or(Error::Tokens { line: number, why: "a quote is not closed" })?;
+            let mut columns = columns.into_iter();
+            let (Some(token), Some(name), Some(uid)) = (columns.next(), columns.next(), columns.next()) else {
+                return Err(Error::Tokens { line: number, why: "token, user and uid are needed" });
+            };
+            if token.is_empty() || name.is_empty() {
+                return Err(Error::Tokens { line: number, why: "token and user must not be empty" });
+            }
+            let listed = columns.next().unwrap_or_default();
+            let mut groups: Vec<String> =
+                listed.split(',').map(str::trim).filter(|g| !g.is_empty()).map(str::to_owned).collect();
+            if !groups.iter().any(|g| g == AUTHENTICATED) {
+                groups.push(AUTHENTICATED.to_owned());
+            }
+            tokens.insert(token, User { name, uid, groups, extra: BTreeMap::new() });
+        }
+        Ok(Self(tokens))
+    }
+}
+
+/// The columns of a line of CSV; `None` when a quote is not closed.
+fn columns(line: &str) -> Option<Vec<String>> {
+    let (mut out, mut column, mut quoted) = (Vec::new(), String::new(), false);
+    let mut chars = line.trim_end_matches('\r').chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.next_if_eq(&'"').is_some() => column.push('"'),
+            '"' => quoted = !quoted,
+            ',' if !quoted => out.push(std::mem::take(&mut column)),
+            c => column.push(c),
+        }
+    }
+    out.push(column);
+    (!quoted).then_some(out)
+}
+
+/// All tokens that are accepted: those of the file, and those given out by `serviceaccounts/token`.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    fixed: StaticTokens,
+    issued: Mutex<HashMap<String, User>>,
+}
+
+impl Tokens {
+    pub(crate) fn new(fixed: StaticTokens) -> Self {
+        Self { fixed, issued: Mutex::default() }
+    }
+
+    /// A new token for a user. It is good for as long as the server runs.
+    pub(crate) fn issue(&self, user: User) -> String {
+        let token = uuid::Uuid::new_v4().simple().to_string();
+        self.issued.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), user);
+        token
+    }
+
+    /// Whose token it is.
+    pub(crate) fn owner(&self, token: &str) -> Option<User> {
+        let issued = || self.issued.lock().unwrap_or_else(PoisonError::into_inner).get(token).cloned();
+        self.fixed.0.get(token).cloned().or_else(issued)
+    }
+
+    /// Whom a request is from: the administrator without a bearer token, 401 with one that is not known.
+    pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<User> {
+        let header = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
+        let Some((scheme, token)) = header.split_once(' ') else { return Ok(User::admin()) };
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Ok(User::admin());
+        }
+        self.owner(token.trim()).ok_or_else(ApiError::unauthorized)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_token_file_is_a_user_with_its_groups() {
+        let tokens = StaticTokens::parse("t1,jane,1,\"devs,ops\"\r\n\n  \nt2,\"o\"\"neil\",\nt3,kim,3,devs\n").unwrap();
+        let groups = |token: &str| tokens.0[token].groups.join(" ");
+        assert_eq!(groups("t1"), "devs ops system:authenticated");
+        assert_eq!((tokens.0["t2"].name.as_str(), groups("t2").as_str()), ("o\"neil", "system:authenticated"));
+        assert_eq!((tokens.0["t3"].uid.as_str(), groups("t3").as_str()), ("3", "devs system:authenticated"));
+    }
+
+    #[test]
+    fn a_line_that_is_no_user_is_named() {
+        for (text, line) in [("a,b", 1), ("a,b,c\n,b,c", 2), ("a,b,c\n\na,b,c,\"d", 3)] {
+            let error = StaticTokens::parse(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("line {line}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_names_of_service_accounts_are_taken_apart() {
+        assert_eq!(split_service_account("system:serviceaccount:ns:sa"), Some(("ns", "sa")));
+        for other in ["jane", "system:serviceaccount:ns", "system:serviceaccount::sa", "system:serviceaccount:a:b:c"] {
+            assert_eq!(split_service_account(other), None);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Who may do what: RBAC from the stored roles and bindings.
+//!
+//! Members of `system:masters` may do everything; everybody else what a binding gives. A watch is asked about when it starts.
+//!
+//! # Source
+//!
+//! Kubernetes `plugin/pkg/auth/authorizer/rbac` and `apiserver/pkg/endpoints/request/requestinfo.go`.
+
+use http::Method;
+
+use crate::{
+    api::Api,
+    authentication::{MASTERS, User},
+    path::{self, ResourcePath, Target},
+    selector::FieldSelector,
+    server::{Call, verb},
+    status::{ApiError, Result},
+};
+
+pub(crate) mod bindings;
+pub(crate) mod defaults;
+pub(crate) mod escalation;
+pub(crate) mod impersonation;
+pub(crate) mod rules;
+
+pub(crate) use rules::Action;
+
+/// The API group of roles and bindings.
+pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// Whether something may be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) allowed: bool,
+    /// The binding that allows it, or the bindings that could not be followed; mostly empty when it is not allowed.
+    pub(crate) reason: String,
+}
+
+/// Whether a user may do something.
+pub(crate) fn decide(api: &Api, user: &User, action: &Action) -> Decision {
+    if user.is_in(MASTERS) {
+        return Decision { allowed: true, reason: String::new() };
+    }
+    let namespace = match action {
+        Action::Object { namespace, .. } => namespace.as_str(),
+        Action::Url { .. } => "",
+    };
+    let held = bindings::held(api, user, namespace);
+    match held.grants.iter().find(|g| g.rules.iter().any(|r| r.allows(action))) {
+        Some(grant) => Decision { allowed: true, reason: format!("RBAC: allowed by {}", grant.source) },
+        None => Decision { allowed: false, reason: held.problems() },
+    }
+}
+
+/// Refuses with 403 what a user may not do.
+pub(crate) fn require(api: &Api, user: &User, action: &Action) -> Result<()> {
+    let decision = decide(api, user, action);
+    if decision.allowed {
+        return Ok(());
+    }
+    let mut why = format!("User {:?} cannot {action}", user.name);
+    if !decision.reason.is_empty() {
+        why = format!("{why}: {}", decision.reason);
+    }
+    Err(match action {
+        Action::Url { .. } => ApiError::forbidden("", "", "", &why),
+        Action::Object { group, resource, name, .. } => ApiError::forbidden(group, resource, name, &why),
+    })
+}
+
+/// What a request wants to do.
+pub(crate) fn action(call: &Call) -> Action {
+    match path::parse(&call.path) {
+        Target::Resource(path) => on_objects(call, path),
+        _ => Action::Url { verb: call.method.as_str().to_lowercase(), path: call.path.clone() },
+    }
+}
+
+fn on_objects(call: &Call, path: ResourcePath) -> Action {
+    let verb = match verb(call).as_str() {
+        "apply" => "patch".to_owned(),
+        // Subresources are never watched: whatever the query says, they are read.
+        "watch" if !path.subresource.is_empty() => "get".to_owned(),
+        verb => verb.to_owned(),
+    };
+    // A list or watch that is limited to one name is allowed by a rule for that name.
+    let selected = || {
+        let selector = call.query.get("fieldSelector").and_then(|text| FieldSelector::parse(text).ok())?;
+        selector.exact("metadata.name").map(str::to_owned)
+    };
+    let name =
+        if path.name.is_empty() && call.method == Method::GET { selected().unwrap_or_default() } else { path.name };
+    // A namespace counts as an object in itself.
+    let own = path.group.is_empty() && path.plural == "namespaces" && path.namespace.is_empty();
+    let namespace = if own && call.method != Method::POST { name.clone() } else { path.namespace };
+    Action::Object { verb, group: path.group, resource: path.plural, subresource: path.subresource, namespace, name }
+}

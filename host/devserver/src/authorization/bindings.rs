@@ -1,0 +1,180 @@
+//! From a user to the rules that hold for it, through bindings and roles.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde_json::Value;
+
+use super::{GROUP, rules::Rule};
+use crate::{
+    api::Api,
+    authentication::{MASTERS, User, split_service_account},
+    selector::{self, LabelSelector},
+    status::qualified,
+    storage::{Key, Object},
+};
+
+/// What one binding gives.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) rules: Vec<Rule>,
+    /// `RoleBinding "b/ns" of Role "r" to User "jane"`
+    pub(crate) source: String,
+}
+
+/// What a user holds.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) grants: Vec<Grant>,
+    /// Bindings to roles that do not exist.
+    errors: Vec<String>,
+}
+
+impl Held {
+    /// All rules.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.grants.iter().flat_map(|g| &g.rules)
+    }
+
+    /// Why something may be missing: `RBAC: clusterrole.rbac.authorization.k8s.io "x" not found`, mostly empty.
+    pub(crate) fn problems(&self) -> String {
+        match self.errors.as_slice() {
+            [] => String::new(),
+            [one] => format!("RBAC: {one}"),
+            many => format!("RBAC: [{}]", many.join(", ")),
+        }
+    }
+
+    fn add(&mut self, api: &Api, user: &User, binding: &Value, namespace: &str) {
+        let mut subjects = binding.get("subjects").and_then(Value::as_array).into_iter().flatten();
+        let Some(subject) = subjects.find(|s| applies(s, user, namespace)) else { return };
+        let (kind, name) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
+        match role_rules(api, kind, namespace, name) {
+            Ok(rules) => {
+                let binding = text(binding, "/metadata/name");
+                let title = if namespace.is_empty() {
+                    format!("ClusterRoleBinding {binding:?}")
+                } else {
+                    format!("RoleBinding \"{binding}/{namespace}\"")
+                };
+                let source = format!("{title} of {kind} {name:?} to {}", describe(subject, namespace));
+                self.grants.push(Grant { rules, source });
+            }
+            Err(error) if self.errors.contains(&error) => {}
+            Err(error) => self.errors.push(error),
+        }
+    }
+}
+
+/// What a user holds in a namespace, or with an empty namespace in the whole cluster.
+pub(crate) fn held(api: &Api, user: &User, namespace: &str) -> Held {
+    let mut held = Held::default();
+    if user.is_in(MASTERS) {
+        held.grants.push(Grant { rules: Rule::everything(), source: String::new() });
+        return held;
+    }
+    for binding in list(api, "clusterrolebindings", "") {
+        held.add(api, user, &binding.value, "");
+    }
+    if !namespace.is_empty() {
+        for binding in list(api, "rolebindings", namespace) {
+            held.add(api, user, &binding.value, namespace);
+        }
+    }
+    held
+}
+
+/// The rules of a role that a binding refers to; `namespace` is that of the binding.
+///
+/// # Errors
+///
+/// That there is no such role, in the API server's words.
+pub(crate) fn role_rules(api: &Api, kind: &str, namespace: &str, name: &str) -> Result<Vec<Rule>, String> {
+    let (plural, namespace) = match kind {
+        "Role" => ("roles", namespace),
+        "ClusterRole" => ("clusterroles", ""),
+        other => return Err(format!("unsupported role reference kind: {other:?}")),
+    };
+    let role = api.store.existing(&qualified(plural, GROUP)).and_then(|shelf| shelf.get(&Key::new(namespace, name)));
+    match role {
+        Some(role) => Ok(all_rules(api, &role.value, &mut BTreeSet::new())),
+        None => Err(format!("{}.{GROUP} {name:?} not found", kind.to_lowercase())),
+    }
+}
+
+/// The rules of a role; with an `aggregationRule` those of the ClusterRoles it selects instead, which in a cluster a
+/// controller copies.
+fn all_rules(api: &Api, role: &Value, seen: &mut BTreeSet<String>) -> Vec<Rule> {
+    let Some(selectors) = role.pointer("/aggregationRule/clusterRoleSelectors").and_then(Value::as_array) else {
+        return Rule::of_role(role);
+    };
+    if !seen.insert(text(role, "/metadata/name").to_owned()) {
+        return Vec::new();
+    }
+    let parsed: Vec<LabelSelector> =
+        selectors.iter().filter_map(|s| LabelSelector::parse(&selector::to_text(Some(s))).ok()).collect();
+    let mut rules = Vec::new();
+    for other in list(api, "clusterroles", "") {
+        if parsed.iter().any(|s| s.matches(&other.value)) {
+            rules.extend(all_rules(api, &other.value, seen));
+        }
+    }
+    rules
+}
+
+fn list(api: &Api, plural: &str, namespace: &str) -> Vec<Arc<Object>> {
+    api.store.existing(&qualified(plural, GROUP)).map(|shelf| shelf.list(namespace).objects).unwrap_or_default()
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The namespace of a ServiceAccount subject: its own or else that of the binding.
+fn account_namespace<'a>(subject: &'a Value, binding: &'a str) -> &'a str {
+    match text(subject, "/namespace") {
+        "" => binding,
+        own => own,
+    }
+}
+
+/// Whether a subject of a binding is this user.
+fn applies(subject: &Value, user: &User, namespace: &str) -> bool {
+    let name = text(subject, "/name");
+    match text(subject, "/kind") {
+        "User" => user.name == name,
+        "Group" => user.is_in(name),
+        "ServiceAccount" => split_service_account(&user.name) == Some((account_namespace(subject, namespace), name)),
+        _ => false,
+    }
+}
+
+fn describe(subject: &Value, namespace: &str) -> String {
+    let (kind, name) = (text(subject, "/kind"), text(subject, "/name"));
+    if kind == "ServiceAccount" {
+        return format!("{kind} \"{name}/{}\"", account_namespace(subject, namespace));
+    }
+    format!("{kind} {name:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_subject_is_a_user_a_group_or_a_service_account() {
+        let account = User::service_account("ns", "robot", "");
+        let check = |subject: Value, namespace: &str| applies(&subject, &account, namespace);
+        assert!(check(json!({"kind": "ServiceAccount", "name": "robot", "namespace": "ns"}), "other"));
+        assert!(check(json!({"kind": "ServiceAccount", "name": "robot"}), "ns"));
+        assert!(check(json!({"kind": "User", "name": "system:serviceaccount:ns:robot"}), ""));
+        for group in ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"] {
+            assert!(check(json!({"kind": "Group", "name": group}), ""), "{group}");
+        }
+        assert!(!check(json!({"kind": "ServiceAccount", "name": "robot"}), ""));
+        assert!(!check(json!({"kind": "ServiceAccount", "name": "robot", "namespace": "other"}), "ns"));
+        assert!(!check(json!({"kind": "User", "name": "robot"}), "ns"));
+        assert!(!check(json!({"kind": "Group", "name": "system:serviceaccounts:other"}), "ns"));
+        assert!(!check(json!({"kind": "Robot", "name": "robot"}), "ns"));
+    }
+}

@@ -1,0 +1,116 @@
+//! Access reviews: may a user do something?
+
+use serde_json::{Value, json};
+
+use crate::{
+    authentication::User,
+    authorization::{self, Action},
+    defaults,
+    rest::Request,
+    status::{ApiError, Cause, Result},
+};
+
+const GROUP: &str = "authorization.k8s.io";
+
+/// The status of an access review; the namespace of a local one is filled in.
+pub(super) fn review(request: &Request<'_>, object: &mut Value) -> Result<Value> {
+    let local = request.resource.namespaced;
+    let own = request.resource.kind.starts_with("Self");
+    if local {
+        fill_namespace(request, object)?;
+    }
+    let null = Value::Null;
+    let spec = object.get("spec").unwrap_or(&null);
+    let causes = check(object, spec, own, local);
+    if !causes.is_empty() {
+        return Err(ApiError::invalid(GROUP, "", "", &causes));
+    }
+    let user = if own { request.call.user.clone() } else { user(spec) };
+    let action = action(spec);
+    if let Action::Object { namespace, .. } = &action
+        && local
+        && *namespace != request.path.namespace
+    {
+        return Err(ApiError::bad_request("spec.resourceAttributes.namespace must match namespace"));
+    }
+    let decision = authorization::decide(request.api, &user, &action);
+    let mut status = json!({"allowed": decision.allowed});
+    if let (Some(map), false) = (status.as_object_mut(), decision.reason.is_empty()) {
+        map.insert("reason".to_owned(), decision.reason.into());
+    }
+    Ok(status)
+}
+
+fn fill_namespace(request: &Request<'_>, object: &mut Value) -> Result<()> {
+    if request.path.namespace.is_empty() {
+        return Err(ApiError::bad_request("namespace is required on this type"));
+    }
+    let Some(meta) = defaults::object(object, "metadata") else { return Ok(()) };
+    crate::rest::write::check_namespace(meta, &request.path.namespace)
+}
+
+fn check(object: &Value, spec: &Value, own: bool, local: bool) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let part = |key: &str| spec.get(key).filter(|v| v.is_object());
+    match (part("resourceAttributes"), part("nonResourceAttributes")) {
+        (Some(_), Some(url)) => {
+            let detail = "cannot be specified in combination with resourceAttributes";
+            causes.push(Cause::invalid("spec.nonResourceAttributes", url, detail));
+        }
+        (None, None) => {
+            let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            causes.push(Cause::invalid("spec.resourceAttributes", &Value::Null, detail));
+        }
+        (None, Some(url)) if local => {
+            let detail = "disallowed on this kind of request";
+            causes.push(Cause::invalid("spec.nonResourceAttributes", url, detail));
+        }
+        _ => {}
+    }
+    let user = user(spec);
+    if !own && user.name.is_empty() && user.groups.is_empty() {
+        let detail = "at least one of user or group must be specified";
+        causes.push(Cause::invalid("spec.user", &json!(""), detail));
+    }
+    let meta = object.get("metadata").and_then(Value::as_object);
+    let more = meta.is_some_and(|m| m.keys().any(|key| !(local && key == "namespace")));
+    if more {
+        causes.push(Cause::invalid("metadata", &json!(meta), "must be empty"));
+    }
+    causes
+}
+
+fn texts(value: Option<&Value>) -> Vec<String> {
+    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The user of a review of somebody else.
+fn user(spec: &Value) -> User {
+    let text = |key: &str| spec.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let extra = spec.get("extra").and_then(Value::as_object).into_iter().flatten();
+    User {
+        name: text("user"),
+        uid: text("uid"),
+        groups: texts(spec.get("groups")),
+        extra: extra.map(|(key, values)| (key.clone(), texts(Some(values)))).collect(),
+    }
+}
+
+fn action(spec: &Value) -> Action {
+    let text = |part: &str, key: &str| {
+        spec.get(part).and_then(|p| p.get(key)).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    if spec.get("resourceAttributes").is_none_or(Value::is_null) {
+        let url = |key: &str| text("nonResourceAttributes", key);
+        return Action::Url { verb: url("verb"), path: url("path") };
+    }
+    let of = |key: &str| text("resourceAttributes", key);
+    Action::Object {
+        verb: of("verb"),
+        group: of("group"),
+        resource: of("resource"),
+        subresource: of("subresource"),
+        namespace: of("namespace"),
+        name: of("name"),
+    }
+}
