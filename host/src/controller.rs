@@ -15,7 +15,7 @@ use crate::apply::events::Recorder;
 use crate::apply::{Author, Writer};
 use crate::informer::{Informers, Subscription};
 use crate::metrics::{Metrics, PluginMetrics};
-use crate::plugin::{Component, Guest, Reads, StoreOf};
+use crate::plugin::{Component, Guest, Pool, Reads, StoreOf};
 use crate::workqueue::{Item, Trigger, WorkQueue};
 use arc_swap::ArcSwapOption;
 use breaker::Breaker;
@@ -68,6 +68,7 @@ pub struct Version {
     pub component: Component,
     /// What it may use.
     pub guest: Guest,
+    pool: Pool,
     author: Author,
     reads: Arc<Reads>,
     subscriptions: Vec<Subscription>,
@@ -131,7 +132,8 @@ impl Controller {
         let (subscriptions, stores) =
             handler::subscribe(&manifest, &self.shared.informers, &self.shared.writer, &self.queue, &self.tombstones);
         let reads = Arc::new(Reads::new(author.clone(), self.shared.writer.clone(), stores.clone()));
-        Version { manifest, component, guest, author, reads, subscriptions, stores }
+        let pool = Pool::new(component.clone(), guest.clone(), guest.grants.workers(&manifest));
+        Version { manifest, component, guest, pool, author, reads, subscriptions, stores }
     }
 
     async fn work(self: Arc<Self>) {

@@ -45,9 +45,9 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// A limit is zero.
-    #[error("limit {0} must be at least 1")]
-    ZeroLimit(&'static str),
+    /// A number is out of its range.
+    #[error("{0}")]
+    Limit(String),
 }
 
 /// What a plugin may do, and its configuration.
@@ -101,15 +101,12 @@ impl Grants {
             config.insert(key.clone(), value.trim_end_matches(['\r', '\n']).to_owned());
             secrets.insert(key.clone());
         }
-        for (name, value) in [
-            ("limits.memoryMib", grant.limits.memory_mib),
-            ("limits.deadlineSeconds", grant.limits.deadline_seconds),
-            ("limits.answerKib", grant.limits.answer_kib),
-            ("workers", grant.workers.unwrap_or(1)),
-            ("resyncSeconds", grant.resync_seconds.unwrap_or(1)),
-        ] {
-            if value == 0 {
-                return Err(Error::ZeroLimit(name));
+        if let Some(fault) = grant.limits.fault() {
+            return Err(Error::Limit(fault));
+        }
+        for (name, value) in [("workers", grant.workers), ("resyncSeconds", grant.resync_seconds)] {
+            if value == Some(0) {
+                return Err(Error::Limit(format!("{name} must be at least 1")));
             }
         }
         let origins = grant.http.origins.iter().map(|o| parse_origin(o)).collect::<Result<_, _>>()?;

@@ -6,10 +6,12 @@ mod call;
 mod capabilities;
 pub mod directory;
 pub mod engine;
+mod heavy;
 mod http_gate;
 pub mod inspect;
 mod instance;
 mod load;
+mod pool;
 mod reads;
 pub mod validate;
 
@@ -18,4 +20,5 @@ pub use engine::Engine;
 pub use http_gate::{HttpFailure, HttpGate};
 pub use instance::{Guest, Instance, Run};
 pub use load::{Component, LoadError, load};
+pub use pool::{Idle, Pool};
 pub use reads::{ReadError, Reads, StoreOf};

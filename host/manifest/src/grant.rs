@@ -59,20 +59,104 @@ pub struct GrantedHttp {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Limits {
-    /// Linear memory of one instance, all its memories together, in MiB.
+    /// Linear memory of one instance, all its memories together, in MiB; at most 512.
     pub memory_mib: u32,
-    /// From the first call of a reconcile to the end of its last, in seconds.
+    /// Elements of all tables of one instance together; at most 100 000.
+    pub table_elements: u32,
+    /// Time of all calls of a reconcile together, in seconds, whatever the plugin waits for in them.
     pub deadline_seconds: u32,
-    /// Largest document a call may return, in KiB.
+    /// Largest answer of one call, all its documents together, in KiB.
+    ///
+    /// What one import is handed at once is bounded by twice this or twice `httpRequestKib`, whichever is more: beyond it the
+    /// instance ends.
     pub answer_kib: u32,
+    /// Largest answer of one read of the cluster, all objects of a list together, in KiB. More is an error the plugin can
+    /// act on.
+    pub read_kib: u32,
     /// Log lines of one reconcile; further ones are counted and dropped.
     pub log_lines: u32,
+    /// Log lines of one reconcile together, in KiB; further ones are counted and dropped.
+    pub log_kib: u32,
     /// HTTP requests of one reconcile.
     pub http_requests: u32,
+    /// HTTP requests of all reconciles of the plugin at the same time; further ones wait, within their deadlines.
+    pub http_concurrent: u32,
+    /// Largest body of an HTTP request, in KiB.
+    pub http_request_kib: u32,
+    /// Largest body of the answer to an HTTP request, in KiB.
+    pub http_answer_kib: u32,
+    /// How many further reconciles an instance may serve after its first; 0: a fresh instance for each.
+    ///
+    /// What the plugin keeps in its own memory is then still there in the next reconcile, of whatever object. An instance that
+    /// trapped, missed its deadline or answered nonsense serves no other. At most as many wait for work as the plugin has workers.
+    pub instance_reuses: u32,
+}
+
+impl Limits {
+    /// Most memory that can be granted, in MiB.
+    pub const MOST_MEMORY_MIB: u32 = 512;
+    /// Most table elements that can be granted.
+    pub const MOST_TABLE_ELEMENTS: u32 = 100_000;
+
+    /// The first value that makes no sense, in a sentence that names it as the grant does.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let at_least_one = [
+            ("memoryMib", self.memory_mib),
+            ("tableElements", self.table_elements),
+            ("deadlineSeconds", self.deadline_seconds),
+            ("answerKib", self.answer_kib),
+            ("readKib", self.read_kib),
+            ("httpConcurrent", self.http_concurrent),
+            ("httpRequestKib", self.http_request_kib),
+            ("httpAnswerKib", self.http_answer_kib),
+        ];
+        if let Some((name, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
+            return Some(format!("limits.{name} must be at least 1"));
+        }
+        let bounded = [
+            ("memoryMib", self.memory_mib, Self::MOST_MEMORY_MIB),
+            ("tableElements", self.table_elements, Self::MOST_TABLE_ELEMENTS),
+        ];
+        let (name, value, most) = bounded.into_iter().find(|(_, value, most)| value > most)?;
+        Some(format!("limits.{name} is {value}, must be at most {most}"))
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory_mib: 64, deadline_seconds: 30, answer_kib: 4096, log_lines: 200, http_requests: 100 }
+        Self {
+            memory_mib: 64,
+            table_elements: 50_000,
+            deadline_seconds: 30,
+            answer_kib: 4096,
+            read_kib: 8192,
+            log_lines: 200,
+            log_kib: 256,
+            http_requests: 100,
+            http_concurrent: 16,
+            http_request_kib: 1024,
+            http_answer_kib: 8192,
+            instance_reuses: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Limits;
+
+    #[test]
+    fn a_limit_that_makes_no_sense_is_named() {
+        assert_eq!(Limits::default().fault(), None);
+        let fault = |change: fn(&mut Limits)| {
+            let mut limits = Limits::default();
+            change(&mut limits);
+            limits.fault().unwrap_or_default()
+        };
+        assert_eq!(fault(|l| l.read_kib = 0), "limits.readKib must be at least 1");
+        assert_eq!(fault(|l| l.memory_mib = 513), "limits.memoryMib is 513, must be at most 512");
+        assert_eq!(fault(|l| l.table_elements = 100_001), "limits.tableElements is 100001, must be at most 100000");
+        assert_eq!(fault(|l| l.log_lines = 0), "");
     }
 }

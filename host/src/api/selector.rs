@@ -60,6 +60,11 @@ impl Selector {
         self.requirements.is_empty()
     }
 
+    /// How many requirements there are.
+    pub fn len(&self) -> usize {
+        self.requirements.len()
+    }
+
     /// Whether labels match; `label` answers the value of a label, or `None` where it is missing.
     pub fn matches<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|r| r.condition.holds(label(&r.key)))

@@ -5,7 +5,7 @@ use super::{Controller, ReconcileKey, Version, compare};
 use crate::apply::events::{Event, Regarding};
 use crate::informer::Object;
 use crate::metrics::Call;
-use crate::plugin::{CallError, Instance, Observation, Request, Run};
+use crate::plugin::{CallError, Observation, Request, Run};
 use crate::workqueue::Item;
 use serde_json::Value;
 use std::sync::Arc;
@@ -99,8 +99,7 @@ impl<'a> Reconcile<'a> {
             correlation_id: self.correlation_id.clone(),
             dry_run: false,
         };
-        let instance = Instance::new(&self.version.component, self.version.guest.clone(), run);
-        let mut instance = self.timed(Call::Instantiate, instance).await?;
+        let mut instance = self.version.pool.take(run).await?;
         let desired = if request.deleting || request.object.is_none() {
             None
         } else {
@@ -110,6 +109,7 @@ impl<'a> Reconcile<'a> {
         let actual = observed.state.clone();
         known.observed = Some(observed);
         if compare::same(desired.as_ref(), actual.as_ref()) {
+            self.version.pool.give_back(instance);
             return Ok(true);
         }
         known.patched = true;
@@ -129,6 +129,7 @@ impl<'a> Reconcile<'a> {
         again.requeue_after = earlier(again.requeue_after, outcome.requeue_after);
         let agree = compare::same(desired.as_ref(), again.state.as_ref());
         known.observed = Some(again);
+        self.version.pool.give_back(instance);
         if self.controller.breaker.patched(&self.item.key) {
             self.fight(known, desired.as_ref(), actual.as_ref());
         }

@@ -5,8 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Values of one plugin, keys included.
+/// Values of one plugin, with their keys and what it costs to keep them.
 const CAPACITY_BYTES: usize = 1 << 20;
+
+/// What keeping a value costs beside itself and its key, which is kept twice: many small values are not free.
+const ENTRY_BYTES: usize = 192;
 
 /// One plugin's values. Shared by its instances and its versions.
 #[derive(Debug, Default)]
@@ -54,7 +57,7 @@ impl Cache {
     pub fn set(&self, key: &str, value: Vec<u8>, ttl: Duration) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.remove(key);
-        let size = key.len() + value.len();
+        let size = size(key, &value);
         if value.is_empty() || size > CAPACITY_BYTES {
             return;
         }
@@ -75,9 +78,13 @@ impl Inner {
     fn remove(&mut self, key: &str) {
         if let Some(entry) = self.values.remove(key) {
             self.by_use.remove(&entry.used);
-            self.bytes -= key.len() + entry.value.len();
+            self.bytes -= size(key, &entry.value);
         }
     }
+}
+
+fn size(key: &str, value: &[u8]) -> usize {
+    2 * key.len() + value.len() + ENTRY_BYTES
 }
 
 #[cfg(test)]
@@ -96,7 +103,7 @@ mod tests {
     #[tokio::test]
     async fn the_value_used_longest_ago_goes_first() {
         let cache = Cache::default();
-        let third = vec![1; CAPACITY_BYTES / 3];
+        let third = vec![1; CAPACITY_BYTES / 3 - ENTRY_BYTES];
         for key in ["a", "b"] {
             cache.set(key, third.clone(), Duration::ZERO);
         }
@@ -108,6 +115,16 @@ mod tests {
         assert!(cache.get("d").is_none() && cache.get("a").is_some());
         cache.set("a", Vec::new(), Duration::ZERO);
         assert!(cache.get("a").is_none());
-        assert_eq!(cache.inner.lock().unwrap().bytes, "c".len() + third.len());
+        assert_eq!(cache.inner.lock().unwrap().bytes, size("c", &third));
+    }
+
+    #[tokio::test]
+    async fn p6_many_small_values_are_bounded_by_what_they_cost() {
+        let cache = Cache::default();
+        for number in 0..100_000 {
+            cache.set(&number.to_string(), vec![1], Duration::ZERO);
+        }
+        let inner = cache.inner.lock().unwrap();
+        assert!(inner.values.len() < CAPACITY_BYTES / ENTRY_BYTES && inner.bytes <= CAPACITY_BYTES);
     }
 }

@@ -96,6 +96,24 @@ pub enum CallError {
         /// The limit.
         mib: u32,
     },
+    /// The guest wanted more table elements than it may have.
+    #[error("the plugin needs more than its {elements} table elements in {call} (limits.tableElements)")]
+    Table {
+        /// Which call.
+        call: &'static str,
+        /// The limit.
+        elements: u32,
+    },
+    /// The guest handed more to the host at once than it may: as an answer, or to an import.
+    #[error(
+        "the plugin handed more than {kib} KiB to the host at once in {call} (twice the larger of limits.answerKib and limits.httpRequestKib)"
+    )]
+    HandedTooMuch {
+        /// Which call.
+        call: &'static str,
+        /// The limit.
+        kib: usize,
+    },
     /// The guest answered what the contract does not allow.
     #[error("the plugin answered {call} with {reason}")]
     BadAnswer {
@@ -114,8 +132,8 @@ impl CallError {
             Self::Transient { .. } | Self::Terminal(_) => None,
             Self::Trap { .. } => Some(TrapCause::Trap),
             Self::Deadline { .. } => Some(TrapCause::Deadline),
-            Self::Memory { .. } => Some(TrapCause::Memory),
-            Self::BadAnswer { .. } => Some(TrapCause::BadAnswer),
+            Self::Memory { .. } | Self::Table { .. } => Some(TrapCause::Memory),
+            Self::BadAnswer { .. } | Self::HandedTooMuch { .. } => Some(TrapCause::BadAnswer),
         }
     }
 }

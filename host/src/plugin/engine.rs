@@ -1,21 +1,39 @@
-//! The wasmtime engine all plugins share, and the clock that interrupts them.
+//! The wasmtime engine all plugins share, the clock that interrupts them, and room for their instances.
 
+use super::heavy::Heavy;
+use oarlock_manifest::Limits;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-/// How often a running guest gives way to others, and how exactly a deadline is kept.
-pub const TICK: Duration = Duration::from_millis(10);
+/// How long a guest may compute before others have their turn, and how exactly a deadline is kept.
+pub const TICK: Duration = Duration::from_millis(5);
 
-/// Instances that may live at the same time; further ones wait for the queue's workers anyway.
-const INSTANCES: u32 = 256;
+/// Instances that may live at the same time; further ones wait, within their deadlines.
+const INSTANCES: u32 = 512;
 
-/// Most linear memory an instance can be granted. Address space is reserved for it, memory is not.
-pub const MAX_MEMORY_BYTES: usize = 512 << 20;
+/// Of those, the ones that wait for further work of their plugin.
+const IDLE_INSTANCES: usize = 256;
 
-/// The engine. Cheap to clone; its clock ends with the last clone.
+/// Linear memories, tables and core instances of one component. A component with more does not load; one with fewer
+/// always finds room, because the pool has these for each instance. What is reserved is address space, not memory.
+const MEMORIES: u32 = 4;
+const TABLES: u32 = 16;
+const CORE_INSTANCES: u32 = 64;
+
+/// The engine. Cheap to clone; its clock and its threads end with the last clone.
 #[derive(Clone)]
 pub struct Engine {
     engine: wasmtime::Engine,
+    running: Arc<Running>,
+}
+
+/// What the live instances of all plugins share.
+struct Running {
+    heavy: Heavy,
+    instances: Arc<Semaphore>,
+    idle: Arc<Semaphore>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -25,29 +43,17 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Makes the engine and starts its clock, a thread of its own so that busy workers cannot hold it up.
+    /// Makes the engine and starts its clock, a thread of its own so that busy workers cannot hold it up, and the threads for
+    /// guests that compute for long.
     ///
     /// # Errors
     ///
     /// The machine cannot run wasmtime (no address space for the pool, say), or no thread could be started.
     pub fn new() -> anyhow::Result<Self> {
-        let mut pool = PoolingAllocationConfig::new();
-        pool.total_component_instances(INSTANCES)
-            .total_core_instances(INSTANCES * 16)
-            .total_memories(INSTANCES * 2)
-            .total_tables(INSTANCES * 16)
-            .total_stacks(INSTANCES)
-            .max_core_instances_per_component(64)
-            .max_memories_per_component(4)
-            .max_tables_per_component(64)
-            .max_memory_size(MAX_MEMORY_BYTES)
-            .max_component_instance_size(4 << 20)
-            .max_core_instance_size(4 << 20)
-            .table_elements(20_000);
         let mut config = Config::new();
         config.epoch_interruption(true);
         config.parallel_compilation(true);
-        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
         let engine = wasmtime::Engine::new(&config)
             .map_err(|e| anyhow::Error::from_boxed(e.into_boxed_dyn_error()).context("wasmtime cannot be set up"))?;
         let weak = engine.weak();
@@ -60,10 +66,48 @@ impl Engine {
                 }
             }
         })?;
-        Ok(Self { engine })
+        let running = Running {
+            heavy: Heavy::new()?,
+            instances: Arc::new(Semaphore::new(INSTANCES as usize)),
+            idle: Arc::new(Semaphore::new(IDLE_INSTANCES)),
+        };
+        Ok(Self { engine, running: Arc::new(running) })
     }
 
     pub(super) fn raw(&self) -> &wasmtime::Engine {
         &self.engine
     }
+
+    pub(super) fn heavy(&self) -> &Heavy {
+        &self.running.heavy
+    }
+
+    /// A permit for each instance that lives.
+    pub(super) fn instances(&self) -> &Arc<Semaphore> {
+        &self.running.instances
+    }
+
+    /// A permit for each instance that waits for work.
+    pub(super) fn idle(&self) -> &Arc<Semaphore> {
+        &self.running.idle
+    }
+}
+
+fn pool() -> PoolingAllocationConfig {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(INSTANCES)
+        .total_core_instances(INSTANCES * CORE_INSTANCES)
+        .total_memories(INSTANCES * MEMORIES)
+        .total_tables(INSTANCES * TABLES)
+        .total_stacks(INSTANCES)
+        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_memories_per_component(MEMORIES)
+        .max_memories_per_module(MEMORIES)
+        .max_tables_per_component(TABLES)
+        .max_tables_per_module(TABLES)
+        .max_memory_size((Limits::MOST_MEMORY_MIB as usize) << 20)
+        .table_elements(Limits::MOST_TABLE_ELEMENTS as usize)
+        .max_component_instance_size(4 << 20)
+        .max_core_instance_size(4 << 20);
+    pool
 }

@@ -8,9 +8,6 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Largest body of an answer.
-const ANSWER_LIMIT_BYTES: usize = 8 << 20;
-
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum HttpFailure {
@@ -54,6 +51,8 @@ impl HttpGate {
 
     /// Sends one request and reads its whole answer before `deadline`. Redirects are answers like any other.
     ///
+    /// * `most_bytes` - of the answer's body.
+    ///
     /// # Errors
     ///
     /// See [`HttpFailure`]; after [`HttpFailure::Unreachable`] and [`HttpFailure::TimedOut`] the request may have had its effect.
@@ -61,14 +60,15 @@ impl HttpGate {
         &self,
         request: http::Request<Full<Bytes>>,
         deadline: Instant,
+        most_bytes: usize,
     ) -> Result<http::Response<Bytes>, HttpFailure> {
         let exchange = async {
             let response =
                 self.client.request(request).await.map_err(|e| HttpFailure::Unreachable(crate::chain(&e)))?;
             let (head, body) = response.into_parts();
-            let body = Limited::new(body, ANSWER_LIMIT_BYTES).collect().await.map_err(|e| {
+            let body = Limited::new(body, most_bytes).collect().await.map_err(|e| {
                 if e.is::<http_body_util::LengthLimitError>() {
-                    HttpFailure::TooLarge(ANSWER_LIMIT_BYTES as u64)
+                    HttpFailure::TooLarge(most_bytes as u64)
                 } else {
                     HttpFailure::Unreachable(crate::chain(e.as_ref()))
                 }

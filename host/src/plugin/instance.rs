@@ -1,21 +1,29 @@
-//! One live store: a component instantiated for one reconcile, with its memory limit, its deadline and its answers checked.
+//! One live store: a component instantiated for one reconcile, with its limits, its deadline and its answers checked.
 
+mod answer;
 mod convert;
+mod footprint;
+mod state;
 
 pub(super) use convert::{key_from, kind_from};
+pub use state::{Guest, Run};
+pub(super) use state::{Shared, State};
 
 use super::bindings;
-use super::cache::Cache;
 use super::call::{CallError, Observation, Outcome, Request};
+use super::engine::{Engine, TICK};
+use super::heavy::Meter;
 use super::load::Component;
-use super::{HttpGate, Reads};
-use crate::grants::Grants;
+use answer::Answer;
 use convert::{event, guest_error, requeue, to_wit};
+use footprint::Refused;
+use futures::future::BoxFuture;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
-use wasmtime::{ResourceLimiter, Store, UpdateDeadline};
+use wasmtime::{Store, UpdateDeadline};
 
 /// After the deadline a guest that waits in an import gets this long to be noticed; then its store is dropped.
 const GRACE: Duration = Duration::from_secs(1);
@@ -26,120 +34,96 @@ const MESSAGE_LIMIT_BYTES: usize = 1024;
 /// Most changes and events in one outcome.
 const MOST_CHANGES: usize = 1000;
 
-/// What an instance may use and whom it speaks for. The same for all instances of a plugin's version.
-#[derive(Clone, Debug)]
-pub struct Guest {
-    /// Plugin name.
-    pub plugin: String,
-    /// What it may do.
-    pub grants: Arc<Grants>,
-    /// The values it keeps.
-    pub cache: Arc<Cache>,
-    /// Its way out.
-    pub http: HttpGate,
-    /// Counters.
-    pub metrics: crate::metrics::PluginMetrics,
-}
+/// wasmtime's words when a guest hands over more than its store's fuel for host calls; the type is not public.
+const HANDED_TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
 
-/// One reconcile: what its imports need beyond the [`Guest`].
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// What the plugin reads of the cluster. None: only `describe` is asked, with no import but log.
-    pub reads: Option<Arc<Reads>>,
-    /// For the log.
-    pub key: String,
-    /// For the log.
-    pub correlation_id: String,
-    /// Refuse requests that could change something.
-    pub dry_run: bool,
-}
-
-/// What lives in a store beside the guest.
-pub(super) struct State {
-    pub(super) guest: Guest,
-    pub(super) run: Run,
-    pub(super) memory: MemoryLimit,
-    pub(super) deadline: Instant,
-    pub(super) log_lines: u32,
-    pub(super) http_requests: u32,
-    /// Ends with the store, and so with the instance's memory.
-    _counted: crate::metrics::Counted,
-}
-
-/// Counts all linear memories of a store together.
-pub(super) struct MemoryLimit {
-    limit: usize,
-    used: usize,
-    refused: bool,
-}
-
-impl ResourceLimiter for MemoryLimit {
-    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
-        // Called for each memory of the component: the sum is ours to keep.
-        let total = self.used.saturating_sub(current).saturating_add(desired);
-        if total > self.limit {
-            self.refused = true;
-            return Ok(false);
-        }
-        self.used = total;
-        Ok(true)
-    }
-
-    fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= 20_000)
-    }
-}
-
-/// A live instance. Thrown away after its reconcile, and never used again once a call was interrupted.
-pub struct Instance {
+/// A store that can be entered. Owned by the call under way, or else by its [`Instance`].
+struct Live {
     store: Store<State>,
     plugin: bindings::Plugin,
-    broken: bool,
+    /// Dropped last: there is room again when the store is gone.
+    _room: OwnedSemaphorePermit,
+}
+
+/// A live instance. Its store is dropped when a call trapped, was interrupted, answered nonsense or was not waited for to its
+/// end: it is never entered again.
+pub struct Instance {
+    engine: Engine,
+    shared: Arc<Shared>,
+    meter: Arc<Meter>,
+    live: Option<Box<Live>>,
+    /// For all calls of one reconcile together, in seconds.
+    deadline_seconds: u32,
+    /// What is left of that.
+    left: Duration,
+    /// Reconciles it was taken for.
+    served: u32,
 }
 
 impl std::fmt::Debug for Instance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Instance").field("broken", &self.broken).finish_non_exhaustive()
+        f.debug_struct("Instance").field("live", &self.live.is_some()).finish_non_exhaustive()
     }
 }
 
 impl Instance {
-    /// Instantiates `component`; its deadline begins now.
+    /// Instantiates `component`. The time that takes is taken off the time for its calls.
     ///
     /// # Errors
     ///
-    /// Its start function trapped, or it needs more memory than it may have before it does anything.
-    pub async fn new(component: &Component, guest: Guest, run: Run) -> Result<Self, CallError> {
+    /// Its start function trapped, or it needs more than it may have before it does anything; or there is no room for it.
+    pub(super) async fn new(
+        component: &Component,
+        guest: Guest,
+        shared: Arc<Shared>,
+        run: Run,
+    ) -> Result<Self, CallError> {
         const CALL: &str = "its start";
-        let limits = guest.grants.limits().clone();
-        let limit = usize::try_from(limits.memory_mib).unwrap_or(usize::MAX).saturating_mul(1 << 20);
-        let deadline = Instant::now() + Duration::from_secs(u64::from(limits.deadline_seconds));
-        let state = State {
-            _counted: guest.metrics.instance(),
-            guest,
-            run,
-            memory: MemoryLimit { limit: limit.min(super::engine::MAX_MEMORY_BYTES), used: 0, refused: false },
-            deadline,
-            log_lines: 0,
-            http_requests: 0,
+        let engine = component.engine().clone();
+        let deadline_seconds = guest.grants.limits().deadline_seconds;
+        let left = Duration::from_secs(u64::from(deadline_seconds));
+        let waited = tokio::time::timeout(left, Arc::clone(engine.instances()).acquire_owned()).await;
+        let Ok(Ok(room)) = waited else {
+            let message = "the host has no room for another instance".to_owned();
+            return Err(CallError::Transient { delay: None, message });
         };
-        let mut store = Store::new(component.engine(), state);
-        store.limiter(|state| &mut state.memory);
-        // What a guest hands over is copied into the host: no more than it could hold itself.
-        store.set_hostcall_fuel(limit.saturating_mul(2));
-        store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(|context| {
-            if Instant::now() >= context.data().deadline {
-                return Ok(UpdateDeadline::Interrupt);
+        let meter = Arc::new(Meter::new());
+        let state = State::new(guest, run, Arc::clone(&shared), Arc::clone(&meter), Instant::now() + left);
+        let (raw, pre) = (engine.raw().clone(), component.pre().clone());
+        let mut instance = Self { engine, shared, meter, live: None, deadline_seconds, left, served: 1 };
+        let started: BoxFuture<'static, _> = Box::pin(async move {
+            let mut store = store(&raw, state);
+            match pre.instantiate_async(&mut store).await {
+                Ok(plugin) => Ok(Box::new(Live { store, plugin, _room: room })),
+                Err(e) => Err(failure(&store, CALL, &e)),
             }
-            Ok(UpdateDeadline::Yield(1))
         });
-        let started = tokio::time::timeout_at(deadline + GRACE, component.pre().instantiate_async(&mut store)).await;
-        match started {
-            Ok(Ok(plugin)) => Ok(Self { store, plugin, broken: false }),
-            Ok(Err(e)) => Err(failure(&store, CALL, &e)),
-            Err(_elapsed) => Err(late(&store, CALL)),
-        }
+        instance.live = Some(instance.timed(CALL, started).await??);
+        Ok(instance)
+    }
+
+    /// Begins another reconcile with what the last one left. False: nothing is left that could be entered.
+    pub(super) fn begin(&mut self, run: Run) -> bool {
+        self.left = Duration::from_secs(u64::from(self.deadline_seconds));
+        let Some(live) = &mut self.live else { return false };
+        live.store.data_mut().begin(run);
+        self.served += 1;
+        true
+    }
+
+    /// Whether it answered every call, so that it can serve another reconcile.
+    pub(super) fn is_sound(&self) -> bool {
+        self.live.is_some()
+    }
+
+    /// Reconciles it was taken for, this one included.
+    pub(super) fn served(&self) -> u32 {
+        self.served
+    }
+
+    /// Of all its memories.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.live.as_ref().map_or(0, |live| live.store.data().memory_bytes())
     }
 
     /// Asks for the manifest.
@@ -147,11 +131,17 @@ impl Instance {
     /// # Errors
     ///
     /// See [`CallError`].
-    pub async fn describe(&mut self) -> Result<String, CallError> {
-        let until = self.until()?;
-        let call = self.plugin.oarlock_reconciler_reconcile().call_describe(&mut self.store);
-        let answered = tokio::time::timeout_at(until, call).await;
-        self.settle("describe", answered)
+    pub(super) async fn describe(&mut self) -> Result<String, CallError> {
+        const CALL: &str = "describe";
+        self.call(CALL, |live| {
+            Box::pin(async move {
+                let answered = live.plugin.oarlock_reconciler_reconcile().call_describe(&mut live.store).await;
+                let text = answered.map_err(|e| failure(&live.store, CALL, &e))?;
+                Answer::check(CALL, live.store.data(), text.len()).await?;
+                Ok(text)
+            })
+        })
+        .await
     }
 
     /// Asks for the desired state.
@@ -162,11 +152,17 @@ impl Instance {
     pub async fn get_desired(&mut self, request: &Request) -> Result<Option<Value>, CallError> {
         const CALL: &str = "get-desired";
         let request = to_wit(request);
-        let until = self.until()?;
-        let call = self.plugin.oarlock_reconciler_reconcile().call_get_desired(&mut self.store, &request);
-        let answered = tokio::time::timeout_at(until, call).await;
-        let desired = self.settle(CALL, answered)?.map_err(guest_error)?;
-        desired.map(|text| self.json(CALL, "the desired state", &text)).transpose()
+        self.call(CALL, move |live| {
+            Box::pin(async move {
+                let guest = live.plugin.oarlock_reconciler_reconcile();
+                let answered = guest.call_get_desired(&mut live.store, &request).await;
+                let desired = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
+                let bytes = desired.as_ref().map_or(0, String::len);
+                let answer = Answer::check(CALL, live.store.data(), bytes).await?;
+                desired.map(|text| answer.json("the desired state", &text)).transpose()
+            })
+        })
+        .await
     }
 
     /// Asks for the actual state.
@@ -177,17 +173,23 @@ impl Instance {
     pub async fn get_actual(&mut self, request: &Request) -> Result<Observation, CallError> {
         const CALL: &str = "get-actual";
         let request = to_wit(request);
-        let until = self.until()?;
-        let call = self.plugin.oarlock_reconciler_reconcile().call_get_actual(&mut self.store, &request);
-        let answered = tokio::time::timeout_at(until, call).await;
-        let observed = self.settle(CALL, answered)?.map_err(guest_error)?;
-        let state = observed.state.map(|text| self.json(CALL, "the actual state", &text)).transpose()?;
-        let status = match observed.status.map(|text| self.json(CALL, "the status", &text)).transpose()? {
-            None => None,
-            Some(Value::Object(fields)) => Some(fields),
-            Some(_) => return Err(bad(CALL, "a status that is not a JSON object".to_owned())),
-        };
-        Ok(Observation { state, status, requeue_after: requeue(observed.requeue_after_ms) })
+        self.call(CALL, move |live| {
+            Box::pin(async move {
+                let guest = live.plugin.oarlock_reconciler_reconcile();
+                let answered = guest.call_get_actual(&mut live.store, &request).await;
+                let observed = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
+                let bytes = observed.state.iter().chain(&observed.status).map(String::len).sum();
+                let answer = Answer::check(CALL, live.store.data(), bytes).await?;
+                let state = observed.state.map(|text| answer.json("the actual state", &text)).transpose()?;
+                let status = match observed.status.map(|text| answer.json("the status", &text)).transpose()? {
+                    None => None,
+                    Some(Value::Object(fields)) => Some(fields),
+                    Some(_) => return Err(bad(CALL, "a status that is not a JSON object".to_owned())),
+                };
+                Ok(Observation { state, status, requeue_after: requeue(observed.requeue_after_ms) })
+            })
+        })
+        .await
     }
 
     /// Asks for the changes from `actual` to `desired`.
@@ -204,84 +206,116 @@ impl Instance {
         const CALL: &str = "patch";
         let request = to_wit(request);
         let (desired, actual) = (desired.map(Value::to_string), actual.map(Value::to_string));
-        let until = self.until()?;
-        let call = self.plugin.oarlock_reconciler_reconcile().call_patch(
-            &mut self.store,
-            &request,
-            desired.as_ref(),
-            actual.as_ref(),
-        );
-        let answered = tokio::time::timeout_at(until, call).await;
-        let outcome = self.settle(CALL, answered)?.map_err(guest_error)?;
-        if outcome.changes.len() > MOST_CHANGES || outcome.events.len() > MOST_CHANGES {
-            return Err(bad(CALL, format!("more than {MOST_CHANGES} changes or events")));
-        }
-        let changes = outcome
-            .changes
-            .into_iter()
-            .map(|c| convert::change(c, |what, text| self.json(CALL, what, text)))
-            .collect::<Result<_, _>>()?;
-        let events = outcome.events.into_iter().map(event).collect();
-        Ok(Outcome { changes, events, requeue_after: requeue(outcome.requeue_after_ms) })
+        self.call(CALL, move |live| {
+            Box::pin(async move {
+                let guest = live.plugin.oarlock_reconciler_reconcile();
+                let answered = guest.call_patch(&mut live.store, &request, desired.as_ref(), actual.as_ref()).await;
+                let outcome = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
+                if outcome.changes.len() > MOST_CHANGES || outcome.events.len() > MOST_CHANGES {
+                    return Err(bad(CALL, format!("more than {MOST_CHANGES} changes or events")));
+                }
+                let documents = outcome.changes.iter().map(convert::document_bytes);
+                let texts = outcome.events.iter().map(|e| e.reason.len() + e.message.len());
+                let bytes = documents.chain(texts).sum();
+                let answer = Answer::check(CALL, live.store.data(), bytes).await?;
+                let changes = outcome.changes.into_iter();
+                let changes = changes.map(|c| convert::change(c, |what, text| answer.json(what, text)));
+                let changes = changes.collect::<Result<_, _>>()?;
+                let events = outcome.events.into_iter().map(event).collect();
+                Ok(Outcome { changes, events, requeue_after: requeue(outcome.requeue_after_ms) })
+            })
+        })
+        .await
     }
 
-    /// When to give up on a call.
-    fn until(&self) -> Result<Instant, CallError> {
-        if self.broken {
-            return Err(CallError::Trap { call: "a call after a trap", reason: "the instance is gone".to_owned() });
-        }
-        Ok(self.store.data().deadline + GRACE)
-    }
-
-    /// Tells an answer from a trap. After anything but an answer the store is not entered again.
-    fn settle<T>(
+    /// Enters the store. Unless the guest answers, or says itself why it cannot, the store is gone afterwards.
+    async fn call<T: Send + 'static>(
         &mut self,
         call: &'static str,
-        answered: Result<wasmtime::Result<T>, tokio::time::error::Elapsed>,
+        work: impl for<'a> FnOnce(&'a mut Live) -> BoxFuture<'a, Result<T, CallError>> + Send + 'static,
     ) -> Result<T, CallError> {
-        match answered {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(e)) => {
-                self.broken = true;
-                Err(failure(&self.store, call, &e))
-            }
-            Err(_elapsed) => {
-                self.broken = true;
-                Err(late(&self.store, call))
-            }
-        }
+        let Some(mut live) = self.live.take() else {
+            return Err(CallError::Trap { call, reason: "the instance is gone".to_owned() });
+        };
+        live.store.data_mut().deadline = Instant::now() + self.left;
+        live.store.set_epoch_deadline(1);
+        let entered: BoxFuture<'static, _> = Box::pin(async move {
+            let answer = work(&mut live).await;
+            let sound = answer.as_ref().err().is_none_or(|e| e.cause().is_none());
+            // What is not sound is dropped here, where it ran.
+            (sound.then_some(live), answer)
+        });
+        let (live, answer) = self.timed(call, entered).await?;
+        self.live = live;
+        answer
     }
 
-    fn json(&self, call: &'static str, what: &str, text: &str) -> Result<Value, CallError> {
-        let limit = usize::try_from(self.store.data().guest.grants.limits().answer_kib).unwrap_or(usize::MAX) << 10;
-        if text.len() > limit {
-            return Err(bad(
-                call,
-                format!("{what} of {} KiB; at most {} KiB are taken (limits.answerKib)", text.len() >> 10, limit >> 10),
-            ));
-        }
-        serde_json::from_str(text).map_err(|e| bad(call, format!("{what} that is not JSON: {e}")))
+    /// Runs what enters the store. The time it takes is taken off what is left.
+    async fn timed<T: Send + 'static>(
+        &mut self,
+        call: &'static str,
+        work: BoxFuture<'static, T>,
+    ) -> Result<T, CallError> {
+        let began = Instant::now();
+        let driven = self.engine.heavy().drive(&self.shared.lane, &self.meter, work);
+        let answered = tokio::time::timeout(self.left + GRACE, driven).await;
+        self.left = self.left.saturating_sub(began.elapsed());
+        answered.map_err(|_elapsed| CallError::Deadline { call, seconds: self.deadline_seconds })
     }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // Much memory takes long to give back.
+        if let Some(live) = self.live.take()
+            && self.meter.is_aside()
+        {
+            self.engine.heavy().drop_aside(live);
+        }
+    }
+}
+
+/// An empty store with every limit set.
+fn store(engine: &wasmtime::Engine, state: State) -> Store<State> {
+    let limits = state.limits();
+    // What a guest hands over is copied into the host.
+    let handed_kib = limits.answer_kib.max(limits.http_request_kib) as usize;
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.footprint);
+    store.set_hostcall_fuel(handed_kib.saturating_mul(2 << 10));
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(|context| {
+        let state = context.data();
+        if Instant::now() >= state.deadline {
+            return Ok(UpdateDeadline::Interrupt);
+        }
+        // A guest that has just come back from waiting has not computed for a tick, whatever the clock says.
+        if state.meter.since_entered() < TICK / 2 {
+            return Ok(UpdateDeadline::Continue(1));
+        }
+        state.meter.set_aside();
+        Ok(UpdateDeadline::Yield(1))
+    });
+    store
 }
 
 fn failure(store: &Store<State>, call: &'static str, error: &wasmtime::Error) -> CallError {
     let state = store.data();
+    let (trap, limits) = (error.downcast_ref::<wasmtime::Trap>(), state.limits());
+    if matches!(trap, Some(wasmtime::Trap::Interrupt)) {
+        return CallError::Deadline { call, seconds: limits.deadline_seconds };
+    }
     // A guest that is refused memory mostly aborts; that it was refused is what its author needs to know.
-    if state.memory.refused {
-        return CallError::Memory { call, mib: state.guest.grants.limits().memory_mib };
+    match state.footprint.refused() {
+        Some(Refused::Memory) => return CallError::Memory { call, mib: limits.memory_mib },
+        Some(Refused::Table) => return CallError::Table { call, elements: limits.table_elements },
+        None => {}
     }
-    if matches!(error.downcast_ref::<wasmtime::Trap>(), Some(wasmtime::Trap::Interrupt)) {
-        return late(store, call);
+    let reason = trap.map_or_else(|| format!("{error:#}"), ToString::to_string);
+    if reason.contains(HANDED_TOO_MUCH) {
+        return CallError::HandedTooMuch { call, kib: store.hostcall_fuel() >> 10 };
     }
-    let reason = match error.downcast_ref::<wasmtime::Trap>() {
-        Some(trap) => trap.to_string(),
-        None => format!("{error:#}"),
-    };
     CallError::Trap { call, reason: crate::shorten(&reason, MESSAGE_LIMIT_BYTES).to_owned() }
-}
-
-fn late(store: &Store<State>, call: &'static str) -> CallError {
-    CallError::Deadline { call, seconds: store.data().guest.grants.limits().deadline_seconds }
 }
 
 fn bad(call: &'static str, reason: String) -> CallError {

@@ -3,7 +3,8 @@
 use super::bindings::{Plugin, PluginPre};
 use super::call::CallError;
 use super::engine::Engine;
-use super::instance::{Guest, Instance, Run, State};
+use super::instance::{Guest, Run, State};
+use super::pool::Pool;
 use super::validate;
 use oarlock_manifest::PluginManifest;
 use sha2::{Digest as _, Sha256};
@@ -55,7 +56,7 @@ pub enum LoadError {
 /// A compiled plugin. Cheap to clone.
 #[derive(Clone)]
 pub struct Component {
-    engine: wasmtime::Engine,
+    engine: Engine,
     pre: PluginPre<State>,
     /// Names of what it imports, in order.
     pub imports: Vec<String>,
@@ -74,7 +75,7 @@ impl std::fmt::Debug for Component {
 }
 
 impl Component {
-    pub(super) fn engine(&self) -> &wasmtime::Engine {
+    pub(super) fn engine(&self) -> &Engine {
         &self.engine
     }
 
@@ -98,7 +99,7 @@ pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Com
     let compiled = tokio::task::spawn_blocking(move || compile(&engine, &bytes)).await;
     let component = compiled.unwrap_or_else(|e| Err(LoadError::Invalid(format!("the compiler gave up: {e}"))))?;
     let run = Run { reads: None, key: String::new(), correlation_id: String::new(), dry_run: true };
-    let mut instance = Instance::new(&component, guest.clone(), run).await.map_err(LoadError::Describe)?;
+    let mut instance = Pool::new(component.clone(), guest.clone(), 0).take(run).await.map_err(LoadError::Describe)?;
     let text = instance.describe().await.map_err(LoadError::Describe)?;
     let manifest = validate::manifest(&text).map_err(LoadError::Manifest)?;
     Ok((component, manifest))
@@ -108,14 +109,14 @@ fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, LoadError> {
     let digest = Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect();
     let size_bytes = bytes.len();
     let component_bytes = componentize(bytes)?;
-    let engine = engine.raw();
-    let component = wasmtime::component::Component::new(engine, &component_bytes)
-        .map_err(|e| LoadError::Invalid(format!("{e:#}")))?;
+    let raw = engine.raw();
+    let component =
+        wasmtime::component::Component::new(raw, &component_bytes).map_err(|e| LoadError::Invalid(format!("{e:#}")))?;
     let ty = component.component_type();
-    let imports: Vec<String> = ty.imports(engine).map(|(name, _)| name.to_owned()).collect();
-    let exports: Vec<String> = ty.exports(engine).map(|(name, _)| name.to_owned()).collect();
+    let imports: Vec<String> = ty.imports(raw).map(|(name, _)| name.to_owned()).collect();
+    let exports: Vec<String> = ty.exports(raw).map(|(name, _)| name.to_owned()).collect();
     check_exports(&exports)?;
-    let mut linker = Linker::<State>::new(engine);
+    let mut linker = Linker::<State>::new(raw);
     Plugin::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)
         .map_err(|e| LoadError::Unfit(format!("{e:#}")))?;
     let pre =

@@ -11,16 +11,46 @@ use std::sync::Arc;
 
 type Answer<T> = wasmtime::Result<Result<T, types::Error>>;
 
+/// Longest label selector, in bytes, and most requirements in it: it is held against every object of a list.
+const LONGEST_SELECTOR: usize = 4096;
+const MOST_REQUIREMENTS: usize = 32;
+
 impl State {
     fn reads(&self) -> Result<Arc<Reads>, types::Error> {
         self.run.reads.clone().ok_or_else(|| types::Error::Terminal(DESCRIBING.to_owned()))
+    }
+
+    /// The texts of what was read, unless that is more than one read may answer. Checked before anything is copied.
+    fn texts(&self, found: &[Arc<Object>]) -> Result<Vec<String>, types::Error> {
+        let bytes = found.iter().map(|object| object.json().len()).sum();
+        self.check_size(bytes, found.len())?;
+        Ok(found.iter().map(|object| object.json().to_string()).collect())
+    }
+
+    fn text(&self, found: Option<&Arc<Object>>) -> Result<Option<String>, types::Error> {
+        self.texts(found.map(std::slice::from_ref).unwrap_or_default()).map(|mut texts| texts.pop())
+    }
+
+    fn check_size(&self, bytes: usize, objects: usize) -> Result<(), types::Error> {
+        let limit = self.limits().read_kib;
+        if bytes <= (limit as usize) << 10 {
+            return Ok(());
+        }
+        let kib = bytes.div_ceil(1 << 10);
+        Err(types::Error::Terminal(format!(
+            "{objects} objects of {kib} KiB together; at most {limit} KiB are handed over at once (limits.readKib): list \
+             fewer, by namespace, label, owner or limit"
+        )))
     }
 }
 
 impl cluster::Host for State {
     async fn get_object(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> Answer<Option<String>> {
         Ok(match self.reads() {
-            Ok(reads) => reads.get(&kind_from(kind), &key_from(key)).await.map(|o| o.as_ref().map(text)).map_err(error),
+            Ok(reads) => {
+                let found = reads.get(&kind_from(kind), &key_from(key)).await;
+                found.map_err(error).and_then(|found| self.text(found.as_ref()))
+            }
             Err(e) => Err(e),
         })
     }
@@ -30,12 +60,9 @@ impl cluster::Host for State {
         kind: types::GroupVersionKind,
         options: cluster::ListOptions,
     ) -> Answer<Vec<String>> {
-        let label_selector = match options.label_selector.parse::<Selector>() {
+        let label_selector = match selector(&options.label_selector) {
             Ok(selector) => selector,
-            Err(e) => {
-                let message = format!("label selector {:?}: {e}", options.label_selector);
-                return Ok(Err(types::Error::Terminal(message)));
-            }
+            Err(message) => return Ok(Err(types::Error::Terminal(message))),
         };
         let options = ListOptions {
             namespace: Some(options.namespace).filter(|n| !n.is_empty()),
@@ -46,7 +73,7 @@ impl cluster::Host for State {
         Ok(match self.reads() {
             Ok(reads) => {
                 let found = reads.list(&kind_from(kind), &options).await;
-                found.map(|list| list.iter().map(text).collect()).map_err(error)
+                found.map_err(error).and_then(|found| self.texts(&found))
             }
             Err(e) => Err(e),
         })
@@ -55,8 +82,9 @@ impl cluster::Host for State {
     async fn get_applied(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> Answer<Option<String>> {
         Ok(match self.reads() {
             Ok(reads) => {
-                let applied = reads.get_applied(&kind_from(kind), &key_from(key)).await;
-                applied.map(|o| o.map(|v| v.to_string())).map_err(error)
+                let applied = reads.get_applied(&kind_from(kind), &key_from(key)).await.map_err(error);
+                let text = applied.map(|found| found.map(|value| value.to_string()));
+                text.and_then(|text| self.check_size(text.as_ref().map_or(0, String::len), 1).map(|()| text))
             }
             Err(e) => Err(e),
         })
@@ -65,15 +93,27 @@ impl cluster::Host for State {
     async fn get_live(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> Answer<Option<String>> {
         Ok(match self.reads() {
             Ok(reads) => {
-                reads.get_live(&kind_from(kind), &key_from(key)).await.map(|o| o.as_ref().map(text)).map_err(error)
+                let found = reads.get_live(&kind_from(kind), &key_from(key)).await;
+                found.map_err(error).and_then(|found| self.text(found.as_ref()))
             }
             Err(e) => Err(e),
         })
     }
 }
 
-fn text(object: &Arc<Object>) -> String {
-    object.json().to_string()
+/// Reads a selector that is no burden.
+fn selector(text: &str) -> Result<Selector, String> {
+    if text.len() > LONGEST_SELECTOR {
+        return Err(format!("a label selector of {} bytes; at most {LONGEST_SELECTOR} are taken", text.len()));
+    }
+    let selector: Selector = text.parse().map_err(|e| format!("label selector {text:?}: {e}"))?;
+    if selector.len() > MOST_REQUIREMENTS {
+        return Err(format!(
+            "a label selector of {} requirements; at most {MOST_REQUIREMENTS} are taken",
+            selector.len()
+        ));
+    }
+    Ok(selector)
 }
 
 fn error(error: ReadError) -> types::Error {

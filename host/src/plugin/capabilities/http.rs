@@ -9,20 +9,36 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
+/// Longest URL, and most headers and their names and values together, in bytes.
+const LONGEST_URL: usize = 8 << 10;
+const MOST_HEADERS: usize = 100;
+const HEADER_LIMIT_BYTES: usize = 64 << 10;
+
+/// Longest piece of what a guest sent in a message to it or in the log.
+const QUOTED_BYTES: usize = 256;
+
 impl http::Host for State {
     async fn send(&mut self, request: http::Outgoing) -> wasmtime::Result<Result<http::Response, http::Failure>> {
         let plugin = self.guest.plugin.clone();
-        let request = match self.checked(request) {
-            Ok(request) => request,
+        let (request, deadline) = match self.checked(request) {
+            Ok(checked) => checked,
             Err(e) => {
                 tracing::warn!(plugin, key = self.run.key, error = %describe(&e), "http request refused");
                 return Ok(Err(e));
             }
         };
-        let (request, deadline) = request;
+        let Ok(Ok(_turn)) = tokio::time::timeout_at(deadline, self.shared.http.acquire()).await else {
+            tracing::warn!(
+                plugin,
+                key = self.run.key,
+                "http request not sent: too many at once (limits.httpConcurrent)"
+            );
+            return Ok(Err(http::Failure::TimedOut));
+        };
         let (method, url) = (request.method().clone(), redacted(request.uri()));
         let began = Instant::now();
-        let answered = self.guest.http.send(request, deadline).await;
+        let most_bytes = (self.limits().http_answer_kib as usize) << 10;
+        let answered = self.guest.http.send(request, deadline, most_bytes).await;
         let code = answered.as_ref().ok().map(|response| response.status().as_u16());
         self.guest.metrics.http_request(code);
         tracing::debug!(
@@ -47,15 +63,18 @@ impl State {
         if self.run.reads.is_none() {
             return Err(http::Failure::Denied(DESCRIBING.to_owned()));
         }
-        let limit = self.guest.grants.limits().http_requests;
-        self.http_requests = self.http_requests.saturating_add(1);
-        if self.http_requests > limit {
+        let limit = self.limits().http_requests;
+        self.spent.http_requests = self.spent.http_requests.saturating_add(1);
+        if self.spent.http_requests > limit {
             return Err(http::Failure::Denied(format!(
                 "more than {limit} http requests in one reconcile (limits.httpRequests)"
             )));
         }
-        let url = Url::parse(&request.url)
-            .map_err(|e| http::Failure::Invalid(format!("{:?} is not an absolute URL: {e}", request.url)))?;
+        check_sizes(&request, self.limits().http_request_kib)?;
+        let url = Url::parse(&request.url).map_err(|e| {
+            let quoted = crate::shorten(&request.url, QUOTED_BYTES);
+            http::Failure::Invalid(format!("{quoted:?} is not an absolute URL: {e}"))
+        })?;
         if !self.guest.grants.allows_origin(&url) {
             return Err(http::Failure::Denied(format!(
                 "origin {} is not granted to plugin {} (http.origins has: {})",
@@ -67,8 +86,8 @@ impl State {
         if self.run.dry_run && !self.guest.grants.is_safe_request(&request.method, url.path()) {
             return Err(http::Failure::Denied(format!(
                 "{} {} would change something in a dry run",
-                request.method,
-                url.path()
+                crate::shorten(&request.method, QUOTED_BYTES),
+                crate::shorten(url.path(), QUOTED_BYTES)
             )));
         }
         let mut outgoing = ::http::Request::builder().method(request.method.as_bytes()).uri(url.as_str());
@@ -93,6 +112,23 @@ impl State {
     }
 }
 
+/// Bounds what costs before it is looked at.
+fn check_sizes(request: &http::Outgoing, most_kib: u32) -> Result<(), http::Failure> {
+    let headers: usize = request.headers.iter().map(|h| h.name.len() + h.value.len()).sum();
+    let fault = if request.url.len() > LONGEST_URL {
+        format!("a URL of {} bytes; at most {LONGEST_URL} are taken", request.url.len())
+    } else if request.headers.len() > MOST_HEADERS || headers > HEADER_LIMIT_BYTES {
+        let count = request.headers.len();
+        format!("{count} headers of {headers} bytes; at most {MOST_HEADERS} of {HEADER_LIMIT_BYTES} bytes are taken")
+    } else if request.body.len() > (most_kib as usize) << 10 {
+        let kib = request.body.len().div_ceil(1 << 10);
+        format!("a body of {kib} KiB; at most {most_kib} KiB are sent (limits.httpRequestKib)")
+    } else {
+        return Ok(());
+    };
+    Err(http::Failure::Invalid(fault))
+}
+
 fn to_wit(response: &::http::Response<bytes::Bytes>) -> http::Response {
     let headers = response.headers().iter().map(|(name, value)| http::Header {
         name: name.as_str().to_owned(),
@@ -103,7 +139,8 @@ fn to_wit(response: &::http::Response<bytes::Bytes>) -> http::Response {
 
 /// A URL for the log: its query may carry secrets.
 fn redacted(uri: &::http::Uri) -> String {
-    format!("{}://{}{}", uri.scheme_str().unwrap_or(""), uri.authority().map_or("", |a| a.as_str()), uri.path())
+    let path = crate::shorten(uri.path(), QUOTED_BYTES);
+    format!("{}://{}{path}", uri.scheme_str().unwrap_or(""), uri.authority().map_or("", |a| a.as_str()))
 }
 
 fn describe(failure: &http::Failure) -> String {

@@ -35,23 +35,25 @@ impl config::Host for State {
 
 impl log::Host for State {
     async fn log(&mut self, level: log::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
-        let limit = self.guest.grants.limits().log_lines;
-        self.log_lines = self.log_lines.saturating_add(1);
+        let (lines, bytes) = (self.limits().log_lines, (self.limits().log_kib as usize) << 10);
         let (plugin, key, correlation_id) = (&self.guest.plugin, &self.run.key, &self.run.correlation_id);
-        if self.log_lines > limit {
-            if self.log_lines == limit.saturating_add(1) {
-                tracing::warn!(plugin, key, correlation_id, limit, "further log lines of this reconcile are dropped");
+        let room = bytes.saturating_sub(self.spent.log_bytes);
+        if self.spent.log_lines >= lines || room == 0 {
+            if !std::mem::replace(&mut self.spent.log_dropped, true) {
+                tracing::warn!(
+                    plugin,
+                    key,
+                    correlation_id,
+                    lines,
+                    kib = bytes >> 10,
+                    "further log lines of this reconcile are dropped (limits.logLines, limits.logKib)"
+                );
             }
             return Ok(());
         }
-        let mut line = message;
-        for (name, value) in fields {
-            if line.len() > LINE_LIMIT_BYTES {
-                break;
-            }
-            line.push_str(&format!(" {name}={value}"));
-        }
-        let line = crate::shorten(&line, LINE_LIMIT_BYTES).replace(['\n', '\r'], " ");
+        let line = line(&message, &fields);
+        self.spent.log_lines += 1;
+        self.spent.log_bytes += line.len();
         match level {
             log::Level::Debug => tracing::debug!(target: "plugin", plugin, key, correlation_id, "{line}"),
             log::Level::Info => tracing::info!(target: "plugin", plugin, key, correlation_id, "{line}"),
@@ -59,5 +61,32 @@ impl log::Host for State {
             log::Level::Error => tracing::error!(target: "plugin", plugin, key, correlation_id, "{line}"),
         }
         Ok(())
+    }
+}
+
+/// Message and fields in one line. Only what is kept is copied.
+fn line(message: &str, fields: &[(String, String)]) -> String {
+    let mut line = crate::shorten(message, LINE_LIMIT_BYTES).to_owned();
+    for (name, value) in fields {
+        if line.len() >= LINE_LIMIT_BYTES {
+            break;
+        }
+        for part in [" ", name, "=", value] {
+            line.push_str(crate::shorten(part, LINE_LIMIT_BYTES));
+        }
+    }
+    crate::shorten(&line, LINE_LIMIT_BYTES).replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_message_and_fields_cut_off() {
+        let field = |name: &str, value: String| (name.to_owned(), value);
+        assert_eq!(line("a\nb", &[field("c", "d".to_owned())]), "a b c=d");
+        let long = line("m", &[field("a", "x".repeat(1 << 20)), field("b", String::new())]);
+        assert!(long.starts_with("m a=xx") && long.len() <= LINE_LIMIT_BYTES, "{}", long.len());
     }
 }

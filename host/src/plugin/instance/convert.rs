@@ -55,6 +55,16 @@ pub(super) fn change(
     })
 }
 
+/// The size of a change's document.
+pub(super) fn document_bytes(change: &reconcile::Change) -> usize {
+    match change {
+        reconcile::Change::Apply(c) => c.object.len(),
+        reconcile::Change::Create(object) => object.len(),
+        reconcile::Change::Patch(c) => c.patch.len(),
+        reconcile::Change::Delete(_) => 0,
+    }
+}
+
 pub(super) fn guest_error(error: types::Error) -> CallError {
     let cut = |text: &str| crate::shorten(text, MESSAGE_LIMIT_BYTES).to_owned();
     match error {

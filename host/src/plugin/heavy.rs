@@ -1,0 +1,290 @@
+//! Where guests go that compute for long: threads of low priority, so that everybody else comes first.
+//!
+//! A call begins on the worker that holds its key. When it has computed for a tick without waiting for anything, what is left
+//! of it is carried over to the threads here. The operating system runs them when the workers leave time: a guest that is alone
+//! has a whole core, one among busy neighbours has what is left over. Of each plugin one call computes at a time, tick by tick
+//! in turn, so that a plugin with many such calls has no larger share than one with a single call.
+
+use super::engine::TICK;
+use futures::future::BoxFuture;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Poll, ready};
+use std::time::Duration;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tokio_util::sync::PollSemaphore;
+use tokio_util::task::AbortOnDropHandle;
+
+/// Nice value of the threads: the lowest priority there is.
+const NICE: i32 = 19;
+
+/// The threads. They end, with what runs on them, when this is dropped.
+pub(super) struct Heavy {
+    runtime: Option<Runtime>,
+}
+
+impl Heavy {
+    /// Starts half as many threads as there are cores, at least one.
+    ///
+    /// # Errors
+    ///
+    /// No thread can be started.
+    pub(super) fn new() -> std::io::Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads((cores / 2).max(1))
+            .thread_name("heavy")
+            // On Linux, of the calling thread alone.
+            .on_thread_start(|| {
+                if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+                    tracing::warn!(%error, "plugins that compute for long cannot be given a low priority");
+                }
+            })
+            .build()?;
+        Ok(Self { runtime: Some(runtime) })
+    }
+
+    /// Runs a call to its end: here, or, once it proves to be heavy, on the threads.
+    ///
+    /// # Cancel safety
+    ///
+    /// A call that is dropped ends where it is, and is dropped there.
+    pub(super) async fn drive<T: Send + 'static>(
+        &self,
+        lane: &Lane,
+        meter: &Arc<Meter>,
+        mut call: BoxFuture<'static, T>,
+    ) -> T {
+        meter.start(lane.aside.load(Ordering::Relaxed));
+        if !meter.is_aside() {
+            let answer = poll_fn(|context| match meter.timed(|| call.as_mut().poll(context)) {
+                Poll::Ready(answer) => Poll::Ready(Some(answer)),
+                Poll::Pending if meter.is_aside() => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            });
+            if let Some(answer) = answer.await {
+                return answer;
+            }
+            lane.aside.store(true, Ordering::Relaxed);
+        }
+        let answer = self.carry_on(lane, meter, call).await;
+        // The next call begins where this one belonged.
+        lane.aside.store(meter.computed() >= TICK, Ordering::Relaxed);
+        answer
+    }
+
+    async fn carry_on<T: Send + 'static>(&self, lane: &Lane, meter: &Arc<Meter>, mut call: BoxFuture<'static, T>) -> T {
+        // Connections, timers and tasks that imports make belong to the runtime that serves everybody.
+        let home = Handle::current();
+        let mut turns = PollSemaphore::new(Arc::clone(&lane.turn));
+        let meter = Arc::clone(meter);
+        let task = poll_fn(move |context| {
+            let _turn = ready!(turns.poll_acquire(context));
+            let _home = home.enter();
+            meter.timed(|| call.as_mut().poll(context))
+        });
+        let Some(runtime) = &self.runtime else { return std::future::pending().await };
+        match AbortOnDropHandle::new(runtime.spawn(task)).await {
+            Ok(answer) => answer,
+            Err(e) if e.is_panic() => std::panic::resume_unwind(e.into_panic()),
+            // The host ends; the call's own deadline ends the wait.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Drops what takes long to drop.
+    pub(super) fn drop_aside(&self, thing: impl Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(async move { drop(thing) });
+        }
+    }
+}
+
+impl Drop for Heavy {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Waiting is not allowed in async code, and there is nothing to wait for.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// What the calls of one plugin share here.
+#[derive(Debug)]
+pub(super) struct Lane {
+    /// One call computes at a time.
+    turn: Arc<Semaphore>,
+    /// The last call was heavy: the next one does not get the workers' time first.
+    aside: AtomicBool,
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        Self { turn: Arc::new(Semaphore::new(1)), aside: AtomicBool::new(false) }
+    }
+}
+
+/// How long a call has computed: what it waits for does not count. Read from inside the guest and written from outside.
+#[derive(Debug)]
+pub(super) struct Meter {
+    base: Instant,
+    /// When the guest was entered last, in nanoseconds from `base`.
+    entered: AtomicU64,
+    /// Of this call, before it was entered last, in nanoseconds.
+    computed: AtomicU64,
+    aside: AtomicBool,
+}
+
+impl Meter {
+    pub(super) fn new() -> Self {
+        let zero = || AtomicU64::new(0);
+        Self { base: Instant::now(), entered: zero(), computed: zero(), aside: AtomicBool::new(false) }
+    }
+
+    fn start(&self, aside: bool) {
+        self.computed.store(0, Ordering::Relaxed);
+        self.aside.store(aside, Ordering::Relaxed);
+    }
+
+    fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
+        let entered = self.now();
+        self.entered.store(entered, Ordering::Relaxed);
+        let answer = work();
+        self.computed.fetch_add(self.now().saturating_sub(entered), Ordering::Relaxed);
+        answer
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.base.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// How long the guest has run since it was entered last.
+    pub(super) fn since_entered(&self) -> Duration {
+        Duration::from_nanos(self.now().saturating_sub(self.entered.load(Ordering::Relaxed)))
+    }
+
+    fn computed(&self) -> Duration {
+        Duration::from_nanos(self.computed.load(Ordering::Relaxed))
+    }
+
+    /// Whether the call runs on the heavy threads, or goes there when it next gives way.
+    pub(super) fn is_aside(&self) -> bool {
+        self.aside.load(Ordering::Relaxed)
+    }
+
+    /// Sends the call to the heavy threads when it next gives way.
+    pub(super) fn set_aside(&self) {
+        self.aside.store(true, Ordering::Relaxed);
+    }
+
+    /// What the host does from here on for the guest takes long: on the heavy threads.
+    pub(super) async fn step_aside(&self) {
+        if !self.is_aside() {
+            self.set_aside();
+            let mut gave_way = false;
+            poll_fn(|_| if std::mem::replace(&mut gave_way, true) { Poll::Ready(()) } else { Poll::Pending }).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[expect(clippy::disallowed_methods, reason = "the thread is to be blocked, as a guest blocks it")]
+    fn compute(time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    fn thread() -> String {
+        std::thread::current().name().unwrap_or_default().to_owned()
+    }
+
+    /// A call that computes before and after it gives way; answers the threads it did that on.
+    fn call(meter: &Arc<Meter>, time: Duration) -> BoxFuture<'static, (String, String)> {
+        let meter = Arc::clone(meter);
+        Box::pin(async move {
+            compute(time);
+            let before = thread();
+            if meter.since_entered() >= TICK {
+                meter.set_aside();
+            }
+            tokio::task::yield_now().await;
+            (before, thread())
+        })
+    }
+
+    #[tokio::test]
+    async fn a_call_that_computes_for_long_goes_on_aside_and_the_next_begins_there() {
+        let (heavy, lane, meter) = (Heavy::new().unwrap(), Lane::default(), Arc::new(Meter::new()));
+        let here = thread();
+        let short = heavy.drive(&lane, &meter, call(&meter, Duration::ZERO)).await;
+        assert_eq!(short, (here.clone(), here.clone()));
+        let long = heavy.drive(&lane, &meter, call(&meter, TICK)).await;
+        assert_eq!(long, (here.clone(), "heavy".to_owned()));
+        let again = heavy.drive(&lane, &meter, call(&meter, Duration::ZERO)).await;
+        assert_eq!(again, ("heavy".to_owned(), "heavy".to_owned()));
+        let forgiven = heavy.drive(&lane, &meter, call(&meter, Duration::ZERO)).await;
+        assert_eq!(forgiven, (here.clone(), here));
+    }
+
+    #[tokio::test]
+    async fn work_of_the_host_steps_aside_and_timers_still_run() {
+        let (heavy, lane, meter) = (Heavy::new().unwrap(), Lane::default(), Arc::new(Meter::new()));
+        let inside = Arc::clone(&meter);
+        let call = Box::pin(async move {
+            inside.step_aside().await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::spawn(async { thread() }).await.map(|spawned| (thread(), spawned))
+        });
+        let (on, spawned) = heavy.drive(&lane, &meter, call).await.unwrap();
+        assert_eq!((on.as_str(), spawned == "heavy"), ("heavy", false));
+    }
+
+    #[tokio::test]
+    async fn of_one_plugin_one_call_computes_at_a_time() {
+        let (heavy, lane) = (Heavy::new().unwrap(), Lane::default());
+        let inside = Arc::new(AtomicU64::new(0));
+        let calls = (0..8).map(|_| {
+            let (inside, meter) = (Arc::clone(&inside), Arc::new(Meter::new()));
+            let entered = Arc::clone(&meter);
+            let call: BoxFuture<'static, u64> = Box::pin(async move {
+                entered.step_aside().await;
+                let mut most = 0;
+                for _ in 0..5 {
+                    most = most.max(inside.fetch_add(1, Ordering::SeqCst) + 1);
+                    compute(Duration::from_millis(1));
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    tokio::task::yield_now().await;
+                }
+                most
+            });
+            let (heavy, lane) = (&heavy, &lane);
+            async move { heavy.drive(lane, &meter, call).await }
+        });
+        assert!(futures::future::join_all(calls).await.iter().all(|most| *most == 1));
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_dropped_ends_there() {
+        let (heavy, lane, meter) = (Heavy::new().unwrap(), Lane::default(), Arc::new(Meter::new()));
+        let alive = Arc::new(());
+        let (inside, held) = (Arc::clone(&meter), Arc::clone(&alive));
+        let call = Box::pin(async move {
+            inside.step_aside().await;
+            loop {
+                compute(Duration::from_millis(1));
+                tokio::task::yield_now().await;
+                assert!(Arc::strong_count(&held) > 0);
+            }
+        });
+        let cut = tokio::time::timeout(Duration::from_millis(20), heavy.drive::<()>(&lane, &meter, call)).await;
+        assert!(cut.is_err());
+        while Arc::strong_count(&alive) > 1 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What lives in a store beside the guest, and what it has used of its limits.
+
+use super::footprint::Footprint;
+use crate::grants::Grants;
+use crate::plugin::cache::Cache;
+use crate::plugin::heavy::{Lane, Meter};
+use crate::plugin::{HttpGate, Reads};
+use oarlock_manifest::Limits;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+/// What an instance may use and whom it speaks for. The same for all instances of a plugin's version.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// Plugin name.
+    pub plugin: String,
+    /// What it may do.
+    pub grants: Arc<Grants>,
+    /// The values it keeps.
+    pub cache: Arc<Cache>,
+    /// Its way out.
+    pub http: HttpGate,
+    /// Counters.
+    pub metrics: crate::metrics::PluginMetrics,
+}
+
+/// One reconcile: what its imports need beyond the [`Guest`].
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What the plugin reads of the cluster. None: only `describe` is asked, with no import but log.
+    pub reads: Option<Arc<Reads>>,
+    /// For the log.
+    pub key: String,
+    /// For the log.
+    pub correlation_id: String,
+    /// Refuse requests that could change something.
+    pub dry_run: bool,
+}
+
+/// What the instances of one version share.
+#[derive(Debug)]
+pub(in crate::plugin) struct Shared {
+    /// Their turns at long computations.
+    pub(in crate::plugin) lane: Lane,
+    /// A permit for each HTTP request under way.
+    pub(in crate::plugin) http: Semaphore,
+}
+
+impl Shared {
+    pub(in crate::plugin) fn new(limits: &Limits) -> Self {
+        let http = Semaphore::new(limits.http_concurrent as usize);
+        Self { lane: Lane::default(), http }
+    }
+}
+
+/// What lives in a store beside the guest.
+pub(in crate::plugin) struct State {
+    pub(in crate::plugin) guest: Guest,
+    pub(in crate::plugin) run: Run,
+    pub(in crate::plugin) shared: Arc<Shared>,
+    pub(in crate::plugin) meter: Arc<Meter>,
+    pub(in crate::plugin) spent: Spent,
+    pub(super) footprint: Footprint,
+    /// Of the call under way.
+    pub(in crate::plugin) deadline: Instant,
+    /// Ends with the store, and so with the instance's memory.
+    _counted: crate::metrics::Counted,
+}
+
+/// What a reconcile has used so far of what is counted.
+#[derive(Debug, Default)]
+pub(in crate::plugin) struct Spent {
+    pub(in crate::plugin) log_lines: u32,
+    pub(in crate::plugin) log_bytes: usize,
+    pub(in crate::plugin) log_dropped: bool,
+    pub(in crate::plugin) http_requests: u32,
+}
+
+impl State {
+    pub(super) fn new(guest: Guest, run: Run, shared: Arc<Shared>, meter: Arc<Meter>, deadline: Instant) -> Self {
+        let limits = guest.grants.limits();
+        let footprint = Footprint::new((limits.memory_mib as usize) << 20, limits.table_elements as usize);
+        let counted = guest.metrics.instance();
+        Self { _counted: counted, guest, run, shared, meter, spent: Spent::default(), footprint, deadline }
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.footprint.memory_bytes()
+    }
+
+    pub(in crate::plugin) fn limits(&self) -> &Limits {
+        self.guest.grants.limits()
+    }
+
+    /// Begins another reconcile: of what was before, only the guest's memory is left.
+    pub(super) fn begin(&mut self, run: Run) {
+        self.run = run;
+        self.spent = Spent::default();
+        self.footprint.forgive();
+    }
+}
