@@ -14,7 +14,7 @@ pub mod status;
 pub use applied::AppliedMemory;
 pub use change::{Change, ObjectRef, PatchKind, Precondition, Propagation};
 pub use own::OwnWrites;
-pub use request::WriteError;
+pub use request::{Identity, WriteError};
 
 use crate::api::{Discovery, GroupVersionKind, ObjectKey, Resource};
 use crate::grants::Grants;
@@ -46,6 +46,12 @@ impl Author {
         format!("oarlock.{}.host", self.plugin)
     }
 
+    /// The ServiceAccount the plugin is impersonated as.
+    #[must_use]
+    pub fn service_account(&self) -> String {
+        format!("oarlock-{}", self.plugin)
+    }
+
     /// The finalizer of objects this plugin cleans up after.
     #[must_use]
     pub fn finalizer(&self) -> String {
@@ -62,6 +68,7 @@ pub struct Writer {
     applied: Arc<AppliedMemory>,
     own: Arc<OwnWrites>,
     metrics: Metrics,
+    impersonate: Option<Arc<str>>,
 }
 
 impl std::fmt::Debug for Writer {
@@ -74,7 +81,17 @@ impl Writer {
     /// A writer that records its writes in `informers`, so that no reconcile acts on a cache older than they are.
     #[must_use]
     pub fn new(client: kube::Client, discovery: Discovery, informers: Informers, metrics: Metrics) -> Self {
-        Self { client, discovery, informers, applied: Arc::default(), own: Arc::default(), metrics }
+        let (applied, own) = (Arc::default(), Arc::default());
+        Self { client, discovery, informers, applied, own, metrics, impersonate: None }
+    }
+
+    /// Sends what plugins ask for as one ServiceAccount each, so that the API server enforces what they may do; what the host does on
+    /// their behalf (finalizers, status, events) still goes out as the host.
+    ///
+    /// * `namespace` - of the ServiceAccounts; see [`Author::service_account`].
+    #[must_use]
+    pub fn impersonating(self, namespace: &str) -> Self {
+        Self { impersonate: Some(namespace.into()), ..self }
     }
 
     /// What the host remembers of its applies.
@@ -119,7 +136,7 @@ impl Writer {
         precondition: &Precondition,
     ) -> Result<(), WriteError> {
         let target = change::target_of(object)?;
-        let resource = self.resolve(&target.kind).await?;
+        let resource = self.resource_of(author, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         for verb in ["patch", "create"] {
             allowed(author, verb, &resource, subresource, &key)?;
@@ -141,7 +158,7 @@ impl Writer {
 
     async fn create(&self, author: &Author, object: &Value) -> Result<(), WriteError> {
         let target = change::target_of(object)?;
-        let resource = self.resolve(&target.kind).await?;
+        let resource = self.resource_of(author, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         allowed(author, "create", &resource, "", &key)?;
         let outgoing = Outgoing::create(&resource, &key.namespace)
@@ -160,7 +177,7 @@ impl Writer {
         subresource: &str,
         precondition: &Precondition,
     ) -> Result<(), WriteError> {
-        let resource = self.resolve(&target.kind).await?;
+        let resource = self.resource_of(author, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         allowed(author, "patch", &resource, subresource, &key)?;
         let body = match kind {
@@ -181,7 +198,7 @@ impl Writer {
         propagation: Propagation,
         precondition: &Precondition,
     ) -> Result<(), WriteError> {
-        let resource = self.resolve(&target.kind).await?;
+        let resource = self.resource_of(author, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         allowed(author, "delete", &resource, "", &key)?;
         let options = change::delete_options(propagation, precondition);
@@ -208,24 +225,35 @@ impl Writer {
     pub async fn read(
         &self,
         author: &Author,
+        identity: Identity,
         kind: &GroupVersionKind,
         key: &ObjectKey,
     ) -> Result<Option<Arc<Object>>, WriteError> {
-        let resource = self.resolve(kind).await?;
-        match self.request(author, Outgoing::new("GET", &resource, key, "")).await {
+        let resource = match identity {
+            Identity::Plugin => self.resource_of(author, kind).await?,
+            Identity::Host => self.resolve(kind).await?,
+        };
+        let key = &change::checked_key(&resource, key)?;
+        match self.request(author, Outgoing::new("GET", &resource, key, "").identity(identity)).await {
             Ok(answer) => request::parse_object(&answer).map(|o| Some(Arc::new(o))),
             Err(WriteError::NotFound) => Ok(None),
             Err(e) => Err(e),
         }
     }
 
-    /// The resource that serves a kind.
+    /// The resource that serves a kind a plugin named. Of groups its grant says nothing about, the API server is not asked.
     ///
     /// # Errors
     ///
-    /// [`WriteError::UnknownKind`] when the API server does not serve it (yet).
-    pub async fn resource_of(&self, kind: &GroupVersionKind) -> Result<Resource, WriteError> {
-        self.resolve(kind).await
+    /// [`WriteError::UnknownKind`] when the API server does not serve it (yet); [`WriteError::Denied`] and
+    /// [`WriteError::Malformed`] before it is asked.
+    pub async fn resource_of(&self, author: &Author, kind: &GroupVersionKind) -> Result<Resource, WriteError> {
+        change::checked_kind(kind)?;
+        if author.grants.allows_group(&kind.group) {
+            return self.resolve(kind).await;
+        }
+        let group = if kind.group.is_empty() { "core" } else { &kind.group };
+        Err(WriteError::Denied(format!("the grant of plugin {} allows nothing in group {group}", author.plugin)))
     }
 
     async fn resolve(&self, kind: &GroupVersionKind) -> Result<Resource, WriteError> {
@@ -275,4 +303,137 @@ fn allowed(
         "the grant of plugin {} does not allow {verb} {plural} (group {group}) on {key}",
         author.plugin
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use std::sync::Mutex;
+
+    /// As whom each request was sent, `method path`, that of the host last.
+    type Journal = Arc<Mutex<Vec<(Option<String>, String)>>>;
+
+    /// A writer to a server that serves ConfigMaps and Events and answers everything with one ConfigMap.
+    fn writer(impersonate: Option<&str>) -> (Writer, Journal) {
+        let journal = Journal::default();
+        let seen = Arc::clone(&journal);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let user = request.headers().get("impersonate-user").map(|v| v.to_str().unwrap().to_owned());
+            let groups = request.headers().contains_key("impersonate-group");
+            assert!(!groups, "to name groups takes a permission of its own");
+            let path = request.uri().path().to_owned();
+            let resource = |name: &str, kind: &str| json!({"name": name, "singularName": "", "namespaced": true, "kind": kind, "verbs": ["list", "watch"]});
+            let answer = if path == "/api/v1" {
+                json!({"kind": "APIResourceList", "groupVersion": "v1",
+                    "resources": [resource("configmaps", "ConfigMap"), resource("events", "Event")]})
+            } else {
+                seen.lock().unwrap().push((user, format!("{} {path}", request.method())));
+                object()
+            };
+            async move { Ok::<_, std::convert::Infallible>(Response::new(Body::from(answer.to_string().into_bytes()))) }
+        });
+        let client = kube::Client::new(service, "default");
+        let discovery = Discovery::new(client.clone());
+        let informers = Informers::new(client.clone(), discovery.clone());
+        let writer = Writer::new(client, discovery, informers, Metrics::new());
+        let writer = match impersonate {
+            Some(namespace) => writer.impersonating(namespace),
+            None => writer,
+        };
+        (writer, journal)
+    }
+
+    fn object() -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "a", "uid": "u",
+            "resourceVersion": "7"}})
+    }
+
+    fn author() -> Author {
+        let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant",
+            "permissions": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]});
+        let grants = Grants::new(&serde_json::from_value(grant).unwrap(), std::path::Path::new(".")).unwrap();
+        Author { plugin: "p".to_owned(), grants: Arc::new(grants) }
+    }
+
+    /// Everything a plugin may ask for, and everything the host does on its behalf.
+    async fn everything(writer: &Writer) {
+        let (author, kind) = (author(), GroupVersionKind::new("", "v1", "ConfigMap"));
+        let target = || change::target_of(&object()).unwrap();
+        let key = target().key;
+        let precondition = Precondition::default;
+        let changes = [
+            Change::Apply { object: object(), subresource: String::new(), force: false, precondition: precondition() },
+            Change::Create(object()),
+            Change::Patch {
+                target: target(),
+                kind: PatchKind::Merge,
+                patch: json!({}),
+                subresource: String::new(),
+                precondition: precondition(),
+            },
+            Change::Delete { target: target(), propagation: Propagation::Background, precondition: precondition() },
+        ];
+        for change in &changes {
+            writer.carry_out(&author, change).await.unwrap();
+        }
+        writer.read(&author, Identity::Plugin, &kind, &key).await.unwrap();
+        let live = writer.read(&author, Identity::Host, &kind, &key).await.unwrap().unwrap();
+        writer.add_finalizer(&author, &kind, &live).await.unwrap();
+        writer.remove_finalizer(&author, &kind, &live).await.unwrap();
+        let status = serde_json::Map::from_iter([("ok".to_owned(), json!(true))]);
+        assert!(writer.write_status(&author, &kind, &live, Some(&status), None).await.unwrap());
+        let (recorder, done) = events::Recorder::start(writer.clone());
+        let event = events::Event { warning: false, reason: "R".to_owned(), message: "m".to_owned() };
+        recorder.record(&author, &events::Regarding::new(&kind, &live), event);
+        drop(recorder);
+        done.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_plugin_is_impersonated_for_what_it_asked_and_not_for_what_the_host_does() {
+        let (writer, journal) = writer(Some("oarlock-system"));
+        everything(&writer).await;
+        let journal = journal.lock().unwrap();
+        let of = |user: Option<&str>| {
+            let own = journal.iter().filter(|(u, _)| u.as_deref() == user).map(|(_, request)| request.as_str());
+            own.collect::<Vec<_>>()
+        };
+        let one = "/api/v1/namespaces/a/configmaps/x";
+        let all = |verbs: &[&str]| verbs.iter().map(|verb| format!("{verb} {one}")).collect::<Vec<_>>();
+        let plugin = of(Some("system:serviceaccount:oarlock-system:oarlock-p"));
+        let expected = [
+            &all(&["PATCH"])[..],
+            &["POST /api/v1/namespaces/a/configmaps".to_owned()],
+            &all(&["PATCH", "DELETE", "GET"]),
+        ];
+        assert_eq!(plugin, expected.concat());
+        let expected = [
+            &all(&["GET", "PATCH", "PATCH"])[..],
+            &[format!("PATCH {one}/status"), "POST /api/v1/namespaces/a/events".to_owned()],
+        ];
+        assert_eq!(of(None), expected.concat());
+        assert_eq!(journal.len(), 10);
+    }
+
+    #[tokio::test]
+    async fn without_impersonation_everything_goes_out_as_the_host() {
+        let (writer, journal) = writer(None);
+        everything(&writer).await;
+        assert!(journal.lock().unwrap().iter().all(|(user, _)| user.is_none()));
+    }
+
+    #[tokio::test]
+    async fn what_the_grant_says_nothing_about_is_not_even_looked_up() {
+        let (writer, _journal) = writer(None);
+        let of = |group: &str, version: &str| GroupVersionKind::new(group, version, "ConfigMap");
+        let author = author();
+        let other = writer.resource_of(&author, &of("apps", "v1")).await;
+        assert!(matches!(other, Err(WriteError::Denied(why)) if why.contains("group apps")));
+        let nonsense = writer.resource_of(&author, &of("", "v1/namespaces/a/secrets")).await;
+        assert!(matches!(nonsense, Err(WriteError::Malformed(_))));
+        assert!(writer.resource_of(&author, &of("", "v1")).await.is_ok());
+    }
 }

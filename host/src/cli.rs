@@ -3,6 +3,7 @@
 mod apiserver;
 mod dev;
 mod grant;
+mod impersonation;
 mod inspect;
 mod run;
 mod signals;

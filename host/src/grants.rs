@@ -186,6 +186,12 @@ impl Grants {
         })
     }
 
+    /// Whether any rule is about this API group.
+    #[must_use]
+    pub fn allows_group(&self, group: &str) -> bool {
+        self.permissions.iter().any(|rule| covers(&rule.api_groups, group))
+    }
+
     /// The rules as granted.
     #[must_use]
     pub fn permissions(&self) -> &[PolicyRule] {
@@ -389,6 +395,7 @@ mod tests {
         assert!(some.allows_some("list", "", "configmaps", Some("a")));
         assert!(!some.allows_some("list", "", "configmaps", Some("b")));
         assert!(!some.allows_some("watch", "", "configmaps", None));
+        assert!(some.allows_group("") && !some.allows_group("apps"));
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct Options {
     pub admin_addr: SocketAddr,
     /// Instead of every plugin's own resync period.
     pub resync_seconds: Option<u32>,
+    /// Write and read as one ServiceAccount per plugin, in this namespace. `None`: the host does everything as itself.
+    pub impersonate: Option<String>,
     /// Grant every plugin without a grant file what its manifest asks for.
     pub grant_what_is_asked: bool,
 }
@@ -83,7 +85,10 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let metrics = Metrics::new();
     let discovery = Discovery::new(client.clone());
     let informers = Informers::new(client.clone(), discovery.clone());
-    let writer = Writer::new(client, discovery, informers.clone(), metrics.clone());
+    let mut writer = Writer::new(client, discovery, informers.clone(), metrics.clone());
+    if let Some(namespace) = &options.impersonate {
+        writer = writer.impersonating(namespace);
+    }
     let (recorder, recording) = Recorder::start(writer.clone());
     let shared = Shared { informers, writer, recorder, metrics: metrics.clone() };
 

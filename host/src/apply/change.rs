@@ -125,12 +125,28 @@ pub(super) fn checked_key(resource: &Resource, key: &ObjectKey) -> Result<Object
     if !resource.namespaced && !key.namespace.is_empty() {
         return Err(WriteError::Malformed(format!("{kind} {key} has a metadata.namespace, but is cluster-scoped")));
     }
+    if key.name.is_empty() {
+        // Without a name the URL would be that of the collection.
+        return Err(WriteError::Malformed(format!("{kind} without a metadata.name")));
+    }
     for part in [&key.namespace, &key.name] {
         if part.contains(['/', '%', '?', '#']) || matches!(&**part, "." | "..") {
             return Err(WriteError::Malformed(format!("{kind} {key}: {part:?} is not a name")));
         }
     }
     Ok(key.clone())
+}
+
+/// Refuses a kind that could leave its place in a URL. What is no kind at all is then simply not served.
+pub(super) fn checked_kind(kind: &GroupVersionKind) -> Result<(), WriteError> {
+    let plain = |text: &str, further: &[u8]| {
+        text.len() <= 253 && text.bytes().all(|b| b.is_ascii_alphanumeric() || further.contains(&b))
+    };
+    let dotted = !kind.group.starts_with('.') && !kind.group.contains("..");
+    if dotted && plain(&kind.group, b".-") && !kind.version.is_empty() && plain(&kind.version, b"") {
+        return Ok(());
+    }
+    Err(WriteError::Malformed(format!("{:?} is not an apiVersion", kind.api_version())))
 }
 
 /// The document with the precondition in its metadata, where the API server looks for it.
@@ -207,6 +223,31 @@ mod tests {
             [json!(1), json!({}), json!({"apiVersion": "v1", "kind": "Pod"}), json!({"apiVersion": 1, "kind": 2})]
         {
             assert!(target_of(&bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn neither_a_kind_nor_a_key_can_leave_its_place_in_a_url() {
+        let kind = |group: &str, version: &str| checked_kind(&GroupVersionKind::new(group, version, "Pod"));
+        assert!(kind("", "v1").is_ok() && kind("rbac.authorization.k8s.io", "v1beta1").is_ok());
+        for (group, version) in
+            [("", ""), ("a/b", "v1"), ("..", "v1"), (".", "v1"), ("", "v1/namespaces"), ("", ".."), ("a?b", "v1")]
+        {
+            assert!(kind(group, version).is_err(), "{group:?} {version:?}");
+        }
+        let resource = Resource {
+            gvk: GroupVersionKind::new("", "v1", "Pod"),
+            plural: "pods".to_owned(),
+            namespaced: true,
+            verbs: Vec::new(),
+            subresources: Vec::new(),
+        };
+        let key = |namespace: &str, name: &str| checked_key(&resource, &ObjectKey::new(namespace, name));
+        assert!(key("a", "web-0.example").is_ok());
+        for (namespace, name) in
+            [("a", ""), ("", "x"), ("a", "x/log"), ("a", ".."), ("..", "x"), ("a", "x?y"), ("a", "%2e")]
+        {
+            assert!(key(namespace, name).is_err(), "{namespace:?} {name:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Kubernetes Events on primary objects: aggregated, rate limited, written by a task of their own so that no reconcile waits.
 
 use super::request::Outgoing;
-use super::{Author, WriteError, Writer};
+use super::{Author, Identity, WriteError, Writer};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::informer::Object;
 use serde_json::json;
@@ -172,6 +172,7 @@ impl Writer {
         let resource = self.resolve(&event_kind()).await?;
         let outgoing = Outgoing::create(&resource, &key.namespace)
             .body("application/json", body)
+            .identity(Identity::Host)
             .query("fieldManager", &author.host_manager());
         self.request(author, outgoing).await.map(|_| 1)
     }
@@ -180,13 +181,14 @@ impl Writer {
         let resource = self.resolve(&event_kind()).await?;
         let outgoing = Outgoing::new("PATCH", &resource, key, "")
             .body("application/merge-patch+json", &json!({"count": count, "lastTimestamp": now}))
+            .identity(Identity::Host)
             .query("fieldManager", &author.host_manager());
         self.request(author, outgoing).await.map(|_| count)
     }
 
     async fn count_on(&self, author: &Author, key: &ObjectKey, now: &str) -> Result<u32, WriteError> {
         let resource = self.resolve(&event_kind()).await?;
-        let answer = self.request(author, Outgoing::new("GET", &resource, key, "")).await?;
+        let answer = self.request(author, Outgoing::new("GET", &resource, key, "").identity(Identity::Host)).await?;
         let stored: serde_json::Value = serde_json::from_str(&answer).unwrap_or_default();
         let count = stored.get("count").and_then(serde_json::Value::as_u64).unwrap_or(1);
         let count = u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);

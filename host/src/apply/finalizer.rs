@@ -1,7 +1,7 @@
 //! Our finalizer, put on before the first side effect and taken off after the last.
 
 use super::request::Outgoing;
-use super::{Author, WriteError, Writer};
+use super::{Author, Identity, WriteError, Writer};
 use crate::api::GroupVersionKind;
 use crate::informer::Object;
 use serde_json::json;
@@ -57,6 +57,7 @@ impl Writer {
         }});
         let outgoing = Outgoing::new("PATCH", &resource, object.key(), "")
             .body("application/merge-patch+json", &patch)
+            .identity(Identity::Host)
             .query("fieldManager", &author.host_manager());
         let under_way = self.own.begin(&author.plugin, object.uid());
         let written = self.send(author, &resource, outgoing).await?;

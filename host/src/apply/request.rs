@@ -55,9 +55,19 @@ pub enum WriteError {
     Transport(String),
 }
 
-/// A request before it is sent.
+/// As whom a request is sent, where plugins are impersonated; else the host does everything itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// The plugin's ServiceAccount: what the plugin itself asked for.
+    Plugin,
+    /// The host: what it does on the plugin's behalf.
+    Host,
+}
+
+/// A request before it is sent. It goes out as the plugin unless it says otherwise: what is forgotten is refused, not permitted.
 #[derive(Debug)]
 pub(super) struct Outgoing {
+    identity: Identity,
     method: &'static str,
     path: String,
     query: Vec<(&'static str, String)>,
@@ -68,13 +78,21 @@ pub(super) struct Outgoing {
 impl Outgoing {
     pub(super) fn new(method: &'static str, resource: &Resource, key: &ObjectKey, subresource: &str) -> Self {
         let subresource = Some(subresource).filter(|s| !s.is_empty());
-        let path = resource.path(&key.namespace, Some(&key.name), subresource);
-        Self { method, path, query: Vec::new(), content_type: "application/json", body: Vec::new() }
+        Self::to(method, resource.path(&key.namespace, Some(&key.name), subresource))
     }
 
     pub(super) fn create(resource: &Resource, namespace: &str) -> Self {
-        let path = resource.path(namespace, None, None);
-        Self { method: "POST", path, query: Vec::new(), content_type: "application/json", body: Vec::new() }
+        Self::to("POST", resource.path(namespace, None, None))
+    }
+
+    pub(super) fn to(method: &'static str, path: String) -> Self {
+        let (query, body) = (Vec::new(), Vec::new());
+        Self { identity: Identity::Plugin, method, path, query, content_type: "application/json", body }
+    }
+
+    pub(super) fn identity(mut self, identity: Identity) -> Self {
+        self.identity = identity;
+        self
     }
 
     pub(super) fn body(mut self, content_type: &'static str, body: &Value) -> Self {
@@ -88,7 +106,9 @@ impl Outgoing {
         self
     }
 
-    fn into_request(self) -> Result<http::Request<Body>, WriteError> {
+    /// * `user` - who is impersonated, if anybody. Of a ServiceAccount the API server knows the groups; to name them would take the
+    ///   permission to impersonate groups.
+    fn into_request(self, user: Option<&str>) -> Result<http::Request<Body>, WriteError> {
         let mut uri = self.path;
         for (i, (name, value)) in self.query.iter().enumerate() {
             uri.push(if i == 0 { '?' } else { '&' });
@@ -96,21 +116,30 @@ impl Outgoing {
             uri.push('=');
             uri.extend(url::form_urlencoded::byte_serialize(value.as_bytes()));
         }
-        http::Request::builder()
+        let mut request = http::Request::builder()
             .method(self.method)
             .uri(uri)
             .header(http::header::CONTENT_TYPE, self.content_type)
-            .header(http::header::ACCEPT, "application/json")
-            .body(Body::from(self.body))
-            .map_err(|e| WriteError::Malformed(e.to_string()))
+            .header(http::header::ACCEPT, "application/json");
+        if let Some(user) = user {
+            request = request.header("Impersonate-User", user);
+        }
+        request.body(Body::from(self.body)).map_err(|e| WriteError::Malformed(e.to_string()))
     }
 }
 
 impl Writer {
+    /// The user a request goes out as, if not as the host.
+    pub(super) fn impersonated(&self, author: &Author, identity: Identity) -> Option<String> {
+        let namespace = self.impersonate.as_deref().filter(|_| identity == Identity::Plugin)?;
+        Some(format!("system:serviceaccount:{namespace}:{}", author.service_account()))
+    }
+
     /// Sends a request and sorts its answer; the body of a success is JSON text.
     pub(super) async fn request(&self, author: &Author, outgoing: Outgoing) -> Result<String, WriteError> {
         let method = outgoing.method;
-        let request = outgoing.into_request()?;
+        let user = self.impersonated(author, outgoing.identity);
+        let request = outgoing.into_request(user.as_deref())?;
         let answered = tokio::time::timeout(REQUEST_DEADLINE, async {
             let response = self.client.send(request).await.map_err(|e| WriteError::Transport(crate::chain(&e)))?;
             let (head, body) = response.into_parts();

@@ -1,7 +1,7 @@
 //! The status of a primary: what the plugin observed, and the host's Ready condition.
 
 use super::request::Outgoing;
-use super::{Author, WriteError, Writer, applied};
+use super::{Author, Identity, WriteError, Writer, applied};
 use crate::api::GroupVersionKind;
 use crate::informer::Object;
 use serde_json::{Map, Value, json};
@@ -58,6 +58,7 @@ impl Writer {
         });
         let outgoing = Outgoing::new("PATCH", &resource, object.key(), "status")
             .body("application/apply-patch+yaml", &document)
+            .identity(Identity::Host)
             .query("fieldManager", &author.host_manager())
             .query("force", "true");
         let under_way = self.own.begin(&author.plugin, object.uid());

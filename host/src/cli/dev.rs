@@ -43,6 +43,9 @@ pub(super) struct DevArgs {
     /// Reconcile everything again after this many seconds, instead of each plugin's own period
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     resync_seconds: Option<u32>,
+
+    #[command(flatten)]
+    impersonation: super::impersonation::Impersonation,
 }
 
 pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
@@ -59,6 +62,7 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
         client: client_options,
         admin_addr: args.admin_addr,
         resync_seconds: args.resync_seconds,
+        impersonate: args.impersonation.namespace(),
         grant_what_is_asked: true,
     };
     let result = runtime::run(options, stop).await;

@@ -31,6 +31,9 @@ pub(super) struct RunArgs {
     /// Reconcile everything again after this many seconds, instead of each plugin's own period
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     resync_seconds: Option<u32>,
+
+    #[command(flatten)]
+    impersonation: super::impersonation::Impersonation,
 }
 
 pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
@@ -40,6 +43,7 @@ pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
         client: client::Options { kubeconfig: args.kubeconfig, context: args.context },
         admin_addr: args.admin_addr,
         resync_seconds: args.resync_seconds,
+        impersonate: args.impersonation.namespace(),
         grant_what_is_asked: false,
     };
     runtime::run(options, stop).await

@@ -1,7 +1,7 @@
 //! What a plugin reads of the cluster: its own watches' stores, never older than the host's last write.
 
 use crate::api::{GroupVersionKind, ObjectKey};
-use crate::apply::{Author, WriteError, Writer};
+use crate::apply::{Author, Identity, WriteError, Writer};
 use crate::informer::{ListOptions, Object, Store};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Reads {
     /// See [`ReadError`].
     pub async fn get(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
         self.granted("get", kind, key).await?;
-        self.first(kind, key, self.stores_covering(kind, &key.namespace, false)?).await
+        self.first(kind, key, self.stores_covering(kind, &key.namespace, false)?, Identity::Plugin).await
     }
 
     /// A primary, for the host itself, which needs no grant.
@@ -69,7 +69,7 @@ impl Reads {
         kind: &GroupVersionKind,
         key: &ObjectKey,
     ) -> Result<Option<Arc<Object>>, ReadError> {
-        self.first(kind, key, self.stores_covering(kind, &key.namespace, true)?).await
+        self.first(kind, key, self.stores_covering(kind, &key.namespace, true)?, Identity::Host).await
     }
 
     /// Watches of one kind with different selectors see different objects: whichever has this one answers.
@@ -78,10 +78,11 @@ impl Reads {
         kind: &GroupVersionKind,
         key: &ObjectKey,
         stores: Vec<&StoreOf>,
+        identity: Identity,
     ) -> Result<Option<Arc<Object>>, ReadError> {
         for of in stores {
             if of.store.fresh(key, Instant::now() + FRESH_DEADLINE).await.is_err() {
-                return self.writer.read(&self.author, kind, key).await.map_err(ReadError::Failed);
+                return self.writer.read(&self.author, identity, kind, key).await.map_err(ReadError::Failed);
             }
             if let Some(object) = of.store.get(key) {
                 return Ok(Some(object));
@@ -97,17 +98,32 @@ impl Reads {
     /// See [`ReadError`].
     pub async fn get_live(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
         self.granted("get", kind, key).await?;
-        self.writer.read(&self.author, kind, key).await.map_err(ReadError::Failed)
+        self.writer.read(&self.author, Identity::Plugin, kind, key).await.map_err(ReadError::Failed)
     }
 
-    /// Objects in order of namespace and name, not older than the host's own last writes of the kind.
+    /// Objects in order of namespace and name, not older than the host's own last writes of the kind: those of which the grant
+    /// allows `list`.
     ///
     /// # Errors
     ///
-    /// See [`ReadError`]; [`ReadError::Stale`] when the cache has not caught up in time.
+    /// See [`ReadError`]; [`ReadError::Refused`] when the grant allows to list none of what is asked for, [`ReadError::Stale`] when
+    /// the cache has not caught up in time.
     pub async fn list(&self, kind: &GroupVersionKind, options: &ListOptions) -> Result<Vec<Arc<Object>>, ReadError> {
-        let key = ObjectKey::new(options.namespace.clone().unwrap_or_default(), "");
-        self.granted("list", kind, &key).await?;
+        let resource = self.writer.resource_of(&self.author, kind).await.map_err(ReadError::Failed)?;
+        let (grants, group, plural) = (&self.author.grants, &kind.group, &resource.plural);
+        let namespace = options.namespace.as_deref();
+        if !grants.allows_some("list", group, plural, namespace) {
+            let key = ObjectKey::new(namespace.unwrap_or_default(), "");
+            return Err(self.refused("list", kind, plural, &key));
+        }
+        // Whoever may list all of it need not be asked object by object.
+        let all = grants.allows("list", group, plural, namespace.unwrap_or_default(), "");
+        let granted = |object: &Arc<Object>| {
+            let key = object.key();
+            all || grants.allows("list", group, plural, &key.namespace, &key.name)
+        };
+        let limit = options.limit.unwrap_or(usize::MAX);
+        let options = &ListOptions { limit: options.limit.filter(|_| all), ..options.clone() };
         let mut found = Vec::new();
         let stores = self.stores_of(kind)?;
         for of in stores {
@@ -118,11 +134,11 @@ impl Reads {
                 .fresh_all(Instant::now() + FRESH_DEADLINE)
                 .await
                 .map_err(|e| ReadError::Stale(format!("the cache of {kind} is behind the host's own writes: {e}")))?;
-            found.extend(of.store.list(options));
+            found.extend(of.store.list(options).into_iter().filter(granted));
         }
         found.sort_by(|a, b| a.key().cmp(b.key()));
         found.dedup_by(|a, b| a.key() == b.key());
-        found.truncate(options.limit.unwrap_or(usize::MAX));
+        found.truncate(limit);
         Ok(found)
     }
 
@@ -146,14 +162,18 @@ impl Reads {
     }
 
     async fn granted(&self, verb: &str, kind: &GroupVersionKind, key: &ObjectKey) -> Result<(), ReadError> {
-        let resource = self.writer.resource_of(kind).await.map_err(ReadError::Failed)?;
+        let resource = self.writer.resource_of(&self.author, kind).await.map_err(ReadError::Failed)?;
         if self.author.grants.allows(verb, &kind.group, &resource.plural, &key.namespace, &key.name) {
             return Ok(());
         }
-        Err(ReadError::Refused(format!(
-            "the grant of plugin {} does not allow {verb} {} (group {:?}) on {key}",
-            self.author.plugin, resource.plural, kind.group
-        )))
+        Err(self.refused(verb, kind, &resource.plural, key))
+    }
+
+    fn refused(&self, verb: &str, kind: &GroupVersionKind, plural: &str, key: &ObjectKey) -> ReadError {
+        ReadError::Refused(format!(
+            "the grant of plugin {} does not allow {verb} {plural} (group {:?}) on {key}",
+            self.author.plugin, kind.group
+        ))
     }
 
     fn stores_of(&self, kind: &GroupVersionKind) -> Result<&[StoreOf], ReadError> {
@@ -181,5 +201,94 @@ impl Reads {
             )));
         }
         Ok(covering)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Discovery;
+    use crate::grants::Grants;
+    use crate::informer::{Handler, Informers, Subscription, WatchSpec};
+    use crate::metrics::Metrics;
+    use oarlock_devserver::{DevServer, Options};
+    use serde_json::{Value, json};
+
+    fn kind() -> GroupVersionKind {
+        GroupVersionKind::new("", "v1", "ConfigMap")
+    }
+
+    async fn create(client: &kube::Client, path: &str, object: Value) {
+        let request = http::Request::post(path).header(http::header::CONTENT_TYPE, "application/json");
+        client.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await.unwrap();
+    }
+
+    /// The ConfigMaps x and y in each of the namespaces a, b and c, and what reads them with these permissions.
+    async fn reads(permissions: Value) -> (Reads, Subscription) {
+        let client = kube::Client::new(DevServer::router(Options::default()), "default");
+        for namespace in ["a", "b", "c"] {
+            let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+            create(&client, "/api/v1/namespaces", object).await;
+            for name in ["x", "y"] {
+                let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+                create(&client, &format!("/api/v1/namespaces/{namespace}/configmaps"), object).await;
+            }
+        }
+        let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "permissions": permissions});
+        let grants = Grants::new(&serde_json::from_value(grant).unwrap(), std::path::Path::new(".")).unwrap();
+        let discovery = Discovery::new(client.clone());
+        let informers = Informers::new(client.clone(), discovery.clone());
+        let handler: Handler = Arc::new(|_| {});
+        let subscription = informers.subscribe(WatchSpec::all(kind()), handler);
+        let synced = async {
+            while !subscription.store().synced() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), synced).await.unwrap();
+        let stores = HashMap::from([(kind(), vec![StoreOf { store: subscription.store().clone(), primary: false }])]);
+        let author = Author { plugin: "reader".to_owned(), grants: Arc::new(grants) };
+        let writer = Writer::new(client, discovery, informers, Metrics::new());
+        (Reads::new(author, writer, stores), subscription)
+    }
+
+    fn rule(namespaces: &[&str], names: &[&str]) -> Value {
+        json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"], "namespaces": namespaces,
+            "resourceNames": names})
+    }
+
+    async fn listed(reads: &Reads, namespace: Option<&str>, limit: Option<usize>) -> Vec<String> {
+        let options = ListOptions { namespace: namespace.map(str::to_owned), limit, ..ListOptions::default() };
+        let found = reads.list(&kind(), &options).await.unwrap();
+        found.iter().map(|o| o.key().to_string()).filter(|key| !key.contains("kube")).collect()
+    }
+
+    #[tokio::test]
+    async fn a_list_across_namespaces_answers_what_is_granted() {
+        let (reads, _watch) = reads(json!([rule(&["a"], &[]), rule(&["c"], &["y"])])).await;
+        assert_eq!(listed(&reads, None, None).await, ["a/x", "a/y", "c/y"]);
+        assert_eq!(listed(&reads, Some("c"), None).await, ["c/y"]);
+        // The limit counts what is answered.
+        assert_eq!(listed(&reads, Some("c"), Some(1)).await, ["c/y"]);
+        assert_eq!(listed(&reads, None, Some(2)).await, ["a/x", "a/y"]);
+    }
+
+    #[tokio::test]
+    async fn a_list_is_refused_where_nothing_of_it_is_granted() {
+        let (reads, _watch) = reads(json!([rule(&["a"], &[])])).await;
+        let in_b = ListOptions { namespace: Some("b".to_owned()), ..ListOptions::default() };
+        assert!(
+            matches!(reads.list(&kind(), &in_b).await, Err(ReadError::Refused(why)) if why.contains("list configmaps"))
+        );
+        let get = reads.get(&kind(), &ObjectKey::new("a", "x")).await;
+        assert!(matches!(get, Err(ReadError::Refused(_))), "list is not get");
+    }
+
+    #[tokio::test]
+    async fn a_list_of_everything_needs_no_look_at_each_object() {
+        let (reads, _watch) = reads(json!([rule(&[], &[])])).await;
+        let expected = ["a/x", "a/y", "b/x", "b/y", "c/x", "c/y"];
+        assert_eq!(listed(&reads, None, None).await, expected);
+        assert_eq!(listed(&reads, Some("b"), Some(1)).await, ["b/x"]);
     }
 }

@@ -118,7 +118,10 @@ fn selector(text: &str) -> Result<Selector, String> {
 
 fn error(error: ReadError) -> types::Error {
     match error {
-        ReadError::Refused(message) | ReadError::Failed(WriteError::Denied(message)) => types::Error::Terminal(message),
+        ReadError::Refused(message)
+        | ReadError::Failed(WriteError::Denied(message) | WriteError::Malformed(message)) => {
+            types::Error::Terminal(message)
+        }
         ReadError::Stale(message) => types::Error::Transient(types::Retry { delay_ms: None, message }),
         ReadError::Failed(e) => {
             let delay_ms = match &e {
