@@ -60,8 +60,8 @@ torture: setup ## swap plugins for two minutes at most while the host is killed,
 	@OARLOCK_PLUGINS=$(TEST_PLUGINS) $(CARGO_TARGET_DIR)/release/torture \
 	  $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 
-bench: build plugins ## figures: memory and time of a reconcile; see docs/measurements.md
-	@tests/bench/run.sh
+bench: setup kubectl ## figures: time of a reconcile, memory and start of many plugins; ONLY="reconcile fleet"; see docs/measurements.md
+	@tests/bench/run.sh $(ONLY)
 
 clean: ## remove what was built
 	cargo clean

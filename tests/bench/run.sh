@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
 # Builds everything optimised and prints the figures of docs/measurements.md for this machine.
+#
+#   run.sh [BENCHMARK…]: reconcile, fleet
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
 target=${CARGO_TARGET_DIR:-target}
-cargo build --release --bins -p oarlock -p neutron-emulator
+cargo build --release --workspace --bins
 scripts/build-plugins.sh "$target/plugins/tests"
 scripts/build-plugins.sh --guests "$target/plugins/tests"
-python3 "$here/measure.py" --bin "$target/release" --plugins "$target/plugins/tests" "$@"
+if [ $# -eq 0 ]; then set -- reconcile fleet; fi
+for benchmark; do
+  python3 "$here/$benchmark.py" --bin "$target/release" --plugins "$target/plugins/tests"
+done

@@ -407,10 +407,10 @@ fn reconcile_histogram() -> Histogram {
     ])
 }
 
-/// From the 50 µs of a small guest to a guest that waits for a slow server, in seconds.
+/// From the 10 µs of a small guest to a guest that waits for a slow server, in seconds.
 fn call_histogram() -> Histogram {
     Histogram::new([
-        0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
-        10.0, 30.0,
+        0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+        0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
     ])
 }

@@ -1,0 +1,122 @@
+"""What the benchmarks share: real processes on loopback, and how their figures are read."""
+import argparse, contextlib, json, os, pathlib, re, shutil, signal, statistics, subprocess, sys, tempfile, time, urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def arguments(doc, **more):
+    """--bin and --plugins, and integers by name with their defaults."""
+    ap = argparse.ArgumentParser(description=doc.split("\n\n")[0])
+    ap.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the binaries")
+    ap.add_argument("--plugins", type=pathlib.Path, required=True, help="folder of the built plugins and guests")
+    for name, default in more.items():
+        ap.add_argument(f"--{name}", type=int, default=default)
+    return ap.parse_args()
+
+
+def request(method, url, body=None, content_type="application/json"):
+    data = None if body is None else json.dumps(body).encode()
+    req = urllib.request.Request(url, data=data, method=method, headers={"Content-Type": content_type})
+    with urllib.request.urlopen(req, timeout=30) as answer:
+        return json.loads(answer.read() or b"{}")
+
+
+def wait(what, seconds, check, pause=0.5):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if check():
+                return
+        except OSError:
+            pass
+        time.sleep(pause)
+    sys.exit(f"not within {seconds} s: {what}")
+
+
+def rss_kib(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
+
+
+def p(values, q):
+    return statistics.quantiles(values, n=100)[q - 1] if len(values) > 1 else float("nan")
+
+
+class World:
+    """A folder and processes that end with it: `with World(opts) as world`. `world.api` is the API server's URL."""
+
+    def __init__(self, opts):
+        self.bin = opts.bin
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="oarlock-bench-"))
+        self.kubeconfig = self.folder / "kubeconfig"
+        self.processes = []
+
+    def __enter__(self):
+        server = self.start([self.bin / "oarlock", "apiserver", "--port", "0", "--kubeconfig-out", self.kubeconfig],
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.api = server.stdout.readline().strip()
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, command, **options):
+        process = subprocess.Popen(command, **options)
+        self.processes.append(process)
+        return process
+
+    def grant(self, folder, name, grant):
+        document = {"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", **grant}
+        (folder / f"{name}.yaml").write_text(json.dumps(document))
+
+    def plugin_folder(self, name):
+        folder = self.folder / f"plugins-{name}"
+        folder.mkdir()
+        return folder
+
+
+class Host:
+    """`oarlock run`; reconciles are in its log with their durations."""
+
+    def __init__(self, world, plugins, *args, level="info,oarlock::controller=debug"):
+        self.log = open(world.folder / f"host-{time.monotonic_ns()}.log", "w+")
+        self.began = time.monotonic()
+        self.process = world.start(
+            [world.bin / "oarlock", "run", "--plugins", plugins, "--kubeconfig", world.kubeconfig, "--admin-addr", "127.0.0.1:0",
+             "--log-format", "json", *map(str, args)], stderr=self.log, env=dict(os.environ, OARLOCK_LOG=level))
+
+    def lines(self, *messages):
+        """Log lines with one of these messages."""
+        self.log.flush()
+        for line in pathlib.Path(self.log.name).read_text().splitlines():
+            if any(f'"{message}"' in line for message in messages):
+                with contextlib.suppress(ValueError):
+                    entry = json.loads(line)
+                    yield {**entry, **entry.get("fields", {})}
+
+    def durations(self, trigger):
+        return [float(l["duration_ms"]) for l in self.lines("reconciled") if l.get("trigger") == trigger]
+
+    def admin(self, path):
+        """The answer of the admin server as text; none while it does not listen."""
+        address = next((l["admin_addr"] for l in self.lines("admin server listening")), None)
+        if address is None:
+            raise OSError("no admin address yet")
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+            return answer.read().decode()
+
+    def metric(self, name, **labels):
+        """The sum of a metric's samples with these labels."""
+        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        samples = (line.rsplit(" ", 1) for line in self.admin("/metrics").splitlines() if not line.startswith("#"))
+        return sum(float(v) for s, v in samples if s.split("{")[0] == name and all(w in s for w in wanted))
+
+    def rss_mib(self):
+        return rss_kib(self.process.pid) / 1024
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(30)
