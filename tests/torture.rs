@@ -7,6 +7,7 @@
 
 mod churn;
 mod guest;
+mod host_log;
 mod kinds;
 mod ledger;
 mod random;
@@ -17,6 +18,7 @@ mod verdict;
 mod vitals;
 
 pub use guest::{Form, Mode, Role, Shape, forged};
+pub use host_log::HostLog;
 pub use kinds::Kind;
 pub use ledger::{Books, Ledger, Thing, Touch};
 pub use random::Random;

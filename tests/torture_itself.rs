@@ -3,7 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::{
     harness::{HttpClient, built_plugin, oarlock},
-    torture::{Books, Form, Found, Kind, Known, Ledger, Mode, Options, Thing, Touch, Truth, Verdict, forged, run},
+    torture::{
+        Books, Form, Found, HostLog, Kind, Known, Ledger, Mode, Options, Thing, Touch, Truth, Verdict, forged, run,
+    },
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -134,6 +136,24 @@ fn the_verdict_is_clean_when_all_is_well_and_only_then() {
         things.push(things[0].clone());
     };
     assert_eq!(verdict(|_, found| twice(found)), [0, 0, 0, 0, 1]);
+}
+
+#[test]
+fn the_host_log_tells_reconciles_of_one_key_at_the_same_time() {
+    let line = |at: &str, key: &str, ms: f64, id: &str| {
+        let line = json!({
+            "timestamp": format!("2026-11-22T00:00:{at}Z"), "message": "reconciled", "plugin": "plain", "key": key,
+            "duration_ms": ms, "correlation_id": id,
+        });
+        format!("{line}\nno JSON \"duration_ms\"\n")
+    };
+    let one = line("10.000000", "Plain n/o1", 50.0, "a");
+    let next = line("10.020000", "Plain n/o1", 19.5, "b");
+    let meanwhile = line("10.020000", "Plain n/o1", 30.0, "b");
+    let other = line("10.020000", "Plain n/o2", 30.0, "c");
+    assert_eq!(HostLog::read(&(one.clone() + &next + &other)), HostLog { reconciles: 3, ..HostLog::default() });
+    let log = HostLog::read(&(one + &meanwhile + "thread 'x' panicked at y"));
+    assert_eq!((log.overlaps.len(), log.panics.len()), (1, 1), "{log:?}");
 }
 
 #[tokio::test]

@@ -23,6 +23,8 @@ pub struct HostOptions {
     pub resync_seconds: Option<u32>,
     /// Further arguments.
     pub args: Vec<String>,
+    /// Further variables of its environment.
+    pub environment: Vec<(&'static str, String)>,
     /// Its log; appended to.
     pub log: PathBuf,
     /// See [`Process::spawn`].
@@ -57,7 +59,8 @@ impl Host {
         }
         args.extend(options.args.iter().cloned());
         let program = oarlock_binary()?;
-        let process = Process::spawn("oarlock run", &program, &args, &[], &options.log, options.own_group)?;
+        let process =
+            Process::spawn("oarlock run", &program, &args, &options.environment, &options.log, options.own_group)?;
         let line = process.line(START, "its admin address", |line| line.field("admin_addr").is_some()).await?;
         let address = line.field("admin_addr").context("no admin_addr")?;
         Ok(Self { process, admin: HttpClient::new(&format!("http://{address}")) })

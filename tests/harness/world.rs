@@ -107,6 +107,7 @@ impl World {
             kubeconfig: cluster.kubeconfig_for(&kubernetes_gate.url()).await?,
             resync_seconds: Some(options.resync_seconds),
             args: Vec::new(),
+            environment: Vec::new(),
             log: folder.path().join("host.log"),
             own_group: options.demo,
         };

@@ -1,6 +1,7 @@
 //! What came of it, as a table.
 
 use super::churn::Done;
+use super::host_log::HostLog;
 use super::swaps::Swaps;
 use super::verdict::Verdict;
 use super::vitals::Vitals;
@@ -28,7 +29,8 @@ pub struct Report {
     pub(super) overlaps: u64,
     pub(super) violations: Vec<String>,
     pub(super) verdict: Verdict,
-    /// Plugins that do not run the version they should, and anything else that is wrong.
+    pub(super) log: HostLog,
+    /// Plugins that do not run the version they should.
     pub(super) complaints: Vec<String>,
 }
 
@@ -49,7 +51,10 @@ impl Report {
         count("deleted objects still there", stuck.len() as u64, stuck);
         count("external objects left over", left_over.len() as u64, left_over);
         count("external objects double", self.doubles + double.len() as u64, &self.violations);
-        count("keys worked on twice at once", self.overlaps, &self.violations);
+        count("keys worked on twice at once, as the ledger saw it", self.overlaps, &self.violations);
+        let HostLog { overlaps, panics, .. } = &self.log;
+        count("keys worked on twice at once, as the host's log has it", overlaps.len() as u64, overlaps);
+        count("panics of the host", panics.len() as u64, panics);
         count("complaints", self.complaints.len() as u64, &self.complaints);
         if !self.after.is_back_to(&self.before) {
             failures.push(format!("not back to the baseline: {:?}, before {:?}", self.after, self.before));
@@ -67,13 +72,16 @@ impl fmt::Display for Report {
         row("versions put in place, of them broken", format!("{}, {}", self.swaps.placed, self.swaps.broken))?;
         row("good versions overtaken before they ran", self.swaps.overtaken.to_string())?;
         row("hosts killed", self.kills.to_string())?;
-        row("requests to the ledger", self.touches.to_string())?;
+        row("reconciles, requests to the ledger", format!("{}, {}", self.log.reconciles, self.touches))?;
         row("lost events", lost.len().to_string())?;
         row("objects not converged", unsettled.len().to_string())?;
         row("deleted objects still there", stuck.len().to_string())?;
         row("external objects left over", left_over.len().to_string())?;
         row("external objects double", (self.doubles + double.len() as u64).to_string())?;
-        row("keys worked on twice at once", self.overlaps.to_string())?;
+        row("keys worked on twice at once, by the ledger, by the log", {
+            format!("{}, {}", self.overlaps, self.log.overlaps.len())
+        })?;
+        row("panics of the host", self.log.panics.len().to_string())?;
         row("instances, before and after", format!("{}, {}", self.before.instances, self.after.instances))?;
         row("resident memory, before and after", format!("{:.1}, {:.1} MiB", self.before.rss_mib, self.after.rss_mib))?;
         let (before, after) = (self.before, self.after);

@@ -1,6 +1,7 @@
 //! The order of things.
 
 use super::churn::{Churn, Done};
+use super::host_log::HostLog;
 use super::kinds::Kind;
 use super::ledger::Ledger;
 use super::report::Report;
@@ -92,6 +93,8 @@ impl<'a> Torture<'a> {
             kubeconfig: cluster.kubeconfig().to_owned(),
             resync_seconds: None,
             args: Vec::new(),
+            // A line for each reconcile.
+            environment: vec![("OARLOCK_LOG", "info,oarlock::controller=debug".to_owned())],
             log: folder.path().join("host.log"),
             own_group: options.own_group,
         };
@@ -144,9 +147,9 @@ impl<'a> Torture<'a> {
         for (kind, version) in last {
             report.complaints.extend(self.runs(&host, kind, &version).await.err().map(|error| format!("{error:#}")));
         }
-        report.complaints.extend(self.panics()?);
         self.fill_in(&mut report, &churns, &swapper, &kills);
         report.after = self.calmed(&host, &report.before).await?;
+        report.log = HostLog::read(&std::fs::read_to_string(&self.host_options.log).context("no log of the host")?);
         Ok(report)
     }
 
@@ -215,13 +218,6 @@ impl<'a> Torture<'a> {
             }
             sleep(Duration::from_millis(500)).await;
         }
-    }
-
-    /// No version of no plugin may make the host panic.
-    fn panics(&self) -> Result<Vec<String>> {
-        let log = std::fs::read_to_string(&self.host_options.log).context("no log of the host")?;
-        let panicked = |line: &&str| line.contains("panicked") && !line.contains(r#""target":"plugin""#);
-        Ok(log.lines().filter(panicked).map(|line| format!("the host panicked: {line}")).collect())
     }
 
     fn fill_in(&self, report: &mut Report, churns: &[Churn<'_>], swapper: &Swapper, kills: &[Instant]) {
