@@ -5,6 +5,7 @@ mod appliers;
 mod command_line;
 mod crash;
 mod harness_itself;
+mod hot_swap;
 mod inspect;
 mod invariants;
 mod kubernetes_faults;

@@ -26,7 +26,7 @@ async fn files_that_are_no_plugins_are_reported_and_the_others_run() -> Result<(
             .await?;
             ensure!(entry.to_string().to_lowercase().contains(reason), "{name}: {entry} does not say {reason:?}");
             let lines = world.log(|line| line.text.contains(&format!("{name}.wasm"))).await?;
-            let line = lines.first().with_context(|| format!("the log does not name {name}.wasm"))?;
+            let line = lines.last().with_context(|| format!("the log does not name {name}.wasm"))?;
             ensure!(line.text.to_lowercase().contains(reason), "{name}: {} does not say {reason:?}", line.text);
             ensure!(lines.len() <= 2, "{name} is told {} times", lines.len());
         }

@@ -1,6 +1,7 @@
 //! The port for probes, Prometheus and people: `/livez`, `/readyz`, `/metrics`, `/plugins`.
 //!
-//! It has no authentication and shows no object and no secret; it is not meant to be reachable from outside the cluster.
+//! It has no authentication and shows no object and no secret; it is not meant to be reachable from outside the cluster. What
+//! changes something is taken from this machine only (from within the Pod), and not from a browser.
 
 mod readiness;
 
@@ -12,14 +13,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{RawQuery, State};
-use axum::http::{StatusCode, header};
+use axum::extract::{ConnectInfo, Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
+use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::lifecycle::Action;
 use crate::metrics::{self, Metrics};
 
 /// How long a shutdown waits for answers that are under way.
@@ -27,8 +30,14 @@ const DRAIN: Duration = Duration::from_secs(5);
 
 const PATHS: [&str; 4] = ["/livez", "/metrics", "/plugins", "/readyz"];
 
+/// The header that actions must carry. A page in a browser cannot set it without being asked first.
+pub const ACTION_HEADER: &str = "x-oarlock-action";
+
 /// Answers `/plugins`: everything there is to know about the plugins, in a form of the caller's choice.
 pub type Plugins = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
+
+/// Carries out an action; answers with a line for people, either way.
+pub type Act = Arc<dyn Fn(Action) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
 /// What the admin server shows.
 #[derive(Clone)]
@@ -39,6 +48,8 @@ pub struct AdminState {
     pub readiness: Readiness,
     /// Shown at `/plugins`. Called on a runtime thread for each request: it must not block.
     pub plugins: Plugins,
+    /// Carries out what is posted to `/plugins/NAME/…`.
+    pub act: Act,
 }
 
 /// Why the admin server cannot be had.
@@ -82,6 +93,7 @@ impl fmt::Debug for AdminState {
 /// | `/readyz` | 200, or 503 and one line for each condition that is waited for; `?verbose` lists all conditions |
 /// | `/metrics` | OpenMetrics text |
 /// | `/plugins` | JSON |
+/// | POST `/plugins/NAME/confirm`, `/plugins/NAME/release-finalizers` | a line of text: 200, or 409 and why not; 403 for who is not on this machine |
 /// | others | 404 and the paths there are |
 pub fn router(state: AdminState) -> Router {
     Router::new()
@@ -89,6 +101,7 @@ pub fn router(state: AdminState) -> Router {
         .route("/readyz", get(readyz))
         .route("/metrics", get(encode_metrics))
         .route("/plugins", get(async |State(state): State<AdminState>| Json((state.plugins)())))
+        .route("/plugins/{name}/{action}", post(act))
         .fallback(async || (StatusCode::NOT_FOUND, format!("not found; there is:\n{}\n", PATHS.join("\n"))))
         .with_state(state)
 }
@@ -113,7 +126,8 @@ pub async fn bind(addr: SocketAddr) -> Result<TcpListener, Error> {
 ///
 /// [`Error::Serve`] when the listener fails.
 pub async fn serve(listener: TcpListener, state: AdminState, shutdown: CancellationToken) -> Result<(), Error> {
-    let server = axum::serve(listener, router(state)).with_graceful_shutdown(shutdown.clone().cancelled_owned());
+    let service = router(state).into_make_service_with_connect_info::<SocketAddr>();
+    let server = axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned());
     let overdue = async {
         shutdown.cancelled().await;
         tokio::time::sleep(DRAIN).await;
@@ -146,6 +160,29 @@ async fn readyz(State(state): State<AdminState>, RawQuery(query): RawQuery) -> R
     }
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, body).into_response()
+}
+
+async fn act(
+    State(state): State<AdminState>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    Path((name, action)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let action = match action.as_str() {
+        "confirm" => Action::Confirm(name),
+        "release-finalizers" => Action::ReleaseFinalizers(name),
+        _ => return (StatusCode::NOT_FOUND, format!("there is no action {action}\n")).into_response(),
+    };
+    if !peer.ip().to_canonical().is_loopback() {
+        return (StatusCode::FORBIDDEN, "actions are taken from this machine only\n").into_response();
+    }
+    if !headers.contains_key(ACTION_HEADER) {
+        return (StatusCode::FORBIDDEN, format!("actions need the header {ACTION_HEADER}\n")).into_response();
+    }
+    match (state.act)(action).await {
+        Ok(done) => (StatusCode::OK, done + "\n").into_response(),
+        Err(why) => (StatusCode::CONFLICT, why + "\n").into_response(),
+    }
 }
 
 async fn encode_metrics(State(state): State<AdminState>) -> Response {
@@ -193,14 +230,26 @@ mod tests {
             let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
             let (addr, shutdown) = (listener.local_addr().unwrap(), CancellationToken::new());
             let (readiness, metrics) = (Readiness::default(), Metrics::new());
-            let state = AdminState { metrics: metrics.clone(), readiness: readiness.clone(), plugins };
+            let act: Act = Arc::new(|action| {
+                Box::pin(async move {
+                    match action {
+                        Action::Confirm(name) => Ok(format!("{name} confirmed")),
+                        Action::ReleaseFinalizers(name) => Err(format!("{name} is busy")),
+                    }
+                })
+            });
+            let state = AdminState { metrics: metrics.clone(), readiness: readiness.clone(), plugins, act };
             let served = tokio::spawn(serve(listener, state, shutdown.clone()));
             Self { addr, readiness, metrics, shutdown, served }
         }
 
         async fn request(&self, method: &str, path: &str) -> Answer {
+            self.request_with(method, path, "").await
+        }
+
+        async fn request_with(&self, method: &str, path: &str, headers: &str) -> Answer {
             let mut stream = TcpStream::connect(self.addr).await.unwrap();
-            let request = format!("{method} {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n");
+            let request = format!("{method} {path} HTTP/1.1\r\nhost: admin\r\n{headers}connection: close\r\n\r\n");
             stream.write_all(request.as_bytes()).await.unwrap();
             let mut answer = String::new();
             timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
@@ -259,6 +308,20 @@ mod tests {
         let answer = server.request("GET", "/plugins").await;
         assert!(answer.head.contains("content-type: application/json"), "{}", answer.head);
         assert_eq!((answer.status, &*answer.body), (200, r#"[{"name":"network","state":"active"}]"#));
+    }
+
+    #[tokio::test]
+    async fn actions_are_carried_out_for_those_who_say_so() {
+        let server = Server::start().await;
+        let ours = "x-oarlock-action: 1\r\n";
+        let confirmed = server.request_with("POST", "/plugins/network/confirm", ours).await;
+        assert_eq!((confirmed.status, &*confirmed.body), (200, "network confirmed\n"));
+        let refused = server.request_with("POST", "/plugins/network/release-finalizers", ours).await;
+        assert_eq!((refused.status, &*refused.body), (409, "network is busy\n"));
+        assert_eq!(server.request_with("POST", "/plugins/network/explode", ours).await.status, 404);
+        // As a form in a browser would send it.
+        assert_eq!(server.request("POST", "/plugins/network/confirm").await.status, 403);
+        assert_eq!(server.request_with("GET", "/plugins/network/confirm", ours).await.status, 405);
     }
 
     #[tokio::test]

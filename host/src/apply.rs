@@ -24,6 +24,9 @@ use request::Outgoing;
 use serde_json::Value;
 use std::sync::Arc;
 
+/// The name the host has among plugins.
+pub const HOST: &str = "oarlock";
+
 /// Who writes, for the field manager, the grant and the metrics.
 #[derive(Clone, Debug)]
 pub struct Author {
@@ -34,10 +37,16 @@ pub struct Author {
 }
 
 impl Author {
+    /// The host itself, for what it writes about itself. No plugin can have its name.
+    #[must_use]
+    pub fn host() -> Self {
+        Self { plugin: HOST.to_owned(), grants: Arc::new(Grants::none()) }
+    }
+
     /// The field manager of what the plugin applies.
     #[must_use]
     pub fn field_manager(&self) -> String {
-        format!("oarlock.{}", self.plugin)
+        if self.plugin == HOST { HOST.to_owned() } else { format!("oarlock.{}", self.plugin) }
     }
 
     /// The field manager of what the host writes on the plugin's behalf.
@@ -92,6 +101,12 @@ impl Writer {
     #[must_use]
     pub fn impersonating(self, namespace: &str) -> Self {
         Self { impersonate: Some(namespace.into()), ..self }
+    }
+
+    /// Which resources serve which kinds.
+    #[must_use]
+    pub fn discovery(&self) -> &Discovery {
+        &self.discovery
     }
 
     /// What the host remembers of its applies.

@@ -5,6 +5,7 @@ mod dev;
 mod grant;
 mod impersonation;
 mod inspect;
+mod plugins;
 mod run;
 mod signals;
 
@@ -41,6 +42,10 @@ enum Command {
     Apiserver(apiserver::ApiserverArgs),
     /// Show what a plugin file is
     Inspect(inspect::InspectArgs),
+    /// Show the plugins of a running host
+    Plugins(plugins::PluginsArgs),
+    /// Let a version run that drops what objects depend on
+    Confirm(plugins::ConfirmArgs),
     /// Print the grant file that a plugin asks for
     Grant(grant::GrantArgs),
 }
@@ -59,6 +64,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             Command::Dev(args) => dev::run(args).await,
             Command::Apiserver(args) => apiserver::run(args).await,
             Command::Inspect(args) => inspect::run(args).await,
+            Command::Plugins(args) => plugins::plugins(args).await,
+            Command::Confirm(args) => plugins::confirm(args).await,
             Command::Grant(args) => grant::run(args).await,
         }
     });

@@ -6,30 +6,37 @@
 mod breaker;
 mod compare;
 mod handler;
+mod health;
 mod outcome;
 mod reconcile;
+mod stats;
 mod tombstones;
+mod version;
+mod worker;
+
+pub use health::PROBATION_SHARE;
+pub use version::{Loaded, Version};
 
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::events::Recorder;
 use crate::apply::{Author, Writer};
-use crate::informer::{Informers, Subscription};
+use crate::informer::Informers;
 use crate::metrics::{Metrics, PluginMetrics};
-use crate::plugin::{Component, Guest, Pool, Reads, StoreOf};
-use crate::workqueue::{Item, Trigger, WorkQueue};
+use crate::plugin::{Pool, Reads};
+use crate::workqueue::{Trigger, WorkQueue};
 use arc_swap::ArcSwapOption;
 use breaker::Breaker;
-use futures::FutureExt as _;
-use oarlock_manifest::PluginManifest;
+use health::Health;
 use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
+use stats::Stats;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tombstones::Tombstones;
-
-/// How long a key waits while the watches of its plugin are not in sync (a CRD that vanished, say).
-const PARKED: Duration = Duration::from_secs(1);
 
 /// A key of the queue: nothing but names crosses it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,26 +66,28 @@ pub struct Shared {
     pub metrics: Metrics,
 }
 
-/// One loaded version of a plugin.
+/// What a controller tells whoever loads its versions.
 #[derive(Debug)]
-pub struct Version {
-    /// What it says of itself, checked.
-    pub manifest: PluginManifest,
-    /// What is run.
-    pub component: Component,
-    /// What it may use.
-    pub guest: Guest,
-    pool: Pool,
-    author: Author,
-    reads: Arc<Reads>,
-    subscriptions: Vec<Subscription>,
-    stores: HashMap<GroupVersionKind, Vec<StoreOf>>,
+pub struct Notice {
+    /// Plugin name.
+    pub plugin: String,
+    /// SHA-256 of the version that is meant.
+    pub digest: String,
+    /// What happened.
+    pub what: Happened,
 }
 
-impl Version {
-    fn synced(&self) -> bool {
-        self.subscriptions.iter().all(|s| s.store().synced())
-    }
+/// See [`Notice`].
+#[derive(Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// The first reconcile on this version ended.
+    FirstReconcile,
+    /// The version went through its probation.
+    Proven,
+    /// The version strikes on too many objects: why.
+    Failing(String),
+    /// Its keys wait for this long.
+    Quarantined(Duration),
 }
 
 /// One plugin at work.
@@ -88,193 +97,181 @@ pub struct Controller {
     shared: Shared,
     queue: WorkQueue<ReconcileKey>,
     version: ArcSwapOption<Version>,
+    /// How many workers there should be.
+    workers: watch::Sender<u32>,
     tombstones: Arc<Tombstones>,
     breaker: Breaker,
+    health: Health,
+    stats: Stats,
     metrics: PluginMetrics,
-    tasks: tokio_util::task::TaskTracker,
-    stop: tokio_util::sync::CancellationToken,
+    notices: mpsc::UnboundedSender<Notice>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
 }
 
 impl Controller {
-    /// Subscribes to the plugin's watches and starts its workers; they begin when all watches are in sync.
+    /// A plugin without a version: nothing runs before [`Self::switch`].
+    ///
+    /// * `notices` - told of what its versions do.
     #[must_use]
-    pub fn start(
-        name: &str,
-        shared: Shared,
-        manifest: PluginManifest,
-        component: Component,
-        guest: Guest,
-    ) -> Arc<Self> {
+    pub fn new(name: &str, shared: Shared, notices: mpsc::UnboundedSender<Notice>) -> Arc<Self> {
         let queue = WorkQueue::new(name, crate::workqueue::Config::default(), shared.metrics.queue(name));
-        let controller = Arc::new(Self {
+        Arc::new(Self {
             name: name.to_owned(),
             metrics: shared.metrics.plugin(name),
             shared,
             queue,
             version: ArcSwapOption::empty(),
+            workers: watch::Sender::new(0),
             tombstones: Arc::default(),
             breaker: Breaker::default(),
-            tasks: tokio_util::task::TaskTracker::new(),
-            stop: tokio_util::sync::CancellationToken::new(),
-        });
-        let workers = guest.grants.workers(&manifest);
-        let resync = guest.grants.resync(&manifest);
-        controller.version.store(Some(Arc::new(controller.subscribe(manifest, component, guest))));
-        for _ in 0..workers {
-            controller.tasks.spawn(Arc::clone(&controller).work());
-        }
-        controller.tasks.spawn(Arc::clone(&controller).resync(resync));
-        controller
+            health: Health::default(),
+            stats: Stats::default(),
+            notices,
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        })
     }
 
-    fn subscribe(&self, manifest: PluginManifest, component: Component, guest: Guest) -> Version {
-        let author = Author { plugin: self.name.clone(), grants: Arc::clone(&guest.grants) };
-        let (subscriptions, stores) =
-            handler::subscribe(&manifest, &self.shared.informers, &self.shared.writer, &self.queue, &self.tombstones);
+    /// Subscribes a version to its watches. It wakes no key before [`Self::switch`].
+    #[must_use]
+    pub fn prepare(&self, loaded: Loaded) -> Arc<Version> {
+        let author = Author { plugin: self.name.clone(), grants: Arc::clone(&loaded.guest.grants) };
+        let live = Arc::new(AtomicBool::new(false));
+        let wakes = handler::Wakes {
+            queue: self.queue.clone(),
+            tombstones: Arc::clone(&self.tombstones),
+            writer: self.shared.writer.clone(),
+            live: Arc::clone(&live),
+        };
+        let (subscriptions, stores) = handler::subscribe(&loaded.manifest, &self.shared.informers, &wakes);
         let reads = Arc::new(Reads::new(author.clone(), self.shared.writer.clone(), stores.clone()));
-        let pool = Pool::new(component.clone(), guest.clone(), guest.grants.workers(&manifest));
-        Version { manifest, component, guest, pool, author, reads, subscriptions, stores }
+        let workers = loaded.guest.grants.workers(&loaded.manifest);
+        let pool = Pool::new(loaded.component.clone(), loaded.guest.clone(), workers);
+        Arc::new(Version {
+            loaded,
+            pool,
+            author,
+            reads,
+            subscriptions,
+            stores,
+            live,
+            worked: AtomicBool::new(false),
+            under_way: TaskTracker::new(),
+            cut: CancellationToken::new(),
+        })
     }
 
-    async fn work(self: Arc<Self>) {
-        loop {
-            tokio::select! {
-                () = self.stop.cancelled() => return,
-                () = self.wait_until_synced() => {}
+    /// Makes a version the current one and enqueues all its objects at low priority. Answers the one before.
+    ///
+    /// Reconciles under way finish on the version they began on; the queue keeps any key from running on two at once. Timers
+    /// and backoff of the keys stay. The caller drains the version before: [`Self::retire`].
+    ///
+    /// * `version` - from [`Self::prepare`], in sync.
+    pub fn switch(self: &Arc<Self>, version: &Arc<Version>) -> Option<Arc<Version>> {
+        let manifest = &version.loaded.manifest;
+        self.health.begin(version.objects());
+        // In this order: no event of a kind that only the new version knows meets the old one, and what comes while neither
+        // is live is in the stores that are enqueued afterwards.
+        let before = self.version.swap(Some(Arc::clone(version)));
+        version.set_live(true);
+        let trigger = if before.is_some() { Trigger::Swap } else { Trigger::InitialList };
+        for (kind, stores) in version.primaries() {
+            for key in stores.flat_map(|of| of.store.keys()) {
+                self.queue.add(ReconcileKey { kind: kind.clone(), key }, trigger);
             }
-            let Some(item) = self.queue.get().await else { return };
-            let Some(version) = self.version.load_full() else { return };
-            let busy = self.metrics.active_worker();
-            let began = tokio::time::Instant::now();
-            // A fault of the host in one reconcile must not cost a worker.
-            let next = AssertUnwindSafe(self.handle(&version, &item)).catch_unwind().await.unwrap_or_else(|_panic| {
-                tracing::error!(plugin = self.name, key = %item.key, "the host panicked in a reconcile; please report this");
-                outcome::Next::Retry
-            });
-            self.metrics.reconciled(next.result(), began.elapsed());
-            drop(busy);
-            self.requeue(&item.key, &next);
-            self.queue.done(&item.key);
+        }
+        if let Some(before) = &before {
+            before.set_live(false);
+        }
+        self.set_workers(version.loaded.guest.grants.workers(manifest));
+        if before.is_none() {
+            self.tasks.spawn(Arc::clone(self).resync());
+        }
+        before
+    }
+
+    /// Lets the reconciles under way on a version that was replaced come to their end, and leaves its watches.
+    ///
+    /// * `drain` - after this long they are cut off; their keys run again.
+    pub async fn retire(&self, version: Arc<Version>, drain: Duration) {
+        if !version.drain(drain).await {
+            tracing::warn!(
+                plugin = self.name,
+                version = version.loaded.manifest.version,
+                seconds = drain.as_secs(),
+                "reconciles still under way on the version that was replaced are cut off"
+            );
         }
     }
 
-    async fn handle(&self, version: &Arc<Version>, item: &Item<ReconcileKey>) -> outcome::Next {
-        if !version.synced() {
-            return outcome::Next::Later(PARKED);
-        }
-        if let Some(wait) = self.breaker.blocked(&item.key) {
-            return outcome::Next::Later(wait);
-        }
-        reconcile::Reconcile::new(self, version, item).run().await
+    /// The current version.
+    #[must_use]
+    pub fn current(&self) -> Option<Arc<Version>> {
+        self.version.load_full()
     }
 
-    fn requeue(&self, key: &ReconcileKey, next: &outcome::Next) {
-        match next {
-            outcome::Next::Done => self.queue.forget(key),
-            outcome::Next::After(delay) => {
-                self.queue.forget(key);
-                self.queue.add_after(key.clone(), *delay, Trigger::Requeue);
-            }
-            outcome::Next::Later(delay) => self.queue.add_after(key.clone(), *delay, Trigger::Requeue),
-            outcome::Next::RetryAfter(delay) => self.queue.add_after(key.clone(), *delay, Trigger::Retry),
-            outcome::Next::Retry => {
-                self.queue.add_rate_limited(key.clone());
-            }
-        }
+    /// The plugin's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
-    async fn wait_until_synced(&self) {
-        loop {
-            let Some(version) = self.version.load_full() else { return };
-            if version.synced() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    /// Enqueues every key again and again, because the world outside Kubernetes changes without events.
-    async fn resync(self: Arc<Self>, every: Duration) {
-        let seed = uuid::Uuid::new_v4().as_u64_pair();
-        let mut random = Jitter(seed.0 | 1);
-        loop {
-            let pause = every.mul_f64(random.between(0.9, 1.1));
-            tokio::select! {
-                () = self.stop.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
-            }
-            let Some(version) = self.version.load_full() else { return };
-            for primary in &version.manifest.primaries {
-                let kind = handler::kind(&primary.gvk());
-                for of in version.stores.get(&kind).into_iter().flatten().filter(|of| of.primary) {
-                    for key in of.store.keys() {
-                        let spread = every.mul_f64(random.between(0.0, 0.1));
-                        self.queue.add_after(ReconcileKey { kind: kind.clone(), key }, spread, Trigger::Resync);
-                    }
-                }
-            }
-        }
+    /// Until when its keys wait because of strikes.
+    #[must_use]
+    pub fn quarantined_until(&self) -> Option<Instant> {
+        self.health.quarantined_until()
     }
 
     /// What people and machines are shown of it.
     #[must_use]
     pub fn describe(&self) -> Value {
-        let Some(version) = self.version.load_full() else { return json!({"state": "retired"}) };
-        let waiting: Vec<String> = version
-            .subscriptions
-            .iter()
-            .filter(|s| !s.store().synced())
-            .map(|s| format!("{}: {}", s.store().spec().gvk, s.status()))
-            .collect();
-        json!({
-            "state": if waiting.is_empty() { "active" } else { "syncing" },
-            "version": version.manifest.version,
-            "digest": format!("sha256:{}", version.component.digest),
-            "workers": version.guest.grants.workers(&version.manifest),
-            "resyncSeconds": version.guest.grants.resync(&version.manifest).as_secs(),
-            "waitingFor": waiting,
+        let Some(version) = self.current() else { return json!({}) };
+        let Loaded { manifest, component, guest } = &version.loaded;
+        let mut described = json!({
+            "version": manifest.version,
+            "digest": format!("sha256:{}", component.digest),
+            "workers": guest.grants.workers(manifest),
+            "resyncSeconds": guest.grants.resync(manifest).as_secs(),
+            "waitingFor": version.waiting_for(),
             "queueDepth": self.queue.len(),
-            "objects": version.manifest.primaries.iter().map(|p| {
-                let kind = handler::kind(&p.gvk());
-                let stores = version.stores.get(&kind).into_iter().flatten().filter(|of| of.primary);
-                let count: usize = stores.map(|of| of.store.len()).sum();
-                (kind.to_string(), json!(count))
+            "instanceMemoryBytes": version.pool.most_memory_bytes(),
+            "warmInstances": version.pool.idle().instances,
+            "warmMemoryBytes": version.pool.idle().memory_bytes,
+            "objects": version.primaries().map(|(kind, stores)| {
+                (kind.to_string(), json!(stores.map(|of| of.store.len()).sum::<usize>()))
             }).collect::<serde_json::Map<_, _>>(),
-        })
+        });
+        if let (Some(all), Value::Object(stats)) = (described.as_object_mut(), self.stats.describe()) {
+            all.extend(stats);
+        }
+        described
     }
 
-    /// Whether all its watches are in sync.
-    #[must_use]
-    pub fn is_active(&self) -> bool {
-        self.version.load().as_ref().is_some_and(|v| v.synced())
-    }
-
-    /// Takes no new key, waits for those in work, and leaves the watches.
+    /// Takes no new key, drops those that wait with their timers, waits for those in work, and leaves the watches.
+    ///
+    /// * `drain` - after this long those in work are cut off.
     pub async fn stop(&self, drain: Duration) {
         self.stop.cancel();
         self.queue.purge();
         self.queue.shut_down();
         self.tasks.close();
-        if tokio::time::timeout(drain, self.tasks.wait()).await.is_err() {
+        let Some(version) = self.current() else { return };
+        version.set_live(false);
+        if !version.drain(drain).await {
             tracing::warn!(
                 plugin = self.name,
                 seconds = drain.as_secs(),
                 "reconciles still in work after the drain deadline are cut off"
             );
         }
+        self.tasks.wait().await;
         self.version.store(None);
     }
-}
 
-/// Small random numbers for spreading load; nothing secret hangs on them.
-struct Jitter(u64);
-
-impl Jitter {
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        let unit = f64::from(u32::try_from(self.0 >> 32).unwrap_or(0)) / f64::from(u32::MAX);
-        low + (high - low) * unit
+    fn tell(&self, version: &Version, what: Happened) {
+        let digest = version.loaded.component.digest.clone();
+        // Nobody listens any more when the host stops.
+        let _ = self.notices.send(Notice { plugin: self.name.clone(), digest, what });
     }
 }

@@ -51,7 +51,7 @@ pub enum Error {
 }
 
 /// What a plugin may do, and its configuration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Grants {
     partial: bool,
     permissions: Vec<PolicyRule>,

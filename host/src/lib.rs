@@ -6,6 +6,7 @@ pub mod apply;
 pub mod controller;
 pub mod grants;
 pub mod informer;
+pub mod lifecycle;
 pub mod logging;
 pub mod metrics;
 pub mod plugin;

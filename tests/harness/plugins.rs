@@ -138,6 +138,13 @@ impl Grant {
         self
     }
 
+    /// How many keys at the same time.
+    #[must_use]
+    pub fn workers(mut self, workers: u32) -> Self {
+        self.0.workers = Some(workers);
+        self
+    }
+
     /// Seconds between resyncs of this plugin.
     #[must_use]
     pub fn resync_seconds(mut self, seconds: u32) -> Self {
@@ -201,6 +208,26 @@ impl PluginDir {
     pub fn grant(&self, name: &str, grant: &Grant) -> Result<()> {
         // JSON is YAML.
         Ok(fs::write(self.0.join(format!("{name}.yaml")), serde_json::to_vec_pretty(&grant.0)?)?)
+    }
+
+    /// Puts a file in its place by rename, as one that is whole.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn place(&self, name: &str, content: &[u8]) -> Result<()> {
+        let beside = self.0.join(format!(".{name}.new"));
+        fs::write(&beside, content)?;
+        Ok(fs::rename(&beside, self.0.join(name))?)
+    }
+
+    /// Takes a file away.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        fs::remove_file(self.0.join(name)).with_context(|| name.to_owned())
     }
 
     /// Writes any file.

@@ -136,7 +136,7 @@ impl World {
             self.plugins.add("network", "network", &self.network_grant()?)?;
         }
         if self.options.crd {
-            self.cluster.apply_crd(&repository_root().join("plugins/network/crd.yaml")).await?;
+            self.apply_crd().await?;
         }
         if self.options.host {
             self.start_host().await?;
@@ -173,6 +173,15 @@ impl World {
         Grant::nothing()
             .rule("apps", &["deployments"], &["get", "list", "watch"])
             .resources("samplecrd.k8s.io", &["networks"])
+    }
+
+    /// Applies the Network CRD and waits until it is served.
+    ///
+    /// # Errors
+    ///
+    /// When the API server refuses it.
+    pub async fn apply_crd(&self) -> Result<()> {
+        self.cluster.apply_crd(&repository_root().join("plugins/network/crd.yaml")).await
     }
 
     /// Starts the host.

@@ -1,27 +1,15 @@
 //! Manifests that make no sense, and a `describe` that misbehaves: put into the built misfit byte by byte.
 
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{Grant, SOON, World, WorldOptions, built_plugin, eventually, text, with_world};
+use oarlock_tests::harness::{
+    Grant, SOON, World, WorldOptions, eventually, misfit_describing, misfit_manifest, text, with_world,
+};
 use serde_json::{Value, json};
-use std::{fs, sync::Arc};
-
-const MARKER: &[u8] = b"oarlock-misfit-manifest:";
-const ROOM: usize = 8192;
-
-/// The misfit with another answer to `describe`.
-fn describing(answer: &str) -> Result<Vec<u8>> {
-    let mut bytes = fs::read(built_plugin("misfit")?)?;
-    let at = bytes.windows(MARKER.len()).position(|window| window == MARKER).context("no buffer")? + MARKER.len();
-    let room = bytes.get_mut(at..at + ROOM).context("no room")?;
-    room.fill(b' ');
-    room.get_mut(..answer.len()).context("too long")?.copy_from_slice(answer.as_bytes());
-    Ok(bytes)
-}
+use std::sync::Arc;
 
 /// The misfit's own manifest with one member changed; null takes it away.
 fn with(pointer: &str, value: Value) -> Result<String> {
-    let own = fs::read(oarlock_tests::harness::repository_root().join("tests/guests/misfit/src/manifest.json"))?;
-    let mut manifest: Value = serde_json::from_slice(&own)?;
+    let mut manifest = misfit_manifest()?;
     let (parent, member) = pointer.rsplit_once('/').context("no pointer")?;
     let parent = manifest.pointer_mut(parent).and_then(Value::as_object_mut).context("no such place")?;
     if value.is_null() {
@@ -69,7 +57,7 @@ async fn nonsense_in_a_manifest_is_reported_by_name_and_the_others_run() -> Resu
     ];
     with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
         for (name, answer, _) in &cases {
-            world.plugins.file(&format!("{name}.wasm"), &describing(answer)?)?;
+            world.plugins.file(&format!("{name}.wasm"), &misfit_describing(answer)?)?;
             world.plugins.grant(name, &Grant::nothing())?;
         }
         world.start_host().await?;
@@ -102,7 +90,7 @@ async fn the_misfit_with_a_manifest_put_in_runs() -> Result<()> {
         WorldOptions { network: false, crd: false, host: false, ..WorldOptions::default() },
         async |world: Arc<World>| {
             let manifest = with("/name", json!("renamed"))?;
-            world.plugins.file("renamed.wasm", &describing(&manifest)?)?;
+            world.plugins.file("renamed.wasm", &misfit_describing(&manifest)?)?;
             world.plugins.grant("renamed", &super::grant(&world))?;
             world.start_host().await?;
             super::misfit(&world, "good", "ok").await?;

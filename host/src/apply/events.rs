@@ -43,6 +43,8 @@ pub struct Regarding {
     key: ObjectKey,
     uid: String,
     resource_version: String,
+    /// Events of one object are limited; this divides them further.
+    part: String,
 }
 
 impl Regarding {
@@ -54,7 +56,24 @@ impl Regarding {
             key: object.key().clone(),
             uid: object.uid().to_owned(),
             resource_version: object.resource_version().to_owned(),
+            part: String::new(),
         }
+    }
+}
+
+impl Regarding {
+    /// An object that is known by its name only, such as the host's own.
+    ///
+    /// * `uid` - may be empty when it is not known.
+    #[must_use]
+    pub fn named(kind: GroupVersionKind, key: ObjectKey, uid: &str) -> Self {
+        Self { kind, key, uid: uid.to_owned(), resource_version: String::new(), part: String::new() }
+    }
+
+    /// The same object, when many events about different things are told of it: each thing has its own limit.
+    #[must_use]
+    pub fn part(&self, part: &str) -> Self {
+        Self { part: part.to_owned(), ..self.clone() }
     }
 }
 
@@ -73,7 +92,7 @@ impl Recorder {
             let mut rates = Rates::default();
             let mut counts = Counts::default();
             while let Some((author, about, event)) = waiting.recv().await {
-                if rates.take(&about.uid) {
+                if rates.take(&format!("{} {} {}", author.plugin, about.uid, about.part)) {
                     write(&writer, &author, &about, &event, &mut counts).await;
                 } else {
                     tracing::debug!(plugin = author.plugin, key = %about.key, reason = event.reason, "event dropped: too many");

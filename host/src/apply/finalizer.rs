@@ -7,6 +7,23 @@ use crate::informer::Object;
 use serde_json::json;
 use std::sync::Arc;
 
+/// How often objects that were changed meanwhile are looked at again.
+const RELEASE_ATTEMPTS: usize = 5;
+
+#[derive(serde::Deserialize)]
+struct List<'a> {
+    #[serde(default)]
+    metadata: ListMeta,
+    #[serde(borrow)]
+    items: Vec<&'a serde_json::value::RawValue>,
+}
+
+#[derive(Default, serde::Deserialize)]
+struct ListMeta {
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
 impl Writer {
     /// Adds the plugin's finalizer and answers the object with it.
     ///
@@ -41,6 +58,63 @@ impl Writer {
             Ok(_) | Err(WriteError::NotFound) => Ok(()),
             Err(e) => Err(e),
         }
+    }
+
+    /// Takes the plugin's finalizer off every object of a kind that carries it. Answers off how many.
+    ///
+    /// What is changed meanwhile is looked at again, a few times.
+    ///
+    /// # Errors
+    ///
+    /// What the API server answered to a list or, in the end, to a write. A kind that is not served any more has no objects.
+    pub async fn release_finalizers(&self, author: &Author, kind: &GroupVersionKind) -> Result<usize, WriteError> {
+        let ours = author.finalizer();
+        let mut released = 0;
+        let mut failed = None;
+        for _ in 0..RELEASE_ATTEMPTS {
+            failed = None;
+            let mut page = String::new();
+            loop {
+                let (objects, next) = match self.list_page(author, kind, &page).await {
+                    Err(WriteError::UnknownKind(_)) => return Ok(released),
+                    page => page?,
+                };
+                for object in objects.iter().filter(|object| object.has_finalizer(&ours)) {
+                    match self.remove_finalizer(author, kind, object).await {
+                        Ok(()) => released += 1,
+                        Err(e) => failed = Some(e),
+                    }
+                }
+                if next.is_empty() {
+                    break;
+                }
+                page = next;
+            }
+            if failed.is_none() {
+                return Ok(released);
+            }
+        }
+        failed.map_or(Ok(released), Err)
+    }
+
+    /// One page of a kind's objects, past the cache, and the token of the next; empty: that was the last.
+    async fn list_page(
+        &self,
+        author: &Author,
+        kind: &GroupVersionKind,
+        page: &str,
+    ) -> Result<(Vec<Object>, String), WriteError> {
+        let resource = self.resolve(kind).await?;
+        let mut outgoing = Outgoing::list(&resource).query("limit", "250");
+        if !page.is_empty() {
+            outgoing = outgoing.query("continue", page);
+        }
+        let answer = self.request(author, outgoing).await?;
+        let list: List<'_> =
+            serde_json::from_str(&answer).map_err(|e| WriteError::Server(format!("with what is no list: {e}")))?;
+        let objects = list.items.iter().map(|item| Object::parse_item(item.get(), kind));
+        let objects = objects.collect::<Result<Vec<_>, _>>().map_err(|e| WriteError::Server(e.to_string()))?;
+        Ok((objects, list.metadata.next.unwrap_or_default()))
     }
 
     /// The list is written whole, so the write must fail when somebody else changed it: the resourceVersion goes along.

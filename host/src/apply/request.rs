@@ -95,6 +95,11 @@ impl Outgoing {
         self
     }
 
+    /// All objects of a kind, in all namespaces.
+    pub(super) fn list(resource: &Resource) -> Self {
+        Self::to("GET", resource.path("", None, None)).identity(Identity::Host)
+    }
+
     pub(super) fn body(mut self, content_type: &'static str, body: &Value) -> Self {
         self.content_type = content_type;
         self.body = body.to_string().into_bytes();

@@ -11,6 +11,7 @@ use oarlock_manifest::{Kind, Mapping, PluginManifest, Watch};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 type Stores = HashMap<GroupVersionKind, Vec<StoreOf>>;
 
@@ -19,13 +20,27 @@ pub(super) fn kind(kind: &Kind) -> GroupVersionKind {
     GroupVersionKind::new(kind.group.clone(), kind.version.clone(), kind.kind.clone())
 }
 
+/// Whom the handlers of one version wake.
+#[derive(Clone)]
+pub(super) struct Wakes {
+    pub(super) queue: WorkQueue<ReconcileKey>,
+    pub(super) tombstones: Arc<Tombstones>,
+    pub(super) writer: Writer,
+    /// While it is false, nobody.
+    pub(super) live: Arc<AtomicBool>,
+}
+
+impl Wakes {
+    fn none(&self) -> bool {
+        !self.live.load(Ordering::Acquire)
+    }
+}
+
 /// Subscribes to everything the manifest names: primaries first, so that mappings find their stores.
 pub(super) fn subscribe(
     manifest: &PluginManifest,
     informers: &Informers,
-    writer: &Writer,
-    queue: &WorkQueue<ReconcileKey>,
-    tombstones: &Arc<Tombstones>,
+    wakes: &Wakes,
 ) -> (Vec<Subscription>, Stores) {
     let mut subscriptions = Vec::new();
     let mut stores = Stores::new();
@@ -54,7 +69,7 @@ pub(super) fn subscribe(
     let mut primaries: HashMap<GroupVersionKind, Vec<Store>> = HashMap::new();
     for primary in &manifest.primaries {
         let gvk = kind(&primary.gvk());
-        let handler = primary_handler(gvk.clone(), manifest, writer, queue, tombstones);
+        let handler = primary_handler(gvk.clone(), manifest, wakes);
         let of = open(&gvk, &primary.namespaces, &primary.label_selector, &primary.field_selector, &handler, true);
         primaries.insert(gvk, of);
     }
@@ -65,7 +80,7 @@ pub(super) fn subscribe(
             Some(target) if watch.map_to != Mapping::CacheOnly => {
                 let stores = primaries.get(&target).cloned().unwrap_or_default();
                 let mapper = Mapper { watch: watch.clone(), target, stores };
-                watch_handler(mapper, queue)
+                watch_handler(mapper, wakes)
             }
             _ => Arc::new(|_: &Delta| {}) as Handler,
         };
@@ -75,16 +90,14 @@ pub(super) fn subscribe(
 }
 
 /// A primary wakes its own key, except by the echo of the host's own write.
-fn primary_handler(
-    gvk: GroupVersionKind,
-    manifest: &PluginManifest,
-    writer: &Writer,
-    queue: &WorkQueue<ReconcileKey>,
-    tombstones: &Arc<Tombstones>,
-) -> Handler {
-    let (writer, queue, tombstones) = (writer.clone(), queue.clone(), Arc::clone(tombstones));
+fn primary_handler(gvk: GroupVersionKind, manifest: &PluginManifest, wakes: &Wakes) -> Handler {
+    let wakes = wakes.clone();
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
+        if wakes.none() {
+            return;
+        }
+        let Wakes { queue, tombstones, writer, .. } = &wakes;
         let (object, trigger) = match delta {
             Delta::Applied { old: Some(old), new, .. } if old.uid() == new.uid() => {
                 let (queue, key) = (queue.clone(), ReconcileKey { kind: gvk.clone(), key: new.key().clone() });
@@ -111,9 +124,12 @@ fn primary_handler(
     })
 }
 
-fn watch_handler(mapper: Mapper, queue: &WorkQueue<ReconcileKey>) -> Handler {
-    let queue = queue.clone();
+fn watch_handler(mapper: Mapper, wakes: &Wakes) -> Handler {
+    let wakes = wakes.clone();
     Arc::new(move |delta| {
+        if wakes.none() {
+            return;
+        }
         let mut keys = Vec::new();
         let trigger = match delta {
             Delta::Applied { old, new, initial } => {
@@ -133,7 +149,7 @@ fn watch_handler(mapper: Mapper, queue: &WorkQueue<ReconcileKey>) -> Handler {
         keys.sort();
         keys.dedup();
         for key in keys {
-            queue.add(ReconcileKey { kind: mapper.target.clone(), key }, trigger);
+            wakes.queue.add(ReconcileKey { kind: mapper.target.clone(), key }, trigger);
         }
     })
 }

@@ -117,6 +117,15 @@ impl Failure {
         }
     }
 
+    /// Whether the plugin itself is at fault in a way that only its author can mend; failures of the world outside are not.
+    pub(super) fn is_strike(&self) -> bool {
+        match self {
+            Self::Call(error) => error.cause().is_some(),
+            Self::Write { error, .. } => matches!(error, WriteError::Malformed(_)),
+            Self::Read(_) | Self::NotGranted(_) => false,
+        }
+    }
+
     /// UpperCamelCase, for the Ready condition and the event.
     pub(super) fn reason(&self) -> &'static str {
         match self {

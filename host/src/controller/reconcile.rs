@@ -20,6 +20,16 @@ pub(super) struct Reconcile<'a> {
     began: Instant,
 }
 
+/// How a reconcile ended, for the queue and for those who count.
+pub(super) struct Ended {
+    /// What happens to the key.
+    pub(super) next: Next,
+    /// Why it failed.
+    pub(super) error: Option<String>,
+    /// It failed by the plugin's own fault.
+    pub(super) strike: bool,
+}
+
 /// What has become known on the way; also counts when the reconcile fails in the middle.
 #[derive(Default)]
 struct Known {
@@ -36,14 +46,15 @@ impl<'a> Reconcile<'a> {
     }
 
     /// The control loop: get the object, get desired, get actual, equal? status : patch, apply, get actual again, status.
-    pub(super) async fn run(&self) -> Next {
+    pub(super) async fn run(&self) -> Ended {
         let mut known = Known::default();
         let end = self.drive(&mut known).await;
         let deleting = known.object.as_ref().is_some_and(|o| o.deleting());
         let end = self.conclude(end, &known, deleting).await;
         let next = next(&end, deleting);
         self.report(&end, &known, &next);
-        next
+        let failure = end.as_ref().err();
+        Ended { next, error: failure.map(ToString::to_string), strike: failure.is_some_and(Failure::is_strike) }
     }
 
     async fn drive(&self, known: &mut Known) -> Result<End, Failure> {
@@ -60,7 +71,7 @@ impl<'a> Reconcile<'a> {
         known.object = Some(Arc::clone(&object));
         let writer = &self.controller.shared.writer;
         let (author, kind) = (&self.version.author, &self.item.key.kind);
-        let cleanup = self.version.manifest.cleanup;
+        let cleanup = self.version.loaded.manifest.cleanup;
         let ours = author.finalizer();
         let has_ours = object.has_finalizer(&ours);
         if object.deleting() && !(cleanup && has_ours) {
@@ -153,7 +164,7 @@ impl<'a> Reconcile<'a> {
     /// The key of an object that is gone runs once, for plugins that have no finalizer to hold it.
     async fn gone(&self) -> Result<End, Failure> {
         let Some(last) = self.controller.tombstones.get(&self.item.key) else { return Ok(End::Nothing) };
-        if !self.version.manifest.cleanup {
+        if !self.version.loaded.manifest.cleanup {
             let request = self.request(None, Some(&last));
             if !self.converge(&request, &mut Known::default()).await? {
                 return Ok(End::Progressing { requeue_after: None });
@@ -191,7 +202,7 @@ impl<'a> Reconcile<'a> {
             let (reason, message) = (failure.reason().to_owned(), failure.to_string());
             self.record(Some(object), Event { warning: true, reason, message });
         }
-        let ready = ready(&end, deleting).filter(|_| self.version.manifest.manage_status);
+        let ready = ready(&end, deleting).filter(|_| self.version.loaded.manifest.manage_status);
         let observed = known.observed.as_ref().and_then(|o| o.status.as_ref());
         if matches!(end, Ok(End::Nothing | End::CleanedUp)) || (ready.is_none() && observed.is_none()) {
             return end;

@@ -14,8 +14,18 @@ use prometheus_client::registry::Registry;
 use super::series::Series;
 
 /// The states that [`PluginMetrics::set_state`] reports, in the order of a plugin's life.
-pub const PLUGIN_STATES: [&str; 9] =
-    ["discovered", "compiling", "awaiting-grant", "syncing", "active", "quarantined", "draining", "retired", "failed"];
+pub const PLUGIN_STATES: [&str; 10] = [
+    "discovered",
+    "compiling",
+    "awaiting-grant",
+    "awaiting-confirmation",
+    "syncing",
+    "active",
+    "quarantined",
+    "draining",
+    "retired",
+    "failed",
+];
 
 /// How a reconcile ended, as controller-runtime tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use super::call::CallError;
 use super::instance::{Guest, Instance, Run, Shared};
 use super::load::Component;
 use crate::metrics::Call;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -18,6 +19,7 @@ pub struct Pool {
     /// Most instances that may wait.
     workers: usize,
     waiting: Mutex<Vec<Waiting>>,
+    most_memory_bytes: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -42,7 +44,8 @@ impl Pool {
     #[must_use]
     pub fn new(component: Component, guest: Guest, workers: u32) -> Self {
         let shared = Arc::new(Shared::new(guest.grants.limits()));
-        Self { component, guest, shared, workers: workers as usize, waiting: Mutex::default() }
+        let most_memory_bytes = AtomicUsize::new(0);
+        Self { component, guest, shared, workers: workers as usize, waiting: Mutex::default(), most_memory_bytes }
     }
 
     /// An instance for one reconcile: one that waits, or else a fresh one. Its deadline begins with its first call, or with its
@@ -72,6 +75,7 @@ impl Pool {
     /// Takes back an instance after its reconcile. It waits for another one if it answered all calls, has not served as many as
     /// it may, and there is room; else it is dropped.
     pub fn give_back(&self, instance: Instance) {
+        self.most_memory_bytes.fetch_max(instance.memory_bytes(), Relaxed);
         let reuses = self.guest.grants.limits().instance_reuses;
         if !instance.is_sound() || instance.served() > reuses {
             return;
@@ -89,6 +93,12 @@ impl Pool {
         let waiting = self.waiting();
         let memory_bytes = waiting.iter().map(|one| one.instance.memory_bytes()).sum();
         Idle { instances: waiting.len(), memory_bytes }
+    }
+
+    /// The largest linear memory an instance had at the end of a reconcile, in bytes.
+    #[must_use]
+    pub fn most_memory_bytes(&self) -> usize {
+        self.most_memory_bytes.load(Relaxed)
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {

@@ -50,6 +50,9 @@ fn check_head(manifest: &PluginManifest, faults: &mut Vec<String>) {
             manifest.kind
         ));
     }
+    if manifest.name == crate::apply::HOST {
+        faults.push(format!("name {:?} is the host's own", manifest.name));
+    }
     if !is_dns_label(&manifest.name) || manifest.name.len() > 40 {
         faults.push(format!(
             "name {:?} must be a DNS label (a-z, 0-9, -; begins with a letter, ends with a letter or digit) of at most 40 characters",
@@ -241,6 +244,7 @@ mod tests {
             ("/surprise", json!(1), "unknown field `surprise`"),
             ("/name", json!("Network!"), "name \"Network!\""),
             ("/name", json!(""), "name \"\""),
+            ("/name", json!("oarlock"), "the host's own"),
             ("/version", json!("1\nkind: ClusterRole"), "printable"),
             ("/workers", json!(0), "workers is 0"),
             ("/workers", json!(65), "workers is 65"),

@@ -185,7 +185,10 @@ impl Reconcile {
         let text = request.object.as_ref().or(request.last_seen.as_ref());
         let object: Value = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let annotated = object.pointer("/metadata/annotations/misfit~1mode").and_then(Value::as_str).map(str::to_owned);
-        let mode = annotated.or_else(|| config::get("mode")).unwrap_or_else(|| "ok".to_owned());
+        let mode = annotated
+            .or_else(|| manifest::mode(&object))
+            .or_else(|| config::get("mode"))
+            .unwrap_or_else(|| "ok".to_owned());
         let (mode, argument) = match mode.split_once(':') {
             Some((mode, argument)) => (mode.to_owned(), argument.parse().ok()),
             None => (mode, None),

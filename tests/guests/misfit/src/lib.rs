@@ -1,7 +1,8 @@
 //! A guest that misbehaves in the way it is told to: the tool of the host's fault tests.
 //!
-//! The mode is the annotation `misfit/mode` of the object (a ConfigMap with the label `misfit=true`), else the key `mode` of the
-//! configuration, else `ok`. An argument follows a colon: `large:5000000`.
+//! The mode is the annotation `misfit/mode` of the object (a ConfigMap with the label `misfit=true`), else what the manifest's
+//! description says (`mode=trap`, or `mode=fragile:trap` for objects with the label `fragile`: a version that misbehaves), else
+//! the key `mode` of the configuration, else `ok`. An argument follows a colon: `large:5000000`.
 //!
 //! A well-behaved misfit keeps a ConfigMap `<name>-child` with `data.seen` equal to the object's `data.value`. Every mode does
 //! that but for what it says:

@@ -29,3 +29,14 @@ pub(crate) fn text() -> String {
     let buffer = std::hint::black_box(&BUFFER);
     String::from_utf8_lossy(buffer.get(MARKER.len()..).unwrap_or_default()).trim_end().to_owned()
 }
+
+/// The mode of a version: `mode=MODE` as the description of its manifest. `mode=fragile:MODE` is meant for objects with the
+/// label `fragile` only.
+pub(crate) fn mode(object: &serde_json::Value) -> Option<String> {
+    let manifest: serde_json::Value = serde_json::from_str(&text()).ok()?;
+    let mode = manifest.get("description")?.as_str()?.strip_prefix("mode=")?;
+    match mode.strip_prefix("fragile:") {
+        None => Some(mode.to_owned()),
+        Some(mode) => object.pointer("/metadata/labels/fragile").map(|_| mode.to_owned()),
+    }
+}

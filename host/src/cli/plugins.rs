@@ -1,0 +1,248 @@
+//! `oarlock plugins` and `oarlock confirm`: looking at a running host, and telling it what a person has decided.
+
+use anyhow::{Context as _, bail};
+use bytes::Bytes;
+use clap::Args;
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use oarlock::admin::ACTION_HEADER;
+use serde_json::Value;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How long the host may take to answer; letting go of many finalizers takes a while.
+const ANSWER: Duration = Duration::from_secs(600);
+
+/// Where the host is asked.
+#[derive(Debug, Args)]
+struct Admin {
+    /// The host's admin address
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797")]
+    admin_addr: SocketAddr,
+}
+
+/// The options of `oarlock plugins`.
+#[derive(Debug, Args)]
+#[command(
+    about = "Show the plugins of a running host",
+    after_help = "Examples:\n  oarlock plugins\n  oarlock plugins --json\n  oarlock plugins --release-finalizers network"
+)]
+pub(super) struct PluginsArgs {
+    #[command(flatten)]
+    admin: Admin,
+
+    /// As one JSON document, with everything there is to know
+    #[arg(long)]
+    json: bool,
+
+    /// Take the finalizer of a plugin that was removed off the objects that still carry it, so that they can be deleted; what
+    /// the plugin made for them stays
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    release_finalizers: Option<String>,
+}
+
+/// The options of `oarlock confirm`.
+#[derive(Debug, Args)]
+#[command(
+    about = "Let a new version run that drops a kind or its cleanup, although objects depend on it",
+    after_help = "Example:\n  oarlock confirm network"
+)]
+pub(super) struct ConfirmArgs {
+    /// The plugin
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    #[command(flatten)]
+    admin: Admin,
+}
+
+pub(super) async fn plugins(args: PluginsArgs) -> anyhow::Result<()> {
+    if let Some(name) = &args.release_finalizers {
+        return act(&args.admin, name, "release-finalizers").await;
+    }
+    let text = send(&args.admin, "GET", "/plugins").await?;
+    let all: Value = serde_json::from_str(&text).context("the host's answer is no JSON")?;
+    if args.json {
+        super::say(&serde_json::to_string_pretty(&all)?);
+    } else {
+        super::say(table(&all).trim_end());
+    }
+    Ok(())
+}
+
+pub(super) async fn confirm(args: ConfirmArgs) -> anyhow::Result<()> {
+    act(&args.admin, &args.name, "confirm").await
+}
+
+async fn act(admin: &Admin, name: &str, action: &str) -> anyhow::Result<()> {
+    let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    let said = send(admin, "POST", &format!("/plugins/{name}/{action}")).await?;
+    super::say(said.trim_end());
+    Ok(())
+}
+
+async fn send(admin: &Admin, method: &str, path: &str) -> anyhow::Result<String> {
+    let address = admin.admin_addr;
+    let request = http::Request::builder()
+        .method(method)
+        .uri(format!("http://{address}{path}"))
+        .header(ACTION_HEADER, "1")
+        .body(Full::<Bytes>::default())?;
+    let client = Client::builder(TokioExecutor::new()).build_http();
+    let exchange = async {
+        let response = client.request(request).await.with_context(|| {
+            format!("no host answers at {address} (--admin-addr; in a cluster: kubectl exec into its Pod)")
+        })?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        anyhow::Ok((status, String::from_utf8_lossy(&body).into_owned()))
+    };
+    let (status, body) = tokio::time::timeout(ANSWER, exchange).await.context("the host does not answer")??;
+    if !status.is_success() {
+        bail!("{}", body.trim_end());
+    }
+    Ok(body)
+}
+
+/// One line per plugin, and one below it for a version of it that waits or failed.
+fn table(all: &Value) -> String {
+    const HEAD: [&str; 13] = [
+        "NAME",
+        "VERSION",
+        "DIGEST",
+        "STATE",
+        "SINCE",
+        "OBJECTS",
+        "QUEUE",
+        "RECONCILES/S",
+        "ERRORS",
+        "P50",
+        "P99",
+        "MEMORY",
+        "LAST ERROR",
+    ];
+    let mut rows: Vec<Vec<String>> = vec![HEAD.map(str::to_owned).to_vec()];
+    let mut notes: Vec<(usize, String)> = Vec::new();
+    for entry in all.get("plugins").and_then(Value::as_array).into_iter().flatten() {
+        rows.push(row(entry));
+        notes.extend(remarks(entry).into_iter().map(|note| (rows.len(), note)));
+    }
+    let widths: Vec<usize> = (0..HEAD.len())
+        .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+        for (_, note) in notes.iter().filter(|(at, _)| *at == number + 1) {
+            text.push_str(&format!("  {note}\n"));
+        }
+    }
+    if rows.len() == 1 {
+        text.push_str("(no plugin)\n");
+    }
+    text
+}
+
+fn row(entry: &Value) -> Vec<String> {
+    let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let number = |field: &str| entry.get(field).filter(|v| v.is_number()).map(ToString::to_string).unwrap_or_default();
+    let ms = |field: &str| entry.get(field).and_then(Value::as_f64).map(|v| format!("{v:.1}ms")).unwrap_or_default();
+    let digest = text("digest");
+    let objects = entry.get("objects").and_then(Value::as_object);
+    let objects = objects.map(|kinds| kinds.values().filter_map(Value::as_u64).sum::<u64>().to_string());
+    let memory = entry.get("instanceMemoryBytes").and_then(Value::as_u64).filter(|bytes| *bytes > 0);
+    let name = if text("name").is_empty() { text("file") } else { text("name") };
+    vec![
+        name,
+        text("version"),
+        digest.trim_start_matches("sha256:").chars().take(12).collect(),
+        text("state"),
+        entry.get("sinceSeconds").and_then(Value::as_u64).map(age).unwrap_or_default(),
+        objects.unwrap_or_default(),
+        number("queueDepth"),
+        number("reconcilesPerSecond"),
+        number("errors"),
+        ms("p50Ms"),
+        ms("p99Ms"),
+        memory.map(|bytes| format!("{}KiB", bytes >> 10)).unwrap_or_default(),
+        cut(&text("lastError"), 60),
+    ]
+}
+
+/// What a line has no column for.
+fn remarks(entry: &Value) -> Vec<String> {
+    let list = |of: &Value, field: &str| -> Vec<String> {
+        let items = of.get(field).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let mut notes = Vec::new();
+    if let Some(reason) = entry.get("reason").and_then(Value::as_str) {
+        notes.push(cut(reason, 160));
+    }
+    notes.extend(list(entry, "waitingFor").into_iter().map(|what| format!("waits for {what}")));
+    notes.extend(
+        list(entry, "missingPermissions").into_iter().map(|what| format!("the API server does not allow {what}")),
+    );
+    if let Some(next) = entry.get("next") {
+        let text = |field: &str| next.get(field).and_then(Value::as_str).unwrap_or_default();
+        let version = if text("version").is_empty() { "the file's new content" } else { text("version") };
+        notes.push(format!("next: {version} is {} {}", text("state"), cut(text("reason"), 160)).trim_end().to_owned());
+    }
+    if let Some(left) = entry.get("finalizersLeft").and_then(Value::as_u64).filter(|left| *left > 0) {
+        notes.push(format!("{left} objects still carry its finalizer (--release-finalizers)"));
+    }
+    notes
+}
+
+fn age(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7200 => format!("{}m", seconds / 60),
+        7200..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let mut short: String = text.chars().take(most).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short.replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_table_has_a_line_for_each_plugin_and_says_what_waits() {
+        let all = json!({"plugins": [
+            {"name": "network", "version": "1.2.0", "digest": "sha256:0123456789abcdef", "state": "active", "sinceSeconds": 7300,
+             "objects": {"a": 2, "b": 3}, "queueDepth": 1, "reconcilesPerSecond": 0.5, "errors": 2, "p50Ms": 1.04, "p99Ms": 9.5,
+             "instanceMemoryBytes": 1_114_112, "lastError": "it broke",
+             "next": {"version": "1.3.0", "state": "awaiting-grant", "reason": "http.origins: https://x"}},
+            {"file": "broken.wasm", "state": "failed", "reason": "not a WebAssembly file"},
+            {"name": "old", "state": "retired", "finalizersLeft": 7},
+        ]});
+        let text = table(&all);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("NAME"));
+        for part in ["network", "1.2.0", "0123456789ab", "active", "2h", "5", "1.0ms", "9.5ms", "1088KiB", "it broke"] {
+            assert!(lines[1].contains(part), "{part}: {text}");
+        }
+        assert_eq!(lines[2], "  next: 1.3.0 is awaiting-grant http.origins: https://x");
+        assert!(lines[3].starts_with("broken.wasm"));
+        assert_eq!(lines[4], "  not a WebAssembly file");
+        assert_eq!(lines[6], "  7 objects still carry its finalizer (--release-finalizers)");
+    }
+
+    #[test]
+    fn no_plugin_is_said() {
+        assert!(table(&json!({"plugins": []})).contains("(no plugin)"));
+    }
+}

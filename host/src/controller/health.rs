@@ -1,0 +1,288 @@
+//! Strikes: what a plugin did that only its author can mend (a trap, a missed deadline, memory, an answer that makes no sense).
+//!
+//! Two things follow from them. A new version is on probation for its first reconciles: when it strikes on too many objects it
+//! is reported as failing, and whoever swapped it in takes it back. And any version that mostly strikes is quarantined: its
+//! keys wait, for longer each time.
+
+use super::ReconcileKey;
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A new version is taken back when more than this share of the reconciles of its probation strike, counted by object.
+pub const PROBATION_SHARE: f64 = 0.005;
+
+/// Probation lasts as many reconciles as the plugin has objects, within these bounds…
+const PROBATION_RECONCILES: std::ops::RangeInclusive<usize> = 20..=1000;
+
+/// …and no longer than this.
+const PROBATION_TIME: Duration = Duration::from_secs(600);
+
+/// Quarantine looks at this many of the last reconciles, and begins when half of them were strikes that weigh this much.
+const WINDOW: usize = 20;
+const WEIGHT: u32 = 10;
+
+/// A strike weighs one, but one that took a worker this long weighs more.
+const LONG: Duration = Duration::from_secs(1);
+const LONG_WEIGHT: u32 = 5;
+
+/// The first pause; each further one is twice as long, to the last.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LAST_PAUSE: Duration = Duration::from_secs(300);
+
+/// What a reconcile's end means for the version it ran on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing new.
+    Fine,
+    /// Probation ended well.
+    Proven,
+    /// Probation ended badly: why.
+    Failing(String),
+    /// From now on its keys wait for this long.
+    Quarantined(Duration),
+}
+
+/// Of one plugin, across its versions.
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The last reconciles of the current version: what each weighs; zero was no strike.
+    window: VecDeque<u32>,
+    /// Keys whose last reconcile was a strike.
+    struck: HashSet<ReconcileKey>,
+    probation: Option<Probation>,
+    until: Option<Instant>,
+    /// The pause of the last quarantine, until a window without many strikes has passed.
+    pause: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Probation {
+    length: usize,
+    done: usize,
+    began: Instant,
+    /// Those that struck under the version before as well say nothing about this one.
+    excused: HashSet<ReconcileKey>,
+    struck: HashSet<ReconcileKey>,
+}
+
+impl Health {
+    /// Another version begins, on probation.
+    ///
+    /// * `objects` - how many it has.
+    pub(super) fn begin(&self, objects: usize) {
+        let mut inner = self.lock();
+        let excused = std::mem::take(&mut inner.struck);
+        inner.window.clear();
+        inner.until = None;
+        inner.pause = None;
+        inner.probation = Some(Probation {
+            length: objects.clamp(*PROBATION_RECONCILES.start(), *PROBATION_RECONCILES.end()),
+            done: 0,
+            began: Instant::now(),
+            excused: excused.clone(),
+            struck: HashSet::new(),
+        });
+        inner.struck = excused;
+    }
+
+    /// A reconcile that was under way at a swap went well on the version before: the key says something about the new one.
+    pub(super) fn went_well_before(&self, key: &ReconcileKey) {
+        let mut inner = self.lock();
+        inner.struck.remove(key);
+        if let Some(probation) = &mut inner.probation {
+            probation.excused.remove(key);
+        }
+    }
+
+    /// Counts a reconcile of the current version.
+    pub(super) fn reconciled(&self, key: &ReconcileKey, took: Duration, strike: Option<&str>) -> Verdict {
+        let mut inner = self.lock();
+        if strike.is_some() {
+            inner.struck.insert(key.clone());
+        } else {
+            inner.struck.remove(key);
+        }
+        let on_probation = inner.probation.as_mut().map_or(Verdict::Fine, |probation| probation.count(key, strike));
+        match on_probation {
+            Verdict::Fine => {}
+            ended => {
+                inner.probation = None;
+                return ended;
+            }
+        }
+        inner.count(match strike {
+            None => 0,
+            Some(_) if took >= LONG => LONG_WEIGHT,
+            Some(_) => 1,
+        })
+    }
+
+    /// Until when no key may run.
+    pub(super) fn quarantined_until(&self) -> Option<Instant> {
+        let inner = self.lock();
+        inner.until.filter(|until| *until > Instant::now())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Probation {
+    fn count(&mut self, key: &ReconcileKey, strike: Option<&str>) -> Verdict {
+        self.done += 1;
+        if let Some(what) = strike
+            && !self.excused.contains(key)
+        {
+            self.struck.insert(key.clone());
+            if !within_share(self.struck.len(), self.length) {
+                return Verdict::Failing(format!(
+                    "{} of its first {} reconciles went wrong, more than {} %; the last, of {key}: {what}",
+                    self.struck.len(),
+                    self.done,
+                    PROBATION_SHARE * 100.0
+                ));
+            }
+        }
+        if self.done >= self.length || self.began.elapsed() >= PROBATION_TIME { Verdict::Proven } else { Verdict::Fine }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers up to a thousand")]
+fn within_share(struck: usize, length: usize) -> bool {
+    struck as f64 <= length as f64 * PROBATION_SHARE
+}
+
+impl Inner {
+    fn count(&mut self, weight: u32) -> Verdict {
+        self.window.push_back(weight);
+        if self.window.len() > WINDOW {
+            self.window.pop_front();
+        }
+        let strikes = self.window.iter().filter(|weight| **weight > 0).count();
+        if self.window.iter().sum::<u32>() >= WEIGHT && strikes * 2 >= self.window.len() {
+            let pause = self.pause.map_or(FIRST_PAUSE, |last| (last * 2).min(LAST_PAUSE));
+            self.pause = Some(pause);
+            self.until = Some(Instant::now() + pause);
+            self.window.clear();
+            return Verdict::Quarantined(pause);
+        }
+        if self.window.len() == WINDOW {
+            self.pause = None;
+        }
+        Verdict::Fine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{GroupVersionKind, ObjectKey};
+
+    fn key(number: usize) -> ReconcileKey {
+        ReconcileKey {
+            kind: GroupVersionKind::new("", "v1", "ConfigMap"),
+            key: ObjectKey::new("n", format!("o{number}")),
+        }
+    }
+
+    fn reconciled(health: &Health, key: &ReconcileKey, strike: Option<&str>) -> Verdict {
+        health.reconciled(key, Duration::from_millis(1), strike)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn h10_one_object_in_a_hundred_is_too_many_and_one_in_a_thousand_is_not() {
+        let health = Health::default();
+        health.begin(300);
+        assert_eq!(reconciled(&health, &key(0), Some("trap")), Verdict::Fine);
+        // The same object again is still one object.
+        assert_eq!(reconciled(&health, &key(0), Some("trap")), Verdict::Fine);
+        assert!(
+            matches!(reconciled(&health, &key(1), Some("trap")), Verdict::Failing(why) if why.contains("o1: trap"))
+        );
+
+        health.begin(1000);
+        let verdicts: Vec<_> = (0..1000).map(|i| reconciled(&health, &key(i), (i == 500).then_some("trap"))).collect();
+        assert_eq!(verdicts.iter().filter(|v| **v != Verdict::Fine).collect::<Vec<_>>(), [&Verdict::Proven]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_few_objects_one_is_too_many_and_a_proven_version_is_not_taken_back() {
+        let health = Health::default();
+        health.begin(3);
+        assert!(matches!(reconciled(&health, &key(0), Some("trap")), Verdict::Failing(_)));
+        health.begin(3);
+        let proven = (0..20).map(|i| reconciled(&health, &key(i), None)).position(|v| v == Verdict::Proven);
+        assert_eq!(proven, Some(19));
+        assert_eq!(reconciled(&health, &key(0), Some("trap")), Verdict::Fine);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_went_wrong_under_the_version_before_does_not_count_against_the_next() {
+        let health = Health::default();
+        health.begin(1000);
+        reconciled(&health, &key(7), Some("trap"));
+        health.begin(10);
+        assert_eq!(reconciled(&health, &key(7), Some("trap")), Verdict::Fine);
+        assert!(matches!(reconciled(&health, &key(8), Some("trap")), Verdict::Failing(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_ended_well_on_the_version_before_after_the_swap_counts_against_the_next() {
+        let health = Health::default();
+        health.begin(1000);
+        reconciled(&health, &key(7), Some("trap"));
+        health.begin(10);
+        health.went_well_before(&key(7));
+        assert!(matches!(reconciled(&health, &key(7), Some("trap")), Verdict::Failing(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn strikes_that_take_long_weigh_more() {
+        let health = Health::default();
+        health.begin(1000);
+        assert_eq!(health.reconciled(&key(0), LONG, Some("deadline")), Verdict::Fine);
+        assert_eq!(health.reconciled(&key(1), LONG, Some("deadline")), Verdict::Quarantined(FIRST_PAUSE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn strikes_lead_to_quarantine_with_growing_pauses_and_good_conduct_ends_the_growth() {
+        let health = Health::default();
+        health.begin(1000);
+        let pause = |health: &Health| {
+            (0..20).find_map(|i| match reconciled(health, &key(i), Some("trap")) {
+                Verdict::Quarantined(pause) => Some(pause),
+                _ => None,
+            })
+        };
+        assert_eq!(pause(&health), Some(FIRST_PAUSE));
+        assert!(health.quarantined_until().is_some());
+        tokio::time::advance(FIRST_PAUSE).await;
+        assert!(health.quarantined_until().is_none());
+        assert_eq!(pause(&health), Some(FIRST_PAUSE * 2));
+        for _ in 0..20 {
+            assert!(pause(&health).unwrap() <= LAST_PAUSE);
+        }
+        for i in 0..20 {
+            reconciled(&health, &key(i), None);
+        }
+        assert_eq!(pause(&health), Some(FIRST_PAUSE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_few_bad_objects_among_many_are_no_reason_for_quarantine() {
+        let health = Health::default();
+        health.begin(1000);
+        for i in 0..1000 {
+            let verdict = reconciled(&health, &key(i), (i % 3 == 0).then_some("trap"));
+            assert!(!matches!(verdict, Verdict::Quarantined(_)), "{i}: {verdict:?}");
+        }
+    }
+}

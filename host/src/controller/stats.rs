@@ -1,0 +1,97 @@
+//! What the last reconciles of a plugin were like, for people.
+
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Reconciles that are remembered, and for how long.
+const REMEMBERED: usize = 1000;
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// The last reconciles of one plugin.
+#[derive(Debug, Default)]
+pub(super) struct Stats {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    recent: VecDeque<(Instant, Duration)>,
+    reconciles: u64,
+    errors: u64,
+    last_error: Option<(jiff::Timestamp, String)>,
+}
+
+impl Stats {
+    /// Counts a reconcile that has just ended.
+    pub(super) fn reconciled(&self, took: Duration, error: Option<String>) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.reconciles += 1;
+        if let Some(error) = error {
+            inner.errors += 1;
+            inner.last_error = Some((jiff::Timestamp::now(), error));
+        }
+        inner.recent.push_back((Instant::now(), took));
+        if inner.recent.len() > REMEMBERED {
+            inner.recent.pop_front();
+        }
+    }
+
+    /// `reconciles`, `errors`, `lastError`, `lastErrorAt`, `reconcilesPerSecond`, `p50Ms`, `p99Ms`.
+    pub(super) fn describe(&self) -> Value {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        while inner.recent.front().is_some_and(|(at, _)| now.duration_since(*at) > PERIOD) {
+            inner.recent.pop_front();
+        }
+        // A full ring reaches back less than the period.
+        let span = match inner.recent.front() {
+            Some((first, _)) if inner.recent.len() == REMEMBERED => now.duration_since(*first),
+            _ => PERIOD,
+        };
+        let mut sorted: Vec<Duration> = inner.recent.iter().map(|(_, took)| *took).collect();
+        sorted.sort_unstable();
+        json!({
+            "reconciles": inner.reconciles,
+            "errors": inner.errors,
+            "lastError": inner.last_error.as_ref().map(|(_, text)| text),
+            "lastErrorAt": inner.last_error.as_ref().map(|(at, _)| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+            "reconcilesPerSecond": rounded(sorted.len() as f64 / span.as_secs_f64().max(0.001)),
+            "p50Ms": percentile(&sorted, 50),
+            "p99Ms": percentile(&sorted, 99),
+        })
+    }
+}
+
+fn percentile(sorted: &[Duration], percent: usize) -> Option<f64> {
+    let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(at).map(|took| rounded(took.as_secs_f64() * 1e3))
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_minute_is_told() {
+        let stats = Stats::default();
+        for ms in 1..=100 {
+            stats.reconciled(Duration::from_millis(ms), (ms == 7).then(|| "it broke".to_owned()));
+        }
+        let told = stats.describe();
+        assert_eq!(told["p50Ms"], 50.0);
+        assert_eq!(told["p99Ms"], 99.0);
+        assert_eq!(told["errors"], 1);
+        assert_eq!(told["lastError"], "it broke");
+        assert_eq!(told["reconcilesPerSecond"], 1.667);
+        tokio::time::advance(PERIOD * 2).await;
+        let told = stats.describe();
+        assert_eq!((&told["p50Ms"], &told["reconciles"]), (&Value::Null, &json!(100)));
+    }
+}

@@ -1,0 +1,192 @@
+//! The workers of a plugin, and its resync.
+
+use super::health::Verdict;
+use super::outcome::Next;
+use super::reconcile::{Ended, Reconcile};
+use super::version::Version;
+use super::{Controller, Happened, ReconcileKey};
+use crate::workqueue::{Item, Trigger};
+use futures::FutureExt as _;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How long a key waits while the watches of its plugin are not in sync (a CRD that vanished, say).
+const PARKED: Duration = Duration::from_secs(1);
+
+/// How often a worker that may not take keys asks whether it may again.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+
+impl Controller {
+    /// Sees to it that there are `wanted` workers. Those that are too many end after the key they hold.
+    pub(super) fn set_workers(self: &Arc<Self>, wanted: u32) {
+        let mut started = 0;
+        self.workers.send_modify(|workers| {
+            started = *workers;
+            *workers = wanted;
+        });
+        for index in started..wanted {
+            // A receiver of its own: what it has seen so far is this number.
+            let workers = self.workers.subscribe();
+            self.tasks.spawn(Arc::clone(self).work(index, workers));
+        }
+    }
+
+    async fn work(self: Arc<Self>, index: u32, mut workers: watch::Receiver<u32>) {
+        while index < *workers.borrow_and_update() {
+            let item = tokio::select! {
+                () = self.stop.cancelled() => return,
+                _ = workers.changed() => continue,
+                item = self.next() => item,
+            };
+            let Some(item) = item else { return };
+            let (version, under_way) = loop {
+                let Some(version) = self.current() else { return };
+                let under_way = version.enter();
+                // Replaced between the two: it may have been drained already.
+                if self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, &version)) {
+                    break (version, under_way);
+                }
+            };
+            let busy = self.metrics.active_worker();
+            let began = Instant::now();
+            let next = self.run(&version, &item).await;
+            self.metrics.reconciled(next.result(), began.elapsed());
+            drop(busy);
+            self.requeue(&item.key, &next);
+            self.queue.done(&item.key);
+            drop(under_way);
+        }
+    }
+
+    /// The next key, when the plugin may run.
+    async fn next(&self) -> Option<Item<ReconcileKey>> {
+        loop {
+            if let Some(until) = self.quarantined_until() {
+                // Not in one sleep: a swap ends the quarantine.
+                tokio::time::sleep_until(until.min(Instant::now() + ASK_AGAIN)).await;
+                continue;
+            }
+            if self.version.load().as_ref().is_some_and(|version| version.synced()) {
+                return self.queue.get().await;
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    }
+
+    /// One reconcile, cut off when its version is drained for too long. What it means for the version is counted.
+    async fn run(&self, version: &Arc<Version>, item: &Item<ReconcileKey>) -> Next {
+        if !version.reconciles(&item.key.kind) {
+            // Enqueued for a version that had this kind.
+            return Next::Done;
+        }
+        if !version.synced() {
+            return Next::Later(PARKED);
+        }
+        if let Some(wait) = self.breaker.blocked(&item.key) {
+            return Next::Later(wait);
+        }
+        let began = Instant::now();
+        // A fault of the host in one reconcile must not cost a worker.
+        let reconcile = Reconcile::new(self, version, item);
+        let reconcile = AssertUnwindSafe(reconcile.run()).catch_unwind();
+        let ended = tokio::select! {
+            ended = reconcile => ended.unwrap_or_else(|_panic| {
+                tracing::error!(plugin = self.name, key = %item.key, "the host panicked in a reconcile; please report this");
+                Ended { next: Next::Retry, error: Some("the host panicked; please report this".to_owned()), strike: false }
+            }),
+            () = version.cut.cancelled() => return Next::Later(Duration::ZERO),
+        };
+        self.count(version, &item.key, began.elapsed(), &ended);
+        ended.next
+    }
+
+    fn count(&self, version: &Arc<Version>, key: &ReconcileKey, took: Duration, ended: &Ended) {
+        self.stats.reconciled(took, ended.error.as_ref().map(|error| format!("{key}: {error}")));
+        if !self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, version)) {
+            if !ended.strike {
+                self.health.went_well_before(key);
+            }
+            return;
+        }
+        if !version.worked.swap(true, Ordering::Relaxed) {
+            self.tell(version, Happened::FirstReconcile);
+        }
+        let strike = ended.error.as_deref().filter(|_| ended.strike);
+        match self.health.reconciled(key, took, strike) {
+            Verdict::Fine => {}
+            Verdict::Proven => self.tell(version, Happened::Proven),
+            Verdict::Failing(why) => self.tell(version, Happened::Failing(why)),
+            Verdict::Quarantined(pause) => self.tell(version, Happened::Quarantined(pause)),
+        }
+    }
+
+    fn requeue(&self, key: &ReconcileKey, next: &Next) {
+        match next {
+            Next::Done => self.queue.forget(key),
+            Next::After(delay) => {
+                self.queue.forget(key);
+                self.queue.add_after(key.clone(), *delay, Trigger::Requeue);
+            }
+            Next::Later(delay) => self.queue.add_after(key.clone(), *delay, Trigger::Requeue),
+            Next::RetryAfter(delay) => self.queue.add_after(key.clone(), *delay, Trigger::Retry),
+            Next::Retry => {
+                self.queue.add_rate_limited(key.clone());
+            }
+        }
+    }
+
+    /// Enqueues every key again and again, because the world outside Kubernetes changes without events.
+    pub(super) async fn resync(self: Arc<Self>) {
+        let seed = uuid::Uuid::new_v4().as_u64_pair();
+        let mut random = Jitter(seed.0 | 1);
+        let mut last = Instant::now();
+        loop {
+            let Some(version) = self.current() else { return };
+            // Asked again every time: another version, or another grant, may have another period.
+            let every = version.loaded.guest.grants.resync(&version.loaded.manifest);
+            let pause = every.mul_f64(random.between(0.9, 1.1));
+            let due = last + pause;
+            drop(version);
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = self.period_changed(every) => continue,
+                () = tokio::time::sleep_until(due) => last = Instant::now(),
+            }
+            let Some(version) = self.current() else { return };
+            for (kind, stores) in version.primaries() {
+                for key in stores.flat_map(|of| of.store.keys()) {
+                    let spread = every.mul_f64(random.between(0.0, 0.1));
+                    self.queue.add_after(ReconcileKey { kind: kind.clone(), key }, spread, Trigger::Resync);
+                }
+            }
+        }
+    }
+
+    /// Ends when the current version has another resync period.
+    async fn period_changed(&self, from: Duration) {
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let Some(version) = self.current() else { return };
+            if version.loaded.guest.grants.resync(&version.loaded.manifest) != from {
+                return;
+            }
+        }
+    }
+}
+
+/// Small random numbers for spreading load; nothing secret hangs on them.
+struct Jitter(u64);
+
+impl Jitter {
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        let unit = f64::from(u32::try_from(self.0 >> 32).unwrap_or(0)) / f64::from(u32::MAX);
+        low + (high - low) * unit
+    }
+}

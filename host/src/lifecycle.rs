@@ -1,0 +1,272 @@
+//! The plugin directory is the running set of controllers: a file that comes starts one, a file that changes swaps its logic,
+//! a file that goes ends it, and a bad file never hurts a good one.
+//!
+//! Everything that decides is one task, [`Lifecycle::run`], which never waits: what takes time (compiling, syncing, draining,
+//! asking the API server) are tasks of their own that send a [`Message`] when they are done. Each task is told which
+//! generation of its file it works for, so that what comes late changes nothing.
+
+mod accept;
+mod actions;
+mod loading;
+mod registry;
+mod retire;
+mod swap;
+mod view;
+
+pub use actions::Action;
+pub use registry::State;
+
+use crate::api::GroupVersionKind;
+use crate::apply::events::Regarding;
+use crate::controller::{Happened, Notice, Shared, Version};
+use crate::plugin::directory::{DirectoryWatch, Snapshot};
+use crate::plugin::{Engine, HttpGate};
+use loading::{Load, Read};
+use registry::Registry;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// Reconciles under way get this long when their version is replaced, their plugin removed or the host stopped.
+const DRAIN: Duration = Duration::from_secs(20);
+
+/// How often is looked whether something changed that nobody tells of: watches in sync, the end of a quarantine.
+const TICK: Duration = Duration::from_millis(500);
+
+/// How long the removal of a file waits for files that came with it: one of them may be it, under another name.
+const RENAMED_WITHIN: Duration = Duration::from_secs(1);
+
+/// What a lifecycle is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Directory of `.wasm` files, each with its grant beside it.
+    pub plugins: PathBuf,
+    /// Instead of every plugin's own resync period.
+    pub resync_seconds: Option<u32>,
+    /// Grant every plugin without a grant file what its manifest asks for.
+    pub grant_what_is_asked: bool,
+    /// What the events about plugins are events of: the host's own object.
+    pub host_object: Regarding,
+}
+
+/// Something that was waited for, or that somebody wants.
+enum Message {
+    /// A file was read, compiled and described.
+    Loaded { file: String, generation: u64, read: Result<Box<Read>, loading::Failed> },
+    /// The watches of a version that is to be switched to are in sync.
+    Synced { plugin: String, version: Arc<Version> },
+    /// A plugin that was removed has come to its end.
+    Drained { plugin: String, held: Vec<(GroupVersionKind, usize)> },
+    /// A person wants something.
+    Action { action: Action, answer: oneshot::Sender<Result<String, String>> },
+}
+
+/// See the module.
+pub struct Lifecycle {
+    options: Options,
+    shared: Shared,
+    engine: Engine,
+    http: HttpGate,
+    registry: Arc<Mutex<Registry>>,
+    messages: mpsc::UnboundedSender<Message>,
+    inbox: mpsc::UnboundedReceiver<Message>,
+    notices: mpsc::UnboundedSender<Notice>,
+    noticed: mpsc::UnboundedReceiver<Notice>,
+    told: view::Told,
+}
+
+impl std::fmt::Debug for Lifecycle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lifecycle").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Looks at a lifecycle, and asks it for something. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    registry: Arc<Mutex<Registry>>,
+    messages: mpsc::UnboundedSender<Message>,
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Handle")
+    }
+}
+
+impl Handle {
+    /// The answer to `/plugins`: every file, and what became of it.
+    #[must_use]
+    pub fn describe(&self) -> Value {
+        view::describe(&lock(&self.registry))
+    }
+
+    /// Asks for something; answers with a line for people.
+    ///
+    /// # Errors
+    ///
+    /// Why it was not done, for people.
+    pub async fn act(&self, action: Action) -> Result<String, String> {
+        let (answer, answered) = oneshot::channel();
+        let stopping = || "the host is stopping".to_owned();
+        self.messages.send(Message::Action { action, answer }).map_err(|_closed| stopping())?;
+        answered.await.map_err(|_dropped| stopping())?
+    }
+}
+
+fn lock(registry: &Mutex<Registry>) -> MutexGuard<'_, Registry> {
+    registry.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Lifecycle {
+    /// A lifecycle that has not looked into its directory yet.
+    #[must_use]
+    pub fn new(options: Options, shared: Shared, engine: Engine, http: HttpGate) -> Self {
+        let (messages, inbox) = mpsc::unbounded_channel();
+        let (notices, noticed) = mpsc::unbounded_channel();
+        Self {
+            options,
+            shared,
+            engine,
+            http,
+            registry: Arc::default(),
+            messages,
+            inbox,
+            notices,
+            noticed,
+            told: view::Told::default(),
+        }
+    }
+
+    /// For those who look and ask.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle { registry: Arc::clone(&self.registry), messages: self.messages.clone() }
+    }
+
+    /// Keeps to the directory until `stop` is cancelled, then lets every plugin come to its end.
+    ///
+    /// * `settled` - called once, when everything that was there at the start has been compiled or refused.
+    pub async fn run(mut self, stop: CancellationToken, settled: impl FnOnce()) {
+        let mut directory = DirectoryWatch::start(self.options.plugins.clone());
+        let mut settled = Some(settled);
+        let mut looked = false;
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                snapshot = directory.next() => match snapshot {
+                    Ok(snapshot) => {
+                        if !looked && snapshot.files.is_empty() {
+                            tracing::warn!(plugins = %self.options.plugins.display(), "the plugin directory has no .wasm file");
+                        }
+                        self.look(snapshot, looked);
+                        looked = true;
+                    }
+                    Err(e) => {
+                        let error = crate::chain(&e);
+                        tracing::error!(error, "the plugin directory cannot be read: what runs goes on");
+                    }
+                },
+                Some(message) = self.inbox.recv() => self.receive(message),
+                Some(notice) = self.noticed.recv() => self.notice(notice),
+                _ = tick.tick() => self.end_orphans(),
+            }
+            self.tell();
+            if looked
+                && lock(&self.registry).nothing_is_compiling()
+                && let Some(settled) = settled.take()
+            {
+                lock(&self.registry).starting = false;
+                settled();
+            }
+        }
+        self.stop_all().await;
+    }
+
+    /// Compares the directory with what is known of it.
+    fn look(&mut self, snapshot: Snapshot, looked: bool) {
+        let gone: Vec<String> = {
+            let registry = lock(&self.registry);
+            registry.files.keys().filter(|name| !snapshot.files.contains_key(*name)).cloned().collect()
+        };
+        let mut came = false;
+        for (name, found) in snapshot.files {
+            let known = lock(&self.registry).files.get(&name).map(|file| file.found.clone());
+            if known.as_ref() != Some(&found) {
+                came |= known.is_none() && looked;
+                self.load(name, found);
+            }
+        }
+        for name in gone {
+            self.file_gone(&name, came);
+        }
+    }
+
+    /// Begins to load what a file holds now; what was under way for it before is given up.
+    fn load(&mut self, name: String, found: crate::plugin::directory::Found) {
+        let candidate = found.candidate.clone();
+        let mut registry = lock(&self.registry);
+        // A file that was renamed, or whose grant alone changed, need not be compiled again.
+        let compiled = registry.compiled();
+        let file = registry.file_mut(&name, found);
+        let generation = file.generation;
+        let load = Load {
+            candidate,
+            compiled,
+            resync_seconds: self.options.resync_seconds,
+            grant_what_is_asked: self.options.grant_what_is_asked,
+            engine: self.engine.clone(),
+            http: self.http.clone(),
+            shared: self.shared.clone(),
+        };
+        let messages = self.messages.clone();
+        let task = tokio::spawn(async move {
+            let read = load.run().await.map(Box::new);
+            // Nobody waits for it any more when the host stops.
+            let _ = messages.send(Message::Loaded { file: name, generation, read });
+        });
+        file.task = Some(registry::Task(task.abort_handle()));
+    }
+
+    fn receive(&mut self, message: Message) {
+        match message {
+            Message::Loaded { file, generation, read } => self.loaded(&file, generation, read),
+            Message::Synced { plugin, version } => self.synced(&plugin, &version),
+            Message::Drained { plugin, held } => self.drained(&plugin, held),
+            Message::Action { action, answer } => self.act(action, answer),
+        }
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        let Notice { plugin, digest, what } = notice;
+        match what {
+            Happened::FirstReconcile => self.first_reconcile(&plugin, &digest),
+            Happened::Proven => self.proven(&plugin, &digest),
+            Happened::Failing(why) => self.failing(&plugin, &digest, &why),
+            Happened::Quarantined(pause) => {
+                let seconds = pause.as_secs();
+                self.event(
+                    &plugin,
+                    true,
+                    "Quarantined",
+                    format!("plugin {plugin} mostly fails: its keys wait for {seconds} s"),
+                );
+            }
+        }
+    }
+
+    async fn stop_all(&mut self) {
+        tracing::info!("stopping: reconciles in work are finished first");
+        let controllers = {
+            let mut registry = lock(&self.registry);
+            registry.files.clear();
+            std::mem::take(&mut registry.plugins)
+        };
+        futures::future::join_all(controllers.values().map(|plugin| plugin.controller.stop(DRAIN))).await;
+    }
+}

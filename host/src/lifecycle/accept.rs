@@ -1,0 +1,251 @@
+//! Decides what becomes of the newest content of a file.
+
+use super::loading::{Failed, Read};
+use super::registry::{Granting, Hold, Newest, Offer, Plugin, Registry};
+use super::{Lifecycle, lock};
+use crate::api::GroupVersionKind;
+use crate::controller::{Controller, Version};
+use oarlock_manifest::PluginManifest;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What may be done with an offer.
+enum Decision {
+    /// It runs already.
+    Runs,
+    /// It has to wait.
+    Hold(Hold),
+    /// It is to be swapped in.
+    Take,
+}
+
+impl Lifecycle {
+    pub(super) fn loaded(&mut self, name: &str, generation: u64, read: Result<Box<Read>, Failed>) {
+        {
+            let mut registry = lock(&self.registry);
+            let Some(file) = registry.files.get_mut(name).filter(|file| file.generation == generation) else { return };
+            file.task = None;
+            match read {
+                Ok(read) => {
+                    let Read { compiled, plurals, granting } = *read;
+                    let offer = Offer { compiled, plurals: Arc::new(plurals), granting };
+                    file.newest = Newest::Held { offer, why: Hold::Draining };
+                }
+                Err(Failed { name, reason }) => file.newest = Newest::Failed { name, reason },
+            }
+        }
+        self.consider(name);
+        self.end_orphans();
+    }
+
+    /// Looks at the newest content of a file, now that it is loaded or that something has changed for it.
+    pub(super) fn consider(&mut self, name: &str) {
+        let Some(offer) = lock(&self.registry).files.get(name).and_then(|file| file.newest.offer().cloned()) else {
+            return;
+        };
+        self.narrow(name, &offer);
+        let decision = {
+            let mut registry = lock(&self.registry);
+            if let Some(owner) = taken_over_from(&registry, name, offer.name()) {
+                // Its file is gone, or at the start a file whose name comes first was slower: the plugin goes on from here.
+                if let Some(plugin) = registry.plugins.get_mut(offer.name()) {
+                    plugin.file = name.to_owned();
+                    plugin.orphaned = None;
+                }
+                let why = Hold::Taken(format!("{name} is plugin {} already, and runs", offer.name()));
+                if let Some(file) = registry.files.get_mut(&owner)
+                    && let Some(offer) = file.newest.offer().cloned()
+                {
+                    file.newest = Newest::Held { offer, why };
+                }
+            }
+            decide(&registry, name, &offer)
+        };
+        match decision {
+            Decision::Runs => self.set_newest(name, Newest::Runs(offer)),
+            Decision::Hold(why) => self.set_newest(name, Newest::Held { offer, why }),
+            Decision::Take => self.take(name, offer),
+        }
+    }
+
+    /// Looks again at what had to wait for another plugin to end.
+    pub(super) fn consider_those_who_wait(&mut self) {
+        let waiting: Vec<String> = {
+            let registry = lock(&self.registry);
+            let files = registry
+                .files
+                .iter()
+                .filter(|(_, file)| matches!(&file.newest, Newest::Held { why: Hold::Taken(_) | Hold::Draining, .. }));
+            files.map(|(name, _)| name.clone()).collect()
+        };
+        for name in waiting {
+            self.consider(&name);
+        }
+    }
+
+    /// A grant that says less than before takes effect at once, also for the version that runs while a new one waits: it goes
+    /// on with the new grant if that is enough for it, else it ends.
+    fn narrow(&mut self, name: &str, offer: &Offer) {
+        let running = {
+            let registry = lock(&self.registry);
+            let Some((plugin, of)) = registry.plugin_of(name) else { return };
+            let Some(running) = &of.running else { return };
+            if running.offer.granting == offer.granting || running.offer.name() != offer.name() {
+                return;
+            }
+            (plugin.clone(), running.offer.clone())
+        };
+        let (plugin, running) = running;
+        let enough = match &offer.granting {
+            Granting::Nothing => false,
+            Granting::Grant { missing, .. } if running.digest() == offer.digest() => missing.is_empty(),
+            // What the other version lacks says nothing of this one.
+            Granting::Grant { grants, .. } => running.missing(grants).is_empty(),
+        };
+        if !enough {
+            tracing::warn!(
+                plugin,
+                file = name,
+                "its grant was withdrawn or no longer allows what it asks for: it ends"
+            );
+            self.end(&plugin);
+            return;
+        }
+        if running.digest() == offer.digest() {
+            // It comes as the swap of the same code.
+            return;
+        }
+        let with_grant = Offer { granting: offer.granting.clone(), ..running };
+        self.regrant(&plugin, with_grant);
+    }
+
+    /// Opens the watches of a version; when they are in sync it becomes the current one.
+    fn take(&mut self, name: &str, offer: Offer) {
+        let plugin = offer.name().to_owned();
+        let mut registry = lock(&self.registry);
+        let entry = registry.plugins.entry(plugin.clone()).or_insert_with(|| Plugin {
+            file: name.to_owned(),
+            controller: Controller::new(&plugin, self.shared.clone(), self.notices.clone()),
+            cache: Arc::default(),
+            running: None,
+            last_good: None,
+            rejected: None,
+            left_behind: BTreeSet::new(),
+            missing_permissions: Vec::new(),
+            orphaned: None,
+        });
+        let Some(version) = self.prepare(entry, &offer) else { return };
+        let task = self.when_synced(&plugin, &version);
+        drop(registry);
+        self.set_newest(name, Newest::Syncing { offer, version });
+        if let Some(file) = lock(&self.registry).files.get_mut(name) {
+            file.task = Some(task);
+        }
+    }
+
+    pub(super) fn set_newest(&self, name: &str, newest: Newest) {
+        if let Some(file) = lock(&self.registry).files.get_mut(name) {
+            file.newest = newest;
+        }
+    }
+}
+
+/// The file that has the plugin now, when this one is to have it instead.
+fn taken_over_from(registry: &Registry, file: &str, plugin: &str) -> Option<String> {
+    let owner = &registry.plugins.get(plugin)?.file;
+    if owner == file {
+        return None;
+    }
+    let gone = !registry.files.contains_key(owner);
+    (gone || (registry.starting && file < owner.as_str())).then(|| owner.clone())
+}
+
+fn decide(registry: &Registry, file: &str, offer: &Offer) -> Decision {
+    let name = offer.name();
+    if registry.former.get(name).is_some_and(|former| former.state == super::State::Draining) {
+        return Decision::Hold(Hold::Draining);
+    }
+    let plugin = registry.plugins.get(name);
+    if let Some(other) = plugin.filter(|plugin| plugin.file != file) {
+        return Decision::Hold(Hold::Taken(format!("{} is plugin {name} already, and runs", other.file)));
+    }
+    if let Some(running) = plugin.and_then(|plugin| plugin.running.as_ref())
+        && running.offer.is(offer)
+        && !running.failed
+    {
+        return Decision::Runs;
+    }
+    if let Some(why) = status_is_taken(registry, &offer.compiled.manifest) {
+        return Decision::Hold(Hold::Taken(why));
+    }
+    match &offer.granting {
+        Granting::Nothing => return Decision::Hold(Hold::NoGrant),
+        Granting::Grant { missing, .. } if !missing.is_empty() => {
+            return Decision::Hold(Hold::Missing(missing.clone()));
+        }
+        Granting::Grant { .. } => {}
+    }
+    let Some(plugin) = plugin else { return Decision::Take };
+    if let Some((rejected, why)) = &plugin.rejected
+        && rejected.is(offer)
+    {
+        return Decision::Hold(Hold::RolledBack(why.clone()));
+    }
+    let confirmed = registry.files.get(file).and_then(|file| file.confirmed.as_ref());
+    if confirmed.is_some_and(|confirmed| confirmed.is(offer)) {
+        return Decision::Take;
+    }
+    let current = plugin.controller.current();
+    match current.and_then(|current| drops(&current, &offer.manifest())) {
+        Some((drops, objects)) => Decision::Hold(Hold::Confirmation { drops, objects }),
+        None => Decision::Take,
+    }
+}
+
+/// Of two plugins that keep the status of one kind the second is refused.
+fn status_is_taken(registry: &Registry, manifest: &PluginManifest) -> Option<String> {
+    if !manifest.manage_status {
+        return None;
+    }
+    let others = registry.plugins.iter().filter(|(name, _)| **name != manifest.name);
+    for (other, plugin) in others {
+        let theirs = plugin.running.as_ref().map(|running| &running.offer.compiled.manifest);
+        let theirs = theirs.or_else(|| {
+            let newest = registry.files.get(&plugin.file).and_then(|file| file.newest.offer());
+            newest.map(|offer| &offer.compiled.manifest)
+        });
+        let Some(theirs) = theirs.filter(|theirs| theirs.manage_status) else { continue };
+        let kinds: BTreeSet<_> = theirs.primaries.iter().map(|p| p.gvk()).collect();
+        if let Some(kind) = manifest.primaries.iter().map(|p| p.gvk()).find(|kind| kinds.contains(kind)) {
+            let gvk = GroupVersionKind::new(kind.group, kind.version, kind.kind);
+            return Some(format!("plugin {other} keeps the status of {gvk} already (manageStatus); only one can"));
+        }
+    }
+    None
+}
+
+/// What a new manifest drops that objects of the current version depend on, and how many objects that concerns.
+fn drops(current: &Arc<Version>, new: &PluginManifest) -> Option<(String, usize)> {
+    let old = &current.loaded().manifest;
+    let kinds: BTreeSet<_> = new.primaries.iter().map(|p| p.gvk()).collect();
+    let dropped: BTreeSet<_> = old.primaries.iter().map(|p| p.gvk()).filter(|kind| !kinds.contains(kind)).collect();
+    let held = current.held();
+    let count = |wanted: &dyn Fn(&GroupVersionKind) -> bool| {
+        held.iter().filter(|(kind, _)| wanted(kind)).map(|(_, keys)| keys.len()).sum::<usize>()
+    };
+    if old.cleanup && !new.cleanup {
+        return Some(("cleanup".to_owned(), count(&|_| true)));
+    }
+    if dropped.is_empty() {
+        return None;
+    }
+    let dropped: Vec<GroupVersionKind> =
+        dropped.into_iter().map(|kind| GroupVersionKind::new(kind.group, kind.version, kind.kind)).collect();
+    let objects = if old.cleanup {
+        count(&|kind| dropped.contains(kind))
+    } else {
+        dropped.iter().map(|kind| current.objects_of(kind)).sum()
+    };
+    let names: Vec<String> = dropped.iter().map(ToString::to_string).collect();
+    Some((format!("the primary {}", names.join(", ")), objects))
+}

@@ -1,0 +1,109 @@
+//! What a person may ask for: confirming a version that drops something, and letting go of finalizers nobody serves any more.
+
+use super::registry::{Hold, Newest, Registry, State};
+use super::{Lifecycle, lock};
+use crate::api::GroupVersionKind;
+use crate::apply::Author;
+use crate::apply::events::Event;
+use crate::grants::Grants;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// What a person wants done with a plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Run the version that waits because it drops something.
+    Confirm(String),
+    /// Take the plugin's finalizer off every object that no version of it cleans up after any more.
+    ReleaseFinalizers(String),
+}
+
+impl Lifecycle {
+    pub(super) fn act(&mut self, action: Action, answer: oneshot::Sender<Result<String, String>>) {
+        match action {
+            Action::Confirm(name) => {
+                let done = self.confirm(&name);
+                // Who asked may have hung up.
+                let _ = answer.send(done);
+            }
+            Action::ReleaseFinalizers(name) => self.release(name, answer),
+        }
+    }
+
+    fn confirm(&mut self, name: &str) -> Result<String, String> {
+        let waiting = {
+            let mut registry = lock(&self.registry);
+            let file = registry.files.iter_mut().find_map(|(file_name, file)| match &file.newest {
+                Newest::Held { offer, why: Hold::Confirmation { drops, .. } } if offer.name() == name => {
+                    let said = format!("version {} of plugin {name} may drop {drops}", offer.compiled.manifest.version);
+                    file.confirmed = Some(offer.clone());
+                    Some((file_name.clone(), said))
+                }
+                _ => None,
+            });
+            file.ok_or_else(|| format!("no version of plugin {name} waits for a confirmation"))?
+        };
+        let (file, said) = waiting;
+        self.consider(&file);
+        Ok(said)
+    }
+
+    fn release(&self, name: String, answer: oneshot::Sender<Result<String, String>>) {
+        let kinds = match kinds_to_release(&lock(&self.registry), &name) {
+            Ok(kinds) => kinds,
+            Err(why) => {
+                let _ = answer.send(Err(why));
+                return;
+            }
+        };
+        let (writer, registry) = (self.shared.writer.clone(), Arc::clone(&self.registry));
+        tokio::spawn(async move {
+            let author = Author { plugin: name.clone(), grants: Arc::new(Grants::none()) };
+            let mut released = 0;
+            for kind in &kinds {
+                match writer.release_finalizers(&author, kind).await {
+                    Ok(objects) => released += objects,
+                    Err(e) => {
+                        let _ = answer.send(Err(format!("{released} released, then {kind}: {e}")));
+                        return;
+                    }
+                }
+                let mut registry = lock(&registry);
+                if let Some(former) = registry.former.get_mut(&name) {
+                    former.held.remove(kind);
+                }
+                if let Some(plugin) = registry.plugins.get_mut(&name) {
+                    plugin.left_behind.remove(kind);
+                }
+                registry.former.retain(|_, former| former.state != State::Retired || !former.held.is_empty());
+            }
+            tracing::info!(plugin = name, objects = released, "finalizers released");
+            let _ = answer.send(Ok(format!("finalizer {} released from {released} objects", author.finalizer())));
+        });
+    }
+
+    /// An event of the host's own object.
+    pub(super) fn event(&self, plugin: &str, warning: bool, reason: &str, message: String) {
+        let event = Event { warning, reason: reason.to_owned(), message };
+        self.shared.recorder.record(&Author::host(), &self.options.host_object.part(plugin), event);
+    }
+}
+
+fn kinds_to_release(registry: &Registry, name: &str) -> Result<Vec<GroupVersionKind>, String> {
+    if let Some(plugin) = registry.plugins.get(name) {
+        let served = plugin.controller.current();
+        let serves = |kind: &GroupVersionKind| served.as_ref().is_some_and(|version| version.cleans_up(kind));
+        let kinds: Vec<_> = plugin.left_behind.iter().filter(|kind| !serves(kind)).cloned().collect();
+        if kinds.is_empty() {
+            return Err(format!(
+                "plugin {name} runs and cleans up after its objects itself: delete them, or remove its file first"
+            ));
+        }
+        return Ok(kinds);
+    }
+    match registry.former.get(name) {
+        Some(former) if former.state == State::Retired => Ok(former.held.keys().cloned().collect()),
+        Some(_) => Err(format!("plugin {name} has not come to its end yet")),
+        None => Err(format!("no plugin {name} has left finalizers since this host started")),
+    }
+}

@@ -1,0 +1,125 @@
+//! From a file to a version that could run: read, compiled, described, validated, its grant read and compared.
+
+use super::registry::{Compiled, Granting};
+use crate::api::{Discovery, GroupVersionKind};
+use crate::controller::Shared;
+use crate::grants::Grants;
+use crate::plugin::directory::Candidate;
+use crate::plugin::{Engine, HttpGate, inspect, load};
+use oarlock_manifest::{Kind, PluginGrant, PluginManifest};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Asking the API server for the plurals of kinds; without an answer they are guessed.
+const DISCOVERY: Duration = Duration::from_secs(3);
+
+/// What a load needs.
+pub(super) struct Load {
+    pub(super) candidate: Candidate,
+    /// What is compiled already, by digest.
+    pub(super) compiled: BTreeMap<String, Compiled>,
+    pub(super) resync_seconds: Option<u32>,
+    pub(super) grant_what_is_asked: bool,
+    pub(super) engine: Engine,
+    pub(super) http: HttpGate,
+    pub(super) shared: Shared,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) compiled: Compiled,
+    pub(super) plurals: HashMap<Kind, String>,
+    pub(super) granting: Granting,
+}
+
+/// Why nothing can be made of a file.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// Its plugin's name, when it got as far as to tell it.
+    pub(super) name: Option<String>,
+    pub(super) reason: String,
+}
+
+impl Load {
+    pub(super) async fn run(self) -> Result<Read, Failed> {
+        let unnamed = |reason: String| Failed { name: None, reason };
+        let began = tokio::time::Instant::now();
+        let candidate = self.candidate.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let bytes = candidate.read()?;
+            let digest: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+            Ok::<_, crate::plugin::directory::Error>((bytes, digest))
+        });
+        let (bytes, digest) = read.await.map_err(|e| unnamed(e.to_string()))?.map_err(|e| unnamed(crate::chain(&e)))?;
+        let compiled = match self.compiled.get(&digest) {
+            Some(compiled) => compiled.clone(),
+            None => self.compile(bytes, began).await?,
+        };
+        let manifest = &compiled.manifest;
+        let named = |reason: String| Failed { name: Some(manifest.name.clone()), reason };
+        let plurals = plurals(self.shared.writer.discovery(), manifest).await;
+        let granting = self.granting(manifest, &plurals).await.map_err(named)?;
+        Ok(Read { compiled, plurals, granting })
+    }
+
+    async fn compile(&self, bytes: Vec<u8>, began: tokio::time::Instant) -> Result<Compiled, Failed> {
+        let file = &self.candidate.file_name;
+        let stranger = inspect::stranger(&self.shared.metrics, &self.http, file);
+        let described = load(&self.engine, bytes, &stranger).await;
+        self.shared.metrics.remove_plugin(file);
+        let (component, mut manifest) = described.map_err(|e| Failed { name: None, reason: crate::chain(&e) })?;
+        if let Some(seconds) = self.resync_seconds {
+            manifest.resync_seconds = seconds.max(1);
+        }
+        let duration_ms = began.elapsed().as_millis();
+        tracing::info!(plugin = manifest.name, version = manifest.version, file, duration_ms, "plugin loaded");
+        Ok(Compiled { component, manifest })
+    }
+
+    /// The grant beside the file; without one, in `dev`, what the manifest asks for.
+    async fn granting(&self, manifest: &PluginManifest, plurals: &HashMap<Kind, String>) -> Result<Granting, String> {
+        let plural = |kind: &Kind| plurals.get(kind).cloned();
+        let candidate = self.candidate.clone();
+        let path = candidate.grant_path();
+        let written = tokio::task::spawn_blocking(move || candidate.grant()).await.map_err(|e| e.to_string())?;
+        let mut grant: PluginGrant = match written.map_err(|e| crate::chain(&e))? {
+            Some(grant) => grant,
+            None if self.grant_what_is_asked => {
+                tracing::warn!(
+                    plugin = manifest.name,
+                    "granted everything its manifest asks for, because there is no {}",
+                    path.display()
+                );
+                Grants::asked(manifest, BTreeMap::new(), &plural)
+            }
+            None => return Ok(Granting::Nothing),
+        };
+        if self.resync_seconds.is_some() {
+            grant.resync_seconds = self.resync_seconds;
+        }
+        let folder = path.parent().unwrap_or_else(|| std::path::Path::new("."));
+        let grants = Grants::new(&grant, folder).map_err(|e| format!("{}: {}", path.display(), crate::chain(&e)))?;
+        let missing = grants.missing(manifest, &plural);
+        Ok(Granting::Grant { grant: Box::new(grant), grants: Box::new(grants), missing })
+    }
+}
+
+/// The plurals of the kinds a manifest names, as far as the API server serves them.
+async fn plurals(discovery: &Discovery, manifest: &PluginManifest) -> HashMap<Kind, String> {
+    let kinds = manifest.primaries.iter().map(|p| p.gvk()).chain(manifest.watches.iter().map(|w| w.gvk()));
+    let mut found = HashMap::new();
+    let ask = async {
+        for kind in kinds {
+            let gvk = GroupVersionKind::new(kind.group.clone(), kind.version.clone(), kind.kind.clone());
+            if let Ok(Some(resource)) = discovery.resolve(&gvk).await {
+                found.insert(kind, resource.plural.clone());
+            }
+        }
+    };
+    // Without an answer the usual plurals are taken.
+    let _ = tokio::time::timeout(DISCOVERY, ask).await;
+    found
+}

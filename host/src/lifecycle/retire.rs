@@ -1,0 +1,126 @@
+//! The end of plugins: their files are gone, their grants withdrawn, or their files became other plugins.
+
+use super::registry::{Former, Newest, State};
+use super::{DRAIN, Lifecycle, Message, RENAMED_WITHIN, lock};
+use crate::api::GroupVersionKind;
+use tokio::time::Instant;
+
+impl Lifecycle {
+    /// A file is gone, and with it the plugin that ran from it, unless another file has that plugin.
+    ///
+    /// * `others_came` - whether files appeared at the same time: one of them may be this one under another name.
+    pub(super) fn file_gone(&mut self, name: &str, others_came: bool) {
+        let claimants: Vec<String> = {
+            let mut registry = lock(&self.registry);
+            registry.files.remove(name);
+            let Some((plugin, _)) = registry.plugin_of(name) else { return };
+            let plugin = plugin.clone();
+            let claimants =
+                registry.files.iter().filter(|(_, file)| file.newest.offer().is_some_and(|o| o.name() == plugin));
+            let claimants: Vec<String> = claimants.map(|(file, _)| file.clone()).collect();
+            if let Some(of) = registry.plugins.get_mut(&plugin) {
+                let wait = if others_came { RENAMED_WITHIN } else { std::time::Duration::ZERO };
+                of.orphaned = Some(Instant::now() + wait);
+            }
+            claimants
+        };
+        for file in claimants {
+            self.consider(&file);
+        }
+        self.end_orphans();
+    }
+
+    /// Ends plugins whose file is gone, when no file that came with its going can be it.
+    pub(super) fn end_orphans(&mut self) {
+        let ended: Vec<String> = {
+            let registry = lock(&self.registry);
+            let done = registry.nothing_is_compiling();
+            let orphans = registry
+                .plugins
+                .iter()
+                .filter(|(_, plugin)| plugin.orphaned.is_some_and(|until| done || until <= Instant::now()));
+            orphans.map(|(name, _)| name.clone()).collect()
+        };
+        for name in ended {
+            self.end(&name);
+        }
+    }
+
+    /// Ends the plugins that ran from a file before it became another.
+    pub(super) fn end_others_of(&mut self, file: &str, plugin: &str) {
+        let others: Vec<String> = {
+            let registry = lock(&self.registry);
+            let others = registry.plugins.iter().filter(|(name, of)| of.file == file && *name != plugin);
+            others.map(|(name, _)| name.clone()).collect()
+        };
+        for name in others {
+            self.end(&name);
+        }
+    }
+
+    /// Drains a plugin: no new key, no timer, no watch.
+    pub(super) fn end(&mut self, name: &str) {
+        let mut registry = lock(&self.registry);
+        let Some(plugin) = registry.plugins.remove(name) else { return };
+        // What was about to replace it needs its watches no more.
+        if let Some(file) = registry.files.get_mut(&plugin.file)
+            && let Newest::Syncing { offer, .. } = &file.newest
+        {
+            file.newest = Newest::Held { offer: offer.clone(), why: super::registry::Hold::Draining };
+            file.task = None;
+        }
+        let manifest = plugin.running.as_ref().map(|running| &running.offer.compiled);
+        let former = Former {
+            state: State::Draining,
+            version: manifest.map(|c| c.manifest.version.clone()).unwrap_or_default(),
+            digest: manifest.map(|c| c.component.digest.clone()).unwrap_or_default(),
+            file: plugin.file.clone(),
+            held: plugin.left_behind.iter().map(|kind| (kind.clone(), 0)).collect(),
+        };
+        registry.former.insert(name.to_owned(), former);
+        let (name, messages) = (name.to_owned(), self.messages.clone());
+        let controller = plugin.controller;
+        tokio::spawn(async move {
+            let held = match controller.current() {
+                Some(version) => {
+                    let finalizers = version.loaded().manifest.cleanup;
+                    let held = if finalizers { version.held() } else { Vec::new() };
+                    held.into_iter().map(|(kind, keys)| (kind, keys.len())).collect()
+                }
+                None => Vec::new(),
+            };
+            controller.stop(DRAIN).await;
+            drop(controller);
+            let _ = messages.send(Message::Drained { plugin: name, held });
+        });
+    }
+
+    /// A plugin has come to its end.
+    pub(super) fn drained(&mut self, name: &str, held: Vec<(GroupVersionKind, usize)>) {
+        self.shared.metrics.remove_plugin(name);
+        let left: usize = {
+            let mut registry = lock(&self.registry);
+            let Some(former) = registry.former.get_mut(name) else { return };
+            for (kind, objects) in held {
+                *former.held.entry(kind).or_default() += objects;
+            }
+            former.state = State::Retired;
+            let left = former.held.values().sum();
+            if former.held.is_empty() {
+                registry.former.remove(name);
+            }
+            left
+        };
+        if left > 0 {
+            tracing::warn!(
+                plugin = name,
+                objects = left,
+                "objects still carry the finalizer of a plugin that was removed and cannot be deleted before it is back or lets \
+                 go: oarlock plugins --release-finalizers {name}"
+            );
+            let message = format!("{left} objects still carry the finalizer of plugin {name}, which was removed");
+            self.event(name, true, "FinalizersLeft", message);
+        }
+        self.consider_those_who_wait();
+    }
+}

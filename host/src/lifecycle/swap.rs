@@ -1,0 +1,181 @@
+//! Swapping versions: watches first, then the pointer moves, then the version before drains; and back, when the new one fails.
+
+use super::registry::{Granting, Hold, Newest, Offer, Plugin, Running, Task};
+use super::{DRAIN, Lifecycle, Message, lock};
+use crate::controller::{Loaded, Version};
+use crate::plugin::Guest;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+impl Lifecycle {
+    /// Opens the watches of an offer. None: it has no grant.
+    pub(super) fn prepare(&self, plugin: &Plugin, offer: &Offer) -> Option<Arc<Version>> {
+        let Granting::Grant { grants, .. } = &offer.granting else { return None };
+        let guest = Guest {
+            plugin: offer.name().to_owned(),
+            grants: Arc::new(*grants.clone()),
+            cache: Arc::clone(&plugin.cache),
+            http: self.http.clone(),
+            metrics: self.shared.metrics.plugin(offer.name()),
+        };
+        let component = offer.compiled.component.clone();
+        Some(plugin.controller.prepare(Loaded { manifest: offer.manifest(), component, guest }))
+    }
+
+    /// Tells when the watches of a version are in sync.
+    pub(super) fn when_synced(&self, plugin: &str, version: &Arc<Version>) -> Task {
+        let (plugin, version, messages) = (plugin.to_owned(), Arc::clone(version), self.messages.clone());
+        let task = tokio::spawn(async move {
+            version.wait_until_synced().await;
+            let _ = messages.send(Message::Synced { plugin, version });
+        });
+        Task(task.abort_handle())
+    }
+
+    /// The watches of a version are in sync: it becomes the current one, if it still should.
+    pub(super) fn synced(&mut self, name: &str, version: &Arc<Version>) {
+        let mut registry = lock(&self.registry);
+        let Some(plugin) = registry.plugins.get(name) else { return };
+        let file_name = plugin.file.clone();
+        let wanted = registry.files.get(&file_name).and_then(|file| match &file.newest {
+            Newest::Syncing { offer, version: wanted } if Arc::ptr_eq(wanted, version) => Some(offer.clone()),
+            _ => None,
+        });
+        let Some(offer) = wanted else { return };
+        let confirmed = registry
+            .files
+            .get(&file_name)
+            .and_then(|file| file.confirmed.as_ref())
+            .is_some_and(|confirmed| confirmed.is(&offer));
+        let Some(plugin) = registry.plugins.get_mut(name) else { return };
+        let out_of_sight = plugin.controller.current().map_or(0, |current| out_of_sight(&current, version));
+        if out_of_sight > 0 && !confirmed {
+            let drops = "objects by its selectors or namespaces".to_owned();
+            let why = Hold::Confirmation { drops, objects: out_of_sight };
+            drop(registry);
+            self.set_newest(&file_name, Newest::Held { offer, why });
+            return;
+        }
+        Self::switch(plugin, offer.clone(), version, true);
+        if let Some(file) = registry.files.get_mut(&file_name) {
+            file.newest = Newest::Runs(offer);
+            file.task = None;
+            file.confirmed = None;
+        }
+        drop(registry);
+        // The file may have held another plugin before.
+        self.end_others_of(&file_name, name);
+    }
+
+    /// Moves the pointer.
+    fn switch(plugin: &mut Plugin, offer: Offer, version: &Arc<Version>, forward: bool) {
+        if forward {
+            if let Some(running) = plugin.running.take()
+                && !running.failed
+                && (running.proven || plugin.last_good.is_none())
+                && !running.offer.is(&offer)
+            {
+                plugin.last_good = Some(running.offer);
+            }
+            plugin.rejected = None;
+        } else {
+            plugin.last_good = None;
+        }
+        let digest = offer.digest().to_owned();
+        let may_go_back = plugin.last_good.is_some();
+        if let Some(before) = plugin.controller.switch(version) {
+            plugin.left_behind.extend(left_behind(&before, version));
+            if before.loaded().component.digest != digest {
+                tracing::info!(
+                    plugin = plugin.controller.name(),
+                    from = before.loaded().manifest.version,
+                    to = version.loaded().manifest.version,
+                    digest,
+                    may_go_back,
+                    "version swapped"
+                );
+            }
+            let controller = Arc::clone(&plugin.controller);
+            tokio::spawn(async move { controller.retire(before, DRAIN).await });
+        }
+        plugin.running = Some(Running { offer, proven: false, failed: false, switched: Instant::now() });
+    }
+
+    /// The version that runs goes on with another grant, while a new one waits.
+    pub(super) fn regrant(&mut self, name: &str, offer: Offer) {
+        let mut registry = lock(&self.registry);
+        let Some(plugin) = registry.plugins.get_mut(name) else { return };
+        // Its watches are open already: only what it may do is another.
+        let Some(version) = self.prepare(plugin, &offer) else { return };
+        tracing::info!(plugin = name, "the version that runs goes on with the new grant");
+        Self::switch(plugin, offer, &version, true);
+    }
+
+    pub(super) fn first_reconcile(&self, name: &str, digest: &str) {
+        let registry = lock(&self.registry);
+        let running = registry.plugins.get(name).and_then(|plugin| plugin.running.as_ref());
+        if let Some(running) = running.filter(|running| running.offer.digest() == digest) {
+            let after_ms = running.switched.elapsed().as_millis();
+            let version = &running.offer.compiled.manifest.version;
+            tracing::debug!(plugin = name, version, digest, after_ms, "first reconcile on this version");
+        }
+    }
+
+    pub(super) fn proven(&mut self, name: &str, digest: &str) {
+        let mut registry = lock(&self.registry);
+        let Some(plugin) = registry.plugins.get_mut(name) else { return };
+        if let Some(running) = plugin.running.as_mut().filter(|running| running.offer.digest() == digest) {
+            running.proven = true;
+            plugin.last_good = None;
+        }
+    }
+
+    /// The version fails its probation: back to the last good one, once.
+    pub(super) fn failing(&mut self, name: &str, digest: &str, why: &str) {
+        let mut registry = lock(&self.registry);
+        let Some(plugin) = registry.plugins.get_mut(name) else { return };
+        let Some(running) = plugin.running.as_mut().filter(|running| running.offer.digest() == digest) else { return };
+        running.failed = true;
+        let failed = running.offer.clone();
+        let Some(good) = plugin.last_good.clone() else {
+            let version = failed.compiled.manifest.version;
+            tracing::warn!(plugin = name, version, why, "a version fails, and there is none to go back to");
+            return;
+        };
+        let Some(version) = self.prepare(plugin, &good) else { return };
+        // Its watches are those of a version that ran a moment ago, or are filled while it runs.
+        let (bad, back) = (failed.compiled.manifest.version.clone(), good.compiled.manifest.version.clone());
+        plugin.rejected = Some((failed.clone(), why.to_owned()));
+        let rejected = plugin.rejected.clone();
+        Self::switch(plugin, good, &version, false);
+        plugin.rejected = rejected;
+        let file = plugin.file.clone();
+        if let Some(file) = registry.files.get_mut(&file)
+            && matches!(&file.newest, Newest::Runs(offer) if offer.is(&failed))
+        {
+            file.newest = Newest::Held { offer: failed, why: Hold::RolledBack(why.to_owned()) };
+        }
+        drop(registry);
+        tracing::warn!(plugin = name, from = bad, to = back, why, "version rolled back");
+        let message = format!("version {bad} of plugin {name} was rolled back to {back}: {why}");
+        self.event(name, true, "RolledBack", message);
+    }
+}
+
+/// Objects that carry the plugin's finalizer, of kinds both versions reconcile, and that the new one does not see.
+fn out_of_sight(current: &Version, new: &Version) -> usize {
+    let held = current.held();
+    let of_both = held.iter().filter(|(kind, _)| new.reconciles(kind));
+    of_both.map(|(kind, keys)| keys.iter().filter(|key| !new.sees(kind, key)).count()).sum()
+}
+
+/// Kinds the version before cleaned up after and the new one does not.
+fn left_behind(before: &Version, new: &Version) -> BTreeSet<crate::api::GroupVersionKind> {
+    if !before.loaded().manifest.cleanup {
+        return BTreeSet::new();
+    }
+    let cleans = new.loaded().manifest.cleanup;
+    let kinds = before.kinds().into_iter();
+    kinds.filter(|kind| !cleans || !new.reconciles(kind)).collect()
+}
