@@ -304,14 +304,14 @@ async fn h12_what_a_swap_enqueues_does_not_hold_up_a_live_change() -> Result<()>
         world.plugins.place("misfit.wasm", &misfit_with("1", "", |m| m["workers"] = json!(1))?)?;
         world.start_host().await?;
         runs(&world, "misfit", "1").await?;
-        const OBJECTS: u64 = 40;
+        const OBJECTS: u64 = 100;
         for i in 0..OBJECTS {
             object(&world, &format!("o{i}"), "http", &json!({})).await?;
         }
         seen(&world, &format!("o{}", OBJECTS - 1), "first").await?;
-        // From now on one object takes a tenth of a second, so that all of them take seconds.
+        // From now on one object takes a third of a second, so that all of them take half a minute.
         let rule =
-            world.neutron_gate.rule(Rule::every(Action::Delay(Duration::from_millis(100))).methods(&[Method::GET]));
+            world.neutron_gate.rule(Rule::every(Action::Delay(Duration::from_millis(300))).methods(&[Method::GET]));
         world.plugins.place("misfit.wasm", &misfit_with("2", "", |m| m["workers"] = json!(1))?)?;
         runs(&world, "misfit", "2").await?;
         eventually(SOON, "the first of them", || async {
@@ -345,6 +345,74 @@ async fn h13_a_host_killed_in_the_middle_of_a_swap_comes_back_with_a_whole_versi
             seen(&world, "steady", version).await?;
         }
         Ok(())
+    })
+    .await
+}
+
+/// A kind of its own, whose status takes any field.
+fn thing_crd() -> Value {
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.misfit.example.com"},
+        "spec": {"group": "misfit.example.com", "scope": "Namespaced",
+            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"data": open, "status": open}}}}]}})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn h14_a_downgrade_takes_the_status_fields_of_the_newer_version_away() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        if oarlock_tests::harness::Cluster::external().is_some() {
+            return Ok(());
+        }
+        world.cluster.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &thing_crd()).await?;
+        let things = |m: &mut Value| {
+            let fields = m.as_object_mut().into_iter();
+            fields.for_each(|fields| {
+                let primary = json!({"group": "misfit.example.com", "version": "v1", "kind": "Thing"});
+                fields.insert("primaries".to_owned(), json!([primary]));
+                fields.insert("manageStatus".to_owned(), json!(true));
+            });
+        };
+        let reads = ["get", "list", "watch"];
+        world.plugins.grant("misfit", &grant(&world).rule("misfit.example.com", &["things"], &reads))?;
+        world.plugins.place("misfit.wasm", &misfit_with("1", "", things)?)?;
+        world.start_host().await?;
+        runs(&world, "misfit", "1").await?;
+        let collection = format!("/apis/misfit.example.com/v1/namespaces/{}/things", world.namespace);
+        let thing = json!({"apiVersion": "misfit.example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "data": {"value": "x"}});
+        world.cluster.create(&collection, &thing).await?;
+        let status_is = async |newer: bool| {
+            eventually(SOON, &format!("a status with the newer version's field: {newer}"), || async {
+                let thing = world.cluster.get(&format!("{collection}/t")).await?.context("gone")?;
+                let ready = text(&thing, "/status/conditions/0/status") == "True";
+                ensure!(ready && thing.pointer("/status/http").is_some() == newer, "{thing}");
+                Ok(())
+            })
+            .await
+        };
+        status_is(false).await?;
+        world.plugins.place("misfit.wasm", &misfit_with("2", "http", things)?)?;
+        status_is(true).await?;
+        world.plugins.place("misfit.wasm", &misfit_with("1", "", things)?)?;
+        status_is(false).await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_grant_withdrawn_while_the_new_version_is_broken_ends_the_old_one_too() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        started(&world).await?;
+        world.plugins.place("misfit.wasm", b"broken")?;
+        next_is(&world, "misfit", "failed", "WebAssembly").await?;
+        world.plugins.remove("misfit.yaml")?;
+        eventually(SOON, "the version that runs to end", || async {
+            ensure!(transitions(&world, "misfit", "draining").await? == 1, "{}", plugin(&world, "misfit.wasm").await?);
+            Ok(())
+        })
+        .await
     })
     .await
 }

@@ -172,7 +172,13 @@ impl Lifecycle {
                         tracing::error!(error, "the plugin directory cannot be read: what runs goes on");
                     }
                 },
-                Some(message) = self.inbox.recv() => self.receive(message),
+                Some(message) = self.inbox.recv() => {
+                    self.receive(message);
+                    // What has come meanwhile is told of at once.
+                    while let Ok(message) = self.inbox.try_recv() {
+                        self.receive(message);
+                    }
+                }
                 Some(notice) = self.noticed.recv() => self.notice(notice),
                 _ = tick.tick() => self.end_orphans(),
             }
@@ -211,13 +217,14 @@ impl Lifecycle {
     fn load(&mut self, name: String, found: crate::plugin::directory::Found) {
         let candidate = found.candidate.clone();
         let mut registry = lock(&self.registry);
-        // A file that was renamed, or whose grant alone changed, need not be compiled again.
-        let compiled = registry.compiled();
+        let running = registry.plugin_of(&name).and_then(|(_, plugin)| plugin.running.as_ref());
+        let running = running.map(|running| running.offer.clone());
         let file = registry.file_mut(&name, found);
         let generation = file.generation;
         let load = Load {
             candidate,
-            compiled,
+            registry: Arc::clone(&self.registry),
+            running,
             resync_seconds: self.options.resync_seconds,
             grant_what_is_asked: self.options.grant_what_is_asked,
             engine: self.engine.clone(),

@@ -35,7 +35,8 @@ impl<S> Observation<S> {
         Self { state, status: None, requeue_after: None, problem: None }
     }
 
-    /// Fields of the primary's status. Written only where they differ from what is stored. Must be a JSON object.
+    /// Fields of the primary's status. Written only where they differ from what is stored; fields written before that are not among
+    /// them are taken away. Must be a JSON object.
     #[must_use]
     pub fn status(mut self, status: impl Serialize) -> Self {
         match serde_json::to_value(status) {

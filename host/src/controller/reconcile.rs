@@ -203,13 +203,16 @@ impl<'a> Reconcile<'a> {
             self.record(Some(object), Event { warning: true, reason, message });
         }
         let ready = ready(&end, deleting).filter(|_| self.version.loaded.manifest.manage_status);
-        let observed = known.observed.as_ref().and_then(|o| o.status.as_ref());
-        if matches!(end, Ok(End::Nothing | End::CleanedUp)) || (ready.is_none() && observed.is_none()) {
+        // A plugin that observed and says nothing has no fields: those of a version before are taken away.
+        let observed = known.observed.as_ref().map(|o| o.status.clone().unwrap_or_default());
+        let wrote = || object.managed().is_some_and(|managed| managed.contains(&self.version.author.host_manager()));
+        let something = ready.is_some() || observed.as_ref().is_some_and(|fields| !fields.is_empty() || wrote());
+        if matches!(end, Ok(End::Nothing | End::CleanedUp)) || !something {
             return end;
         }
         let kind = &self.item.key.kind;
         let writer = &self.controller.shared.writer;
-        match writer.write_status(&self.version.author, kind, object, observed, ready.as_ref()).await {
+        match writer.write_status(&self.version.author, kind, object, observed.as_ref(), ready.as_ref()).await {
             Ok(_) => end,
             Err(error) => {
                 tracing::warn!(plugin = self.controller.name, key = %self.item.key, %error, "the status could not be written");

@@ -21,7 +21,7 @@ enum Decision {
 
 impl Lifecycle {
     pub(super) fn loaded(&mut self, name: &str, generation: u64, read: Result<Box<Read>, Failed>) {
-        {
+        let withdrawn = {
             let mut registry = lock(&self.registry);
             let Some(file) = registry.files.get_mut(name).filter(|file| file.generation == generation) else { return };
             file.task = None;
@@ -30,9 +30,16 @@ impl Lifecycle {
                     let Read { compiled, plurals, granting } = *read;
                     let offer = Offer { compiled, plurals: Arc::new(plurals), granting };
                     file.newest = Newest::Held { offer, why: Hold::Draining };
+                    None
                 }
-                Err(Failed { name, reason }) => file.newest = Newest::Failed { name, reason },
+                Err(Failed { name: plugin, reason, granting }) => {
+                    file.newest = Newest::Failed { name: plugin, reason };
+                    granting
+                }
             }
+        };
+        if let Some(granting) = withdrawn {
+            self.narrow(name, None, &granting);
         }
         self.consider(name);
         self.end_orphans();
@@ -43,7 +50,7 @@ impl Lifecycle {
         let Some(offer) = lock(&self.registry).files.get(name).and_then(|file| file.newest.offer().cloned()) else {
             return;
         };
-        self.narrow(name, &offer);
+        self.narrow(name, Some(&offer), &offer.granting);
         let decision = {
             let mut registry = lock(&self.registry);
             if let Some(owner) = taken_over_from(&registry, name, offer.name()) {
@@ -83,23 +90,22 @@ impl Lifecycle {
         }
     }
 
-    /// A grant that says less than before takes effect at once, also for the version that runs while a new one waits: it goes
-    /// on with the new grant if that is enough for it, else it ends.
-    fn narrow(&mut self, name: &str, offer: &Offer) {
-        let running = {
+    /// A grant that says less than before takes effect at once, also for the version that runs while a new one waits or failed:
+    /// it goes on with the new grant if that is enough for it, else it ends.
+    ///
+    /// * `offer` - the new version, if the file holds one.
+    fn narrow(&mut self, name: &str, offer: Option<&Offer>, granting: &Granting) {
+        let (plugin, running) = {
             let registry = lock(&self.registry);
             let Some((plugin, of)) = registry.plugin_of(name) else { return };
             let Some(running) = &of.running else { return };
-            if running.offer.granting == offer.granting || running.offer.name() != offer.name() {
+            if running.offer.granting == *granting || offer.is_some_and(|offer| offer.name() != plugin) {
                 return;
             }
             (plugin.clone(), running.offer.clone())
         };
-        let (plugin, running) = running;
-        let enough = match &offer.granting {
+        let enough = match granting {
             Granting::Nothing => false,
-            Granting::Grant { missing, .. } if running.digest() == offer.digest() => missing.is_empty(),
-            // What the other version lacks says nothing of this one.
             Granting::Grant { grants, .. } => running.missing(grants).is_empty(),
         };
         if !enough {
@@ -109,14 +115,10 @@ impl Lifecycle {
                 "its grant was withdrawn or no longer allows what it asks for: it ends"
             );
             self.end(&plugin);
-            return;
+        } else if offer.is_none_or(|offer| offer.digest() != running.digest()) {
+            // Of the same code it comes as a swap.
+            self.regrant(&plugin, Offer { granting: granting.clone(), ..running });
         }
-        if running.digest() == offer.digest() {
-            // It comes as the swap of the same code.
-            return;
-        }
-        let with_grant = Offer { granting: offer.granting.clone(), ..running };
-        self.regrant(&plugin, with_grant);
     }
 
     /// Opens the watches of a version; when they are in sync it becomes the current one.

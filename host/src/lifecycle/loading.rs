@@ -1,6 +1,7 @@
 //! From a file to a version that could run: read, compiled, described, validated, its grant read and compared.
 
-use super::registry::{Compiled, Granting};
+use super::lock;
+use super::registry::{Compiled, Granting, Offer, Registry};
 use crate::api::{Discovery, GroupVersionKind};
 use crate::controller::Shared;
 use crate::grants::Grants;
@@ -10,6 +11,7 @@ use oarlock_manifest::{Kind, PluginGrant, PluginManifest};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Asking the API server for the plurals of kinds; without an answer they are guessed.
@@ -18,8 +20,10 @@ const DISCOVERY: Duration = Duration::from_secs(3);
 /// What a load needs.
 pub(super) struct Load {
     pub(super) candidate: Candidate,
-    /// What is compiled already, by digest.
-    pub(super) compiled: BTreeMap<String, Compiled>,
+    /// Knows what is compiled already.
+    pub(super) registry: Arc<Mutex<Registry>>,
+    /// What the file's plugin runs now: its grant counts for that as well, also when the new code is good for nothing.
+    pub(super) running: Option<Offer>,
     pub(super) resync_seconds: Option<u32>,
     pub(super) grant_what_is_asked: bool,
     pub(super) engine: Engine,
@@ -41,11 +45,28 @@ pub(super) struct Failed {
     /// Its plugin's name, when it got as far as to tell it.
     pub(super) name: Option<String>,
     pub(super) reason: String,
+    /// What lies beside it, for the version that runs.
+    pub(super) granting: Option<Granting>,
+}
+
+impl Failed {
+    fn new(name: Option<&str>, reason: String) -> Self {
+        Self { name: name.map(str::to_owned), reason, granting: None }
+    }
 }
 
 impl Load {
     pub(super) async fn run(self) -> Result<Read, Failed> {
-        let unnamed = |reason: String| Failed { name: None, reason };
+        let mut read = self.read().await;
+        if let (Err(failed), Some(running)) = (&mut read, &self.running) {
+            // A grant that cannot be used either is what the failure is about, or the next one will be.
+            failed.granting = self.granting(&running.compiled.manifest, &running.plurals).await.ok();
+        }
+        read
+    }
+
+    async fn read(&self) -> Result<Read, Failed> {
+        let unnamed = |reason: String| Failed::new(None, reason);
         let began = tokio::time::Instant::now();
         let candidate = self.candidate.clone();
         let read = tokio::task::spawn_blocking(move || {
@@ -54,14 +75,15 @@ impl Load {
             Ok::<_, crate::plugin::directory::Error>((bytes, digest))
         });
         let (bytes, digest) = read.await.map_err(|e| unnamed(e.to_string()))?.map_err(|e| unnamed(crate::chain(&e)))?;
-        let compiled = match self.compiled.get(&digest) {
-            Some(compiled) => compiled.clone(),
+        let known = lock(&self.registry).compiled(&digest);
+        let compiled = match known {
+            Some(compiled) => compiled,
             None => self.compile(bytes, began).await?,
         };
         let manifest = &compiled.manifest;
-        let named = |reason: String| Failed { name: Some(manifest.name.clone()), reason };
         let plurals = plurals(self.shared.writer.discovery(), manifest).await;
-        let granting = self.granting(manifest, &plurals).await.map_err(named)?;
+        let granting = self.granting(manifest, &plurals).await;
+        let granting = granting.map_err(|reason| Failed::new(Some(&manifest.name), reason))?;
         Ok(Read { compiled, plurals, granting })
     }
 
@@ -70,7 +92,7 @@ impl Load {
         let stranger = inspect::stranger(&self.shared.metrics, &self.http, file);
         let described = load(&self.engine, bytes, &stranger).await;
         self.shared.metrics.remove_plugin(file);
-        let (component, mut manifest) = described.map_err(|e| Failed { name: None, reason: crate::chain(&e) })?;
+        let (component, mut manifest) = described.map_err(|e| Failed::new(None, crate::chain(&e)))?;
         if let Some(seconds) = self.resync_seconds {
             manifest.resync_seconds = seconds.max(1);
         }

@@ -256,12 +256,13 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Everything that is compiled, by digest.
-    pub(super) fn compiled(&self) -> BTreeMap<String, Compiled> {
+    /// What is compiled already: a file that was renamed, or whose grant alone changed, need not be compiled again.
+    pub(super) fn compiled(&self, digest: &str) -> Option<Compiled> {
         let of_files = self.files.values().filter_map(|file| file.newest.offer());
-        let of_plugins =
-            self.plugins.values().filter_map(|plugin| plugin.running.as_ref()).map(|running| &running.offer);
-        of_files.chain(of_plugins).map(|offer| (offer.digest().to_owned(), offer.compiled.clone())).collect()
+        let running = self.plugins.values().filter_map(|plugin| plugin.running.as_ref()).map(|running| &running.offer);
+        let good = self.plugins.values().filter_map(|plugin| plugin.last_good.as_ref());
+        let found = running.chain(of_files).chain(good).find(|offer| offer.digest() == digest);
+        found.map(|offer| offer.compiled.clone())
     }
 
     /// The entry of a file whose content has changed.

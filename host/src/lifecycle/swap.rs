@@ -3,6 +3,7 @@
 use super::registry::{Granting, Hold, Newest, Offer, Plugin, Running, Task};
 use super::{DRAIN, Lifecycle, Message, lock};
 use crate::controller::{Loaded, Version};
+use crate::grants::difference;
 use crate::plugin::Guest;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -70,6 +71,9 @@ impl Lifecycle {
 
     /// Moves the pointer.
     fn switch(plugin: &mut Plugin, offer: Offer, version: &Arc<Version>, forward: bool) {
+        if let Some(running) = plugin.running.as_ref().filter(|running| running.offer.digest() == offer.digest()) {
+            tell_of_grant(plugin.controller.name(), &running.offer.granting, &offer.granting);
+        }
         if forward {
             if let Some(running) = plugin.running.take()
                 && !running.failed
@@ -108,7 +112,6 @@ impl Lifecycle {
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
         // Its watches are open already: only what it may do is another.
         let Some(version) = self.prepare(plugin, &offer) else { return };
-        tracing::info!(plugin = name, "the version that runs goes on with the new grant");
         Self::switch(plugin, offer, &version, true);
     }
 
@@ -160,6 +163,14 @@ impl Lifecycle {
         tracing::warn!(plugin = name, from = bad, to = back, why, "version rolled back");
         let message = format!("version {bad} of plugin {name} was rolled back to {back}: {why}");
         self.event(name, true, "RolledBack", message);
+    }
+}
+
+/// Only the grant is another: what it says more and less.
+fn tell_of_grant(plugin: &str, before: &Granting, now: &Granting) {
+    let (Granting::Grant { grant: before, .. }, Granting::Grant { grant: now, .. }) = (before, now) else { return };
+    for line in difference(before, now) {
+        tracing::info!(plugin, "grant changed: {line}");
     }
 }
 

@@ -197,8 +197,10 @@ impl Reconcile {
             return Err(Error::Terminal(format!("misfit knows no mode {mode:?}")));
         }
         let ObjectKey { namespace, name } = request.key.clone();
+        let GroupVersionKind { group, version, kind } = &request.kind;
+        let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
         let owner =
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": request.uid, "controller": true});
+            json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": request.uid, "controller": true});
         let value = object.pointer("/data/value").cloned().unwrap_or_else(|| json!("none"));
         Ok(Self { namespace, name, mode, argument, value, owner })
     }
