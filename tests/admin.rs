@@ -1,7 +1,7 @@
 //! What operators look at: probes, metrics, `/plugins` and the log.
 
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{SOON, World, WorldOptions, eventually, text, with_world};
+use oarlock_tests::harness::{Action, Rule, SOON, World, WorldOptions, eventually, text, with_world};
 use std::sync::Arc;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,6 +40,57 @@ async fn probes_metrics_and_plugins_are_served() -> Result<()> {
                 Ok(())
             })
             .await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_is_described_with_all_that_its_operator_asks_for() -> Result<()> {
+    with_world(WorldOptions::default(), async |world: Arc<World>| {
+        world.create_network("seen", "10.6.0.0/24", "10.6.0.1").await?;
+        world.ready("seen").await?;
+        let broken =
+            Action::neutron(http::StatusCode::INTERNAL_SERVER_ERROR, "HTTPInternalServerError", "out of order");
+        let _rule = world.neutron_gate.rule(Rule::every(broken).methods(&[http::Method::POST]).path("/v2.0/networks"));
+        world.create_network("wrong", "10.7.0.0/24", "10.7.0.1").await?;
+        world.not_ready("wrong", &["out of order"]).await?;
+        let entry = eventually(SOON, "both to be counted", || async {
+            let entry = world.host(async |host| host.plugin("network").await).await?;
+            let errors = entry.get("errors").and_then(serde_json::Value::as_u64);
+            ensure!(
+                errors > Some(0) && entry.pointer("/objects/samplecrd.k8s.io~1v1, Kind=Network") == Some(&2.into()),
+                "{entry}"
+            );
+            Ok(entry)
+        })
+        .await?;
+        for field in
+            ["version", "digest", "state", "sinceSeconds", "queueDepth", "reconcilesPerSecond", "p50Ms", "p99Ms"]
+        {
+            ensure!(entry.get(field).is_some_and(|value| !value.is_null()), "no {field} in {entry}");
+        }
+        ensure!(entry.get("instanceMemoryBytes").and_then(serde_json::Value::as_u64) > Some(60_000), "{entry}");
+        ensure!(text(&entry, "/lastError").contains("wrong"), "{entry}");
+        let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
+        let output = oarlock_tests::harness::oarlock(&["plugins", "--admin-addr", &address]).await?;
+        let table = String::from_utf8(output.stdout)?;
+        let head = table.lines().next().unwrap_or_default();
+        for column in
+            ["NAME", "VERSION", "DIGEST", "STATE", "SINCE", "OBJECTS", "QUEUE", "ERRORS", "P50", "P99", "MEMORY"]
+        {
+            ensure!(head.contains(column), "no {column} in\n{table}");
+        }
+        ensure!(
+            table.lines().nth(1).is_some_and(|line| line.starts_with("network ") && line.contains("active")),
+            "{table}"
+        );
+        let active =
+            world.host(async |host| host.metric("oarlock_plugin_state", &["\"network\"", "\"active\""]).await).await?;
+        ensure!((active - 1.0).abs() < f64::EPSILON, "{active}");
+        let told = world.log(|line| line.text.contains("plugin state")).await?;
+        let states: Vec<_> = told.iter().filter_map(|line| line.field("to")).collect();
+        ensure!(states == ["syncing", "active"], "{states:?}");
+        Ok(())
     })
     .await
 }
