@@ -19,7 +19,7 @@ pub use registry::State;
 use crate::api::GroupVersionKind;
 use crate::apply::events::Regarding;
 use crate::controller::{Happened, Notice, Shared, Version};
-use crate::plugin::directory::{DirectoryWatch, Snapshot};
+use crate::plugin::directory::{self, DirectoryWatch, Snapshot};
 use crate::plugin::{Engine, HttpGate};
 use loading::{Load, Read};
 use registry::Registry;
@@ -28,6 +28,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Reconciles under way get this long when their version is replaced, their plugin removed or the host stopped.
@@ -38,6 +39,9 @@ const TICK: Duration = Duration::from_millis(500);
 
 /// How long the removal of a file waits for files that came with it: one of them may be it, under another name.
 const RENAMED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long a file that is still being written at the start keeps the host from being ready.
+const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 
 /// What a lifecycle is told.
 #[derive(Clone, Debug)]
@@ -151,21 +155,23 @@ impl Lifecycle {
     ///
     /// * `settled` - called once, when everything that was there at the start has been compiled or refused.
     pub async fn run(mut self, stop: CancellationToken, settled: impl FnOnce()) {
-        let mut directory = DirectoryWatch::start(self.options.plugins.clone());
+        let mut watch = DirectoryWatch::start(self.options.plugins.clone());
         let mut settled = Some(settled);
         let mut looked = false;
+        let began = Instant::now();
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
-                snapshot = directory.next() => match snapshot {
+                snapshot = watch.next() => match snapshot {
                     Ok(snapshot) => {
-                        if !looked && snapshot.files.is_empty() {
+                        let complete = looked || self.is_complete(&snapshot);
+                        if complete && !looked && snapshot.files.is_empty() {
                             tracing::warn!(plugins = %self.options.plugins.display(), "the plugin directory has no .wasm file");
                         }
                         self.look(snapshot, looked);
-                        looked = true;
+                        looked = complete;
                     }
                     Err(e) => {
                         let error = crate::chain(&e);
@@ -180,7 +186,10 @@ impl Lifecycle {
                     }
                 }
                 Some(notice) = self.noticed.recv() => self.notice(notice),
-                _ = tick.tick() => self.end_orphans(),
+                _ = tick.tick() => {
+                    self.end_orphans();
+                    looked |= began.elapsed() > SETTLED_WITHIN;
+                }
             }
             self.tell();
             if looked
@@ -192,6 +201,12 @@ impl Lifecycle {
             }
         }
         self.stop_all().await;
+    }
+
+    /// Whether nothing in the directory is still being written.
+    fn is_complete(&self, snapshot: &Snapshot) -> bool {
+        let there = directory::scan(&self.options.plugins).unwrap_or_default();
+        there.iter().all(|candidate| snapshot.files.contains_key(&candidate.file_name))
     }
 
     /// Compares the directory with what is known of it.

@@ -55,6 +55,12 @@ async fn h7_a_removed_plugin_finishes_what_is_under_way_and_leaves_no_key_timer_
         seen(&world, "slow", "first").await?;
         let metrics = world.host(async |host| Ok(host.admin().get("/metrics").await?.text())).await?;
         ensure!(!metrics.contains("\"misfit\""), "{metrics}");
+        eventually(SOON, "its watches to be closed", || async {
+            let metrics = world.host(async |host| Ok(host.admin().get("/metrics").await?.text())).await?;
+            ensure!(!metrics.contains("kind=\"ConfigMap\""), "{metrics}");
+            Ok(())
+        })
+        .await?;
         let mark = world.kubernetes_gate.mark();
         steady(Duration::from_secs(2), "silence", || async {
             let news = world.kubernetes_gate.since(mark);
