@@ -21,6 +21,7 @@ const LAYERS: &[&[&str]] = &[
     &["controller", "admission"],
     &["plugin"],
     &["apply"],
+    &["rbac"],
     &["events", "grants"],
     &["workqueue", "informer"],
     &["api", "metrics", "config", "logging"],

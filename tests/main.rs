@@ -13,6 +13,7 @@ mod layering;
 mod neutron_faults;
 mod plugin_faults;
 mod plugin_files;
+mod rbac;
 mod shutdown;
 mod the_story;
 mod torture_itself;

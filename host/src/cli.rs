@@ -6,6 +6,7 @@ mod grant;
 mod impersonation;
 mod inspect;
 mod plugins;
+mod rbac;
 mod run;
 mod signals;
 
@@ -48,6 +49,8 @@ enum Command {
     Confirm(plugins::ConfirmArgs),
     /// Print the grant file that a plugin asks for
     Grant(grant::GrantArgs),
+    /// Print the least RBAC for the plugins of a directory
+    Rbac(rbac::RbacArgs),
 }
 
 /// Carries out a command.
@@ -67,6 +70,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             Command::Plugins(args) => plugins::plugins(args).await,
             Command::Confirm(args) => plugins::confirm(args).await,
             Command::Grant(args) => grant::run(args).await,
+            Command::Rbac(args) => rbac::run(args).await,
         }
     });
     // A compiler thread may still be busy; nobody waits for its result any more.

@@ -8,7 +8,7 @@ mod permission;
 
 pub use asked::{Plurals, guess_plural};
 pub use compare::difference;
-pub use permission::PERMISSIONS;
+pub use permission::{PERMISSIONS, Permission, each};
 
 use oarlock_manifest::{Limits, PluginGrant, PluginManifest, PolicyRule, SafeRequest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,6 +48,14 @@ pub enum Error {
     /// A number is out of its range.
     #[error("{0}")]
     Limit(String),
+    /// The permissions are lists times lists, and too many.
+    #[error(
+        "permissions stand for {count} combinations of verb, group, resource, name and namespace; there may be {PERMISSIONS}"
+    )]
+    TooManyPermissions {
+        /// How many.
+        count: usize,
+    },
 }
 
 /// What a plugin may do, and its configuration.
@@ -87,20 +95,35 @@ impl Grants {
     ///
     /// See [`Error`]; the first fault found.
     pub fn new(grant: &PluginGrant, folder: &std::path::Path) -> Result<Self, Error> {
+        let secrets = grant.secret_files.iter().map(|(key, path)| {
+            let source = |source| Error::SecretFile { key: key.clone(), path: path.clone(), source };
+            let value = std::fs::read_to_string(folder.join(path)).map_err(source)?;
+            Ok((key.clone(), value.trim_end_matches(['\r', '\n']).to_owned()))
+        });
+        let secrets = secrets.collect::<Result<_, _>>()?;
+        Self::with_secrets(grant, secrets)
+    }
+
+    /// Checks a grant file without reading the files with secrets: enough to compare it with a manifest, anywhere.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`]; the first fault found.
+    pub fn without_secrets(grant: &PluginGrant) -> Result<Self, Error> {
+        Self::with_secrets(grant, grant.secret_files.keys().map(|key| (key.clone(), String::new())).collect())
+    }
+
+    fn with_secrets(grant: &PluginGrant, values: BTreeMap<String, String>) -> Result<Self, Error> {
         if grant.api_version != oarlock_manifest::API_VERSION || grant.kind != "PluginGrant" {
             return Err(Error::NotAGrant { found: format!("{}, {}", grant.api_version, grant.kind) });
         }
-        let mut config = grant.config.clone();
-        let mut secrets = BTreeSet::new();
-        for (key, path) in &grant.secret_files {
-            let value = std::fs::read_to_string(folder.join(path)).map_err(|source| Error::SecretFile {
-                key: key.clone(),
-                path: path.clone(),
-                source,
-            })?;
-            config.insert(key.clone(), value.trim_end_matches(['\r', '\n']).to_owned());
-            secrets.insert(key.clone());
+        let count = permission::count(&grant.permissions);
+        if count > PERMISSIONS {
+            return Err(Error::TooManyPermissions { count });
         }
+        let mut config = grant.config.clone();
+        let secrets = values.keys().cloned().collect();
+        config.extend(values);
         if let Some(fault) = grant.limits.fault() {
             return Err(Error::Limit(fault));
         }

@@ -10,6 +10,7 @@ pub mod lifecycle;
 pub mod logging;
 pub mod metrics;
 pub mod plugin;
+pub mod rbac;
 pub mod runtime;
 pub mod workqueue;
 

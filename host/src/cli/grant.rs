@@ -2,25 +2,72 @@
 
 use anyhow::Context as _;
 use clap::Args;
+use oarlock::grants::Grants;
+use oarlock::plugin::directory::Candidate;
+use oarlock::plugin::{Engine, inspect};
+use oarlock_manifest::{PluginGrant, PluginManifest};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 /// The options of `oarlock grant`.
 #[derive(Debug, Args)]
 #[command(
-    about = "Print the grant file that a plugin asks for, to be read, filled in and kept beside it",
-    after_help = "Example:\n  oarlock grant plugins/network.wasm > plugins/network.yaml"
+    about = "Print the grant file that a plugin asks for, or compare the one beside it",
+    after_help = "Example:\n  oarlock grant plugins/network.wasm --write    # then read it, and fill in the configuration\n  oarlock grant plugins/network.wasm --check    # in CI: does a new version ask for more?"
 )]
 pub(super) struct GrantArgs {
     /// The plugin
     #[arg(value_name = "FILE.wasm")]
     file: PathBuf,
+
+    /// Write it beside the plugin as NAME.yaml; a file that is there already is not touched, but compared as by --check
+    #[arg(long)]
+    write: bool,
+
+    /// Print what the grant beside the plugin lacks of what it asks for; exit status 1 if it lacks anything without saying `partial`
+    #[arg(long, conflicts_with = "write")]
+    check: bool,
 }
 
 pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
     let shown = args.file.display().to_string();
-    let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {shown}"))?;
-    let found = oarlock::plugin::inspect::inspect(&shown, bytes).await.with_context(|| shown.clone())?;
-    let manifest = serde_json::from_value(found.get("manifest").cloned().unwrap_or_default())?;
-    super::say(oarlock::plugin::inspect::grant_yaml(&manifest).trim_end());
+    let file_name = args.file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let candidate = Candidate { file_name, path: args.file };
+    let bytes = candidate.read()?;
+    let manifest = inspect::manifest(&Engine::new()?, &shown, bytes).await.with_context(|| shown.clone())?;
+    if !args.write && !args.check {
+        super::say(inspect::grant_yaml(&manifest).trim_end());
+        return Ok(());
+    }
+    let path = candidate.grant_path();
+    match candidate.grant()? {
+        Some(grant) => compare(&manifest, &grant, &path.display().to_string()),
+        None if args.check => anyhow::bail!("there is no {}; oarlock grant {shown} --write makes it", path.display()),
+        None => {
+            let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+            file.and_then(|mut file| file.write_all(inspect::grant_yaml(&manifest).as_bytes()))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            super::say(&format!("{} written: read it, and fill in the configuration", path.display()));
+            Ok(())
+        }
+    }
+}
+
+/// Prints what a grant lacks.
+fn compare(manifest: &PluginManifest, grant: &PluginGrant, path: &str) -> anyhow::Result<()> {
+    let whole = PluginGrant { partial: false, ..grant.clone() };
+    let grants = Grants::without_secrets(&whole).with_context(|| path.to_owned())?;
+    let missing = grants.missing(manifest, &|_| None);
+    for line in &missing {
+        super::say(line);
+    }
+    let plugin = &manifest.name;
+    match missing.len() {
+        0 => super::say(&format!("{path} grants all that {plugin} asks for")),
+        _ if grant.partial => {
+            super::say(&format!("{path} does not grant this, and says partial: {plugin} runs without it"))
+        }
+        _ => anyhow::bail!("{path} does not grant all that {plugin} asks for"),
+    }
     Ok(())
 }

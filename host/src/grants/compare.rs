@@ -19,7 +19,7 @@ pub(super) fn missing(grants: &Grants, manifest: &PluginManifest, plurals: &Plur
         return Vec::new();
     }
     let asked = asked::permissions(manifest, plurals);
-    let each = asked.iter().flat_map(|(place, rule)| permission::each(rule).into_iter().map(|p| (*place, p)));
+    let each = asked.iter().flat_map(|(place, rule)| permission::each_verb(rule).into_iter().map(|p| (*place, p)));
     let mut lines = permission::lines(each.filter(|(_, p)| !permission::allowed(&grants.permissions, p)));
     for origin in asked::origins(&manifest.http, &grants.config) {
         if !grants.origins.contains(&origin) {
@@ -32,7 +32,7 @@ pub(super) fn missing(grants: &Grants, manifest: &PluginManifest, plurals: &Plur
         }
     }
     for key in required(manifest) {
-        if grants.config.get(key).is_none_or(String::is_empty) {
+        if !grants.secrets.contains(key) && grants.config.get(key).is_none_or(String::is_empty) {
             lines.push(format!("config: {key} has no value"));
         }
     }
@@ -155,6 +155,15 @@ mod tests {
     }
 
     #[test]
+    fn a_value_in_a_secret_file_is_a_value_without_being_read() {
+        let mut grant = asked(&[]);
+        grant.secret_files.insert("url".to_owned(), "/nowhere".to_owned());
+        let grants = Grants::without_secrets(&grant).unwrap();
+        assert_eq!(grants.missing(&manifest(), &|_| None), Vec::<String>::new());
+        assert!(Grants::new(&grant, std::path::Path::new(".")).is_err());
+    }
+
+    #[test]
     fn a_partial_grant_misses_nothing() {
         let lines = missing_in(|grant| {
             grant.permissions.clear();
@@ -229,6 +238,7 @@ mod tests {
         new.http.origins = vec!["https://y".to_owned()];
         new.permissions.pop();
         new.permissions.push(rule(&[""], &["configmaps"], &["create", "delete"], &[]));
+        new.permissions.push(rule(&["x"], &["y"], &["*"], &[]));
         new.limits.memory_mib = 16;
         new.workers = Some(3);
         new.partial = true;
@@ -239,6 +249,7 @@ mod tests {
             "- http.origins: https://x:1",
             "- limits: memoryMib 64",
             "+ permissions: delete configmaps (core)",
+            "+ permissions: * y (x)",
             "+ http.origins: https://y",
             "+ limits: memoryMib 16",
             "+ partial: true",

@@ -10,14 +10,17 @@ pub const PERMISSIONS: usize = 4096;
 
 /// One verb on one resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Permission {
-    pub(super) group: String,
-    pub(super) resource: String,
+pub struct Permission {
     /// Empty: everywhere.
-    pub(super) namespace: String,
+    pub namespace: String,
+    /// API group; empty for the core group, `*` for all.
+    pub group: String,
+    /// Plural, with `/subresource` where one is meant, or `*`.
+    pub resource: String,
     /// Empty: whatever its name.
-    pub(super) name: String,
-    pub(super) verb: String,
+    pub name: String,
+    /// One of [`VERBS`], or `*`.
+    pub verb: String,
 }
 
 /// How many single permissions rules stand for.
@@ -32,15 +35,22 @@ pub(super) fn count<'a>(rules: impl IntoIterator<Item = &'a PolicyRule>) -> usiz
     each.fold(0, usize::saturating_add)
 }
 
-/// The single permissions of a rule, at most [`PERMISSIONS`]; `*` as a verb is each of [`VERBS`].
-pub(super) fn each(rule: &PolicyRule) -> Vec<Permission> {
+/// The single permissions of a rule, at most [`PERMISSIONS`], with each of [`VERBS`] for `*`.
+pub(super) fn each_verb(rule: &PolicyRule) -> Vec<Permission> {
+    if !rule.verbs.iter().any(|v| v == "*") {
+        return each(rule);
+    }
+    each(&PolicyRule { verbs: VERBS.map(str::to_owned).to_vec(), ..rule.clone() })
+}
+
+/// The single permissions of a rule, at most [`PERMISSIONS`].
+#[must_use]
+pub fn each(rule: &PolicyRule) -> Vec<Permission> {
     let any = [String::new()];
     let or_any = |list: &'_ [String]| if list.is_empty() { any.to_vec() } else { list.to_vec() };
-    let verbs: Vec<String> =
-        if rule.verbs.iter().any(|v| v == "*") { VERBS.map(str::to_owned).to_vec() } else { rule.verbs.clone() };
     let (namespaces, names) = (or_any(&rule.namespaces), or_any(&rule.resource_names));
     let all = rule.api_groups.iter().flat_map(|group| {
-        let (verbs, namespaces, names) = (&verbs, &namespaces, &names);
+        let (verbs, namespaces, names) = (&rule.verbs, &namespaces, &names);
         rule.resources.iter().flat_map(move |resource| {
             namespaces.iter().flat_map(move |namespace| {
                 names.iter().flat_map(move |name| {
@@ -91,7 +101,7 @@ pub(super) fn lines(permissions: impl IntoIterator<Item = (Place, Permission)>) 
     }
     let line =
         |((place, group, resource, verbs, namespaces), names): ((_, String, _, BTreeSet<usize>, Vec<_>), Vec<_>)| {
-            let verbs: Vec<&str> = verbs.iter().filter_map(|rank| VERBS.get(*rank).copied()).collect();
+            let verbs: Vec<&str> = verbs.iter().map(|rank| VERBS.get(*rank).copied().unwrap_or("*")).collect();
             let group = if group.is_empty() { "core".to_owned() } else { group };
             let mut line = format!("permissions: {} {resource} ({group})", verbs.join(", "));
             for (word, list) in [("named", names), ("in", namespaces)] {

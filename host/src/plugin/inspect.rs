@@ -44,6 +44,18 @@ pub async fn inspect(file: &str, bytes: Vec<u8>) -> Result<Value, InspectError> 
     }))
 }
 
+/// Loads a plugin for its manifest alone.
+///
+/// * `file` - its name, for messages.
+///
+/// # Errors
+///
+/// [`InspectError::Load`] when it is no plugin.
+pub async fn manifest(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<PluginManifest, InspectError> {
+    let guest = stranger(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
+    load(engine, bytes, &guest).await.map(|(_, manifest)| manifest).map_err(InspectError::Load)
+}
+
 /// Why a file cannot be inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {

@@ -1,0 +1,112 @@
+//! `oarlock rbac`.
+
+use super::impersonation::{DEFAULT_NAMESPACE, namespace};
+use anyhow::Context as _;
+use clap::Args;
+use oarlock::api::{Discovery, GroupVersionKind, client};
+use oarlock::grants::Grants;
+use oarlock::plugin::directory::{self, Candidate};
+use oarlock::plugin::{Engine, inspect};
+use oarlock::rbac::{self, Plugin};
+use oarlock_manifest::{Kind, PluginManifest};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The options of `oarlock rbac`.
+#[derive(Debug, Args)]
+#[command(
+    about = "Print the least ClusterRole, Roles and bindings for the plugins of a directory, as they are granted",
+    after_help = "Example:\n  oarlock rbac ./plugins --impersonate | kubectl apply -f -"
+)]
+pub(super) struct RbacArgs {
+    /// Directory of .wasm files, each with its grant (NAME.yaml) beside it
+    #[arg(value_name = "DIR")]
+    plugins: PathBuf,
+
+    /// For a host that runs with --impersonate: one ServiceAccount per plugin, and a host that may act as those
+    #[arg(long)]
+    impersonate: bool,
+
+    /// Namespace of the host's ServiceAccount and of those of the plugins
+    #[arg(long, value_name = "NAMESPACE", default_value = DEFAULT_NAMESPACE, value_parser = namespace)]
+    namespace: String,
+
+    /// The host's ServiceAccount
+    #[arg(long, value_name = "NAME", default_value = "oarlock", value_parser = namespace)]
+    service_account: String,
+
+    /// Ask this cluster which resources serve the plugins' kinds, instead of guessing their plurals
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig, instead of its current one
+    #[arg(long, value_name = "NAME", requires = "kubeconfig")]
+    context: Option<String>,
+}
+
+pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
+    let discovery = match &args.kubeconfig {
+        Some(_) => {
+            let options = client::Options { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() };
+            Some(Discovery::new(client::build(client::load_config(&options).await?)?))
+        }
+        None => None,
+    };
+    let engine = Engine::new()?;
+    let mut plugins: Vec<Plugin> = Vec::new();
+    for candidate in directory::scan(&args.plugins).context("the plugin directory cannot be used")? {
+        let plugin = read(&engine, &candidate, discovery.as_ref())
+            .await
+            .with_context(|| format!("nothing is printed, because of {}", candidate.path.display()))?;
+        let name = &plugin.manifest.name;
+        // As the host does, which runs the first of two.
+        anyhow::ensure!(
+            plugins.iter().all(|other| other.manifest.name != *name),
+            "nothing is printed, because {} is a second plugin {name}",
+            candidate.path.display()
+        );
+        anyhow::ensure!(
+            !args.impersonate || format!("oarlock-{name}") != args.service_account,
+            "the ServiceAccount {} is that of plugin {name}: the host needs another one",
+            args.service_account
+        );
+        plugins.push(plugin);
+    }
+    let options = rbac::Options {
+        namespace: args.namespace,
+        service_account: args.service_account,
+        impersonate: args.impersonate,
+    };
+    super::say(rbac::yaml(&plugins, &options).trim_end());
+    Ok(())
+}
+
+async fn read(engine: &Engine, candidate: &Candidate, discovery: Option<&Discovery>) -> anyhow::Result<Plugin> {
+    let manifest = inspect::manifest(engine, &candidate.file_name, candidate.read()?).await?;
+    // Secrets say nothing about permissions, and may not be on this machine.
+    let grants = match candidate.grant()? {
+        Some(grant) => {
+            let file = candidate.grant_path();
+            Some(Grants::without_secrets(&grant).with_context(|| file.display().to_string())?)
+        }
+        None => None,
+    };
+    let plurals = match discovery {
+        Some(discovery) => plurals(discovery, &manifest).await?,
+        None => BTreeMap::new(),
+    };
+    Ok(Plugin { manifest, grants, plurals })
+}
+
+/// The resources of a manifest's kinds, as far as they are served.
+async fn plurals(discovery: &Discovery, manifest: &PluginManifest) -> anyhow::Result<BTreeMap<Kind, String>> {
+    let kinds = manifest.primaries.iter().map(|p| p.gvk()).chain(manifest.watches.iter().map(|w| w.gvk()));
+    let mut plurals = BTreeMap::new();
+    for kind in kinds {
+        let gvk = GroupVersionKind::new(kind.group.clone(), kind.version.clone(), kind.kind.clone());
+        if let Some(resource) = discovery.resolve(&gvk).await? {
+            plurals.insert(kind, resource.plural);
+        }
+    }
+    Ok(plurals)
+}
