@@ -3,6 +3,7 @@
 //! Every write to the API server goes through [`Writer`]: what plugins ask for, and what the host does on their behalf
 //! (finalizers, status, events). Leases alone have their own.
 
+pub mod access;
 pub mod applied;
 mod change;
 pub mod events;
@@ -55,12 +56,6 @@ impl Author {
         format!("oarlock.{}.host", self.plugin)
     }
 
-    /// The ServiceAccount the plugin is impersonated as.
-    #[must_use]
-    pub fn service_account(&self) -> String {
-        format!("oarlock-{}", self.plugin)
-    }
-
     /// The finalizer of objects this plugin cleans up after.
     #[must_use]
     pub fn finalizer(&self) -> String {
@@ -97,7 +92,7 @@ impl Writer {
     /// Sends what plugins ask for as one ServiceAccount each, so that the API server enforces what they may do; what the host does on
     /// their behalf (finalizers, status, events) still goes out as the host.
     ///
-    /// * `namespace` - of the ServiceAccounts; see [`Author::service_account`].
+    /// * `namespace` - of the ServiceAccounts; see [`service_account`](crate::rbac::service_account).
     #[must_use]
     pub fn impersonating(self, namespace: &str) -> Self {
         Self { impersonate: Some(namespace.into()), ..self }

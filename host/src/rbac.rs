@@ -46,6 +46,27 @@ pub fn of_host(manifest: &PluginManifest, grants: &Grants, plurals: &Plurals<'_>
     needs
 }
 
+/// What the host needs to write and read as a plugin's ServiceAccount, which is in `namespace`.
+#[must_use]
+pub fn of_impersonator(plugin: &str, namespace: &str) -> Needs {
+    let mut needs = Needs::default();
+    let one = Permission {
+        namespace: namespace.to_owned(),
+        group: String::new(),
+        resource: "serviceaccounts".to_owned(),
+        name: service_account(plugin),
+        verb: "impersonate".to_owned(),
+    };
+    needs.insert(one, plugin, "written and read as");
+    needs
+}
+
+/// The ServiceAccount a plugin is impersonated as.
+#[must_use]
+pub fn service_account(plugin: &str) -> String {
+    format!("oarlock-{plugin}")
+}
+
 /// What a plugin itself does: exactly what it is granted.
 #[must_use]
 pub fn of_plugin(name: &str, grants: &Grants) -> Needs {

@@ -105,7 +105,7 @@ impl Writer {
         page: &str,
     ) -> Result<(Vec<Object>, String), WriteError> {
         let resource = self.resolve(kind).await?;
-        let mut outgoing = Outgoing::list(&resource).query("limit", "250");
+        let mut outgoing = Outgoing::list(&resource).identity(Identity::Host).query("limit", "250");
         if !page.is_empty() {
             outgoing = outgoing.query("continue", page);
         }

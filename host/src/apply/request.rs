@@ -137,7 +137,7 @@ impl Writer {
     /// The user a request goes out as, if not as the host.
     pub(super) fn impersonated(&self, author: &Author, identity: Identity) -> Option<String> {
         let namespace = self.impersonate.as_deref().filter(|_| identity == Identity::Plugin)?;
-        Some(format!("system:serviceaccount:{namespace}:{}", author.service_account()))
+        Some(format!("system:serviceaccount:{namespace}:{}", crate::rbac::service_account(&author.plugin)))
     }
 
     /// Sends a request and sorts its answer; the body of a success is JSON text.

@@ -66,7 +66,7 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
             candidate.path.display()
         );
         anyhow::ensure!(
-            !args.impersonate || format!("oarlock-{name}") != args.service_account,
+            !args.impersonate || rbac::service_account(name) != args.service_account,
             "the ServiceAccount {} is that of plugin {name}: the host needs another one",
             args.service_account
         );

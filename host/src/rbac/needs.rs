@@ -77,7 +77,7 @@ impl Needs {
 
     /// The same without what a wider permission includes; that one takes over the reasons.
     #[must_use]
-    pub(super) fn minimal(&self) -> Self {
+    pub fn minimal(&self) -> Self {
         let mut least = Self::default();
         for (permission, reasons) in &self.0 {
             // Of two that include each other there is none, so that following the widest ends.

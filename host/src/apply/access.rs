@@ -1,0 +1,199 @@
+//! Whether the API server will allow what a plugin is granted: asked before it is needed, so that what is missing is named at once.
+
+use super::request::Outgoing;
+use super::{Author, Identity, WriteError, Writer};
+use crate::grants::{Permission, Plurals};
+use crate::rbac::{self, Needs, Rule};
+use futures::StreamExt as _;
+use oarlock_manifest::PluginManifest;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// At most this many questions for one plugin; what lies beyond is found out when it is used.
+const REVIEWS: usize = 128;
+
+/// Questions at the same time.
+const AT_ONCE: usize = 8;
+
+/// For all of them. What was not answered by then is not known, and not missing.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// What the API server does not allow of that which a plugin, and the host for it, will do: a line for each resource, who lacks it and
+/// what for. Empty when nothing is missing, or nothing is known because the API server does not review access.
+///
+/// * `manifest` - as far as it is granted.
+/// * `plurals` - the resources of the manifest's kinds, where they are known.
+///
+/// # Cancel safety
+///
+/// Nothing is changed by asking.
+///
+/// # Source
+///
+/// kubectl `auth can-i`.
+pub async fn check(writer: &Writer, author: &Author, manifest: &PluginManifest, plurals: &Plurals<'_>) -> Vec<String> {
+    let mut host = rbac::of_host(manifest, &author.grants, plurals);
+    let plugin = rbac::of_plugin(&author.plugin, &author.grants);
+    let mut lines = Vec::new();
+    let until = Instant::now() + DEADLINE;
+    match writer.impersonated(author, Identity::Plugin) {
+        Some(user) => {
+            if let Some(namespace) = &writer.impersonate {
+                host.extend(rbac::of_impersonator(&author.plugin, namespace));
+            }
+            lines.extend(denied(writer, author, Identity::Host, host, until).await.iter().map(|r| line(r, "the host")));
+            lines.extend(denied(writer, author, Identity::Plugin, plugin, until).await.iter().map(|r| line(r, &user)));
+        }
+        None => {
+            host.extend(plugin);
+            lines.extend(denied(writer, author, Identity::Host, host, until).await.iter().map(|r| line(r, "the host")));
+        }
+    }
+    lines
+}
+
+/// What of it is not allowed.
+async fn denied(writer: &Writer, author: &Author, identity: Identity, needs: Needs, until: Instant) -> Vec<Rule> {
+    let needs = needs.minimal();
+    let asked: Vec<Permission> = needs.permissions().take(REVIEWS).cloned().collect();
+    let answers = futures::stream::iter(asked).map(|permission| async move {
+        let allowed = review(writer, author, identity, &permission).await;
+        (permission, allowed)
+    });
+    let mut refused: Vec<Permission> = Vec::new();
+    let collect = answers.buffer_unordered(AT_ONCE).for_each(|(permission, allowed)| {
+        if let Ok(false) = allowed {
+            refused.push(permission);
+        }
+        std::future::ready(())
+    });
+    let _ = tokio::time::timeout_at(until, collect).await;
+    needs.filter(|permission| refused.contains(permission)).rules()
+}
+
+/// Whether something is allowed; an error when nobody knows.
+async fn review(
+    writer: &Writer,
+    author: &Author,
+    identity: Identity,
+    permission: &Permission,
+) -> Result<bool, WriteError> {
+    let Permission { namespace, group, resource, name, verb } = permission;
+    let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+    let attributes = json!({
+        "namespace": namespace, "verb": verb, "group": group, "version": "*", "resource": resource,
+        "subresource": subresource, "name": name,
+    });
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    });
+    let outgoing = Outgoing::to("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned())
+        .identity(identity)
+        .body("application/json", &review);
+    let answer: Value = serde_json::from_str(&writer.request(author, outgoing).await?).unwrap_or_default();
+    let allowed = answer.pointer("/status/allowed").and_then(Value::as_bool);
+    allowed.ok_or_else(|| WriteError::Server("with a review that says nothing".to_owned()))
+}
+
+/// `patch networks (samplecrd.k8s.io) in a to the host: its finalizer`.
+fn line(rule: &Rule, who: &str) -> String {
+    let Rule { namespace, group, resource, names, verbs, reasons } = rule;
+    let group = if group.is_empty() { "core" } else { group };
+    let mut line = format!("{} {resource} ({group})", verbs.join(", "));
+    if !names.is_empty() {
+        line.push_str(&format!(" named {}", names.join(", ")));
+    }
+    if !namespace.is_empty() {
+        line.push_str(&format!(" in {namespace}"));
+    }
+    let mut why: Vec<&str> = reasons.iter().map(|(_, why, _)| why.as_str()).collect();
+    why.dedup();
+    crate::one_line(&format!("{line} to {who}: {}", why.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Discovery;
+    use crate::grants::Grants;
+    use crate::informer::Informers;
+    use crate::metrics::Metrics;
+    use http::{Request, Response};
+    use kube::client::Body;
+    use oarlock_devserver::{DevServer, Options};
+    use std::sync::Arc;
+
+    fn writer(client: &kube::Client) -> Writer {
+        let discovery = Discovery::new(client.clone());
+        let informers = Informers::new(client.clone(), discovery.clone());
+        Writer::new(client.clone(), discovery, informers, Metrics::new())
+    }
+
+    fn plugin() -> (Author, PluginManifest) {
+        let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "1",
+            "primaries": [{"version": "v1", "kind": "ConfigMap", "namespaces": ["a"]}], "cleanup": true});
+        let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "permissions": [
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"], "namespaces": ["a"]},
+            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "namespaces": ["a"], "resourceNames": ["x"]}]});
+        let grants = Grants::without_secrets(&serde_json::from_value(grant).unwrap()).unwrap();
+        (Author { plugin: "p".to_owned(), grants: Arc::new(grants) }, serde_json::from_value(manifest).unwrap())
+    }
+
+    async fn create(client: &kube::Client, path: &str, object: Value) {
+        let request = http::Request::post(path).header(http::header::CONTENT_TYPE, "application/json");
+        client.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_the_impersonated_plugin_lacks_is_named_and_the_admin_lacks_nothing() {
+        let client = kube::Client::new(DevServer::router(Options::default()), "default");
+        let (author, manifest) = plugin();
+        let nothing: Vec<String> = Vec::new();
+        assert_eq!(check(&writer(&client), &author, &manifest, &|_| None).await, nothing);
+        let impersonating = writer(&client).impersonating("system");
+        let expected = [
+            "get, list, watch configmaps (core) in a to system:serviceaccount:system:oarlock-p: granted",
+            "get secrets (core) named x in a to system:serviceaccount:system:oarlock-p: granted",
+        ];
+        assert_eq!(check(&impersonating, &author, &manifest, &|_| None).await, expected);
+        create(&client, "/api/v1/namespaces", json!({"metadata": {"name": "a"}})).await;
+        let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/a";
+        let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]},
+            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": ["x"]}]);
+        create(&client, &format!("{rbac}/roles"), json!({"metadata": {"name": "p"}, "rules": rules})).await;
+        let binding = json!({"metadata": {"name": "p"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "p"},
+            "subjects": [{"kind": "ServiceAccount", "namespace": "system", "name": "oarlock-p"}]});
+        create(&client, &format!("{rbac}/rolebindings"), binding).await;
+        let missing = check(&impersonating, &author, &manifest, &|_| None).await;
+        assert_eq!(missing, ["watch configmaps (core) in a to system:serviceaccount:system:oarlock-p: granted"]);
+    }
+
+    /// A server that refuses everything, or never answers.
+    fn unhelpful(silent: bool) -> kube::Client {
+        let service = tower::service_fn(move |_: Request<Body>| async move {
+            if silent {
+                std::future::pending::<()>().await;
+            }
+            let status = json!({"kind": "Status", "message": "no such thing", "code": 404}).to_string();
+            let answer = Response::builder().status(404).body(Body::from(status.into_bytes())).unwrap();
+            Ok::<_, std::convert::Infallible>(answer)
+        });
+        kube::Client::new(service, "default")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_answers_is_not_missing_and_holds_nobody_up() {
+        let (author, manifest) = plugin();
+        for (silent, impersonate) in [(false, false), (true, false), (true, true)] {
+            let began = Instant::now();
+            let writer = writer(&unhelpful(silent));
+            let writer = if impersonate { writer.impersonating("system") } else { writer };
+            let missing = check(&writer, &author, &manifest, &|_| None).await;
+            assert_eq!(missing, Vec::<String>::new());
+            assert!(began.elapsed() <= DEADLINE, "{:?}", began.elapsed());
+        }
+    }
+}
