@@ -409,7 +409,7 @@ async fn a_grant_withdrawn_while_the_new_version_is_broken_ends_the_old_one_too(
         next_is(&world, "misfit", "failed", "WebAssembly").await?;
         world.plugins.remove("misfit.yaml")?;
         eventually(SOON, "the version that runs to end", || async {
-            ensure!(transitions(&world, "misfit", "draining").await? == 1, "{}", plugin(&world, "misfit.wasm").await?);
+            ensure!(transitions(&world, "misfit", "retired").await? == 1, "{}", plugin(&world, "misfit.wasm").await?);
             Ok(())
         })
         .await

@@ -37,6 +37,10 @@ const DRAIN: Duration = Duration::from_secs(20);
 /// How often is looked whether something changed that nobody tells of: watches in sync, the end of a quarantine.
 const TICK: Duration = Duration::from_millis(500);
 
+/// A version that is being loaded gets this long although its file was replaced meanwhile: else a file that is replaced faster
+/// than it compiles would never be swapped.
+const LOAD_ANYWAY: Duration = Duration::from_secs(2);
+
 /// How long the removal of a file waits for files that came with it: one of them may be it, under another name.
 const RENAMED_WITHIN: Duration = Duration::from_secs(1);
 
@@ -191,6 +195,7 @@ impl Lifecycle {
                     looked |= began.elapsed() > SETTLED_WITHIN;
                 }
             }
+            self.load_next();
             self.tell();
             if looked
                 && lock(&self.registry).nothing_is_compiling()
@@ -217,14 +222,39 @@ impl Lifecycle {
         };
         let mut came = false;
         for (name, found) in snapshot.files {
-            let known = lock(&self.registry).files.get(&name).map(|file| file.found.clone());
+            let known = lock(&self.registry).files.get(&name).map(|file| file.latest().clone());
             if known.as_ref() != Some(&found) {
                 came |= known.is_none() && looked;
-                self.load(name, found);
+                self.load_now_or_next(name, found);
             }
         }
         for name in gone {
             self.file_gone(&name, came);
+        }
+    }
+
+    /// Begins to load what a file holds now, or puts that off until what it held before is loaded.
+    fn load_now_or_next(&mut self, name: String, found: crate::plugin::directory::Found) {
+        if let Some(file) = lock(&self.registry).files.get_mut(&name)
+            && file.is_under_way(LOAD_ANYWAY)
+            // Another grant counts at once.
+            && file.found.grant == found.grant
+        {
+            file.next = Some(found);
+            return;
+        }
+        self.load(name, found);
+    }
+
+    /// Begins to load what was put off.
+    fn load_next(&mut self) {
+        let next: Vec<_> = {
+            let mut registry = lock(&self.registry);
+            let files = registry.files.iter_mut().filter(|(_, file)| !file.is_under_way(LOAD_ANYWAY));
+            files.filter_map(|(name, file)| Some((name.clone(), file.next.take()?))).collect()
+        };
+        for (name, found) in next {
+            self.load(name, found);
         }
     }
 

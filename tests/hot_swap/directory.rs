@@ -196,3 +196,25 @@ async fn a_file_that_was_only_touched_swaps_nothing() -> Result<()> {
     })
     .await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn h6_a_file_that_is_replaced_faster_than_it_compiles_is_swapped_all_the_same() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        started(&world).await?;
+        let mut version = 1;
+        eventually(SOON, "another version to run while the file is replaced", || {
+            version += 1;
+            let placed = misfit_version(&version.to_string(), "").and_then(|v| world.plugins.place("misfit.wasm", &v));
+            let world = &world;
+            async move {
+                placed?;
+                let entry = plugin(world, "misfit").await?;
+                ensure!(text(&entry, "/version") != "1", "{entry}");
+                Ok(())
+            }
+        })
+        .await?;
+        runs(&world, "misfit", &version.to_string()).await
+    })
+    .await
+}

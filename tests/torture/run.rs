@@ -103,8 +103,8 @@ impl<'a> Torture<'a> {
 
     async fn torture(&self) -> Result<Report> {
         let guest = std::fs::read(built_plugin("changeling")?)?;
-        let mut swapper = Swapper::new(self.plugins.path(), guest, self.options.seed);
-        swapper.place_all().await?;
+        let mut swapper = Swapper::new(&self.plugins, guest, self.options.seed);
+        swapper.place_all()?;
         let each = self.options.objects.div_ceil(Kind::ALL.len());
         let mut churns =
             Kind::ALL.map(|kind| Churn::new(&self.cluster, &self.namespace, kind, each, self.options.seed));
@@ -133,7 +133,7 @@ impl<'a> Torture<'a> {
             tokio::try_join!(swapping, self.kill(&mut host, &mut kills, end))?;
             sleep_until(end).await;
             let last = match self.options.swap_every {
-                Some(_) => swapper.place_all().await?,
+                Some(_) => swapper.place_all()?,
                 None => Vec::new(),
             };
             sleep(AFTERMATH).await;
@@ -220,7 +220,7 @@ impl<'a> Torture<'a> {
         }
     }
 
-    fn fill_in(&self, report: &mut Report, churns: &[Churn<'_>], swapper: &Swapper, kills: &[Instant]) {
+    fn fill_in(&self, report: &mut Report, churns: &[Churn<'_>], swapper: &Swapper<'_>, kills: &[Instant]) {
         report.kills = kills.len();
         report.swaps = swapper.outcome(&self.ledger, kills);
         for churn in churns {

@@ -4,11 +4,9 @@ use super::guest::{Form, Mode, formed};
 use super::kinds::Kind;
 use super::ledger::Ledger;
 use super::random::Random;
-use anyhow::{Context, Result};
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use crate::harness::PluginDir;
+use anyhow::Result;
+use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 /// How many of a hundred versions are broken.
@@ -27,8 +25,8 @@ pub(super) struct Placed {
 }
 
 /// Puts versions in place.
-pub(super) struct Swapper {
-    folder: PathBuf,
+pub(super) struct Swapper<'a> {
+    plugins: &'a PluginDir,
     guest: Vec<u8>,
     random: Random,
     placed: Vec<Placed>,
@@ -47,18 +45,17 @@ pub(super) struct Swaps {
     pub(super) times: Vec<Duration>,
 }
 
-impl Swapper {
-    /// * `folder` - the plugin directory.
+impl<'a> Swapper<'a> {
     /// * `guest` - the changeling as it is built.
-    pub(super) fn new(folder: &Path, guest: Vec<u8>, seed: u64) -> Self {
-        Self { folder: folder.to_owned(), guest, random: Random::new(seed, 0), placed: Vec::new() }
+    pub(super) fn new(plugins: &'a PluginDir, guest: Vec<u8>, seed: u64) -> Self {
+        Self { plugins, guest, random: Random::new(seed, 0), placed: Vec::new() }
     }
 
     /// Puts a version of every plugin in place, all of them good; answers its name.
-    pub(super) async fn place_all(&mut self) -> Result<Vec<(Kind, String)>> {
+    pub(super) fn place_all(&mut self) -> Result<Vec<(Kind, String)>> {
         let mut placed = Vec::new();
         for kind in Kind::ALL {
-            placed.push((kind, self.place(kind, Form::Whole(Mode::Ok)).await?));
+            placed.push((kind, self.place(kind, Form::Whole(Mode::Ok))?));
         }
         Ok(placed)
     }
@@ -75,7 +72,7 @@ impl Swapper {
                 break;
             }
             let form = self.form();
-            self.place(*kind, form).await?;
+            self.place(*kind, form)?;
         }
         Ok(())
     }
@@ -103,13 +100,10 @@ impl Swapper {
         swaps
     }
 
-    async fn place(&mut self, kind: Kind, form: Form) -> Result<String> {
+    fn place(&mut self, kind: Kind, form: Form) -> Result<String> {
         let version = format!("{}", self.placed.len());
         let bytes = formed(&self.guest, &kind.role(&version), form)?;
-        let name = kind.plugin();
-        let (next, file) = (self.folder.join(format!(".{name}.next")), self.folder.join(format!("{name}.wasm")));
-        tokio::fs::write(&next, bytes).await.with_context(|| next.display().to_string())?;
-        tokio::fs::rename(&next, &file).await.with_context(|| file.display().to_string())?;
+        self.plugins.place(&format!("{}.wasm", kind.plugin()), &bytes)?;
         self.placed.push(Placed { kind, version: version.clone(), form, at: Instant::now() });
         Ok(version)
     }

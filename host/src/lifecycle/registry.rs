@@ -9,6 +9,7 @@ use crate::plugin::directory::Found;
 use oarlock_manifest::{Kind, PluginGrant, PluginManifest};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -186,6 +187,10 @@ impl Newest {
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) found: Found,
+    /// What it holds now, when that is to be loaded after what is being loaded.
+    pub(super) next: Option<Found>,
+    /// When `found` began to be loaded.
+    pub(super) began: Instant,
     /// Counts what was found; tasks for an older one are too late.
     pub(super) generation: u64,
     pub(super) newest: Newest,
@@ -193,6 +198,18 @@ pub(super) struct File {
     pub(super) task: Option<Task>,
     /// What a person has confirmed.
     pub(super) confirmed: Option<Offer>,
+}
+
+impl File {
+    /// What it was last seen to hold.
+    pub(super) fn latest(&self) -> &Found {
+        self.next.as_ref().unwrap_or(&self.found)
+    }
+
+    /// Whether it is being loaded, or its watches are being filled, and not for longer than this.
+    pub(super) fn is_under_way(&self, at_most: Duration) -> bool {
+        matches!(self.newest, Newest::Compiling | Newest::Syncing { .. }) && self.began.elapsed() < at_most
+    }
 }
 
 /// One plugin that runs, or is about to.
@@ -269,13 +286,14 @@ impl Registry {
     pub(super) fn file_mut(&mut self, name: &str, found: Found) -> &mut File {
         let before = self.files.remove(name);
         let generation = before.as_ref().map_or(1, |file| file.generation + 1);
-        let fresh = File { found, generation, newest: Newest::Compiling, task: None, confirmed: None };
         let confirmed = before.and_then(|file| file.confirmed);
-        self.files.entry(name.to_owned()).or_insert(File { confirmed, ..fresh })
+        let (next, began) = (None, Instant::now());
+        let fresh = File { found, next, began, generation, newest: Newest::Compiling, task: None, confirmed };
+        self.files.entry(name.to_owned()).or_insert(fresh)
     }
 
     pub(super) fn nothing_is_compiling(&self) -> bool {
-        !self.files.values().any(|file| matches!(file.newest, Newest::Compiling))
+        !self.files.values().any(|file| matches!(file.newest, Newest::Compiling) || file.next.is_some())
     }
 
     /// The plugin that runs from a file.
