@@ -18,7 +18,7 @@ async fn torture_in_small() -> Result<()> {
         period: Duration::from_secs(10),
         objects: 200,
         changes_per_second: 40,
-        swap_every: None,
+        swap_every: Some(Duration::from_millis(200)),
         kills: 1,
         own_group: false,
     };

@@ -19,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 /// How long objects may take to converge, at first and in the end.
 const CONVERGE: Duration = Duration::from_secs(60);
+/// How long the last versions may take to run.
+const RUN: Duration = Duration::from_secs(30);
 /// How long the host may take to go back to what it used before.
 const CALM_DOWN: Duration = Duration::from_secs(15);
 /// Changes go on this long after the last swap, so that some fall into it.
@@ -113,7 +115,9 @@ impl<'a> Torture<'a> {
 
         let mut host = Host::start(&self.host_options).await?;
         (self.tell)(&format!("{} objects, and a host with four plugins", report.objects));
-        (report.verdict, report.first_sync) = self.settled(&churns).await?;
+        let started = Instant::now();
+        report.verdict = self.settled(&churns).await?;
+        report.first_sync = started.elapsed();
         ensure!(report.verdict.is_clean(), "it does not even begin well: {:?}", report.failures());
         report.before = Vitals::of(&host).await?;
         (self.tell)(&format!("all converged after {:.1} s; now it begins", report.first_sync.as_secs_f64()));
@@ -143,10 +147,12 @@ impl<'a> Torture<'a> {
         let (_, last) = tokio::try_join!(changing, torturing)?;
         (self.tell)("the last versions are in place, nothing changes any more");
 
-        (report.verdict, report.settling) = self.settled(&churns).await?;
+        let stopped = Instant::now();
         for (kind, version) in last {
             report.complaints.extend(self.runs(&host, kind, &version).await.err().map(|error| format!("{error:#}")));
         }
+        report.verdict = self.settled(&churns).await?;
+        report.settling = stopped.elapsed();
         self.fill_in(&mut report, &churns, &swapper, &kills);
         report.after = self.calmed(&host, &report.before).await?;
         report.log = HostLog::read(&std::fs::read_to_string(&self.host_options.log).context("no log of the host")?);
@@ -168,7 +174,7 @@ impl<'a> Torture<'a> {
     }
 
     /// Waits until all is as it should be, or for too long.
-    async fn settled(&self, churns: &[Churn<'_>]) -> Result<(Verdict, Duration)> {
+    async fn settled(&self, churns: &[Churn<'_>]) -> Result<Verdict> {
         let mut truth = Truth::default();
         for churn in churns {
             truth.living.extend(churn.living.iter().cloned());
@@ -177,9 +183,8 @@ impl<'a> Torture<'a> {
         let began = Instant::now();
         loop {
             let verdict = Verdict::of(&truth, &self.found().await?);
-            let took = began.elapsed();
-            if verdict.is_clean() || took > CONVERGE {
-                return Ok((verdict, took));
+            if verdict.is_clean() || began.elapsed() > CONVERGE {
+                return Ok(verdict);
             }
             sleep(Duration::from_millis(500)).await;
         }
@@ -200,7 +205,7 @@ impl<'a> Torture<'a> {
     /// Waits until a plugin runs this version.
     async fn runs(&self, host: &Host, kind: Kind, version: &str) -> Result<()> {
         let name = kind.plugin();
-        eventually(Duration::from_secs(5), &format!("{name} to run version {version}"), || async {
+        eventually(RUN, &format!("{name} to run version {version}"), || async {
             let plugin: Value = host.plugin(name).await?;
             let runs = text(&plugin, "/version") == version && text(&plugin, "/state") == "active";
             ensure!(runs, "{plugin}");
