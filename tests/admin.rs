@@ -32,8 +32,13 @@ async fn probes_metrics_and_plugins_are_served() -> Result<()> {
                 ] {
                     ensure!(metrics.lines().any(|line| line.starts_with(name)), "no {name} in:\n{metrics}");
                 }
-                let done = host.metric("controller_runtime_reconcile_total", &["network", "success"]).await?;
-                ensure!(done >= 1.0, "{done} reconciles");
+                // It is counted after its status is written.
+                eventually(SOON, "a reconcile to be counted", || async {
+                    let done = host.metric("controller_runtime_reconcile_total", &["network", "success"]).await?;
+                    ensure!(done >= 1.0, "{done} reconciles");
+                    Ok(())
+                })
+                .await?;
                 let plugin = host.plugin("network").await?;
                 ensure!(text(&plugin, "/state") == "active", "{plugin}");
                 ensure!(host.admin().get("/nowhere").await?.status.as_u16() == 404);
