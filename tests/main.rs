@@ -3,6 +3,7 @@
 mod admin;
 mod appliers;
 mod command_line;
+mod compiling;
 mod crash;
 mod harness_itself;
 mod hot_swap;

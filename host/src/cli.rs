@@ -1,6 +1,8 @@
 //! The command line: one file per subcommand.
 
 mod apiserver;
+mod compile;
+mod compiling;
 mod dev;
 mod grant;
 mod impersonation;
@@ -51,10 +53,17 @@ enum Command {
     Grant(grant::GrantArgs),
     /// Print the least RBAC for the plugins of a directory
     Rbac(rbac::RbacArgs),
+    /// Compile a plugin, for the host that starts this
+    #[command(hide = true)]
+    Compile(compile::CompileArgs),
 }
 
 /// Carries out a command.
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    if let Command::Compile(args) = args.command {
+        // Its limits hold for threads that are started after them.
+        return compile::run(&args);
+    }
     let format = match args.log_format {
         LogFormat::Human => oarlock::logging::Format::Human,
         LogFormat::Json => oarlock::logging::Format::Json,
@@ -71,9 +80,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             Command::Confirm(args) => plugins::confirm(args).await,
             Command::Grant(args) => grant::run(args).await,
             Command::Rbac(args) => rbac::run(args).await,
+            Command::Compile(args) => compile::run(&args),
         }
     });
-    // A compiler thread may still be busy; nobody waits for its result any more.
+    // A file may still be read or checked; nobody waits for the result any more.
     runtime.shutdown_background();
     result
 }

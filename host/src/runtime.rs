@@ -7,7 +7,7 @@ use crate::controller::Shared;
 use crate::informer::Informers;
 use crate::lifecycle::{self, Lifecycle};
 use crate::metrics::Metrics;
-use crate::plugin::{Engine, HttpGate, directory};
+use crate::plugin::{Engine, EngineOptions, HttpGate, directory};
 use anyhow::Context as _;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -35,6 +35,8 @@ pub struct Options {
     pub resync_seconds: Option<u32>,
     /// Write and read as one ServiceAccount per plugin, in this namespace. `None`: the host does everything as itself.
     pub impersonate: Option<String>,
+    /// How plugins are compiled.
+    pub engine: EngineOptions,
     /// Grant every plugin without a grant file what its manifest asks for.
     pub grant_what_is_asked: bool,
 }
@@ -50,7 +52,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let url = config.cluster_url.to_string();
     let client = api::client::build(config)?;
     directory::scan(&options.plugins).context("the plugin directory cannot be used")?;
-    let engine = Engine::new()?;
+    let engine = Engine::new(options.engine)?;
     let metrics = Metrics::new();
     let discovery = Discovery::new(client.clone());
     let informers = Informers::new(client.clone(), discovery.clone());

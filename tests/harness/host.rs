@@ -59,6 +59,10 @@ impl Host {
         }
         args.extend(options.args.iter().cloned());
         let program = oarlock_binary()?;
+        if !args.iter().any(|arg| arg == "--cache-dir" || arg == "--no-cache") {
+            // What one test compiled, the others need not; and a test leaves nothing in its user's folders.
+            args.extend(["--cache-dir".to_owned(), text(&program.with_file_name("code-cache"))]);
+        }
         let process =
             Process::spawn("oarlock run", &program, &args, &options.environment, &options.log, options.own_group)?;
         let line = process.line(START, "its admin address", |line| line.field("admin_addr").is_some()).await?;

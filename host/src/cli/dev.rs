@@ -45,6 +45,9 @@ pub(super) struct DevArgs {
     resync_seconds: Option<u32>,
 
     #[command(flatten)]
+    compiling: super::compiling::Compiling,
+
+    #[command(flatten)]
     impersonation: super::impersonation::Impersonation,
 }
 
@@ -63,6 +66,7 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
         admin_addr: args.admin_addr,
         resync_seconds: args.resync_seconds,
         impersonate: args.impersonation.namespace(),
+        engine: args.compiling.options(),
         grant_what_is_asked: true,
     };
     let result = runtime::run(options, stop).await;

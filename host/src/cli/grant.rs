@@ -34,7 +34,9 @@ pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
     let file_name = args.file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let candidate = Candidate { file_name, path: args.file };
     let bytes = candidate.read()?;
-    let manifest = inspect::manifest(&Engine::new()?, &shown, bytes).await.with_context(|| shown.clone())?;
+    let manifest = inspect::manifest(&Engine::new(super::compiling::own_compiler())?, &shown, bytes)
+        .await
+        .with_context(|| shown.clone())?;
     if !args.write && !args.check {
         super::say(inspect::grant_yaml(&manifest).trim_end());
         return Ok(());

@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use clap::Args;
+use oarlock::plugin::{Engine, inspect};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -24,7 +25,8 @@ pub(super) struct InspectArgs {
 pub(super) async fn run(args: InspectArgs) -> anyhow::Result<()> {
     let shown = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {shown}"))?;
-    let found = oarlock::plugin::inspect::inspect(&shown, bytes).await.with_context(|| shown.clone())?;
+    let engine = Engine::new(super::compiling::own_compiler())?;
+    let found = inspect::inspect(&engine, &shown, bytes).await.with_context(|| shown.clone())?;
     if args.json {
         super::say(&serde_json::to_string_pretty(&found)?);
         return Ok(());

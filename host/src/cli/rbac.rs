@@ -52,7 +52,7 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
         }
         None => None,
     };
-    let engine = Engine::new()?;
+    let engine = Engine::new(super::compiling::own_compiler())?;
     let mut plugins: Vec<Plugin> = Vec::new();
     for candidate in directory::scan(&args.plugins).context("the plugin directory cannot be used")? {
         let plugin = read(&engine, &candidate, discovery.as_ref())

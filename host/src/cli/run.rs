@@ -33,6 +33,9 @@ pub(super) struct RunArgs {
     resync_seconds: Option<u32>,
 
     #[command(flatten)]
+    compiling: super::compiling::Compiling,
+
+    #[command(flatten)]
     impersonation: super::impersonation::Impersonation,
 }
 
@@ -44,6 +47,7 @@ pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
         admin_addr: args.admin_addr,
         resync_seconds: args.resync_seconds,
         impersonate: args.impersonation.namespace(),
+        engine: args.compiling.options(),
         grant_what_is_asked: false,
     };
     runtime::run(options, stop).await

@@ -97,7 +97,9 @@ impl Load {
             manifest.resync_seconds = seconds.max(1);
         }
         let duration_ms = began.elapsed().as_millis();
-        tracing::info!(plugin = manifest.name, version = manifest.version, file, duration_ms, "plugin loaded");
+        let (from_cache, prepared_ms) = (component.from_cache, component.prepared_in.as_millis());
+        let (plugin, version) = (&manifest.name, &manifest.version);
+        tracing::info!(plugin, version, file, duration_ms, prepared_ms, from_cache, "plugin loaded");
         Ok(Compiled { component, manifest })
     }
 

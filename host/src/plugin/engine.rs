@@ -1,10 +1,16 @@
 //! The wasmtime engine all plugins share, the clock that interrupts them, and room for their instances.
 
+use super::code_cache::CodeCache;
+use super::compile::{Compiler, Turns};
 use super::heavy::Heavy;
+use super::instance::State;
+use super::load;
 use oarlock_manifest::Limits;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
+use wasmtime::component::Linker;
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 /// How long a guest may compute before others have their turn, and how exactly a deadline is kept.
@@ -22,11 +28,31 @@ const MEMORIES: u32 = 4;
 const TABLES: u32 = 16;
 const CORE_INSTANCES: u32 = 64;
 
+/// How plugins are compiled. The default: in this process, and again at every start.
+#[derive(Clone, Debug, Default)]
+pub struct EngineOptions {
+    /// Folder where compiled code is kept. Whoever can write to it owns the host.
+    pub cache: Option<PathBuf>,
+    /// The `oarlock` program, which compiles in a process of its own: with limits, and without the memory staying with the host.
+    /// None: in this process, one thread for each plugin.
+    pub compiler: Option<PathBuf>,
+}
+
 /// The engine. Cheap to clone; its clock and its threads end with the last clone.
 #[derive(Clone)]
 pub struct Engine {
     engine: wasmtime::Engine,
     running: Arc<Running>,
+    loading: Arc<Loading>,
+}
+
+/// What all plugins are loaded with.
+struct Loading {
+    linker: Linker<State>,
+    compiler: Compiler,
+    /// Files are read and checked, also while others are compiled.
+    reading: Turns,
+    cache: Option<CodeCache>,
 }
 
 /// What the live instances of all plugins share.
@@ -48,14 +74,19 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// The machine cannot run wasmtime (no address space for the pool, say), or no thread could be started.
-    pub fn new() -> anyhow::Result<Self> {
-        let mut config = Config::new();
-        config.epoch_interruption(true);
-        config.parallel_compilation(true);
+    /// The machine cannot run wasmtime (no address space for the pool, say), or no thread could be started. A code cache that
+    /// cannot be used is no error: there is a warning, and no cache.
+    pub fn new(options: EngineOptions) -> anyhow::Result<Self> {
+        let mut config = code_settings();
+        config.parallel_compilation(false);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
-        let engine = wasmtime::Engine::new(&config)
-            .map_err(|e| anyhow::Error::from_boxed(e.into_boxed_dyn_error()).context("wasmtime cannot be set up"))?;
+        let engine = wasmtime::Engine::new(&config).map_err(unusable)?;
+        let loading = Loading {
+            linker: load::linker(&engine).map_err(unusable)?,
+            compiler: Compiler::new(options.compiler),
+            reading: Turns::new(),
+            cache: options.cache.and_then(|folder| CodeCache::open_or_warn(&folder, &engine)),
+        };
         let weak = engine.weak();
         std::thread::Builder::new().name("epoch".to_owned()).spawn(move || {
             loop {
@@ -71,11 +102,27 @@ impl Engine {
             instances: Arc::new(Semaphore::new(INSTANCES as usize)),
             idle: Arc::new(Semaphore::new(IDLE_INSTANCES)),
         };
-        Ok(Self { engine, running: Arc::new(running) })
+        Ok(Self { engine, running: Arc::new(running), loading: Arc::new(loading) })
     }
 
     pub(super) fn raw(&self) -> &wasmtime::Engine {
         &self.engine
+    }
+
+    pub(super) fn linker(&self) -> &Linker<State> {
+        &self.loading.linker
+    }
+
+    pub(super) fn compiler(&self) -> &Compiler {
+        &self.loading.compiler
+    }
+
+    pub(super) fn reading(&self) -> &Turns {
+        &self.loading.reading
+    }
+
+    pub(super) fn cache(&self) -> Option<&CodeCache> {
+        self.loading.cache.as_ref()
     }
 
     pub(super) fn heavy(&self) -> &Heavy {
@@ -91,6 +138,24 @@ impl Engine {
     pub(super) fn idle(&self) -> &Arc<Semaphore> {
         &self.running.idle
     }
+}
+
+/// An engine that compiles as the host's does, on several threads, and runs nothing.
+pub(super) fn compiling() -> anyhow::Result<wasmtime::Engine> {
+    let mut config = code_settings();
+    config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
+    wasmtime::Engine::new(&config).map_err(unusable)
+}
+
+/// What decides which code is made of a plugin.
+fn code_settings() -> Config {
+    let mut config = Config::new();
+    config.epoch_interruption(true);
+    config
+}
+
+fn unusable(error: wasmtime::Error) -> anyhow::Error {
+    anyhow::Error::from_boxed(error.into_boxed_dyn_error()).context("wasmtime cannot be set up")
 }
 
 fn pool() -> PoolingAllocationConfig {

@@ -24,13 +24,14 @@ pub fn stranger(metrics: &crate::metrics::Metrics, http: &HttpGate, name: &str) 
 
 /// Loads a plugin and describes it: name, version, digest, size, imports, exports, manifest.
 ///
+/// * `file` - its name, for messages.
+///
 /// # Errors
 ///
-/// See [`LoadError`].
-pub async fn inspect(file: &str, bytes: Vec<u8>) -> Result<Value, InspectError> {
-    let engine = Engine::new().map_err(InspectError::Engine)?;
+/// [`InspectError`]: it is no plugin.
+pub async fn inspect(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<Value, InspectError> {
     let guest = stranger(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
-    let (component, manifest) = load(&engine, bytes, &guest).await.map_err(InspectError::Load)?;
+    let (component, manifest) = load(engine, bytes, &guest).await.map_err(InspectError)?;
     Ok(json!({
         "file": file,
         "name": manifest.name,
@@ -50,22 +51,16 @@ pub async fn inspect(file: &str, bytes: Vec<u8>) -> Result<Value, InspectError> 
 ///
 /// # Errors
 ///
-/// [`InspectError::Load`] when it is no plugin.
+/// [`InspectError`]: it is no plugin.
 pub async fn manifest(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<PluginManifest, InspectError> {
     let guest = stranger(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
-    load(engine, bytes, &guest).await.map(|(_, manifest)| manifest).map_err(InspectError::Load)
+    load(engine, bytes, &guest).await.map(|(_, manifest)| manifest).map_err(InspectError)
 }
 
-/// Why a file cannot be inspected.
+/// Why a file cannot be inspected: it is no plugin.
 #[derive(Debug, thiserror::Error)]
-pub enum InspectError {
-    /// wasmtime does not run here.
-    #[error("{0:#}")]
-    Engine(anyhow::Error),
-    /// It is not a plugin.
-    #[error("not a plugin: {0}")]
-    Load(LoadError),
-}
+#[error("not a plugin: {0}")]
+pub struct InspectError(LoadError);
 
 /// The grant file a manifest asks for, as YAML with a comment on what still has to be filled in.
 #[must_use]

@@ -4,10 +4,14 @@ use super::bindings::{Plugin, PluginPre};
 use super::call::CallError;
 use super::engine::Engine;
 use super::instance::{Guest, Run, State};
+use super::native::NativeCode;
 use super::pool::Pool;
 use super::validate;
 use oarlock_manifest::PluginManifest;
 use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
 use wasmtime::component::{HasSelf, Linker};
 
 /// Largest plugin file.
@@ -45,6 +49,9 @@ pub enum LoadError {
     /// It imports what the host does not have, or other shapes.
     #[error("does not fit the contract: {0}")]
     Unfit(String),
+    /// The compiler did not come to an end.
+    #[error("it could not be compiled: {0}")]
+    Compiler(String),
     /// It could not describe itself.
     #[error("describe failed: {0}")]
     Describe(CallError),
@@ -66,6 +73,10 @@ pub struct Component {
     pub digest: String,
     /// Size of the file in bytes.
     pub size_bytes: usize,
+    /// Whether it had been compiled before.
+    pub from_cache: bool,
+    /// How long it took to read it from the code cache, or to compile it; waiting for a turn does not count.
+    pub prepared_in: Duration,
 }
 
 impl std::fmt::Debug for Component {
@@ -84,20 +95,22 @@ impl Component {
     }
 }
 
-/// Compiles a plugin and asks it for its manifest.
+/// Compiles a plugin, or takes what was compiled of it before, and asks it for its manifest.
 ///
-/// Compiling runs on a blocking thread. A core module as cargo leaves it (component type embedded) is made a component first.
+/// None of it holds up the threads that serve: files are read from the code cache and compiled on at most half the cores, the
+/// others waiting their turn.
 ///
 /// * `guest` - what `describe` runs with: its limits count, its grants do not, for describe has no import but log.
 ///
 /// # Errors
 ///
 /// See [`LoadError`]: each says what to do about it.
+///
+/// # Cancel safety
+///
+/// Nothing is left running when the future is dropped, and at most a complete entry in the code cache.
 pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Component, PluginManifest), LoadError> {
-    let engine = engine.clone();
-    // Whatever the bytes provoke in the compiler stays on that thread.
-    let compiled = tokio::task::spawn_blocking(move || compile(&engine, &bytes)).await;
-    let component = compiled.unwrap_or_else(|e| Err(LoadError::Invalid(format!("the compiler gave up: {e}"))))?;
+    let component = component(engine, Arc::new(bytes)).await?;
     let run = Run { reads: None, key: String::new(), correlation_id: String::new(), dry_run: true };
     let mut instance = Pool::new(component.clone(), guest.clone(), 0).take(run).await.map_err(LoadError::Describe)?;
     let text = instance.describe().await.map_err(LoadError::Describe)?;
@@ -105,48 +118,88 @@ pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Com
     Ok((component, manifest))
 }
 
-fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, LoadError> {
-    let digest = Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect();
-    let size_bytes = bytes.len();
-    let component_bytes = componentize(bytes)?;
+/// What is known of a file before it is compiled.
+struct File {
+    bytes: Arc<Vec<u8>>,
+    digest: [u8; 32],
+}
+
+async fn component(engine: &Engine, bytes: Arc<Vec<u8>>) -> Result<Component, LoadError> {
+    let looking = engine.clone();
+    let (file, cached) = engine.reading().take(1, blocking(move || look_up(&looking, bytes))).await??;
+    if let Some(component) = cached {
+        return Ok(component);
+    }
+    let (code, compiled_in) = engine.compiler().compile(engine.raw(), &file.bytes).await?;
+    let keeping = engine.clone();
+    let kept = blocking(move || {
+        let component = prepare(&keeping, &file, &code)?;
+        // Only what is a plugin is kept.
+        if let Some(cache) = keeping.cache() {
+            cache.put(&cache.key(&file.digest), code.as_bytes());
+        }
+        Ok(component)
+    });
+    let mut component = kept.await??;
+    component.prepared_in = compiled_in;
+    Ok(component)
+}
+
+/// Runs what computes or reads files off the threads that serve.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LoadError> {
+    tokio::task::spawn_blocking(work).await.map_err(|e| LoadError::Compiler(e.to_string()))
+}
+
+fn look_up(engine: &Engine, bytes: Arc<Vec<u8>>) -> Result<(File, Option<Component>), LoadError> {
+    let began = Instant::now();
+    let digest = Sha256::digest(bytes.as_slice()).into();
+    let file = File { bytes, digest };
+    let Some(code) = engine.cache().and_then(|cache| cache.get(&cache.key(&digest))) else { return Ok((file, None)) };
+    match prepare(engine, &file, &code) {
+        Ok(mut component) => {
+            component.from_cache = true;
+            component.prepared_in = began.elapsed();
+            Ok((file, Some(component)))
+        }
+        // wasmtime itself refuses what its version or its settings did not make.
+        Err(LoadError::Invalid(reason)) => {
+            tracing::warn!(reason, "compiled code in the cache does not fit: compiled again");
+            Ok((file, None))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+fn prepare(engine: &Engine, file: &File, code: &NativeCode) -> Result<Component, LoadError> {
     let raw = engine.raw();
-    let component =
-        wasmtime::component::Component::new(raw, &component_bytes).map_err(|e| LoadError::Invalid(format!("{e:#}")))?;
+    let component = code.component(raw).map_err(|e| LoadError::Invalid(format!("{e:#}")))?;
     let ty = component.component_type();
     let imports: Vec<String> = ty.imports(raw).map(|(name, _)| name.to_owned()).collect();
     let exports: Vec<String> = ty.exports(raw).map(|(name, _)| name.to_owned()).collect();
     check_exports(&exports)?;
-    let mut linker = Linker::<State>::new(raw);
-    Plugin::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)
-        .map_err(|e| LoadError::Unfit(format!("{e:#}")))?;
-    let pre =
-        linker.instantiate_pre(&component).and_then(PluginPre::new).map_err(|e| LoadError::Unfit(format!("{e:#}")))?;
-    Ok(Component { engine: engine.clone(), pre, imports, exports, digest, size_bytes })
+    let pre = engine.linker().instantiate_pre(&component).and_then(PluginPre::new);
+    Ok(Component {
+        engine: engine.clone(),
+        pre: pre.map_err(|e| LoadError::Unfit(format!("{e:#}")))?,
+        imports,
+        exports,
+        digest: hex(&file.digest),
+        size_bytes: file.bytes.len(),
+        from_cache: false,
+        prepared_in: Duration::ZERO,
+    })
 }
 
-/// The bytes of a component; a core module that carries its component type becomes one.
-fn componentize(bytes: &[u8]) -> Result<std::borrow::Cow<'_, [u8]>, LoadError> {
-    match bytes.get(..8) {
-        Some([0, b'a', b's', b'm', 0x0d, 0, 1, 0]) => return Ok(bytes.into()),
-        Some([0, b'a', b's', b'm', 1, 0, 0, 0]) => {}
-        Some([0, b'a', b's', b'm', ..]) => {
-            return Err(LoadError::NotWasm("it is of a WebAssembly version that is not known".to_owned()));
-        }
-        Some(_) => return Err(LoadError::NotWasm("it does not begin with \\0asm".to_owned())),
-        None => return Err(LoadError::NotWasm(format!("it has only {} bytes", bytes.len()))),
-    }
-    let mut has_type = false;
-    for payload in wasmparser::Parser::new(0).parse_all(bytes) {
-        let payload = payload.map_err(|e| LoadError::Invalid(format!("the core module is broken: {e}")))?;
-        if let wasmparser::Payload::CustomSection(section) = payload {
-            has_type |= section.name().starts_with("component-type");
-        }
-    }
-    if !has_type {
-        return Err(LoadError::NoComponentType);
-    }
-    let encode = || wit_component::ComponentEncoder::default().module(bytes)?.validate(true).encode();
-    encode().map(Into::into).map_err(|e| LoadError::Invalid(format!("no component can be made of it: {e:#}")))
+/// What plugins can import, for all of them.
+pub(super) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    Plugin::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    Ok(linker)
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn check_exports(exports: &[String]) -> Result<(), LoadError> {
@@ -163,20 +216,7 @@ fn check_exports(exports: &[String]) -> Result<(), LoadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_no_wasm_is_told_so() {
-        for (bytes, expected) in [
-            (b"".as_slice(), "0 bytes"),
-            (b"hello, world", "\\0asm"),
-            (b"\0asm\x07\0\0\0", "version"),
-            (b"\0asm\x01\0\0\0", "without the contract's component type"),
-            (b"\0asm\x01\0\0\0\x01\xff", "broken"),
-        ] {
-            let said = componentize(bytes).unwrap_err().to_string();
-            assert!(said.contains(expected), "{said}");
-        }
-    }
+    use crate::plugin::EngineOptions;
 
     #[test]
     fn another_contract_is_told_from_no_contract() {
@@ -188,5 +228,37 @@ mod tests {
         ));
         assert!(matches!(check_exports(&own(&["wasi:cli/run@0.2.0"])), Err(LoadError::NotAPlugin(_))));
         assert!(matches!(check_exports(&[]), Err(LoadError::NotAPlugin(_))));
+    }
+
+    /// The smallest component there is; no plugin.
+    const NOTHING: &[u8] = b"\0asm\x0d\0\x01\0";
+
+    fn engine(cache: &std::path::Path) -> Engine {
+        Engine::new(EngineOptions { cache: Some(cache.to_owned()), compiler: None }).unwrap()
+    }
+
+    #[test]
+    fn p16_code_that_wasmtime_refuses_is_compiled_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = engine(folder.path());
+        let look = || look_up(&engine, Arc::new(NOTHING.to_vec()));
+        let (file, cached) = look().unwrap();
+        assert!(cached.is_none());
+        let cache = engine.cache().unwrap();
+        let other = wasmtime::Engine::default().precompile_component(NOTHING).unwrap();
+        for foreign in [b"nonsense".as_slice(), &other] {
+            cache.put(&cache.key(&file.digest), foreign);
+            assert!(look().unwrap().1.is_none());
+        }
+        // What fits is taken: it is good code, of something that is no plugin.
+        cache.put(&cache.key(&file.digest), &engine.raw().precompile_component(NOTHING).unwrap());
+        assert!(matches!(look(), Err(LoadError::NotAPlugin(_))));
+    }
+
+    #[test]
+    fn the_compiler_process_makes_the_code_that_the_host_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let code = crate::plugin::engine::compiling().unwrap().precompile_component(NOTHING).unwrap();
+        assert!(NativeCode::trust(code, 0).component(engine(folder.path()).raw()).is_ok());
     }
 }

@@ -1,0 +1,38 @@
+//! How plugins are compiled: options that `run` and `dev` share.
+
+use clap::Args;
+use oarlock::plugin::EngineOptions;
+use std::env;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(super) struct Compiling {
+    /// Where compiled plugins are kept for the next start; without it ~/.cache/oarlock, or oarlock in XDG_CACHE_HOME
+    #[arg(long, value_name = "DIR")]
+    cache_dir: Option<PathBuf>,
+
+    /// Compile all plugins at every start
+    #[arg(long, conflicts_with = "cache_dir")]
+    no_cache: bool,
+}
+
+impl Compiling {
+    pub(super) fn options(self) -> EngineOptions {
+        let cache = if self.no_cache { None } else { self.cache_dir.or_else(user_cache) };
+        EngineOptions { cache, ..own_compiler() }
+    }
+}
+
+/// Compile in a process of this very program, also when its file has been replaced meanwhile.
+pub(super) fn own_compiler() -> EngineOptions {
+    EngineOptions { cache: None, compiler: Some(PathBuf::from("/proc/self/exe")) }
+}
+
+/// # Source
+///
+/// XDG Base Directory Specification: a path that is not absolute is ignored.
+fn user_cache() -> Option<PathBuf> {
+    let folder = |variable| env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))?;
+    Some(cache.join("oarlock"))
+}

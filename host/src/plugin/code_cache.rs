@@ -1,0 +1,273 @@
+//! Compiled plugins on disk, so that a restart does not compile them again.
+//!
+//! An entry is code that runs in the host: whoever can write one owns the host. So the folder is the host's own, nobody else may
+//! write to it, and an entry is used only if it is what this host, with these settings, made of this very file; everything else
+//! is compiled again. The checksum finds damage, not malice: it is not a signature.
+
+#[cfg(test)]
+mod tests;
+
+use super::load::hex;
+use super::native::NativeCode;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use sha2::{Digest as _, Sha256};
+use std::fs::File;
+use std::hash::{Hash as _, Hasher};
+use std::io::{Read, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Most bytes of all entries together.
+const MAX_BYTES: u64 = 2 << 30;
+
+/// What makes one host's code another's: whatever else than wasmtime and its settings decides what becomes of a file.
+const SETTINGS: &str = concat!("oarlock ", env!("CARGO_PKG_VERSION"), ", code 1");
+
+const MAGIC: [u8; 16] = *b"oarlock code 1\r\n";
+
+/// Magic, key, length of the code (little endian), SHA-256 of the code.
+const HEADER_BYTES: usize = 16 + 32 + 8 + 32;
+
+const ENTRY: &str = ".code";
+const UNFINISHED: &str = ".tmp";
+
+/// What is still unfinished after this long was left behind by a host that ended in the middle of it.
+const LEFT_BEHIND: Duration = Duration::from_secs(600);
+
+/// Why there is no cache.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    #[error("{} cannot be made or opened", folder.display())]
+    Io {
+        folder: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("{} belongs to user {owner}, not to user {user}", folder.display())]
+    Owner { folder: PathBuf, owner: u32, user: u32 },
+    #[error("{} can be written to by others (mode {mode:o}): chmod go-w", folder.display())]
+    Writable { folder: PathBuf, mode: u32 },
+}
+
+/// Names the code of one file for one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key([u8; 32]);
+
+impl Key {
+    fn name(&self) -> String {
+        format!("{}{ENTRY}", hex(&self.0))
+    }
+}
+
+/// The folder of compiled code. All access goes through the open folder, so nothing can be put in its place.
+#[derive(Debug)]
+pub(super) struct CodeCache {
+    folder: PathBuf,
+    open: OwnedFd,
+    user: u32,
+    max_bytes: u64,
+    settings: [u8; 32],
+}
+
+impl CodeCache {
+    /// Opens the cache, or says once why there is none.
+    pub(super) fn open_or_warn(folder: &Path, engine: &wasmtime::Engine) -> Option<Self> {
+        match Self::open(folder, MAX_BYTES, settings_of(engine, SETTINGS)) {
+            Ok(cache) => Some(cache),
+            Err(e) => {
+                tracing::warn!(reason = crate::chain(&e), "no code cache: plugins are compiled at every start");
+                None
+            }
+        }
+    }
+
+    /// Opens the folder `code` in `folder`, and makes both if they are not there.
+    fn open(folder: &Path, max_bytes: u64, settings: [u8; 32]) -> Result<Self, Error> {
+        let code = folder.join("code");
+        let io = |source| Error::Io { folder: code.clone(), source };
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&code).map_err(io)?;
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let open = rustix::fs::open(&code, flags, Mode::empty()).map_err(|e| io(e.into()))?;
+        let stat = rustix::fs::fstat(&open).map_err(|e| io(e.into()))?;
+        let user = rustix::process::geteuid().as_raw();
+        if stat.st_uid != user {
+            return Err(Error::Owner { folder: code, owner: stat.st_uid, user });
+        }
+        if stat.st_mode & 0o022 != 0 {
+            return Err(Error::Writable { folder: code, mode: stat.st_mode & 0o7777 });
+        }
+        Ok(Self { folder: code, open, user, max_bytes, settings })
+    }
+
+    /// The key of a file with this SHA-256.
+    pub(super) fn key(&self, digest: &[u8; 32]) -> Key {
+        Key(Sha256::new().chain_update(self.settings).chain_update(digest).finalize().into())
+    }
+
+    /// The code for a key. None: there is none, or what is there is not to be trusted, which is logged.
+    pub(super) fn get(&self, key: &Key) -> Option<NativeCode> {
+        match self.read(key) {
+            Ok(code) => code,
+            Err(reason) => {
+                let entry = self.folder.join(key.name());
+                tracing::warn!(entry = %entry.display(), reason, "an entry of the code cache is not trusted: compiled again");
+                None
+            }
+        }
+    }
+
+    fn read(&self, key: &Key) -> Result<Option<NativeCode>, String> {
+        // A pipe in its place must not hold us up.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let open = match rustix::fs::openat(&self.open, key.name(), flags, Mode::empty()) {
+            Ok(open) => open,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => return Err("it is a symlink".to_owned()),
+            Err(e) => return Err(e.to_string()),
+        };
+        let mut file = File::from(open);
+        let metadata = file.metadata().map_err(|e| e.to_string())?;
+        if !metadata.is_file() {
+            return Err("it is not a regular file".to_owned());
+        }
+        if metadata.uid() != self.user {
+            return Err(format!("it belongs to user {}", metadata.uid()));
+        }
+        if metadata.mode() & 0o022 != 0 {
+            return Err(format!("it can be written to by others (mode {:o})", metadata.mode() & 0o7777));
+        }
+        if metadata.len() > self.max_bytes {
+            return Err(format!("it has {} bytes", metadata.len()));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+        Read::by_ref(&mut file).take(self.max_bytes).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+        check(&bytes, key)?;
+        // Which entries are in use is told by their times.
+        let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+        let _ = rustix::fs::futimens(&file, &rustix::fs::Timestamps { last_access: now, last_modification: now });
+        Ok(Some(NativeCode::trust(bytes, HEADER_BYTES)))
+    }
+
+    /// Keeps code under a key, and drops what was not used for longest if there is too much. A failure is logged: it costs the
+    /// next start some time, no more.
+    pub(super) fn put(&self, key: &Key, code: &[u8]) {
+        if let Err(e) = self.write(key, code) {
+            tracing::warn!(folder = %self.folder.display(), error = %e, "compiled code could not be kept");
+        }
+    }
+
+    fn write(&self, key: &Key, code: &[u8]) -> Result<(), std::io::Error> {
+        let size_bytes = HEADER_BYTES as u64 + code.len() as u64;
+        if size_bytes > self.max_bytes {
+            return Ok(());
+        }
+        self.make_room(size_bytes)?;
+        let unfinished = format!("{}{UNFINISHED}", uuid::Uuid::new_v4());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(&self.open, &unfinished, flags, Mode::RUSR | Mode::WUSR)?);
+        let written = (|| {
+            file.write_all(&header(key, code))?;
+            file.write_all(code)?;
+            file.sync_all()?;
+            rustix::fs::renameat(&self.open, &unfinished, &self.open, key.name())?;
+            // The name is on disk only when the folder is.
+            rustix::fs::fsync(&self.open)?;
+            Ok(())
+        })();
+        if written.is_err() {
+            let _ = rustix::fs::unlinkat(&self.open, &unfinished, AtFlags::empty());
+        }
+        written
+    }
+
+    /// Removes entries until there is room for so many bytes, those first that were not used for longest.
+    fn make_room(&self, size_bytes: u64) -> Result<(), std::io::Error> {
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&self.open)? {
+            let name = entry?.file_name().to_owned();
+            let text = name.to_string_lossy();
+            let Ok(stat) = rustix::fs::statat(&self.open, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+                continue;
+            }
+            if text.ends_with(ENTRY) {
+                entries.push((changed(&stat), u64::try_from(stat.st_size).unwrap_or_default(), name));
+            } else if text.ends_with(UNFINISHED) && age(changed(&stat)) > LEFT_BEHIND {
+                let _ = rustix::fs::unlinkat(&self.open, &name, AtFlags::empty());
+            }
+        }
+        entries.sort();
+        let mut used: u64 = entries.iter().map(|(_, size, _)| size).sum();
+        for (_, size, name) in entries {
+            if used.saturating_add(size_bytes) <= self.max_bytes {
+                break;
+            }
+            match rustix::fs::unlinkat(&self.open, &name, AtFlags::empty()) {
+                // Another host may be at it, too.
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(e) => return Err(e.into()),
+            }
+            used = used.saturating_sub(size);
+        }
+        Ok(())
+    }
+}
+
+/// Seconds and nanoseconds since 1970.
+fn changed(stat: &Stat) -> (i64, u64) {
+    (stat.st_mtime, stat.st_mtime_nsec)
+}
+
+fn age((seconds, _): (i64, u64)) -> Duration {
+    let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+    SystemTime::now().duration_since(changed).unwrap_or_default()
+}
+
+fn header(key: &Key, code: &[u8]) -> Vec<u8> {
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    header.extend_from_slice(&MAGIC);
+    header.extend_from_slice(&key.0);
+    header.extend_from_slice(&(code.len() as u64).to_le_bytes());
+    header.extend_from_slice(&Sha256::digest(code));
+    header
+}
+
+/// Whether the bytes of an entry are, to the last one, what was written under this key.
+fn check(bytes: &[u8], key: &Key) -> Result<(), String> {
+    let Some((found, code)) = bytes.split_at_checked(HEADER_BYTES) else {
+        return Err(format!("it has only {} bytes", bytes.len()));
+    };
+    if !found.starts_with(&MAGIC) {
+        return Err("it does not begin as entries do".to_owned());
+    }
+    if found.get(16..48) != Some(&key.0) {
+        return Err("it is the entry of another key".to_owned());
+    }
+    if found.get(48..56) != Some(&(code.len() as u64).to_le_bytes()) {
+        return Err("it is not as long as it says".to_owned());
+    }
+    if found != header(key, code) {
+        return Err("its checksum is wrong".to_owned());
+    }
+    Ok(())
+}
+
+/// What decides, besides the file, which code is right.
+fn settings_of(engine: &wasmtime::Engine, host: &str) -> [u8; 32] {
+    struct Digest(Sha256);
+    impl Hasher for Digest {
+        fn write(&mut self, bytes: &[u8]) {
+            self.0.update(bytes);
+        }
+        fn finish(&self) -> u64 {
+            0
+        }
+    }
+    let mut digest = Digest(Sha256::new());
+    host.hash(&mut digest);
+    engine.precompile_compatibility_hash().hash(&mut digest);
+    digest.0.finalize().into()
+}

@@ -1,0 +1,164 @@
+//! The compiler as a process: the host's end and its own.
+//!
+//! In goes the length of the file, eight bytes, and the file; out comes a byte that says what follows, and that. The pipe to its
+//! input stays open for as long as somebody waits for the answer: the compiler does not outlive its host.
+
+use super::native_code;
+use crate::plugin::engine;
+use crate::plugin::load::{FILE_LIMIT_BYTES, LoadError};
+use crate::plugin::native::NativeCode;
+use anyhow::Context as _;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use std::io::{Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+
+/// Added to the nice value of the host: the compiler runs when the host leaves time.
+const NICE: i32 = 10;
+
+/// What is kept of what it says on stderr.
+const STDERR_BYTES: u64 = 2048;
+
+/// What one compiler process may use. The kernel ends it when it uses more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompileLimits {
+    /// Processor time of all its threads together, in seconds.
+    pub cpu_seconds: u64,
+    /// Memory, in MiB.
+    pub memory_mib: u64,
+}
+
+impl Default for CompileLimits {
+    /// Ample for an interpreter of 40 MiB compiled into one plugin.
+    fn default() -> Self {
+        Self { cpu_seconds: 600, memory_mib: 4096 }
+    }
+}
+
+/// The first byte of an answer: what follows.
+#[derive(Clone, Copy)]
+enum Answer {
+    Code = 0,
+    NotWasm = 1,
+    NoComponentType = 2,
+    Invalid = 3,
+    Other = 4,
+}
+
+/// Compiles a plugin file in a process of its own.
+pub(super) async fn compile(program: &Path, threads: u32, file: &[u8]) -> Result<NativeCode, LoadError> {
+    let gave_up = |e: std::io::Error| LoadError::Compiler(format!("no compiler process: {e}"));
+    let mut child = Command::new(program)
+        .arg0("oarlock")
+        .arg("compile")
+        // What the host's environment holds is none of its business.
+        .env_clear()
+        .env("RAYON_NUM_THREADS", threads.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(gave_up)?;
+    let (Some(mut stdin), Some(mut stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(LoadError::Compiler("its pipes are missing".to_owned()));
+    };
+    let ask = async {
+        // What goes wrong here shows in its answer, or in how it ends.
+        let _ = stdin.write_all(&(file.len() as u64).to_le_bytes()).await;
+        let _ = stdin.write_all(file).await;
+    };
+    let (mut answer, mut said) = (Vec::new(), Vec::new());
+    let listen = async {
+        let mut beginning = stderr.take(STDERR_BYTES);
+        let _ = beginning.read_to_end(&mut said).await;
+        let _ = tokio::io::copy(&mut beginning.into_inner(), &mut tokio::io::sink()).await;
+    };
+    let ((), read, ()) = tokio::join!(ask, stdout.read_to_end(&mut answer), listen);
+    read.map_err(gave_up)?;
+    let status = child.wait().await.map_err(gave_up)?;
+    drop(stdin);
+    if !status.success() {
+        return Err(LoadError::Compiler(end_of(status, &String::from_utf8_lossy(&said))));
+    }
+    let text = || String::from_utf8_lossy(answer.get(1..).unwrap_or_default()).into_owned();
+    match answer.first() {
+        Some(tag) if *tag == Answer::Code as u8 => Ok(NativeCode::trust(answer, 1)),
+        Some(tag) if *tag == Answer::NotWasm as u8 => Err(LoadError::NotWasm(text())),
+        Some(tag) if *tag == Answer::NoComponentType as u8 => Err(LoadError::NoComponentType),
+        Some(tag) if *tag == Answer::Invalid as u8 => Err(LoadError::Invalid(text())),
+        Some(_) => Err(LoadError::Compiler(text())),
+        None => Err(LoadError::Compiler("the compiler ended without an answer".to_owned())),
+    }
+}
+
+/// Why a compiler ended without an answer.
+fn end_of(status: ExitStatus, said: &str) -> String {
+    use rustix::process::Signal;
+    let limits = CompileLimits::default();
+    let signal = status.signal().and_then(Signal::from_named_raw);
+    match signal {
+        Some(Signal::XCPU) => format!("it takes more than {} s of processor time", limits.cpu_seconds),
+        Some(Signal::ABORT) if said.contains("memory allocation") => {
+            format!("it takes more than {} MiB of memory", limits.memory_mib)
+        }
+        _ => {
+            let said = said.trim();
+            format!("the compiler ended with {status}{}{said}", if said.is_empty() { "" } else { ": " })
+        }
+    }
+}
+
+/// `oarlock compile`: reads a plugin file from stdin and answers its code on stdout, for the host that started it.
+///
+/// # Errors
+///
+/// The limits cannot be set, or the pipes break.
+pub fn serve(limits: CompileLimits) -> anyhow::Result<()> {
+    let set = |resource, limit| {
+        let maximum = rustix::process::getrlimit(resource).maximum;
+        let limit = maximum.map_or(limit, |maximum| maximum.min(limit));
+        setrlimit(resource, Rlimit { current: Some(limit), maximum })
+    };
+    set(Resource::Cpu, limits.cpu_seconds).context("the processor time cannot be limited")?;
+    set(Resource::Data, limits.memory_mib << 20).context("the memory cannot be limited")?;
+    set(Resource::Core, 0).context("core dumps cannot be turned off")?;
+    // Before any thread is started: they inherit it. Lower priority is no privilege.
+    rustix::process::nice(NICE).context("the priority cannot be lowered")?;
+    // If memory runs out, this process is the one to end; not every system lets it say so.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+
+    let mut stdin = std::io::stdin().lock();
+    let mut length = [0; 8];
+    stdin.read_exact(&mut length).context("nothing to compile")?;
+    let length = u64::from_le_bytes(length);
+    anyhow::ensure!(length <= FILE_LIMIT_BYTES, "a file of {length} bytes is no plugin");
+    let mut file = vec![0; usize::try_from(length)?];
+    stdin.read_exact(&mut file).context("the file is cut short")?;
+    drop(stdin);
+    std::thread::Builder::new().name("host".to_owned()).spawn(|| {
+        // Comes to an end only when the host does, or does not want the answer any more.
+        let _ = std::io::stdin().read(&mut [0]);
+        std::process::exit(1);
+    })?;
+
+    let compiled = engine::compiling().map(|engine| native_code(&engine, &file));
+    let (answer, content) = match compiled {
+        Ok(Ok(code)) => (Answer::Code, code),
+        Ok(Err(LoadError::NotWasm(reason))) => (Answer::NotWasm, reason.into_bytes()),
+        Ok(Err(LoadError::NoComponentType)) => (Answer::NoComponentType, Vec::new()),
+        Ok(Err(LoadError::Invalid(reason))) => (Answer::Invalid, reason.into_bytes()),
+        Ok(Err(other)) => (Answer::Other, other.to_string().into_bytes()),
+        Err(e) => (Answer::Other, format!("{e:#}").into_bytes()),
+    };
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(&[answer as u8])?;
+    stdout.write_all(&content)?;
+    stdout.flush()?;
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! How much is compiled at once.
+
+use std::future::Future;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// What takes longer than this goes on beside the others rather than before them.
+const LONG: Duration = Duration::from_secs(10);
+
+/// Half the cores, shared out among works that wait in the order in which they came.
+#[derive(Debug)]
+pub(in crate::plugin) struct Turns {
+    threads: u32,
+    turns: Semaphore,
+    /// For those that take long, as many threads again: so that one file that takes minutes does not hold up the others.
+    aside: Semaphore,
+}
+
+impl Turns {
+    pub(in crate::plugin) fn new() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self::of(u32::try_from(cores / 2).unwrap_or(u32::MAX).max(1))
+    }
+
+    fn of(threads: u32) -> Self {
+        let semaphore = || Semaphore::new(threads as usize);
+        Self { threads, turns: semaphore(), aside: semaphore() }
+    }
+
+    /// As many threads as wished for, if there are so many at all.
+    pub(in crate::plugin) fn at_most(&self, threads: usize) -> u32 {
+        u32::try_from(threads).unwrap_or(u32::MAX).min(self.threads)
+    }
+
+    /// Does a work when it is its turn.
+    ///
+    /// * `threads` - how many it uses; see [`at_most`](Self::at_most).
+    ///
+    /// # Cancel safety
+    ///
+    /// Its place is free when the future is dropped.
+    pub(in crate::plugin) async fn take<T>(&self, threads: u32, work: impl Future<Output = T>) -> T {
+        let turn = self.turns.acquire_many(threads).await;
+        let mut work = std::pin::pin!(work);
+        if let Ok(done) = tokio::time::timeout(LONG, &mut work).await {
+            return done;
+        }
+        let _aside = tokio::select! {
+            done = &mut work => return done,
+            aside = self.aside.acquire_many(threads) => aside,
+        };
+        drop(turn);
+        work.await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt as _;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_threads_are_used_than_there_are() {
+        let (turns, used, most) = (Turns::of(3), AtomicU32::new(0), AtomicU32::new(0));
+        let works = (0..20).map(|i| {
+            let threads = turns.at_most(i % 5 + 1);
+            let (used, most) = (&used, &most);
+            turns.take(threads, async move {
+                most.fetch_max(used.fetch_add(threads, Ordering::SeqCst) + threads, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                used.fetch_sub(threads, Ordering::SeqCst);
+            })
+        });
+        futures::future::join_all(works).await;
+        assert_eq!(most.into_inner(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn p18_what_takes_long_steps_aside_for_the_others() {
+        let turns = Turns::of(1);
+        let mut bomb = std::pin::pin!(turns.take(1, std::future::pending::<()>()));
+        assert!(bomb.as_mut().now_or_never().is_none());
+        let others = async {
+            for _ in 0..3 {
+                turns.take(1, tokio::time::sleep(Duration::from_secs(1))).await;
+            }
+        };
+        tokio::select! {
+            () = bomb.as_mut() => panic!("it never ends"),
+            done = tokio::time::timeout(LONG + Duration::from_secs(4), others) => done.unwrap(),
+        }
+        // A second one does not find room aside, and holds its turn; that is all the machine there is for them.
+        let mut second = std::pin::pin!(turns.take(1, std::future::pending::<()>()));
+        let wait = tokio::time::sleep(LONG * 3);
+        tokio::select! { () = bomb => panic!(), () = second.as_mut() => panic!(), () = wait => {} }
+        assert_eq!((turns.turns.available_permits(), turns.aside.available_permits()), (0, 0));
+    }
+}

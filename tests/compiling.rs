@@ -1,0 +1,241 @@
+//! Plugins are compiled aside, within limits, and once: the compiler process and the code cache.
+
+use anyhow::{Context, Result, bail, ensure};
+use oarlock::metrics::Metrics;
+use oarlock::plugin::{Component, Engine, EngineOptions, HttpGate, LoadError, inspect, load};
+use oarlock_manifest::PluginManifest;
+use oarlock_tests::harness::{
+    Grant, SOON, World, WorldOptions, built_plugin, eventually, oarlock_binary, text, with_world,
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    process::Command,
+};
+
+/// Any of it takes a few seconds on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+fn engine(cache: Option<&Path>) -> Result<Engine> {
+    Engine::new(EngineOptions { cache: cache.map(Path::to_owned), compiler: Some(oarlock_binary()?) })
+}
+
+async fn load_with(engine: &Engine, file: Vec<u8>) -> Result<(Component, PluginManifest), LoadError> {
+    load(engine, file, &inspect::stranger(&Metrics::new(), &HttpGate::new(), "test")).await
+}
+
+/// A component with one function of `calls` calls in a row. The time to compile it grows with the square of that: 20,000 take
+/// seconds, 200,000, in a file of one megabyte, the better part of an hour.
+fn bomb(calls: usize) -> Vec<u8> {
+    fn length(mut n: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        loop {
+            let [low, ..] = n.to_le_bytes();
+            n >>= 7;
+            if n == 0 {
+                bytes.push(low & 0x7f);
+                return bytes;
+            }
+            bytes.push(low | 0x80);
+        }
+    }
+    fn section(id: u8, content: &[u8]) -> Vec<u8> {
+        [&[id], length(content.len()).as_slice(), content].concat()
+    }
+    // No locals; local.get 0, then again and again: local.get 0, call 0, i32.add.
+    let body = [&[0, 0x20, 0], [0x20, 0, 0x10, 0, 0x6a].repeat(calls).as_slice(), &[0x0b]].concat();
+    let code = [&[1], length(body.len()).as_slice(), &body].concat();
+    let types = section(1, &[1, 0x60, 1, 0x7f, 1, 0x7f]);
+    let module = [b"\0asm\x01\0\0\0".as_slice(), &types, &section(3, &[1, 0]), &section(10, &code)].concat();
+    [b"\0asm\x0d\0\x01\0".as_slice(), &section(1, &module)].concat()
+}
+
+/// The entries of a code cache.
+fn entries(cache: &Path) -> Result<Vec<PathBuf>> {
+    let folder = fs::read_dir(cache.join("code"))?;
+    let mut paths = folder.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "code"));
+    Ok(paths)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_is_compiled_once_and_is_the_same_from_the_cache() -> Result<()> {
+    let cache = tempfile::tempdir()?;
+    let file = fs::read(built_plugin("misfit")?)?;
+    let (cold, manifest) = load_with(&engine(Some(cache.path()))?, file.clone()).await?;
+    let (warm, again) = load_with(&engine(Some(cache.path()))?, file.clone()).await?;
+    ensure!(!cold.from_cache && warm.from_cache);
+    ensure!(serde_json::to_value(&manifest)? == serde_json::to_value(&again)?);
+    ensure!((&cold.digest, cold.size_bytes, &cold.imports) == (&warm.digest, warm.size_bytes, &warm.imports));
+    // Any other file is another plugin, were it the same code.
+    let (other, _) = load_with(&engine(Some(cache.path()))?, [file, b"\0\x02\x01x".to_vec()].concat()).await?;
+    ensure!(!other.from_cache && other.digest != warm.digest);
+    // What is no plugin is not kept.
+    let kept = entries(cache.path())?.len();
+    ensure!(load_with(&engine(Some(cache.path()))?, bomb(3)).await.is_err());
+    ensure!(entries(cache.path())?.len() == kept && kept == 2, "{kept} entries");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p16_a_damaged_cache_entry_is_compiled_again_and_replaced() -> Result<()> {
+    let cache = tempfile::tempdir()?;
+    let file = fs::read(built_plugin("misfit")?)?;
+    load_with(&engine(Some(cache.path()))?, file.clone()).await?;
+    let [path] = entries(cache.path())?.try_into().ok().context("not one entry")?;
+    let whole = fs::read(&path)?;
+    let middle = whole.len() / 2;
+    let mut flipped = whole.clone();
+    *flipped.get_mut(middle).context("empty")? ^= 1;
+    for damaged in [whole.get(..middle).unwrap_or_default().to_vec(), flipped, b"something else".to_vec()] {
+        fs::write(&path, damaged)?;
+        let (again, _) = load_with(&engine(Some(cache.path()))?, file.clone()).await?;
+        ensure!(!again.from_cache, "a damaged entry was used");
+        ensure!(fs::read(&path)? == whole, "it was not replaced by what it had been");
+        ensure!(load_with(&engine(Some(cache.path()))?, file.clone()).await?.0.from_cache);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn h13_a_host_that_is_killed_while_it_compiles_leaves_no_bad_entry() -> Result<()> {
+    let cache = tempfile::tempdir()?;
+    let cache_path = cache.path().display().to_string();
+    with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
+        let args = ["--cache-dir", cache_path.as_str()];
+        for copy in 0..4 {
+            world.plugins.add("misfit", &format!("copy-{copy}"), &Grant::nothing())?;
+            let file = [fs::read(built_plugin("misfit")?)?, vec![0, 2, 1, copy]].concat();
+            world.plugins.file(&format!("copy-{copy}.wasm"), &file)?;
+        }
+        // Killed with no, one, two … entries there, each time in the middle of the next.
+        for there in 0..4 {
+            world.start_host_with(&args).await?;
+            eventually(SOON, "the next entry", || async {
+                let found = entries(cache.path()).map_or(0, |entries| entries.len());
+                ensure!(found >= there, "{found} entries");
+                Ok(())
+            })
+            .await?;
+            world.kill_host().await?;
+        }
+        world.start_host_with(&args).await?;
+        eventually(SOON, "all to be compiled", || async {
+            ensure!(entries(cache.path())?.len() == 5, "{:?}", entries(cache.path())?);
+            Ok(())
+        })
+        .await?;
+        let distrusted =
+            world.log(|line| line.text.contains("not trusted") || line.text.contains("does not fit")).await?;
+        ensure!(distrusted.is_empty(), "{distrusted:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// Runs `oarlock compile` by itself.
+///
+/// * `keep` - keep its input open until it ends, as its host does.
+async fn compile(args: &[&str], file: &[u8], keep: bool) -> Result<(ExitStatus, Vec<u8>)> {
+    let mut child = Command::new(oarlock_binary()?)
+        .arg("compile")
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut stdin = child.stdin.take().context("no stdin")?;
+    let mut stdout = child.stdout.take().context("no stdout")?;
+    stdin.write_all(&(file.len() as u64).to_le_bytes()).await?;
+    stdin.write_all(file).await?;
+    let stdin = keep.then_some(stdin);
+    let mut answer = Vec::new();
+    let ended = tokio::time::timeout(DEADLINE, async {
+        stdout.read_to_end(&mut answer).await?;
+        child.wait().await
+    });
+    let status = ended.await.context("the compiler did not end")??;
+    drop(stdin);
+    Ok((status, answer))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p18_a_compiler_ends_at_its_limits_and_with_its_host() -> Result<()> {
+    use std::os::unix::process::ExitStatusExt;
+    let (status, answer) = compile(&[], &bomb(10), true).await?;
+    ensure!(status.success() && answer.first() == Some(&0), "{status}");
+    let (status, _) = compile(&["--cpu-seconds", "1"], &bomb(200_000), true).await?;
+    ensure!(status.signal() == Some(24), "SIGXCPU, not {status}");
+    let (status, _) = compile(&["--memory-mib", "48"], &bomb(200_000), true).await?;
+    ensure!(status.signal() == Some(6), "SIGABRT, not {status}");
+    let (status, answer) = compile(&[], &bomb(200_000), false).await?;
+    ensure!(status.code() == Some(1) && answer.is_empty(), "{status}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p18_a_compile_bomb_holds_up_no_other_plugin_for_long() -> Result<()> {
+    let engine = engine(None)?;
+    let file = fs::read(built_plugin("misfit")?)?;
+    let cores = std::thread::available_parallelism()?.get();
+    // As many as are compiled at once, and first.
+    let bombs = futures::future::join_all((0..(cores / 2).max(1)).map(|_| load_with(&engine, bomb(200_000))));
+    let mut bombs = Box::pin(bombs);
+    ensure!(futures::poll!(&mut bombs).is_pending());
+    tokio::select! {
+        ended = &mut bombs => bail!("the bombs did not last: {ended:?}"),
+        loaded = tokio::time::timeout(DEADLINE, load_with(&engine, file)) => loaded.context("it waits for the bombs")??,
+    };
+    ensure!(!compilers()?.is_empty(), "the bombs are no longer compiled");
+    // Who is not interested any more ends them.
+    drop(bombs);
+    eventually(SOON, "the compilers to end", || async {
+        let left = compilers()?;
+        ensure!(left.is_empty(), "{left:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// The compiler processes that this process started.
+fn compilers() -> Result<Vec<String>> {
+    let own = format!("\nPPid:\t{}\n", std::process::id());
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc")? {
+        let process = process?.path();
+        let read = |file: &str| fs::read_to_string(process.join(file)).unwrap_or_default();
+        let command = read("cmdline");
+        if read("status").contains(&own) && command.starts_with("oarlock\0compile") {
+            found.push(process.display().to_string());
+        }
+    }
+    Ok(found)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p18_the_host_answers_while_bombs_are_compiled() -> Result<()> {
+    with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
+        let cores = std::thread::available_parallelism()?.get();
+        for bomb_number in 0..=cores {
+            world.plugins.file(&format!("a-bomb-{bomb_number}.wasm"), &bomb(200_000 + bomb_number))?;
+        }
+        world.start_host().await?;
+        world.create_network("fine", "10.6.0.0/24", "10.6.0.1").await?;
+        world.ready("fine").await?;
+        for _ in 0..20 {
+            let live = world.host(async |host| host.admin().get("/livez").await).await?;
+            ensure!(live.status.is_success(), "/livez: {}", live.status);
+            let bomb = world.host(async |host| host.plugin("a-bomb-0.wasm").await).await?;
+            ensure!(text(&bomb, "/state") == "compiling", "{bomb}");
+        }
+        Ok(())
+    })
+    .await
+}
