@@ -15,6 +15,7 @@ mod neutron_faults;
 mod plugin_faults;
 mod plugin_files;
 mod rbac;
+mod sandbox;
 mod shutdown;
 mod the_story;
 mod torture_itself;

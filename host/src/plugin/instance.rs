@@ -237,6 +237,9 @@ impl Instance {
         let Some(mut live) = self.live.take() else {
             return Err(CallError::Trap { call, reason: "the instance is gone".to_owned() });
         };
+        if self.left.is_zero() {
+            return Err(CallError::Deadline { call, seconds: self.deadline_seconds });
+        }
         live.store.data_mut().deadline = Instant::now() + self.left;
         live.store.set_epoch_deadline(1);
         let entered: BoxFuture<'static, _> = Box::pin(async move {
@@ -311,7 +314,8 @@ fn failure(store: &Store<State>, call: &'static str, error: &wasmtime::Error) ->
         Some(Refused::Table) => return CallError::Table { call, elements: limits.table_elements },
         None => {}
     }
-    let reason = trap.map_or_else(|| format!("{error:#}"), ToString::to_string);
+    // Above the cause stand offsets in the guest's code, which mean nothing to whoever reads this.
+    let reason = trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string);
     if reason.contains(HANDED_TOO_MUCH) {
         return CallError::HandedTooMuch { call, kib: store.hostcall_fuel() >> 10 };
     }

@@ -16,8 +16,16 @@ const LONGEST_SELECTOR: usize = 4096;
 const MOST_REQUIREMENTS: usize = 32;
 
 impl State {
-    fn reads(&self) -> Result<Arc<Reads>, types::Error> {
-        self.run.reads.clone().ok_or_else(|| types::Error::Terminal(DESCRIBING.to_owned()))
+    /// Reads, and gives up in time to tell the guest.
+    async fn read<T>(&self, work: impl AsyncFnOnce(&Reads) -> Result<T, ReadError>) -> Result<T, types::Error> {
+        let Some(reads) = &self.run.reads else { return Err(types::Error::Terminal(DESCRIBING.to_owned())) };
+        match tokio::time::timeout_at(self.patience(), work(reads)).await {
+            Ok(read) => read.map_err(error),
+            Err(_elapsed) => {
+                let message = "the API server has not answered within the deadline of the reconcile".to_owned();
+                Err(types::Error::Transient(types::Retry { delay_ms: None, message }))
+            }
+        }
     }
 
     /// The texts of what was read, unless that is more than one read may answer. Checked before anything is copied.
@@ -46,13 +54,9 @@ impl State {
 
 impl cluster::Host for State {
     async fn get_object(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> Answer<Option<String>> {
-        Ok(match self.reads() {
-            Ok(reads) => {
-                let found = reads.get(&kind_from(kind), &key_from(key)).await;
-                found.map_err(error).and_then(|found| self.text(found.as_ref()))
-            }
-            Err(e) => Err(e),
-        })
+        let (kind, key) = (kind_from(kind), key_from(key));
+        let found = self.read(async |reads| reads.get(&kind, &key).await).await;
+        Ok(found.and_then(|found| self.text(found.as_ref())))
     }
 
     async fn list_objects(
@@ -70,34 +74,22 @@ impl cluster::Host for State {
             owner_uid: Some(options.owner_uid).filter(|u| !u.is_empty()),
             limit: usize::try_from(options.limit).ok().filter(|l| *l > 0),
         };
-        Ok(match self.reads() {
-            Ok(reads) => {
-                let found = reads.list(&kind_from(kind), &options).await;
-                found.map_err(error).and_then(|found| self.texts(&found))
-            }
-            Err(e) => Err(e),
-        })
+        let kind = kind_from(kind);
+        let found = self.read(async |reads| reads.list(&kind, &options).await).await;
+        Ok(found.and_then(|found| self.texts(&found)))
     }
 
     async fn get_applied(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> Answer<Option<String>> {
-        Ok(match self.reads() {
-            Ok(reads) => {
-                let applied = reads.get_applied(&kind_from(kind), &key_from(key)).await.map_err(error);
-                let text = applied.map(|found| found.map(|value| value.to_string()));
-                text.and_then(|text| self.check_size(text.as_ref().map_or(0, String::len), 1).map(|()| text))
-            }
-            Err(e) => Err(e),
-        })
+        let (kind, key) = (kind_from(kind), key_from(key));
+        let found = self.read(async |reads| reads.get_applied(&kind, &key).await).await;
+        let text = found.map(|found| found.map(|value| value.to_string()));
+        Ok(text.and_then(|text| self.check_size(text.as_ref().map_or(0, String::len), 1).map(|()| text)))
     }
 
     async fn get_live(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> Answer<Option<String>> {
-        Ok(match self.reads() {
-            Ok(reads) => {
-                let found = reads.get_live(&kind_from(kind), &key_from(key)).await;
-                found.map_err(error).and_then(|found| self.text(found.as_ref()))
-            }
-            Err(e) => Err(e),
-        })
+        let (kind, key) = (kind_from(kind), key_from(key));
+        let found = self.read(async |reads| reads.get_live(&kind, &key).await).await;
+        Ok(found.and_then(|found| self.text(found.as_ref())))
     }
 }
 

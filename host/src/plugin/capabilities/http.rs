@@ -9,7 +9,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
-/// Longest URL, and most headers and their names and values together, in bytes.
+/// Longest method and URL, and most headers and their names and values together, in bytes.
+const LONGEST_METHOD: usize = 32;
 const LONGEST_URL: usize = 8 << 10;
 const MOST_HEADERS: usize = 100;
 const HEADER_LIMIT_BYTES: usize = 64 << 10;
@@ -86,7 +87,7 @@ impl State {
         if self.run.dry_run && !self.guest.grants.is_safe_request(&request.method, url.path()) {
             return Err(http::Failure::Denied(format!(
                 "{} {} would change something in a dry run",
-                crate::shorten(&request.method, QUOTED_BYTES),
+                request.method,
                 crate::shorten(url.path(), QUOTED_BYTES)
             )));
         }
@@ -104,7 +105,7 @@ impl State {
         let outgoing = outgoing
             .body(Full::new(bytes::Bytes::from(request.body)))
             .map_err(|e| http::Failure::Invalid(e.to_string()))?;
-        let mut deadline = self.deadline;
+        let mut deadline = self.patience();
         if request.timeout_ms > 0 {
             deadline = deadline.min(Instant::now() + Duration::from_millis(u64::from(request.timeout_ms)));
         }
@@ -115,7 +116,9 @@ impl State {
 /// Bounds what costs before it is looked at.
 fn check_sizes(request: &http::Outgoing, most_kib: u32) -> Result<(), http::Failure> {
     let headers: usize = request.headers.iter().map(|h| h.name.len() + h.value.len()).sum();
-    let fault = if request.url.len() > LONGEST_URL {
+    let fault = if request.method.len() > LONGEST_METHOD {
+        format!("a method of {} bytes; at most {LONGEST_METHOD} are taken", request.method.len())
+    } else if request.url.len() > LONGEST_URL {
         format!("a URL of {} bytes; at most {LONGEST_URL} are taken", request.url.len())
     } else if request.headers.len() > MOST_HEADERS || headers > HEADER_LIMIT_BYTES {
         let count = request.headers.len();

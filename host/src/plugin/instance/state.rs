@@ -7,8 +7,12 @@ use crate::plugin::heavy::{Lane, Meter};
 use crate::plugin::{HttpGate, Reads};
 use oarlock_manifest::Limits;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+
+/// Most time of a call that its imports leave it.
+const MOST_RESERVE: Duration = Duration::from_secs(1);
 
 /// What an instance may use and whom it speaks for. The same for all instances of a plugin's version.
 #[derive(Clone, Debug)]
@@ -91,6 +95,12 @@ impl State {
 
     pub(in crate::plugin) fn limits(&self) -> &Limits {
         self.guest.grants.limits()
+    }
+
+    /// When an import gives up waiting: a little before the call's deadline, so that the guest can still say what happened.
+    pub(in crate::plugin) fn patience(&self) -> Instant {
+        let reserve = (Duration::from_secs(u64::from(self.limits().deadline_seconds)) / 10).min(MOST_RESERVE);
+        self.deadline.checked_sub(reserve).unwrap_or(self.deadline)
     }
 
     /// Begins another reconcile: of what was before, only the guest's memory is left.
