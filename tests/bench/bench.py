@@ -68,6 +68,16 @@ class World:
         self.processes.append(process)
         return process
 
+    def neutron(self):
+        """Starts a Neutron emulator without quotas; answers its URL."""
+        log = open(self.folder / "neutron.log", "w+")
+        self.start([self.bin / "neutron-emulator", "--port", "0"], stderr=log, stdout=log)
+        found = []
+        wait("the emulator's address", 10, lambda: found or found.extend(
+            re.findall(r"http://127\.0\.0\.1:\d+", pathlib.Path(log.name).read_text())))
+        request("PUT", f"{found[0]}/v2.0/quotas/fake_project_id", {"quota": {"network": -1, "subnet": -1}})
+        return found[0]
+
     def grant(self, folder, name, grant):
         document = {"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", **grant}
         (folder / f"{name}.yaml").write_text(json.dumps(document))
@@ -97,8 +107,11 @@ class Host:
                     entry = json.loads(line)
                     yield {**entry, **entry.get("fields", {})}
 
-    def durations(self, trigger):
-        return [float(l["duration_ms"]) for l in self.lines("reconciled") if l.get("trigger") == trigger]
+    def durations(self, trigger, **fields):
+        """Of the reconciles so far, in milliseconds: those for this reason, with these fields."""
+        wanted = {"trigger": trigger, **fields}
+        lines = (line for line in self.lines("reconciled") if all(line.get(k) == v for k, v in wanted.items()))
+        return [float(line["duration_ms"]) for line in lines]
 
     def admin(self, path):
         """The answer of the admin server as text; none while it does not listen."""

@@ -6,25 +6,14 @@ the durations of reconciles from the host's own log (JSON, debug). With HTTP: re
 to do (two requests to the emulator). Without HTTP: the misfit guest in mode `ok`, which keeps a second ConfigMap for each one and
 compares what it applied.
 """
-import pathlib, re, shutil, subprocess, time
+import shutil, subprocess, time
 from concurrent.futures import ThreadPoolExecutor
 
 from bench import ROOT, Host, World, arguments, p, request, wait
 
 
-def neutron(world):
-    log = open(world.folder / "neutron.log", "w+")
-    world.start([world.bin / "neutron-emulator", "--port", "0"], stderr=log, stdout=log)
-    found = []
-    wait("the emulator's address", 10, lambda: found or found.extend(
-        re.findall(r"http://127\.0\.0\.1:\d+", pathlib.Path(log.name).read_text())))
-    # Neutron's default quota is 100 networks.
-    request("PUT", f"{found[0]}/v2.0/quotas/fake_project_id", {"quota": {"network": -1, "subnet": -1}})
-    return found[0]
-
-
 def with_http(world, opts):
-    url = neutron(world)
+    url = world.neutron()
     plugins = world.plugin_folder("network")
     shutil.copy(opts.plugins / "network.wasm", plugins)
     world.grant(plugins, "network", {
