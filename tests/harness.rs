@@ -25,6 +25,6 @@ pub use narrator::Narrator;
 pub use neutron::{Login, Neutron, Pairs};
 pub use plugins::{Grant, PluginDir, broken_plugins, built_plugin, network_grant_for, repository_root};
 pub use process::{LogLine, Process, oarlock, oarlock_binary};
-pub use text_guests::{guest_of_text, text_guest, text_manifest};
+pub use text_guests::{text_guest, text_manifest};
 pub use wait::{eventually, steady};
 pub use world::{Ready, SOON, World, WorldOptions, ready, text, with_world};

@@ -240,3 +240,29 @@ fn the_reader_of_imports_reads_groups() {
     let text = "use crate::a; // crate::b\n#[cfg(test)]\nmod tests { use crate::c; }";
     assert_eq!(named_modules(&without_tests_and_comments(text)).into_iter().collect::<Vec<_>>(), ["a"]);
 }
+
+/// A way of misbehaving that nobody tries is not defended against.
+#[test]
+fn every_mode_and_every_guest_has_a_test_that_names_it() -> Result<()> {
+    let tests = repository_root().join("tests");
+    let guests = tests.join("guests");
+    let mut named = String::new();
+    for source in sources(&tests)? {
+        if !source.path.starts_with(&guests) && !source.path.ends_with("layering.rs") {
+            named.push_str(&source.code);
+        }
+    }
+    let modes = fs::read_to_string(guests.join("misfit/src/modes.rs"))?;
+    let quoted = modes.lines().filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix("\","));
+    let mut all: Vec<String> = quoted.map(str::to_owned).collect();
+    ensure!(all.len() > 40, "the modes are written in another way: {all:?}");
+    for entry in fs::read_dir(guests.join("text"))? {
+        let name = entry?.path().file_stem().context("no name")?.to_string_lossy().into_owned();
+        all.extend((name != "base").then_some(name));
+    }
+    // With or without an argument.
+    let untried = |name: &String| !named.contains(&format!("\"{name}\"")) && !named.contains(&format!("\"{name}:"));
+    all.retain(untried);
+    ensure!(all.is_empty(), "no test names these: {all:?}");
+    Ok(())
+}

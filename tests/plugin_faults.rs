@@ -1,7 +1,11 @@
 //! A plugin that loops, grows, traps, floods or asks for what it was not granted (P1 to P15, with the misfit guest): that one
 //! reconcile fails with a reason its author understands, is tried again with backoff, and nobody else notices.
 
+mod handed_over;
 mod manifests;
+mod many;
+mod unsettled;
+mod waiting;
 
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{Grant, SOON, World, WorldOptions, eventually, steady, text, with_world};
@@ -61,6 +65,14 @@ async fn failures(world: &World) -> Result<f64> {
 
 /// A world with the network plugin and the misfit, and an object of each that is well.
 async fn with_misfit(body: impl AsyncFnOnce(Arc<World>) -> Result<()>) -> Result<()> {
+    with_misfit_granted(grant, body).await
+}
+
+/// The same with another grant.
+async fn with_misfit_granted(
+    grant: impl FnOnce(&World) -> Grant,
+    body: impl AsyncFnOnce(Arc<World>) -> Result<()>,
+) -> Result<()> {
     with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
         world.plugins.add("misfit", "misfit", &grant(&world))?;
         world.start_host().await?;
@@ -123,6 +135,20 @@ async fn the_others_go_on(world: &World) -> Result<()> {
     seen(world, "good", "second").await
 }
 
+/// Waits for a warning event with one of these words, in lower case.
+async fn told(world: &World, mode: &str, uid: &str, words: &[&str]) -> Result<()> {
+    eventually(SOON, &format!("{mode} to be told with one of {words:?}"), || async {
+        let events = world.events(uid).await?;
+        let told = events.iter().any(|event| {
+            let message = text(event, "/message").to_lowercase();
+            text(event, "/type") == "Warning" && words.iter().any(|word| message.contains(word))
+        });
+        ensure!(told, "{events:?}");
+        Ok(())
+    })
+    .await
+}
+
 /// Every mode fails with one of its words, more than once if it is to be `retried`, while the others go on; cured, it works.
 async fn fails(modes: &'static [(&'static str, &'static [&'static str])], retried: bool) -> Result<()> {
     with_misfit(async |world: Arc<World>| {
@@ -132,16 +158,7 @@ async fn fails(modes: &'static [(&'static str, &'static [&'static str])], retrie
         }
         the_others_go_on(&world).await?;
         for ((mode, words), uid) in modes.iter().zip(&uids) {
-            eventually(SOON, &format!("{mode} to be told with one of {words:?}"), || async {
-                let events = world.events(uid).await?;
-                let told = events.iter().any(|event| {
-                    let message = text(event, "/message").to_lowercase();
-                    text(event, "/type") == "Warning" && words.iter().any(|word| message.contains(word))
-                });
-                ensure!(told, "{events:?}");
-                Ok(())
-            })
-            .await?;
+            told(&world, mode, uid, words).await?;
         }
         let once = failures(&world).await?;
         if retried {
@@ -286,35 +303,13 @@ async fn p15_reads_and_origins_that_were_not_granted_are_refused() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p12_a_plugin_that_never_wants_the_same_twice_is_slowed_down() -> Result<()> {
-    with_misfit(async |world: Arc<World>| {
-        let settles = misfit(&world, "restless", "never-settles").await?;
-        let equal = misfit(&world, "unequal", "never-equal").await?;
-        the_others_go_on(&world).await?;
-        eventually(AFTER_BACKOFF, "a word about the fight", || async {
-            let told = format!("{:?} {:?}", world.events(&settles).await?, world.events(&equal).await?);
-            ensure!(told.contains("Fighting") || told.contains("again and again"), "{told}");
-            Ok(())
-        })
-        .await?;
-        let from = world.kubernetes_gate.mark();
-        steady(Duration::from_secs(5), "a bounded number of writes", || async {
-            let writes = world.kubernetes_gate.writes_since(from).len();
-            ensure!(writes <= 30, "{writes} writes");
-            Ok(())
-        })
-        .await
-    })
-    .await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p6_floods_of_events_requests_and_cache_entries_are_bounded() -> Result<()> {
     with_misfit(async |world: Arc<World>| {
         let uid = misfit(&world, "events", "event-flood:10000").await?;
         misfit(&world, "cache", "cache-flood:500").await?;
         let long = misfit(&world, "long", "event-garbage").await?;
         misfit(&world, "requests", "http-flood:2000").await?;
+        misfit(&world, "both", "flood").await?;
         the_others_go_on(&world).await?;
         // Events: let them be written, then count.
         eventually(SOON, "an event", || async {
@@ -345,6 +340,8 @@ async fn errors_of_the_plugin_are_told_in_its_words() -> Result<()> {
         &[
             ("transient", &["misfit fails as told"]),
             ("terminal", &["misfit gives up as told"]),
+            ("denied", &["denied outside admission: misfit denies as told"]),
+            ("transient-after:60000", &["misfit fails as told"]),
             ("no-such-mode", &["misfit knows no mode"]),
         ],
         true,

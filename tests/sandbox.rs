@@ -11,7 +11,7 @@ use oarlock::api::{GroupVersionKind, ObjectKey};
 use oarlock::grants::Grants;
 use oarlock::metrics::Metrics;
 use oarlock::plugin::cache::Cache;
-use oarlock::plugin::{CallError, Engine, Guest, HttpGate, Pool, Request, Run, Trigger, inspect, load};
+use oarlock::plugin::{CallError, Engine, EngineOptions, Guest, HttpGate, Pool, Request, Run, Trigger, inspect, load};
 use oarlock_manifest::Limits;
 use oarlock_tests::harness::{text_guest, text_manifest};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 /// One for all tests: its pool reserves address space.
-static ENGINE: LazyLock<Result<Engine>> = LazyLock::new(Engine::new);
+static ENGINE: LazyLock<Result<Engine>> = LazyLock::new(|| Engine::new(EngineOptions::default()));
 
 fn engine() -> Result<&'static Engine> {
     ENGINE.as_ref().map_err(|e| anyhow!("{e:#}"))

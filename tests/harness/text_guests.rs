@@ -25,15 +25,6 @@ pub fn text_manifest(name: &str) -> Value {
 pub fn text_guest(name: &str, manifest: &Value) -> Result<Vec<u8>> {
     let path = repository_root().join(format!("tests/guests/text/{name}.wat"));
     let body = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    guest_of_text(&body, manifest)
-}
-
-/// A plugin of a text that brings what `tests/guests/text/base.wat` asks for.
-///
-/// # Errors
-///
-/// As [`text_guest`].
-pub fn guest_of_text(body: &str, manifest: &Value) -> Result<Vec<u8>> {
     let manifest = manifest.to_string();
     ensure!(manifest.len() <= MANIFEST_ROOM, "a manifest of {} bytes", manifest.len());
     let length = u32::try_from(manifest.len())?.to_le_bytes();

@@ -7,11 +7,16 @@ use oarlock_tests::harness::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The misfit's own manifest with one member changed; null takes it away.
-fn with(pointer: &str, value: Value) -> Result<String> {
+/// The misfit's own manifest with one member changed (null takes it away), or one element of a list added.
+pub(super) fn with(pointer: &str, value: Value) -> Result<String> {
     let mut manifest = misfit_manifest()?;
     let (parent, member) = pointer.rsplit_once('/').context("no pointer")?;
-    let parent = manifest.pointer_mut(parent).and_then(Value::as_object_mut).context("no such place")?;
+    let parent = manifest.pointer_mut(parent).context("no such place")?;
+    if let Some(list) = parent.as_array_mut() {
+        list.insert(member.parse()?, value);
+        return Ok(manifest.to_string());
+    }
+    let parent = parent.as_object_mut().context("no such place")?;
     if value.is_null() {
         parent.remove(member);
     } else {

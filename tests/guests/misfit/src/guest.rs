@@ -1,10 +1,11 @@
 //! The modes.
 
+use crate::modes::MODES;
 use crate::{manifest, misbehave};
 use oarlock_guest::raw::{
     ApplyChange, Change, DeleteChange, Denial, Error, Event, GroupVersionKind, Guest, ObjectKey, ObjectRef,
     Observation, Outcome, Precondition, Propagation, Request, Retry, Severity, cache, cluster, config, http, log,
-    log_panics,
+    log_panics, merge,
 };
 use serde_json::{Value, json};
 
@@ -48,28 +49,48 @@ impl Guest for Misfit {
                 return Ok(Some("[".repeat(depth) + &"]".repeat(depth)));
             }
             "log-flood" => (0..misfit.count(1_000_000)).for_each(|line| say(&format!("line {line}"))),
+            "log-huge" => say(&"x".repeat(misfit.count(12_000_000))),
             "log-long" => say(&"long ".repeat(1024 * 1024 / 5)),
             "cache-flood" => {
                 let value = vec![b'x'; 64 * 1024];
                 (0..misfit.count(1000)).for_each(|entry| cache::set(&format!("flood {entry}"), &value, 0));
             }
+            "cache-huge" => {
+                let key = "x".repeat(misfit.count(2_000_000));
+                cache::set(&key, b"value", 0);
+                if cache::get(&key).is_some() {
+                    return Err(Error::Terminal("the cache has kept it".to_owned()));
+                }
+            }
+            "selector-huge" => {
+                let requirements: Vec<_> = (0..misfit.count(100)).map(|number| format!("!label-{number}")).collect();
+                return misfit.list(&requirements.join(",")).map(|found| Some(json!(found.len()).to_string()));
+            }
+            "list-all" => return misfit.list("").map(|found| Some(json!(found.len()).to_string())),
+            "merge-huge" => return merge_huge(misfit.count(1_000_000)),
+            "url-huge" => {
+                return refused(send("GET", &format!("{}/{}", url(), "x".repeat(misfit.count(1_000_000))), &[], b""));
+            }
+            "method-huge" => return refused(send(&"X".repeat(misfit.count(1_000_000)), &url(), &[], b"")),
+            "headers-huge" => {
+                let header = |number| http::Header { name: format!("x-{number}"), value: "x".repeat(1000) };
+                let headers: Vec<_> = (0..misfit.count(1000)).map(header).collect();
+                return refused(send("GET", &url(), &headers, b""));
+            }
+            "body-huge" => return refused(send("POST", &url(), &[], &vec![b'x'; misfit.count(2_000_000)])),
             "ungranted-kind" => return cluster::get_object(&core("Secret"), &misfit.key("secret")),
             "ungranted-live" => return cluster::get_live(&core("Secret"), &misfit.key("secret")),
             "ungranted-list" => {
-                let everything = cluster::ListOptions {
-                    namespace: String::new(),
-                    label_selector: String::new(),
-                    owner_uid: String::new(),
-                    limit: 0,
-                };
-                return cluster::list_objects(&core("Secret"), &everything).map(|found| Some(json!(found).to_string()));
+                let found = cluster::list_objects(&core("Secret"), &everything(String::new(), ""));
+                return found.map(|found| Some(json!(found).to_string()));
             }
-            "ungranted-origin" => {
-                return match send("GET", "http://ungranted.invalid/", b"") {
-                    Ok(answer) => Ok(Some(json!(answer.status).to_string())),
-                    Err(failure) => Err(Error::Terminal(format!("{failure:?}"))),
-                };
+            "ungranted-origin" => return refused(send("GET", "http://ungranted.invalid/", &[], b"")),
+            "flood" => {
+                (0..1000).for_each(|line| say(&format!("line {line} of the flood")));
+                (0..1000).for_each(|_| drop(send("GET", &url(), &[], b"")));
             }
+            "reordered" => return Ok(Some(misfit.reordered())),
+            "defaulted" => return Ok(Some(misfit.service().to_string())),
             "never-equal" => return Ok(Some(json!({"counter": misfit.next_count()}).to_string())),
             _ => {}
         }
@@ -88,18 +109,15 @@ impl Guest for Misfit {
             return Ok(observation);
         }
         if misfit.mode != "never-equal" && !request.deleting {
-            observation.state = cluster::get_applied(&core("ConfigMap"), &misfit.key("child"))?;
+            let kind = if misfit.mode == "defaulted" { "Service" } else { "ConfigMap" };
+            observation.state = cluster::get_applied(&core(kind), &misfit.key("child"))?;
         }
         match misfit.mode.as_str() {
             "loop-actual" => misbehave::spin(),
+            "live" => drop(cluster::get_live(&core("ConfigMap"), &misfit.key("child"))?),
             "invalid-json-actual" => observation.state = Some("nonsense".to_owned()),
             "garbage-status" => observation.status = Some("{\"value\": NaN}".to_owned()),
             "status-not-object" => observation.status = Some("[1, 2]".to_owned()),
-            "foreign-status" => {
-                let condition =
-                    json!({"type": "Ready", "status": "True", "reason": "Misfit", "message": "set by the guest"});
-                observation.status = Some(json!({"conditions": [condition], "observedGeneration": 4711}).to_string());
-            }
             "requeue" => observation.requeue_after_ms = Some(misfit.count(100) as u64),
             "transient" => return Err(transient(None, "misfit fails as told")),
             "transient-after" => return Err(transient(Some(misfit.count(100) as u64), "misfit fails as told")),
@@ -111,11 +129,14 @@ impl Guest for Misfit {
                 let (reason, message) = ("Misfit".to_owned(), "misfit denies as told".to_owned());
                 return Err(Error::Denied(Denial { code: 403, reason, message }));
             }
-            "http" => observation.status = Some(fetch("GET").to_string()),
-            "http-flood" => {
-                let answered = (0..misfit.count(10_000)).filter(|_| fetch("GET").get("http").is_some()).count();
-                observation.status = Some(json!({"answered": answered}).to_string());
+            "http" => {
+                let told = match send("GET", &format!("{}/misfit", url()), &[], b"") {
+                    Ok(answer) => format!("answered {}", answer.status),
+                    Err(failure) => format!("{failure:?}"),
+                };
+                return Err(transient(None, &told));
             }
+            "http-flood" => (0..misfit.count(10_000)).for_each(|_| drop(send("GET", &url(), &[], b""))),
             _ => {}
         }
         Ok(observation)
@@ -135,7 +156,6 @@ impl Guest for Misfit {
                 outcome.changes.push(apply(&farewell));
                 return Ok(outcome);
             }
-            "http-post" => drop(fetch("POST")),
             "apply-ungranted" => {
                 outcome.changes.push(apply(&misfit.object("Secret", "secret", &json!({"key": "dg=="}))))
             }
@@ -146,7 +166,7 @@ impl Guest for Misfit {
                 }
                 outcome.changes.push(apply(&elsewhere));
             }
-            "apply-garbage" => outcome.changes.push(apply_text("{\"apiVersion\"".to_owned())),
+            "apply-garbage" => outcome.changes.push(apply_text("{\"apiVersion\"".to_owned(), false)),
             "apply-nameless" => outcome.changes.push(apply(&json!({"apiVersion": "v1", "kind": "ConfigMap"}))),
             "delete-ungranted" => {
                 let key = ObjectKey { namespace: String::new(), name: "default".to_owned() };
@@ -164,7 +184,8 @@ impl Guest for Misfit {
             "event-garbage" => outcome.events.push(event("not a reason\n", "long ".repeat(1024 * 1024 / 5))),
             _ => {}
         }
-        outcome.changes.extend(desired.map(apply_text));
+        let force = misfit.mode == "force";
+        outcome.changes.extend(desired.map(|child| apply_text(child, force)));
         Ok(outcome)
     }
 }
@@ -229,6 +250,30 @@ impl Reconcile {
         self.object("ConfigMap", "child", &json!({"seen": seen}))
     }
 
+    /// The same in another order of members each time.
+    fn reordered(&self) -> String {
+        let child = self.child();
+        let mut members: Vec<_> = child.as_object().into_iter().flatten().collect();
+        let turns = usize::try_from(self.next_count()).unwrap_or_default() % members.len().max(1);
+        members.rotate_left(turns);
+        let members: Vec<_> = members.into_iter().map(|(name, value)| format!("{}:  {value}", json!(name))).collect();
+        format!("{{ {} }}", members.join(" , "))
+    }
+
+    /// A child that the API server adds to: types, ports, policies.
+    fn service(&self) -> Value {
+        let mut service = self.object("Service", "child", &json!({}));
+        if let Some(fields) = service.as_object_mut() {
+            fields.remove("data");
+            fields.insert("spec".to_owned(), json!({"selector": {"app": "misfit"}, "ports": [{"port": 80}]}));
+        }
+        service
+    }
+
+    fn list(&self, label_selector: &str) -> Result<Vec<String>, Error> {
+        cluster::list_objects(&core("ConfigMap"), &everything(self.namespace.clone(), label_selector))
+    }
+
     /// An instance does not live long enough to count: the host's cache does.
     fn next_count(&self) -> u64 {
         let key = format!("counter {}/{}", self.namespace, self.name);
@@ -239,26 +284,48 @@ impl Reconcile {
     }
 }
 
-fn fetch(method: &str) -> Value {
-    let body: &[u8] = if method == "POST" { b"{\"from\": \"misfit\"}" } else { b"" };
-    match send(method, &config::get("url").unwrap_or_default(), body) {
-        Ok(answer) => json!({"http": answer.status, "bytes": answer.body.len()}),
-        Err(failure) => json!({"failure": format!("{failure:?}")}),
+fn url() -> String {
+    config::get("url").unwrap_or_default()
+}
+
+fn send(method: &str, url: &str, headers: &[http::Header], body: &[u8]) -> Result<http::Response, http::Failure> {
+    let (method, url, headers, body) = (method.to_owned(), url.to_owned(), headers.to_vec(), body.to_vec());
+    http::send(&http::Outgoing { method, url, headers, body, timeout_ms: 0 })
+}
+
+/// Tells why there is no answer.
+fn refused(answer: Result<http::Response, http::Failure>) -> Result<Option<String>, Error> {
+    match answer {
+        Ok(answer) => Ok(Some(json!(answer.status).to_string())),
+        Err(failure) => Err(Error::Terminal(format!("{failure:?}"))),
     }
 }
 
-fn send(method: &str, url: &str, body: &[u8]) -> Result<http::Response, http::Failure> {
-    let (method, url, body) = (method.to_owned(), url.to_owned(), body.to_vec());
-    http::send(&http::Outgoing { method, url, headers: vec![], body, timeout_ms: 0 })
+/// Merges Pods with as many containers as make documents of this size.
+fn merge_huge(bytes: usize) -> Result<Option<String>, Error> {
+    let pod = |image: &str| {
+        let container = |number| json!({"name": format!("c{number}"), "image": image});
+        json!({"spec": {"containers": (0..bytes / 40).map(container).collect::<Vec<_>>()}}).to_string()
+    };
+    let (old, new) = (pod("a"), pod("b"));
+    let patch = merge::create_two_way(&core("Pod"), &old, &new)?;
+    let merged = merge::apply_patch(&core("Pod"), &old, &patch)?;
+    let same = serde_json::from_str::<Value>(&merged).ok() == serde_json::from_str::<Value>(&new).ok();
+    Err(Error::Terminal(format!("merged as it should: {same}")))
+}
+
+fn everything(namespace: String, label_selector: &str) -> cluster::ListOptions {
+    let (label_selector, owner_uid) = (label_selector.to_owned(), String::new());
+    cluster::ListOptions { namespace, label_selector, owner_uid, limit: 0 }
 }
 
 fn apply(object: &Value) -> Change {
-    apply_text(object.to_string())
+    apply_text(object.to_string(), false)
 }
 
-fn apply_text(object: String) -> Change {
+fn apply_text(object: String, force: bool) -> Change {
     let (subresource, precondition) = (String::new(), anything());
-    Change::Apply(ApplyChange { object, subresource, force: false, precondition })
+    Change::Apply(ApplyChange { object, subresource, force, precondition })
 }
 
 fn event(reason: &str, message: String) -> Event {
@@ -280,51 +347,3 @@ fn core(kind: &str) -> GroupVersionKind {
 fn say(line: &str) {
     log::log(log::Level::Info, line, &[]);
 }
-
-/// Every mode, so that a typo in a test is an error of its own.
-const MODES: [&str; 44] = [
-    "ok",
-    "farewell",
-    "loop",
-    "loop-actual",
-    "loop-patch",
-    "grow",
-    "deep-recursion",
-    "deep-stack",
-    "trap",
-    "panic",
-    "invalid-json",
-    "invalid-json-actual",
-    "huge",
-    "large",
-    "deep-json",
-    "log-flood",
-    "log-long",
-    "ungranted-kind",
-    "ungranted-live",
-    "ungranted-list",
-    "ungranted-origin",
-    "http",
-    "http-post",
-    "http-flood",
-    "apply-ungranted",
-    "delete-ungranted",
-    "apply-elsewhere",
-    "apply-garbage",
-    "apply-nameless",
-    "changes",
-    "garbage-status",
-    "status-not-object",
-    "foreign-status",
-    "event-flood",
-    "event-garbage",
-    "never-equal",
-    "never-settles",
-    "requeue",
-    "transient",
-    "transient-after",
-    "terminal",
-    "denied",
-    "fails-first",
-    "cache-flood",
-];

@@ -29,9 +29,8 @@
 //! | `ungranted-live` | `cluster.get-live` of a Secret |
 //! | `ungranted-list` | `cluster.list-objects` of Secrets |
 //! | `ungranted-origin` | GET of `http://ungranted.invalid/` |
-//! | `http` | GET of the configuration's `url`; the status code becomes `status.http`, a failure `status.failure` |
-//! | `http-post` | the same with POST and a body, from `patch` |
-//! | `http-flood:N` | N such GETs (10 000 unless told); how many were answered becomes `status.answered` |
+//! | `http` | GET of `/misfit` of the configuration's `url`; ends transient, with the status code or the failure |
+//! | `http-flood:N` | N GETs of the configuration's `url` (10 000 unless told) |
 //! | `apply-ungranted` | the patch applies a Secret |
 //! | `delete-ungranted` | the patch deletes the Namespace `default` |
 //! | `apply-elsewhere` | the patch applies a ConfigMap in the namespace `kube-system` |
@@ -40,7 +39,6 @@
 //! | `changes:N` | the patch has N changes (100 000 unless told) |
 //! | `garbage-status` | the status is `{"value": NaN}` |
 //! | `status-not-object` | the status is a JSON array |
-//! | `foreign-status` | the status sets `conditions` and `observedGeneration` |
 //! | `event-flood:N` | the patch has N different events (10 000 unless told) |
 //! | `event-garbage` | an event with a reason of spaces and 1 MiB of text |
 //! | `never-equal` | desired is a counter that grows with each call; the patch changes nothing |
@@ -51,6 +49,19 @@
 //! | `terminal` | `get-actual` fails with a terminal error |
 //! | `denied` | `get-actual` denies, as only admission may |
 //! | `fails-first:N` | `get-actual` fails with a transient error in the first N tries of the object |
+//! | `log-huge:N` | one log line of N bytes (12 000 000 unless told) |
+//! | `cache-huge:N` | a cache key of N bytes (2 000 000 unless told); terminal if it is kept |
+//! | `selector-huge:N` | `cluster.list-objects` with a label selector of N requirements (100 unless told) |
+//! | `list-all` | `cluster.list-objects` of all ConfigMaps of the namespace |
+//! | `live` | `get-actual` begins with `cluster.get-live` of the child |
+//! | `merge-huge:N` | strategic merges of documents of N bytes (1 000 000 unless told); ends terminal, and says whether they were right |
+//! | `url-huge:N`, `method-huge:N` | a request with a URL, a method of N bytes (1 000 000 unless told); terminal with the failure |
+//! | `headers-huge:N` | the same with N headers of 1000 bytes (1000 unless told) |
+//! | `body-huge:N` | the same with a body of N bytes (2 000 000 unless told) |
+//! | `flood` | 1000 log lines and 1000 GETs of the configuration's `url` before it answers |
+//! | `reordered` | desired is always the same, in another order of members and other white space |
+//! | `force` | the child is applied with force |
+//! | `defaulted` | the child is a Service, to which the API server adds defaults |
 //! | `cache-flood:N` | N cache entries of 64 KiB (1000 unless told) |
 //!
 //! The manifest is the text in a buffer of 8 KiB behind the marker `oarlock-misfit-manifest:`, padded with spaces. A test
@@ -65,3 +76,5 @@ mod guest;
 mod manifest;
 #[cfg(target_arch = "wasm32")]
 mod misbehave;
+#[cfg(target_arch = "wasm32")]
+mod modes;
