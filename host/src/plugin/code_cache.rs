@@ -8,13 +8,13 @@
 mod tests;
 
 use super::load::hex;
-use super::native::NativeCode;
+use super::native::{NativeCode, Room};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::hash::{Hash as _, Hasher};
-use std::io::{Read, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -142,9 +142,10 @@ impl CodeCache {
         if metadata.len() > self.max_bytes {
             return Err(format!("it has {} bytes", metadata.len()));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-        Read::by_ref(&mut file).take(self.max_bytes).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
-        check(&bytes, key)?;
+        let size = usize::try_from(metadata.len()).map_err(|e| e.to_string())?;
+        let mut bytes = Room::new(size).map_err(|e| e.to_string())?;
+        file.read_exact(bytes.bytes_mut()).map_err(|e| e.to_string())?;
+        check(bytes.bytes(), key)?;
         // Which entries are in use is told by their times.
         let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
         let _ = rustix::fs::futimens(&file, &rustix::fs::Timestamps { last_access: now, last_modification: now });

@@ -12,7 +12,7 @@ pub use process::{CompileLimits, serve};
 pub(super) use turns::Turns;
 
 use super::load::LoadError;
-use super::native::NativeCode;
+use super::native::{NativeCode, Room};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +65,9 @@ async fn here(engine: wasmtime::Engine, file: Arc<Vec<u8>>) -> Result<NativeCode
     // Whatever the bytes provoke in the compiler stays on that thread.
     let code = tokio::task::spawn_blocking(move || native_code(&engine, &file)).await;
     let code = code.unwrap_or_else(|e| Err(LoadError::Compiler(format!("the compiler gave up: {e}"))))?;
-    Ok(NativeCode::trust(code, 0))
+    let mut room = Room::new(code.len()).map_err(|e| LoadError::Compiler(e.to_string()))?;
+    room.bytes_mut().copy_from_slice(&code);
+    Ok(NativeCode::trust(room, 0))
 }
 
 /// Compiles. A core module as cargo leaves it (component type embedded) is made a component first.

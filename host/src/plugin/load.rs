@@ -217,6 +217,7 @@ fn check_exports(exports: &[String]) -> Result<(), LoadError> {
 mod tests {
     use super::*;
     use crate::plugin::EngineOptions;
+    use crate::plugin::native::Room;
 
     #[test]
     fn another_contract_is_told_from_no_contract() {
@@ -259,6 +260,8 @@ mod tests {
     fn the_compiler_process_makes_the_code_that_the_host_runs() {
         let folder = tempfile::tempdir().unwrap();
         let code = crate::plugin::engine::compiling().unwrap().precompile_component(NOTHING).unwrap();
-        assert!(NativeCode::trust(code, 0).component(engine(folder.path()).raw()).is_ok());
+        let mut room = Room::new(code.len()).unwrap();
+        room.bytes_mut().copy_from_slice(&code);
+        assert!(NativeCode::trust(room, 0).component(engine(folder.path()).raw()).is_ok());
     }
 }

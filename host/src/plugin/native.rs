@@ -1,26 +1,52 @@
 //! Compiled code on its way from the compiler, or from the code cache, into this process.
 
+use memmap2::MmapMut;
 use wasmtime::component::Component;
 
 /// Native code of a component. Who runs it trusts it with the whole process: it is made of what the compiler answered, or of a
 /// cache entry that passed every check, and of nothing else.
 pub(super) struct NativeCode {
-    bytes: Vec<u8>,
+    bytes: Room,
     /// What comes before the code.
     offset: usize,
+}
+
+/// Memory for code that goes back to the system as a whole. Buffers of this size, from an allocator that many threads use,
+/// would stay with the process: half as much again as the code of all plugins.
+pub(super) struct Room {
+    map: MmapMut,
+    size: usize,
+}
+
+impl Room {
+    /// # Errors
+    ///
+    /// There is no memory.
+    pub(super) fn new(size: usize) -> std::io::Result<Self> {
+        // There are no mappings of no bytes.
+        Ok(Self { map: MmapMut::map_anon(size.max(1))?, size })
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.map.get(..self.size).unwrap_or_default()
+    }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        self.map.get_mut(..self.size).unwrap_or_default()
+    }
 }
 
 impl NativeCode {
     /// Vouches for code.
     ///
     /// * `offset` - how many of the bytes come before it.
-    pub(super) fn trust(bytes: Vec<u8>, offset: usize) -> Self {
+    pub(super) fn trust(bytes: Room, offset: usize) -> Self {
         Self { bytes, offset }
     }
 
     /// The code.
     pub(super) fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(self.offset..).unwrap_or_default()
+        self.bytes.bytes().get(self.offset..).unwrap_or_default()
     }
 
     /// Puts the code, a copy of it, where it can run.

@@ -1,18 +1,19 @@
 //! The compiler as a process: the host's end and its own.
 //!
-//! In goes the length of the file, eight bytes, and the file; out comes a byte that says what follows, and that. The pipe to its
-//! input stays open for as long as somebody waits for the answer: the compiler does not outlive its host.
+//! In goes the length of the file, eight bytes, and the file; out comes a byte that says what follows, its length, and that. The
+//! pipe to its input stays open for as long as somebody waits for the answer: the compiler does not outlive its host.
 
 use super::native_code;
 use crate::plugin::engine;
 use crate::plugin::load::{FILE_LIMIT_BYTES, LoadError};
-use crate::plugin::native::NativeCode;
+use crate::plugin::native::{NativeCode, Room};
 use anyhow::Context as _;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
@@ -21,6 +22,12 @@ const NICE: i32 = 10;
 
 /// What is kept of what it says on stderr.
 const STDERR_BYTES: u64 = 2048;
+
+/// Most code that is made of a plugin.
+const ANSWER_LIMIT_BYTES: u64 = 2 << 30;
+
+/// For a compiler that waits for something rather than computes; the limits of the kernel count what it computes.
+const WALL: Duration = Duration::from_secs(3600);
 
 /// What one compiler process may use. The kernel ends it when it uses more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +57,12 @@ enum Answer {
 
 /// Compiles a plugin file in a process of its own.
 pub(super) async fn compile(program: &Path, threads: u32, file: &[u8]) -> Result<NativeCode, LoadError> {
+    tokio::time::timeout(WALL, ask(program, threads, file))
+        .await
+        .unwrap_or_else(|_elapsed| Err(LoadError::Compiler("the compiler hangs".to_owned())))
+}
+
+async fn ask(program: &Path, threads: u32, file: &[u8]) -> Result<NativeCode, LoadError> {
     let gave_up = |e: std::io::Error| LoadError::Compiler(format!("no compiler process: {e}"));
     let mut child = Command::new(program)
         .arg0("oarlock")
@@ -63,38 +76,48 @@ pub(super) async fn compile(program: &Path, threads: u32, file: &[u8]) -> Result
         .kill_on_drop(true)
         .spawn()
         .map_err(gave_up)?;
-    let (Some(mut stdin), Some(mut stdout), Some(stderr)) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         return Err(LoadError::Compiler("its pipes are missing".to_owned()));
     };
-    let ask = async {
+    let send = async {
         // What goes wrong here shows in its answer, or in how it ends.
         let _ = stdin.write_all(&(file.len() as u64).to_le_bytes()).await;
         let _ = stdin.write_all(file).await;
     };
-    let (mut answer, mut said) = (Vec::new(), Vec::new());
+    let mut said = Vec::new();
     let listen = async {
         let mut beginning = stderr.take(STDERR_BYTES);
         let _ = beginning.read_to_end(&mut said).await;
         let _ = tokio::io::copy(&mut beginning.into_inner(), &mut tokio::io::sink()).await;
     };
-    let ((), read, ()) = tokio::join!(ask, stdout.read_to_end(&mut answer), listen);
-    read.map_err(gave_up)?;
+    let ((), answer, ()) = tokio::join!(send, read_answer(stdout), listen);
     let status = child.wait().await.map_err(gave_up)?;
     drop(stdin);
     if !status.success() {
         return Err(LoadError::Compiler(end_of(status, &String::from_utf8_lossy(&said))));
     }
-    let text = || String::from_utf8_lossy(answer.get(1..).unwrap_or_default()).into_owned();
-    match answer.first() {
-        Some(tag) if *tag == Answer::Code as u8 => Ok(NativeCode::trust(answer, 1)),
-        Some(tag) if *tag == Answer::NotWasm as u8 => Err(LoadError::NotWasm(text())),
-        Some(tag) if *tag == Answer::NoComponentType as u8 => Err(LoadError::NoComponentType),
-        Some(tag) if *tag == Answer::Invalid as u8 => Err(LoadError::Invalid(text())),
-        Some(_) => Err(LoadError::Compiler(text())),
-        None => Err(LoadError::Compiler("the compiler ended without an answer".to_owned())),
+    let (tag, content) = answer.map_err(|e| LoadError::Compiler(format!("the compiler gave no whole answer: {e}")))?;
+    let text = || String::from_utf8_lossy(content.bytes()).into_owned();
+    match tag {
+        tag if tag == Answer::Code as u8 => Ok(NativeCode::trust(content, 0)),
+        tag if tag == Answer::NotWasm as u8 => Err(LoadError::NotWasm(text())),
+        tag if tag == Answer::NoComponentType as u8 => Err(LoadError::NoComponentType),
+        tag if tag == Answer::Invalid as u8 => Err(LoadError::Invalid(text())),
+        _ => Err(LoadError::Compiler(text())),
     }
+}
+
+/// What kind of answer it is, and the answer. The pipe is closed after it.
+async fn read_answer(mut stdout: tokio::process::ChildStdout) -> std::io::Result<(u8, Room)> {
+    let tag = stdout.read_u8().await?;
+    let length = stdout.read_u64_le().await?;
+    if length > ANSWER_LIMIT_BYTES {
+        return Err(std::io::Error::other(format!("{length} bytes of code are too many")));
+    }
+    let mut content = Room::new(usize::try_from(length).map_err(std::io::Error::other)?)?;
+    stdout.read_exact(content.bytes_mut()).await?;
+    Ok((tag, content))
 }
 
 /// Why a compiler ended without an answer.
@@ -158,7 +181,37 @@ pub fn serve(limits: CompileLimits) -> anyhow::Result<()> {
     };
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(&[answer as u8])?;
+    stdout.write_all(&(content.len() as u64).to_le_bytes())?;
     stdout.write_all(&content)?;
     stdout.flush()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p18_a_compiler_that_was_ended_is_told_of_by_its_limit() {
+        for (status, said, expected) in [
+            (24, "", "more than 600 s of processor time"),
+            (6, "memory allocation of 4096 bytes failed\n", "more than 4096 MiB of memory"),
+            (6, "something else\n", "signal: 6 (SIGABRT): something else"),
+            (9, "", "signal: 9 (SIGKILL)"),
+            (0x100, "oarlock: the file is cut short\n", "exit status: 1: oarlock: the file is cut short"),
+        ] {
+            let told = end_of(ExitStatus::from_raw(status), said);
+            assert!(told.ends_with(expected), "{told}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_no_compiler_is_an_error() {
+        for (program, expected) in [("/nowhere/oarlock", "no compiler process"), ("/bin/true", "no whole answer")] {
+            let Err(LoadError::Compiler(told)) = compile(Path::new(program), 1, b"file").await else {
+                panic!("{program} compiles");
+            };
+            assert!(told.contains(expected), "{told}");
+        }
+    }
 }
