@@ -7,6 +7,7 @@ mod compiling;
 mod crash;
 mod harness_itself;
 mod hot_swap;
+mod impersonation;
 mod inspect;
 mod invariants;
 mod kubernetes_faults;

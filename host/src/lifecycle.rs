@@ -6,6 +6,7 @@
 //! generation of its file it works for, so that what comes late changes nothing.
 
 mod accept;
+mod access;
 mod actions;
 mod loading;
 mod registry;
@@ -17,6 +18,7 @@ pub use actions::Action;
 pub use registry::State;
 
 use crate::api::GroupVersionKind;
+use crate::apply::access::Asked;
 use crate::apply::events::Regarding;
 use crate::controller::{Happened, Notice, Shared, Version};
 use crate::plugin::directory::{self, DirectoryWatch, Snapshot};
@@ -66,6 +68,8 @@ enum Message {
     Loaded { file: String, generation: u64, read: Result<Box<Read>, loading::Failed> },
     /// The watches of a version that is to be switched to are in sync.
     Synced { plugin: String, version: Arc<Version> },
+    /// The API server was asked what it allows a plugin.
+    Access { plugin: String, asked: Arc<Asked>, missing: Vec<String> },
     /// A plugin that was removed has come to its end.
     Drained { plugin: String, held: Vec<(GroupVersionKind, usize)> },
     /// A person wants something.
@@ -289,6 +293,7 @@ impl Lifecycle {
         match message {
             Message::Loaded { file, generation, read } => self.loaded(&file, generation, read),
             Message::Synced { plugin, version } => self.synced(&plugin, &version),
+            Message::Access { plugin, asked, missing } => self.access(&plugin, asked, missing),
             Message::Drained { plugin, held } => self.drained(&plugin, held),
             Message::Action { action, answer } => self.act(action, answer),
         }

@@ -102,16 +102,19 @@ impl Cluster {
         self.server.as_mut()
     }
 
-    /// Writes a kubeconfig for another address of this server, plain HTTP without credentials: a gate's.
+    /// Writes a kubeconfig for another address of this server, plain HTTP: a gate's.
+    ///
+    /// * `token` - who uses it; without one it has no credentials.
     ///
     /// # Errors
     ///
     /// When the file cannot be written.
-    pub async fn kubeconfig_for(&self, url: &str) -> Result<PathBuf> {
-        let path = self.scratch.join("kubeconfig-gate");
+    pub async fn kubeconfig_for(&self, url: &str, token: Option<&str>) -> Result<PathBuf> {
+        let path = self.scratch.join(if token.is_some() { "kubeconfig-gate-limited" } else { "kubeconfig-gate" });
+        let user = token.map_or_else(|| json!({}), |token| json!({"token": token}));
         let text = json!({"apiVersion": "v1", "kind": "Config", "current-context": "gate",
             "clusters": [{"name": "gate", "cluster": {"server": url}}],
-            "users": [{"name": "gate", "user": {}}],
+            "users": [{"name": "gate", "user": user}],
             "contexts": [{"name": "gate", "context": {"cluster": "gate", "user": "gate", "namespace": "default"}}]});
         fs::write(&path, text.to_string()).await?;
         Ok(path)

@@ -323,8 +323,7 @@ impl Inner {
                 self.client.request(request).await?.map(boxed)
             }
             Upstream::Kubernetes(client) => {
-                // The gate's client needs no credentials; the ones behind it are the kube client's.
-                headers.remove(header::AUTHORIZATION);
+                // A host without credentials gets those of the kube client behind the gate.
                 let mut request = Request::new(kube::client::Body::from(body));
                 *request.method_mut() = parts.method;
                 *request.uri_mut() = path.parse::<Uri>()?;

@@ -1,5 +1,6 @@
 //! Everything one test needs: an API server and Neutron behind gates, a plugin directory, a namespace, and a host.
 
+mod limited;
 mod networks;
 
 pub use networks::{Ready, ready, text};
@@ -79,7 +80,7 @@ pub struct World {
     /// Tells what happens.
     pub narrator: Narrator,
     options: WorldOptions,
-    host_options: HostOptions,
+    host_options: std::sync::Mutex<HostOptions>,
     folder: TempDir,
     kept: AtomicBool,
     _alone: Option<MutexGuard<'static, ()>>,
@@ -104,7 +105,7 @@ impl World {
         let plugins = PluginDir::create(folder.path().join("plugins"))?;
         let host_options = HostOptions {
             plugins: plugins.path().to_owned(),
-            kubeconfig: cluster.kubeconfig_for(&kubernetes_gate.url()).await?,
+            kubeconfig: cluster.kubeconfig_for(&kubernetes_gate.url(), None).await?,
             resync_seconds: Some(options.resync_seconds),
             args: Vec::new(),
             environment: Vec::new(),
@@ -122,7 +123,7 @@ impl World {
             namespace,
             narrator,
             options,
-            host_options,
+            host_options: std::sync::Mutex::new(host_options),
             folder,
             kept: AtomicBool::new(false),
             _alone: alone,
@@ -201,10 +202,15 @@ impl World {
     pub async fn start_host_with(&self, args: &[&str]) -> Result<()> {
         let mut host = self.host.lock().await;
         ensure!(host.is_none(), "the host runs already");
-        let mut options = self.host_options.clone();
+        let mut options = self.host_options().clone();
         options.args.extend(args.iter().map(|&arg| arg.to_owned()));
         *host = Some(Host::start(&options).await?);
         Ok(())
+    }
+
+    /// How the next host is started.
+    fn host_options(&self) -> std::sync::MutexGuard<'_, HostOptions> {
+        self.host_options.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Kills the host with SIGKILL and waits until it is gone.
@@ -294,7 +300,7 @@ impl World {
 
     /// No byte of a guest, of the API server or of Neutron may make the host panic, in whatever test.
     fn no_panic(&self) -> Result<()> {
-        let log = std::fs::read_to_string(&self.host_options.log).unwrap_or_default();
+        let log = std::fs::read_to_string(&self.host_options().log).unwrap_or_default();
         let panicked = |line: &&str| line.contains("panicked at") && !line.contains(r#""target":"plugin""#);
         let panics: Vec<_> = log.lines().filter(panicked).collect();
         ensure!(panics.is_empty(), "the host panicked: {panics:?}");

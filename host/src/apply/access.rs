@@ -19,11 +19,32 @@ const AT_ONCE: usize = 8;
 /// For all of them. What was not answered by then is not known, and not missing.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// What the API server does not allow of that which a plugin, and the host for it, will do: a line for each resource, who lacks it and
-/// what for. Empty when nothing is missing, or nothing is known because the API server does not review access.
+/// What is asked for a plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// What the host does.
+    host: Needs,
+    /// What the plugin does as a ServiceAccount of its own.
+    plugin: Needs,
+}
+
+/// What a plugin, and the host for it, will do.
 ///
 /// * `manifest` - as far as it is granted.
 /// * `plurals` - the resources of the manifest's kinds, where they are known.
+#[must_use]
+pub fn asked(writer: &Writer, author: &Author, manifest: &PluginManifest, plurals: &Plurals<'_>) -> Asked {
+    let mut host = rbac::of_host(manifest, &author.grants, plurals);
+    let mut plugin = rbac::of_plugin(&author.plugin, &author.grants);
+    match &writer.impersonate {
+        Some(namespace) => host.extend(rbac::of_impersonator(&author.plugin, namespace)),
+        None => host.extend(std::mem::take(&mut plugin)),
+    }
+    Asked { host: host.minimal(), plugin: plugin.minimal() }
+}
+
+/// What of it the API server does not allow: a line for each resource, who lacks it and what for. Empty when nothing is missing, or
+/// nothing is known because the API server does not review access. Takes at most 5 seconds.
 ///
 /// # Cancel safety
 ///
@@ -32,30 +53,21 @@ const DEADLINE: Duration = Duration::from_secs(5);
 /// # Source
 ///
 /// kubectl `auth can-i`.
-pub async fn check(writer: &Writer, author: &Author, manifest: &PluginManifest, plurals: &Plurals<'_>) -> Vec<String> {
-    let mut host = rbac::of_host(manifest, &author.grants, plurals);
-    let plugin = rbac::of_plugin(&author.plugin, &author.grants);
-    let mut lines = Vec::new();
+pub async fn check(writer: &Writer, author: &Author, asked: &Asked) -> Vec<String> {
     let until = Instant::now() + DEADLINE;
-    match writer.impersonated(author, Identity::Plugin) {
-        Some(user) => {
-            if let Some(namespace) = &writer.impersonate {
-                host.extend(rbac::of_impersonator(&author.plugin, namespace));
-            }
-            lines.extend(denied(writer, author, Identity::Host, host, until).await.iter().map(|r| line(r, "the host")));
-            lines.extend(denied(writer, author, Identity::Plugin, plugin, until).await.iter().map(|r| line(r, &user)));
-        }
-        None => {
-            host.extend(plugin);
-            lines.extend(denied(writer, author, Identity::Host, host, until).await.iter().map(|r| line(r, "the host")));
-        }
+    let user = writer.impersonated(author, Identity::Plugin).unwrap_or_default();
+    let mut lines = Vec::new();
+    for (identity, needs, who) in
+        [(Identity::Host, &asked.host, "the host"), (Identity::Plugin, &asked.plugin, user.as_str())]
+    {
+        let denied = denied(writer, author, identity, needs, until).await;
+        lines.extend(denied.iter().map(|rule| line(rule, who)));
     }
     lines
 }
 
 /// What of it is not allowed.
-async fn denied(writer: &Writer, author: &Author, identity: Identity, needs: Needs, until: Instant) -> Vec<Rule> {
-    let needs = needs.minimal();
+async fn denied(writer: &Writer, author: &Author, identity: Identity, needs: &Needs, until: Instant) -> Vec<Rule> {
     let asked: Vec<Permission> = needs.permissions().take(REVIEWS).cloned().collect();
     let answers = futures::stream::iter(asked).map(|permission| async move {
         let allowed = review(writer, author, identity, &permission).await;
@@ -69,7 +81,7 @@ async fn denied(writer: &Writer, author: &Author, identity: Identity, needs: Nee
         std::future::ready(())
     });
     let _ = tokio::time::timeout_at(until, collect).await;
-    needs.filter(|permission| refused.contains(permission)).rules()
+    needs.only(|permission| refused.contains(permission)).rules()
 }
 
 /// Whether something is allowed; an error when nobody knows.
@@ -146,18 +158,22 @@ mod tests {
         client.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await.unwrap();
     }
 
+    async fn missing(writer: &Writer, author: &Author, manifest: &PluginManifest) -> Vec<String> {
+        check(writer, author, &asked(writer, author, manifest, &|_| None)).await
+    }
+
     #[tokio::test]
     async fn what_the_impersonated_plugin_lacks_is_named_and_the_admin_lacks_nothing() {
         let client = kube::Client::new(DevServer::router(Options::default()), "default");
         let (author, manifest) = plugin();
         let nothing: Vec<String> = Vec::new();
-        assert_eq!(check(&writer(&client), &author, &manifest, &|_| None).await, nothing);
+        assert_eq!(missing(&writer(&client), &author, &manifest).await, nothing);
         let impersonating = writer(&client).impersonating("system");
         let expected = [
             "get, list, watch configmaps (core) in a to system:serviceaccount:system:oarlock-p: granted",
             "get secrets (core) named x in a to system:serviceaccount:system:oarlock-p: granted",
         ];
-        assert_eq!(check(&impersonating, &author, &manifest, &|_| None).await, expected);
+        assert_eq!(missing(&impersonating, &author, &manifest).await, expected);
         create(&client, "/api/v1/namespaces", json!({"metadata": {"name": "a"}})).await;
         let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/a";
         let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]},
@@ -167,8 +183,8 @@ mod tests {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "p"},
             "subjects": [{"kind": "ServiceAccount", "namespace": "system", "name": "oarlock-p"}]});
         create(&client, &format!("{rbac}/rolebindings"), binding).await;
-        let missing = check(&impersonating, &author, &manifest, &|_| None).await;
-        assert_eq!(missing, ["watch configmaps (core) in a to system:serviceaccount:system:oarlock-p: granted"]);
+        let left = missing(&impersonating, &author, &manifest).await;
+        assert_eq!(left, ["watch configmaps (core) in a to system:serviceaccount:system:oarlock-p: granted"]);
     }
 
     /// A server that refuses everything, or never answers.
@@ -191,8 +207,8 @@ mod tests {
             let began = Instant::now();
             let writer = writer(&unhelpful(silent));
             let writer = if impersonate { writer.impersonating("system") } else { writer };
-            let missing = check(&writer, &author, &manifest, &|_| None).await;
-            assert_eq!(missing, Vec::<String>::new());
+            let unknown = missing(&writer, &author, &manifest).await;
+            assert_eq!(unknown, Vec::<String>::new());
             assert!(began.elapsed() <= DEADLINE, "{:?}", began.elapsed());
         }
     }

@@ -133,7 +133,7 @@ impl Lifecycle {
             last_good: None,
             rejected: None,
             left_behind: BTreeSet::new(),
-            missing_permissions: Vec::new(),
+            access: super::access::Access::default(),
             orphaned: None,
         });
         let Some(version) = self.prepare(entry, &offer) else { return };

@@ -228,7 +228,7 @@ pub(super) struct Plugin {
     /// Kinds whose objects may carry its finalizer although no version of it cleans up after them any more.
     pub(super) left_behind: BTreeSet<GroupVersionKind>,
     /// What the API server does not allow although the grant does.
-    pub(super) missing_permissions: Vec<String>,
+    pub(super) access: super::access::Access,
     /// Its file is gone; files that came with it are waited for until then.
     pub(super) orphaned: Option<Instant>,
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 impl Lifecycle {
-    /// Opens the watches of an offer. None: it has no grant.
-    pub(super) fn prepare(&self, plugin: &Plugin, offer: &Offer) -> Option<Arc<Version>> {
+    /// Opens the watches of an offer, and asks whether it will be allowed what it is granted. None: it has no grant.
+    pub(super) fn prepare(&self, plugin: &mut Plugin, offer: &Offer) -> Option<Arc<Version>> {
         let Granting::Grant { grants, .. } = &offer.granting else { return None };
         let guest = Guest {
             plugin: offer.name().to_owned(),
@@ -21,6 +21,7 @@ impl Lifecycle {
             metrics: self.shared.metrics.plugin(offer.name()),
         };
         let component = offer.compiled.component.clone();
+        self.ask_access(plugin, offer);
         Some(plugin.controller.prepare(Loaded { manifest: offer.manifest(), component, guest }))
     }
 

@@ -92,7 +92,12 @@ pub(super) fn describe(registry: &Registry) -> Value {
                 Some(_) => {
                     entry.insert("next".to_owned(), Value::Object(said));
                 }
-                None => entry.extend(said),
+                None => {
+                    entry.extend(said);
+                    if let Some((_, waiting)) = registry.plugin_of(name) {
+                        missing_permissions(waiting, &mut entry);
+                    }
+                }
             }
         }
         entry.insert("file".to_owned(), json!(name));
@@ -126,10 +131,15 @@ fn running(name: &str, plugin: &Plugin) -> Map<String, Value> {
         let kinds: Vec<String> = plugin.left_behind.iter().map(ToString::to_string).collect();
         entry.insert("finalizersLeftOn".to_owned(), json!(kinds));
     }
-    if !plugin.missing_permissions.is_empty() {
-        entry.insert("missingPermissions".to_owned(), json!(plugin.missing_permissions));
-    }
+    missing_permissions(plugin, &mut entry);
     entry
+}
+
+/// Also of a plugin whose first version does not run yet: it may be for want of them.
+fn missing_permissions(plugin: &Plugin, entry: &mut Map<String, Value>) {
+    if !plugin.access.missing.is_empty() {
+        entry.insert("missingPermissions".to_owned(), json!(plugin.access.missing));
+    }
 }
 
 /// A version that does not run (yet).

@@ -70,9 +70,9 @@ impl Needs {
 
     /// Only those that are wanted.
     #[must_use]
-    pub fn filter(mut self, wanted: impl Fn(&Permission) -> bool) -> Self {
-        self.0.retain(|permission, _| wanted(permission));
-        self
+    pub fn only(&self, wanted: impl Fn(&Permission) -> bool) -> Self {
+        let wanted = self.0.iter().filter(|(permission, _)| wanted(permission));
+        Self(wanted.map(|(permission, reasons)| (permission.clone(), reasons.clone())).collect())
     }
 
     /// The same without what a wider permission includes; that one takes over the reasons.

@@ -1,0 +1,69 @@
+//! What the API server does not allow although the grant does: asked when a version is taken up, told once, shown until it is allowed.
+
+use super::registry::{Granting, Offer, Plugin, Task};
+use super::{Lifecycle, Message, lock};
+use crate::apply::Author;
+use crate::apply::access::{self, Asked};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often is asked again while something is missing.
+const AGAIN: Duration = Duration::from_secs(15);
+
+/// What is known of a plugin's permissions.
+#[derive(Debug, Default)]
+pub(super) struct Access {
+    /// A line each; see [`access::check`].
+    pub(super) missing: Vec<String>,
+    /// What was asked, and answered without anything missing.
+    allowed: Option<Arc<Asked>>,
+    /// Asks; the answer of one before is not wanted any more.
+    task: Option<Task>,
+}
+
+impl Lifecycle {
+    /// Asks for what a version will do, unless just that was allowed to the version before.
+    pub(super) fn ask_access(&self, plugin: &mut Plugin, offer: &Offer) {
+        let Granting::Grant { grants, .. } = &offer.granting else { return };
+        let (writer, messages, name) = (self.shared.writer.clone(), self.messages.clone(), offer.name().to_owned());
+        let author = Author { plugin: name.clone(), grants: Arc::new(*grants.clone()) };
+        let plural = |kind: &oarlock_manifest::Kind| offer.plurals.get(kind).cloned();
+        let asked = Arc::new(access::asked(&writer, &author, &offer.manifest(), &plural));
+        if plugin.access.allowed.as_ref() == Some(&asked) {
+            return;
+        }
+        plugin.access.allowed = None;
+        let task = tokio::spawn(async move {
+            loop {
+                let missing = access::check(&writer, &author, &asked).await;
+                let done = missing.is_empty();
+                let sent = messages.send(Message::Access { plugin: name.clone(), asked: Arc::clone(&asked), missing });
+                if done || sent.is_err() {
+                    return;
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+        });
+        plugin.access.task = Some(Task(task.abort_handle()));
+    }
+
+    /// Keeps and tells what is missing.
+    pub(super) fn access(&mut self, name: &str, asked: Arc<Asked>, missing: Vec<String>) {
+        let mut registry = lock(&self.registry);
+        let Some(plugin) = registry.plugins.get_mut(name) else { return };
+        if missing.is_empty() {
+            plugin.access.allowed = Some(asked);
+            if !plugin.access.missing.is_empty() {
+                tracing::info!(plugin = name, "the API server now allows everything it needs");
+            }
+        } else if missing != plugin.access.missing {
+            let missing = missing.join("; ");
+            tracing::warn!(
+                plugin = name,
+                missing,
+                "the API server does not allow everything it is granted (oarlock rbac prints what to apply)"
+            );
+        }
+        plugin.access.missing = missing;
+    }
+}

@@ -1,0 +1,58 @@
+//! A host that may do no more than `oarlock rbac` says.
+
+use super::World;
+use crate::harness::{oarlock, text};
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+
+/// Where the host's ServiceAccount is, and those of the plugins.
+const SYSTEM: &str = "oarlock-system";
+
+impl World {
+    /// Makes the next host one that runs as the ServiceAccount `oarlock`, allowed nothing yet.
+    ///
+    /// * `impersonate` - it runs with `--impersonate`.
+    ///
+    /// # Errors
+    ///
+    /// When the account cannot be made, or the cluster is somebody's: there the gates have the credentials of its administrator.
+    pub async fn limit_host(&self, impersonate: bool) -> Result<()> {
+        ensure!(!self.cluster.is_external(), "the credentials of a real cluster are the gate's, not the host's");
+        let named = |name: &str| json!({"metadata": {"name": name}});
+        self.cluster.create("/api/v1/namespaces", &named(SYSTEM)).await?;
+        let accounts = format!("/api/v1/namespaces/{SYSTEM}/serviceaccounts");
+        self.cluster.create(&accounts, &named("oarlock")).await?;
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let token = self.cluster.create(&format!("{accounts}/oarlock/token"), &request).await?;
+        let token = text(&token, "/status/token");
+        ensure!(!token.is_empty(), "no token");
+        let kubeconfig = self.cluster.kubeconfig_for(&self.kubernetes_gate.url(), Some(&token)).await?;
+        let mut options = self.host_options();
+        options.kubeconfig = kubeconfig;
+        if impersonate {
+            options.args.push("--impersonate".to_owned());
+            // Wherever the tests run.
+            options.args.extend(["--impersonate-namespace".to_owned(), SYSTEM.to_owned()]);
+        }
+        Ok(())
+    }
+
+    /// Applies what `oarlock rbac` prints for the plugins as they lie in the directory, with kubectl.
+    ///
+    /// # Errors
+    ///
+    /// When it prints nothing, or is refused.
+    pub async fn apply_rbac(&self, impersonate: bool) -> Result<()> {
+        let folder = self.plugins.path().display().to_string();
+        let mut args = vec!["rbac", folder.as_str(), "--namespace", SYSTEM];
+        if impersonate {
+            args.push("--impersonate");
+        }
+        let told = oarlock(&args).await?;
+        ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        let file = self.folder().join("rbac.yaml");
+        std::fs::write(&file, &told.stdout).with_context(|| file.display().to_string())?;
+        self.cluster.kubectl(&["apply", "-f", &file.display().to_string()]).await?;
+        Ok(())
+    }
+}
