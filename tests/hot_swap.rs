@@ -207,7 +207,7 @@ async fn h4_a_reconcile_under_way_finishes_on_its_version_and_no_key_is_worked_o
         started(&world).await?;
         let slow = Rule::every(Action::Delay(Duration::from_secs(3))).methods(&[Method::GET]);
         let rule = world.neutron_gate.rule(slow);
-        object(&world, "slow", "http", &json!({})).await?;
+        object(&world, "slow", "fetch", &json!({})).await?;
         eventually(SOON, "a reconcile to be under way", || async {
             ensure!(rule.hits() == 1, "not yet");
             Ok(())
@@ -306,7 +306,7 @@ async fn h12_what_a_swap_enqueues_does_not_hold_up_a_live_change() -> Result<()>
         runs(&world, "misfit", "1").await?;
         const OBJECTS: u64 = 100;
         for i in 0..OBJECTS {
-            object(&world, &format!("o{i}"), "http", &json!({})).await?;
+            object(&world, &format!("o{i}"), "fetch", &json!({})).await?;
         }
         seen(&world, &format!("o{}", OBJECTS - 1), "first").await?;
         // From now on one object takes a third of a second, so that all of them take half a minute.
@@ -393,7 +393,7 @@ async fn h14_a_downgrade_takes_the_status_fields_of_the_newer_version_away() -> 
             .await
         };
         status_is(false).await?;
-        world.plugins.place("misfit.wasm", &misfit_with("2", "http", things)?)?;
+        world.plugins.place("misfit.wasm", &misfit_with("2", "fetch", things)?)?;
         status_is(true).await?;
         world.plugins.place("misfit.wasm", &misfit_with("1", "", things)?)?;
         status_is(false).await

@@ -168,9 +168,10 @@ impl Controller {
     /// and backoff of the keys stay. The caller drains the version before: [`Self::retire`].
     ///
     /// * `version` - from [`Self::prepare`], in sync.
-    pub fn switch(self: &Arc<Self>, version: &Arc<Version>) -> Option<Arc<Version>> {
+    /// * `back` - the current version failed its probation, and this is the one before.
+    pub fn switch(self: &Arc<Self>, version: &Arc<Version>, back: bool) -> Option<Arc<Version>> {
         let manifest = &version.loaded.manifest;
-        self.health.begin(version.objects());
+        self.health.begin(version.objects(), back);
         // In this order: no event of a kind that only the new version knows meets the old one, and what comes while neither
         // is live is in the stores that are enqueued afterwards.
         let before = self.version.swap(Some(Arc::clone(version)));

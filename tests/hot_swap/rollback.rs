@@ -73,7 +73,7 @@ async fn h10_versions_that_answer_nonsense_or_miss_deadlines_are_rolled_back_and
             seen(&world, "steady", value).await?;
         }
         // The world outside fails, or the plugin says that something is wrong: no reason to go back.
-        for (version, mode) in [("6", "transient"), ("7", "terminal"), ("8", "http")] {
+        for (version, mode) in [("6", "transient"), ("7", "terminal"), ("8", "fetch")] {
             world.plugins.place("misfit.wasm", &misfit_version(version, mode)?)?;
             runs(&world, "misfit", version).await?;
         }

@@ -56,6 +56,8 @@ struct Inner {
     window: VecDeque<u32>,
     /// Keys whose last reconcile was a strike.
     struck: HashSet<ReconcileKey>,
+    /// The same as it was when a version began that has failed since.
+    before_failing: HashSet<ReconcileKey>,
     probation: Option<Probation>,
     until: Option<Instant>,
     /// The pause of the last quarantine, until a window without many strikes has passed.
@@ -76,9 +78,14 @@ impl Health {
     /// Another version begins, on probation.
     ///
     /// * `objects` - how many it has.
-    pub(super) fn begin(&self, objects: usize) {
+    /// * `back` - the version before failed its probation: what struck under it says nothing about the objects.
+    pub(super) fn begin(&self, objects: usize, back: bool) {
         let mut inner = self.lock();
-        let excused = std::mem::take(&mut inner.struck);
+        let before_it = std::mem::take(&mut inner.before_failing);
+        if back {
+            inner.struck = before_it;
+        }
+        let excused = inner.struck.clone();
         inner.window.clear();
         inner.until = None;
         inner.pause = None;
@@ -86,10 +93,9 @@ impl Health {
             length: objects.clamp(*PROBATION_RECONCILES.start(), *PROBATION_RECONCILES.end()),
             done: 0,
             began: Instant::now(),
-            excused: excused.clone(),
+            excused,
             struck: HashSet::new(),
         });
-        inner.struck = excused;
     }
 
     /// A reconcile that was under way at a swap went well on the version before: the key says something about the new one.
@@ -113,7 +119,10 @@ impl Health {
         match on_probation {
             Verdict::Fine => {}
             ended => {
-                inner.probation = None;
+                let excused = inner.probation.take().map(|probation| probation.excused).unwrap_or_default();
+                if matches!(ended, Verdict::Failing(_)) {
+                    inner.before_failing = excused;
+                }
                 return ended;
             }
         }
@@ -200,7 +209,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn h10_one_object_in_a_hundred_is_too_many_and_one_in_a_thousand_is_not() {
         let health = Health::default();
-        health.begin(300);
+        health.begin(300, false);
         assert_eq!(reconciled(&health, &key(0), Some("trap")), Verdict::Fine);
         // The same object again is still one object.
         assert_eq!(reconciled(&health, &key(0), Some("trap")), Verdict::Fine);
@@ -208,7 +217,7 @@ mod tests {
             matches!(reconciled(&health, &key(1), Some("trap")), Verdict::Failing(why) if why.contains("o1: trap"))
         );
 
-        health.begin(1000);
+        health.begin(1000, false);
         let verdicts: Vec<_> = (0..1000).map(|i| reconciled(&health, &key(i), (i == 500).then_some("trap"))).collect();
         assert_eq!(verdicts.iter().filter(|v| **v != Verdict::Fine).collect::<Vec<_>>(), [&Verdict::Proven]);
     }
@@ -216,9 +225,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_few_objects_one_is_too_many_and_a_proven_version_is_not_taken_back() {
         let health = Health::default();
-        health.begin(3);
+        health.begin(3, false);
         assert!(matches!(reconciled(&health, &key(0), Some("trap")), Verdict::Failing(_)));
-        health.begin(3);
+        health.begin(3, false);
         let proven = (0..20).map(|i| reconciled(&health, &key(i), None)).position(|v| v == Verdict::Proven);
         assert_eq!(proven, Some(19));
         assert_eq!(reconciled(&health, &key(0), Some("trap")), Verdict::Fine);
@@ -227,9 +236,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_went_wrong_under_the_version_before_does_not_count_against_the_next() {
         let health = Health::default();
-        health.begin(1000);
+        health.begin(1000, false);
         reconciled(&health, &key(7), Some("trap"));
-        health.begin(10);
+        health.begin(10, false);
         assert_eq!(reconciled(&health, &key(7), Some("trap")), Verdict::Fine);
         assert!(matches!(reconciled(&health, &key(8), Some("trap")), Verdict::Failing(_)));
     }
@@ -237,17 +246,32 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_ended_well_on_the_version_before_after_the_swap_counts_against_the_next() {
         let health = Health::default();
-        health.begin(1000);
+        health.begin(1000, false);
         reconciled(&health, &key(7), Some("trap"));
-        health.begin(10);
+        health.begin(10, false);
         health.went_well_before(&key(7));
+        assert!(matches!(reconciled(&health, &key(7), Some("trap")), Verdict::Failing(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_struck_under_a_version_that_was_taken_back_counts_against_the_next() {
+        let health = Health::default();
+        health.begin(10, false);
+        reconciled(&health, &key(1), Some("trap"));
+        health.begin(10, false);
+        assert_eq!(reconciled(&health, &key(1), Some("trap")), Verdict::Fine);
+        assert!(matches!(reconciled(&health, &key(7), Some("trap")), Verdict::Failing(_)));
+        health.begin(10, true);
+        // The version that was gone back to has not come to look at either.
+        health.begin(10, false);
+        assert_eq!(reconciled(&health, &key(1), Some("trap")), Verdict::Fine);
         assert!(matches!(reconciled(&health, &key(7), Some("trap")), Verdict::Failing(_)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn strikes_that_take_long_weigh_more() {
         let health = Health::default();
-        health.begin(1000);
+        health.begin(1000, false);
         assert_eq!(health.reconciled(&key(0), LONG, Some("deadline")), Verdict::Fine);
         assert_eq!(health.reconciled(&key(1), LONG, Some("deadline")), Verdict::Quarantined(FIRST_PAUSE));
     }
@@ -255,7 +279,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn strikes_lead_to_quarantine_with_growing_pauses_and_good_conduct_ends_the_growth() {
         let health = Health::default();
-        health.begin(1000);
+        health.begin(1000, false);
         let pause = |health: &Health| {
             (0..20).find_map(|i| match reconciled(health, &key(i), Some("trap")) {
                 Verdict::Quarantined(pause) => Some(pause),
@@ -279,7 +303,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_few_bad_objects_among_many_are_no_reason_for_quarantine() {
         let health = Health::default();
-        health.begin(1000);
+        health.begin(1000, false);
         for i in 0..1000 {
             let verdict = reconciled(&health, &key(i), (i % 3 == 0).then_some("trap"));
             assert!(!matches!(verdict, Verdict::Quarantined(_)), "{i}: {verdict:?}");

@@ -89,7 +89,7 @@ impl Lifecycle {
         }
         let digest = offer.digest().to_owned();
         let may_go_back = plugin.last_good.is_some();
-        if let Some(before) = plugin.controller.switch(version) {
+        if let Some(before) = plugin.controller.switch(version, !forward) {
             plugin.left_behind.extend(left_behind(&before, version));
             if before.loaded().component.digest != digest {
                 tracing::info!(

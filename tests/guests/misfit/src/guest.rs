@@ -136,6 +136,9 @@ impl Guest for Misfit {
                 };
                 return Err(transient(None, &told));
             }
+            "fetch" => {
+                observation.status = send("GET", &url(), &[], b"").ok().map(|a| json!({"http": a.status}).to_string());
+            }
             "http-flood" => (0..misfit.count(10_000)).for_each(|_| drop(send("GET", &url(), &[], b""))),
             _ => {}
         }

@@ -29,6 +29,7 @@
 //! | `ungranted-live` | `cluster.get-live` of a Secret |
 //! | `ungranted-list` | `cluster.list-objects` of Secrets |
 //! | `ungranted-origin` | GET of `http://ungranted.invalid/` |
+//! | `fetch` | GET of the configuration's `url`; the status code becomes `status.http` |
 //! | `http` | GET of `/misfit` of the configuration's `url`; ends transient, with the status code or the failure |
 //! | `http-flood:N` | N GETs of the configuration's `url` (10 000 unless told) |
 //! | `apply-ungranted` | the patch applies a Secret |

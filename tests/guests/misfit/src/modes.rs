@@ -1,7 +1,7 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 56] = [
+pub(crate) const MODES: [&str; 57] = [
     "ok",
     "farewell",
     "loop",
@@ -23,6 +23,7 @@ pub(crate) const MODES: [&str; 56] = [
     "ungranted-live",
     "ungranted-list",
     "ungranted-origin",
+    "fetch",
     "http",
     "http-flood",
     "apply-ungranted",
