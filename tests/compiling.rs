@@ -146,6 +146,8 @@ async fn compile(args: &[&str], file: &[u8], keep: bool) -> Result<(ExitStatus, 
     let mut child = Command::new(oarlock_binary()?)
         .arg("compile")
         .args(args)
+        // The memory of its threads counts, too.
+        .env("RAYON_NUM_THREADS", "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -223,10 +225,11 @@ fn compilers() -> Result<Vec<String>> {
 async fn p18_the_host_answers_while_bombs_are_compiled() -> Result<()> {
     with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
         let cores = std::thread::available_parallelism()?.get();
-        for bomb_number in 0..=cores {
+        // As many as are compiled at once, and first.
+        for bomb_number in 0..(cores / 2).max(1) {
             world.plugins.file(&format!("a-bomb-{bomb_number}.wasm"), &bomb(200_000 + bomb_number))?;
         }
-        world.start_host().await?;
+        world.start_host_with(&["--no-cache"]).await?;
         world.create_network("fine", "10.6.0.0/24", "10.6.0.1").await?;
         world.ready("fine").await?;
         for _ in 0..20 {

@@ -7,12 +7,16 @@ use tokio::sync::Semaphore;
 /// What takes longer than this goes on beside the others rather than before them.
 const LONG: Duration = Duration::from_secs(10);
 
+/// Fewest threads there are for what takes long.
+const ASIDE: u32 = 4;
+
 /// Half the cores, shared out among works that wait in the order in which they came.
 #[derive(Debug)]
 pub(in crate::plugin) struct Turns {
     threads: u32,
     turns: Semaphore,
-    /// For those that take long, as many threads again: so that one file that takes minutes does not hold up the others.
+    /// For those that take long, as many threads again, at least [`ASIDE`]: so that a few files that take minutes do not hold up
+    /// the others. All of it is of low priority.
     aside: Semaphore,
 }
 
@@ -23,8 +27,8 @@ impl Turns {
     }
 
     fn of(threads: u32) -> Self {
-        let semaphore = || Semaphore::new(threads as usize);
-        Self { threads, turns: semaphore(), aside: semaphore() }
+        let threads_aside = threads.max(ASIDE);
+        Self { threads, turns: Semaphore::new(threads as usize), aside: Semaphore::new(threads_aside as usize) }
     }
 
     /// As many threads as wished for, if there are so many at all.
@@ -79,21 +83,23 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn p18_what_takes_long_steps_aside_for_the_others() {
         let turns = Turns::of(1);
-        let mut bomb = std::pin::pin!(turns.take(1, std::future::pending::<()>()));
-        assert!(bomb.as_mut().now_or_never().is_none());
+        let bombs =
+            |count: u32| futures::future::join_all((0..count).map(|_| turns.take(1, std::future::pending::<()>())));
+        let mut few = std::pin::pin!(bombs(ASIDE));
+        assert!(few.as_mut().now_or_never().is_none());
         let others = async {
             for _ in 0..3 {
                 turns.take(1, tokio::time::sleep(Duration::from_secs(1))).await;
             }
         };
         tokio::select! {
-            () = bomb.as_mut() => panic!("it never ends"),
-            done = tokio::time::timeout(LONG + Duration::from_secs(4), others) => done.unwrap(),
+            _ = few.as_mut() => panic!("they never end"),
+            done = tokio::time::timeout(LONG * ASIDE + Duration::from_secs(4), others) => done.unwrap(),
         }
-        // A second one does not find room aside, and holds its turn; that is all the machine there is for them.
-        let mut second = std::pin::pin!(turns.take(1, std::future::pending::<()>()));
+        // One more does not find room aside, and holds its turn: that is all of the machine there is for them.
+        let more = std::pin::pin!(bombs(1));
         let wait = tokio::time::sleep(LONG * 3);
-        tokio::select! { () = bomb => panic!(), () = second.as_mut() => panic!(), () = wait => {} }
+        tokio::select! { _ = few => panic!(), _ = more => panic!(), () = wait => {} }
         assert_eq!((turns.turns.available_permits(), turns.aside.available_permits()), (0, 0));
     }
 }
