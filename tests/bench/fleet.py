@@ -37,7 +37,7 @@ def fleet(world, opts, guest, count):
 
 def started(world, folder, count, cache):
     """A host with COUNT active plugins, and the seconds that took."""
-    host = Host(world, folder, *(["--cache-dir", cache] if cache else []), level="info")
+    host = Host(world, folder, "--cache-dir", cache, level="info")
 
     def active():
         plugins = json.loads(host.admin("/plugins"))["plugins"]
@@ -53,7 +53,6 @@ def memory(host):
 
 
 opts = arguments(__doc__, most=1000)
-has_cache = "--cache-dir" in subprocess.run([opts.bin / "oarlock", "run", "--help"], capture_output=True, text=True).stdout
 with World(opts) as world:
     crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "quiets.torture.oarlock.dev"},
            "spec": {"group": "torture.oarlock.dev", "scope": "Namespaced", "names": {"plural": "quiets", "kind": "Quiet"},
@@ -61,17 +60,17 @@ with World(opts) as world:
     (world.folder / "crd.json").write_text(json.dumps(crd))
     subprocess.run(["kubectl", "--kubeconfig", world.kubeconfig, "apply", "-f", world.folder / "crd.json"],
                    stdout=subprocess.DEVNULL, check=True)
-    host, _ = started(world, world.plugin_folder("empty"), 0, None)
+    host, _ = started(world, world.plugin_folder("empty"), 0, world.folder / "cache-empty")
     print(f"host RSS without a plugin                {memory(host):8.1f} MiB")
     host.stop()
-    for guest in ["idler", "changeling"]:
+    for guest, counts in {"idler": [1, 100, opts.most], "changeling": [1, 100]}.items():
         size = (opts.plugins / f"{guest}.wasm").stat().st_size / 1024
         alone = {}
-        for count in [1, 100, opts.most]:
+        for count in counts:
             folder = fleet(world, opts, guest, count)
-            cache = world.folder / f"cache-{guest}-{count}" if has_cache else None
+            cache = world.folder / f"cache-{guest}-{count}"
             times = {}
-            for start in ["cold", "warm"] if has_cache else ["cold"]:
+            for start in ["cold", "warm"]:
                 host, times[start] = started(world, folder, count, cache)
                 rss = memory(host)
                 host.stop()
@@ -79,5 +78,4 @@ with World(opts) as world:
                 each = f"{(rss - alone[start]) * 1024 / (count - 1):.0f} KiB per further plugin" if count > 1 else ""
                 alone.setdefault(start, rss)
                 print(f"{count:5} x {guest} ({size:.0f} KB) {start}: active after {times[start]:7.2f} s, RSS {rss:7.1f} MiB {each}")
-            if "warm" in times:
-                print(f"      warm in {times['warm'] / times['cold']:.1%} of the cold time")
+            print(f"      warm in {times['warm'] / times['cold']:.1%} of the cold time")

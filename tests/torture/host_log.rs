@@ -13,6 +13,8 @@ pub struct HostLog {
     pub reconciles: usize,
     /// Reconciles of one key that began before another one of it had ended, in words.
     pub overlaps: Vec<String>,
+    /// Versions that were rolled back.
+    pub rolled_back: usize,
     /// Lines that say that the host panicked.
     pub panics: Vec<String>,
 }
@@ -33,6 +35,7 @@ impl HostLog {
             if line.contains("panicked") && !line.contains(r#""target":"plugin""#) {
                 log.panics.push(line.to_owned());
             }
+            log.rolled_back += usize::from(line.contains(r#""message":"version rolled back""#));
             // Parsing is slow, and most lines are something else when little is patched.
             if line.contains(r#""duration_ms""#)
                 && let Some((key, reconcile)) = reconcile(line)

@@ -71,6 +71,7 @@ impl fmt::Display for Report {
         row("edits, creates, deletes", format!("{}, {}, {}", self.done.edits, self.done.creates, self.done.deletes))?;
         row("versions put in place, of them broken", format!("{}, {}", self.swaps.placed, self.swaps.broken))?;
         row("good versions overtaken before they ran", self.swaps.overtaken.to_string())?;
+        row("versions rolled back", self.log.rolled_back.to_string())?;
         row("hosts killed", self.kills.to_string())?;
         row("reconciles, requests to the ledger", format!("{}, {}", self.log.reconciles, self.touches))?;
         row("lost events", lost.len().to_string())?;

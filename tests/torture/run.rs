@@ -94,7 +94,8 @@ impl<'a> Torture<'a> {
             plugins: plugins.path().to_owned(),
             kubeconfig: cluster.kubeconfig().to_owned(),
             resync_seconds: None,
-            args: Vec::new(),
+            // Empty: versions are the same from run to run.
+            args: vec!["--cache-dir".to_owned(), folder.path().join("code").display().to_string()],
             // A line for each reconcile.
             environment: vec![("OARLOCK_LOG", "info,oarlock::controller=debug".to_owned())],
             log: folder.path().join("host.log"),
