@@ -6,6 +6,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def arguments(doc, **more):
     """--bin and --plugins, and integers by name with their defaults."""
+    # So that what was started ends with us.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     ap = argparse.ArgumentParser(description=doc.split("\n\n")[0])
     ap.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the binaries")
     ap.add_argument("--plugins", type=pathlib.Path, required=True, help="folder of the built plugins and guests")

@@ -23,8 +23,8 @@ const CONVERGE: Duration = Duration::from_secs(60);
 const RUN: Duration = Duration::from_secs(30);
 /// How long the host may take to go back to what it used before.
 const CALM_DOWN: Duration = Duration::from_secs(15);
-/// Changes go on this long after the last swap, so that some fall into it.
-const AFTERMATH: Duration = Duration::from_secs(1);
+/// Changes go on this long after the last swap: what is lost then no swap finds again.
+const AFTERMATH: Duration = Duration::from_secs(3);
 
 /// How hard it is.
 #[derive(Clone, Debug)]
@@ -141,17 +141,20 @@ impl<'a> Torture<'a> {
                 Some(_) => swapper.place_all()?,
                 None => Vec::new(),
             };
+            let mut complaints = Vec::new();
+            for (kind, version) in last {
+                complaints.extend(self.runs(&host, kind, &version).await.err().map(|error| format!("{error:#}")));
+            }
+            (self.tell)("the last versions run");
             sleep(AFTERMATH).await;
             stop.cancel();
-            anyhow::Ok(last)
+            anyhow::Ok(complaints)
         };
-        let (_, last) = tokio::try_join!(changing, torturing)?;
-        (self.tell)("the last versions are in place, nothing changes any more");
+        let (_, complaints) = tokio::try_join!(changing, torturing)?;
+        report.complaints = complaints;
+        (self.tell)("nothing changes any more");
 
         let stopped = Instant::now();
-        for (kind, version) in last {
-            report.complaints.extend(self.runs(&host, kind, &version).await.err().map(|error| format!("{error:#}")));
-        }
         report.verdict = self.settled(&churns).await?;
         report.settling = stopped.elapsed();
         self.fill_in(&mut report, &churns, &swapper, &kills);
