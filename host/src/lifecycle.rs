@@ -2,7 +2,7 @@
 //! a file that goes ends it, and a bad file never hurts a good one.
 //!
 //! Everything that decides is one task, [`Lifecycle::run`], which never waits: what takes time (compiling, syncing, draining,
-//! asking the API server) are tasks of their own that send a [`Message`] when they are done. Each task is told which
+//! asking the API server) are tasks of their own that send a message when they are done. Each task is told which
 //! generation of its file it works for, so that what comes late changes nothing.
 
 mod accept;

@@ -1,7 +1,7 @@
 //! A guest that is another plugin, another version and of another mind each time somebody writes so into its file: thousands
 //! of versions of many plugins cost no build. The tool of the tests that swap plugins while they run.
 //!
-//! What it is stands as JSON (see [`role::Role`]) in a buffer of 1 KiB behind the marker `oarlock-changeling:`, padded with
+//! What it is stands as JSON (`src/role.rs`) in a buffer of 1 KiB behind the marker `oarlock-changeling:`, padded with
 //! spaces. A test writes another text there, in the component's bytes.
 //!
 //! It reconciles one kind of the group `torture.oarlock.dev`, in one of three shapes:
