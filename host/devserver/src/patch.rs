@@ -181,7 +181,7 @@ fn apply_patch(input: &Input<'_>, current: Option<&Value>) -> Result<Patched> {
     let mut strict = parsed.duplicates.iter().map(|d| format!("duplicate field \"{d}\"")).collect::<Vec<_>>();
     if resource.custom.is_some() {
         let unknown = decode::restrict(Expected::of(resource), &mut applied)
-            .map_err(|e| ApiError::invalid_patch(&String::from_utf8_lossy(input.body), &e))?;
+            .map_err(|e| ApiError::invalid_patch(&String::from_utf8_lossy(input.body), &e.decoding))?;
         strict.extend(problems(&[], &unknown));
     }
     let rules = managed::rules(resource, input.writer);
@@ -252,8 +252,10 @@ fn finish(input: &Input<'_>, mut object: Value, mut strict: Vec<String>) -> Resu
         );
         return Err(ApiError::invalid_patch(&patch, &why));
     }
-    let unknown =
-        decode::restrict(Expected::of(resource), &mut object).map_err(|e| ApiError::invalid_patch(&patch, &e))?;
+    let unknown = decode::restrict(Expected::of(resource), &mut object).map_err(|e| {
+        let why = if input.kind == Kind::Strategic { e.conversion } else { e.decoding };
+        ApiError::invalid_patch(&patch, &why)
+    })?;
     strict.extend(problems(&[], &unknown));
     let warnings = match input.options.field_validation {
         FieldValidation::Ignore => Vec::new(),

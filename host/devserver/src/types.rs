@@ -6,6 +6,15 @@ use serde_json::Value;
 
 type RoundTrip = fn(&Value) -> Result<Value, Misfit>;
 
+/// Why a value is not of its kind, as the API server says it.
+#[derive(Debug)]
+pub(crate) struct WrongType {
+    /// In a body: the words of its JSON decoder.
+    pub(crate) decoding: String,
+    /// In the outcome of a strategic merge: the words of its conversion.
+    pub(crate) conversion: String,
+}
+
 /// What is wrong with a value, and where.
 #[derive(Debug)]
 struct Misfit {
@@ -98,7 +107,7 @@ types! {
 /// # Errors
 ///
 /// What is wrong with a value that has the wrong type.
-pub(crate) fn restrict(group: &str, version: &str, kind: &str, object: &mut Value) -> Result<Vec<String>, String> {
+pub(crate) fn restrict(group: &str, version: &str, kind: &str, object: &mut Value) -> Result<Vec<String>, WrongType> {
     let Some(round_trip) = round_trip(group, version, kind) else { return Ok(Vec::new()) };
     if kind == "ConfigMap" {
         null_is_empty(object, "data");
@@ -119,7 +128,7 @@ pub(crate) fn restrict(group: &str, version: &str, kind: &str, object: &mut Valu
 }
 
 /// [`restrict`] for the metadata of custom resources.
-pub(crate) fn restrict_metadata(object: &mut Value) -> Result<Vec<String>, String> {
+pub(crate) fn restrict_metadata(object: &mut Value) -> Result<Vec<String>, WrongType> {
     let Some(meta) = object.get_mut("metadata") else { return Ok(Vec::new()) };
     drop_nulls(meta);
     let known = through::<k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta>(meta)
@@ -175,8 +184,19 @@ fn keep(value: &mut Value, known: &Value, path: &str, unknown: &mut Vec<String>)
     }
 }
 
+/// serde's words for what it found, then those of Go's JSON and of Go's kinds.
+const FOUND: [(&str, &str, &str); 7] = [
+    ("string", "string", "string"),
+    ("integer", "number", "int64"),
+    ("floating", "number", "float64"),
+    ("boolean", "bool", "bool"),
+    ("sequence", "array", "slice"),
+    ("map", "object", "map"),
+    ("null", "null", "invalid"),
+];
+
 /// serde's complaint in the shape of Go's.
-fn go_error(misfit: &Misfit, kind: &str) -> String {
+fn go_error(misfit: &Misfit, kind: &str) -> WrongType {
     let text = misfit.error.to_string();
     let path = misfit.path.as_str();
     // Go names the struct, and of a map the field it is in.
@@ -184,33 +204,27 @@ fn go_error(misfit: &Misfit, kind: &str) -> String {
     let in_map = ["data.", "binaryData.", "stringData.", "metadata.labels.", "metadata.annotations."];
     let path = in_map.iter().find(|m| path.starts_with(*m)).map_or(path, |m| m.trim_end_matches('.'));
     let field = if path.is_empty() || path == "." { owner.to_owned() } else { format!("{owner}.{path}") };
-    let found = |words: &[(&str, &'static str)]| {
-        words.iter().find(|(serde, _)| text.starts_with(&format!("invalid type: {serde}"))).map(|(_, go)| *go)
-    };
-    let words = [
-        ("string", "string"),
-        ("integer", "number"),
-        ("floating", "number"),
-        ("boolean", "bool"),
-        ("sequence", "array"),
-        ("map", "object"),
-        ("null", "null"),
-    ];
-    match found(&words) {
-        Some(go) => {
-            let expected = text.split("expected ").nth(1).unwrap_or("another type");
-            let expected = match expected.strip_prefix("a ").unwrap_or(expected) {
-                "boolean" => "bool",
-                "map" => "map[string]string",
-                other => other,
-            };
-            format!("json: cannot unmarshal {go} into Go struct field {field} of type {expected}")
-        }
-        None if text.contains("Invalid symbol") || text.contains("base64") => {
-            format!("illegal base64 data at input byte {}", first_number(&text))
-        }
-        None => text,
+    let found = FOUND.iter().find(|(serde, ..)| text.starts_with(&format!("invalid type: {serde}")));
+    if let Some((_, json, reflected)) = found {
+        let expected = text.split("expected ").nth(1).unwrap_or("another type");
+        let (expected, conversion) = match expected.strip_prefix("a ").unwrap_or(expected) {
+            "boolean" => ("bool", "unrecognized type: bool".to_owned()),
+            "string" => ("string", "unrecognized type: string".to_owned()),
+            "i32" => ("int32", "unrecognized type: int32".to_owned()),
+            "i64" => ("int64", "unrecognized type: int64".to_owned()),
+            "map" => ("map[string]string", format!("cannot restore map from {reflected}")),
+            "sequence" => ("sequence", format!("cannot restore slice from {reflected}")),
+            other => (other, format!("cannot restore struct from: {reflected}")),
+        };
+        let decoding = format!("json: cannot unmarshal {json} into Go struct field {field} of type {expected}");
+        return WrongType { decoding, conversion };
     }
+    let decoding = if text.contains("Invalid symbol") || text.contains("base64") {
+        format!("illegal base64 data at input byte {}", first_number(&text))
+    } else {
+        text
+    };
+    WrongType { conversion: decoding.clone(), decoding }
 }
 
 fn first_number(text: &str) -> u64 {
@@ -243,7 +257,10 @@ mod tests {
     #[test]
     fn wrong_types_are_refused() {
         let mut object = json!({"metadata": {"name": "a"}, "data": {"k": 1}});
-        assert!(restrict("", "v1", "ConfigMap", &mut object).unwrap_err().contains("cannot unmarshal number"));
+        assert!(restrict("", "v1", "ConfigMap", &mut object).unwrap_err().decoding.contains("cannot unmarshal number"));
+        let mut object = json!({"spec": {"replicas": "three"}});
+        let error = restrict("apps", "v1", "Deployment", &mut object).unwrap_err();
+        assert_eq!(error.conversion, "unrecognized type: int32");
     }
 
     #[test]

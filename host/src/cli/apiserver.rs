@@ -25,11 +25,15 @@ pub(super) struct ApiserverArgs {
     /// administrator's
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+
+    /// Collect no garbage and delete no namespaces' contents: only clients change objects
+    #[arg(long)]
+    no_controllers: bool,
 }
 
 pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
     let stop = super::signals::stop_token()?;
-    let mut options = Options::default();
+    let mut options = Options::default().controllers(!args.no_controllers);
     if let Some(path) = &args.token_file {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let tokens = StaticTokens::parse(&text).with_context(|| format!("{} cannot be used", path.display()))?;

@@ -8,7 +8,7 @@ use crate::{
     query::FieldValidation,
     server::Call,
     status::{ApiError, Cause, Result},
-    types,
+    types::{self, WrongType},
 };
 
 /// What a body must be.
@@ -44,7 +44,7 @@ pub(crate) struct Decoded {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Parses the body as JSON or YAML, whatever it contains.
+/// Parses the body as JSON, YAML or protobuf, whatever it contains.
 pub(crate) fn parse(call: &Call, kind: &str) -> Result<Parsed> {
     let unrecognized = |why: &str| {
         let shown = if call.body.is_empty() { "<empty>".into() } else { String::from_utf8_lossy(&call.body) };
@@ -82,8 +82,8 @@ pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValid
     check_type(call, expected, &object)?;
     let unknown = restrict(expected, &mut object).map_err(|e| {
         ApiError::bad_request(format!(
-            "{} in version \"{}\" cannot be handled as a {}: {e}",
-            expected.kind, expected.version, expected.kind
+            "{} in version \"{}\" cannot be handled as a {}: {}",
+            expected.kind, expected.version, expected.kind, e.decoding
         ))
     })?;
     let problems = problems(&duplicates, &unknown);
@@ -107,7 +107,7 @@ pub(crate) fn problems(duplicates: &[String], unknown: &[String]) -> Vec<String>
 }
 
 /// Drops what the kind does not have and answers the paths.
-pub(crate) fn restrict(expected: Expected<'_>, object: &mut Value) -> std::result::Result<Vec<String>, String> {
+pub(crate) fn restrict(expected: Expected<'_>, object: &mut Value) -> std::result::Result<Vec<String>, WrongType> {
     match expected.custom {
         None => types::restrict(expected.group, expected.version, expected.kind, object),
         Some(resource) => {
