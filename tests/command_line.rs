@@ -28,7 +28,16 @@ async fn every_help_has_an_example_and_flags_carry_units() -> Result<()> {
 
 #[tokio::test]
 async fn what_is_wrong_on_the_command_line_is_told_in_one_line() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let rules = folder.path().join("rules.yaml");
+    std::fs::write(&rules, "- fault: {cut: {}}\n- fault: {answer: {code: 200}}\n")?;
+    let rules = rules.to_str().context("a path that is text")?;
     for (args, reason) in [
+        (
+            vec!["apiserver", "--port", "0", "--faults", rules],
+            "rules.yaml cannot be used: fault rule 2, fault.answer.code: 200",
+        ),
+        (vec!["apiserver", "--port", "0", "--faults", "/nowhere/rules"], "/nowhere/rules"),
         (vec!["run", "--plugins", "/nowhere/plugins", "--kubeconfig", "/nowhere/config"], "/nowhere/"),
         (vec!["run", "--plugins", "/tmp", "--admin-addr", "not-an-address"], "not-an-address"),
     ] {

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Options,
     authentication::Tokens,
+    faults::{Board, Faults},
     kinds::Resource,
     registry::Registry,
     requests::RequestLog,
@@ -22,6 +23,7 @@ pub(crate) struct Api {
     pub(crate) registry: Registry,
     pub(crate) requests: RequestLog,
     pub(crate) tokens: Tokens,
+    pub(crate) faults: Board,
     pub(crate) options: Options,
     /// Cancelled when the server shuts down: ends watches and controllers.
     pub(crate) stop: CancellationToken,
@@ -39,6 +41,7 @@ impl Api {
             registry: Registry::new(),
             requests: RequestLog::new(options.request_history),
             tokens: Tokens::new(options.tokens.clone()),
+            faults: Board::new(),
             options,
             stop: CancellationToken::new(),
         };
@@ -48,6 +51,9 @@ impl Api {
         }
         let api = Arc::new(api);
         api.bootstrap();
+        if let Err(error) = (Faults { api: &api }).add(api.options.faults.clone()) {
+            tracing::error!(%error, "fault rules cannot be used");
+        }
         (api, feed)
     }
 

@@ -39,6 +39,7 @@ mod defaults;
 mod discovery;
 mod encode;
 mod events;
+pub mod faults;
 mod gc;
 mod kinds;
 mod managed;
@@ -68,6 +69,7 @@ pub use authentication::StaticTokens;
 pub use requests::RequestRecord;
 
 use api::Api;
+use faults::{Faults, Rules};
 
 /// How the server is set up; start from `Options::default()`.
 #[derive(Debug, Clone)]
@@ -86,6 +88,11 @@ pub struct Options {
     /// Bearer tokens and their users. A token that is neither here nor was given out for a service account is answered 401;
     /// without a token everybody is the administrator. Default none.
     pub tokens: StaticTokens,
+    /// What goes wrong from the start. Default nothing.
+    pub faults: Rules,
+    /// Whether rules that kill processes are taken over HTTP. Default false: whoever reaches the server could end any process
+    /// of its user.
+    pub faults_may_kill: bool,
 }
 
 impl Default for Options {
@@ -96,6 +103,8 @@ impl Default for Options {
             request_history: 10_000,
             controllers: true,
             tokens: StaticTokens::default(),
+            faults: Rules::default(),
+            faults_may_kill: false,
         }
     }
 }
@@ -135,9 +144,23 @@ impl Options {
         self.tokens = tokens;
         self
     }
+
+    /// Sets [`faults`](Self::faults).
+    #[must_use]
+    pub fn faults(mut self, rules: Rules) -> Self {
+        self.faults = rules;
+        self
+    }
+
+    /// Sets [`faults_may_kill`](Self::faults_may_kill).
+    #[must_use]
+    pub fn faults_may_kill(mut self, may: bool) -> Self {
+        self.faults_may_kill = may;
+        self
+    }
 }
 
-/// Why a server did not start, or its tokens cannot be read.
+/// Why a server did not start, or its tokens or fault rules cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -157,6 +180,16 @@ pub enum Error {
         line: usize,
         /// What is wrong with it.
         why: &'static str,
+    },
+    /// A fault rule is not one.
+    #[error("fault rule {rule}, {field}: {why}")]
+    Fault {
+        /// The number of the rule in its list; the first is 1, 0 is the document itself.
+        rule: usize,
+        /// The path of the field in the rule; `.` is the rule itself.
+        field: String,
+        /// What is wrong with it.
+        why: String,
     },
 }
 
@@ -240,6 +273,12 @@ impl Running {
     #[must_use]
     pub fn request_counts(&self) -> BTreeMap<String, u64> {
         self.api.requests.counts()
+    }
+
+    /// What goes wrong on request.
+    #[must_use]
+    pub fn faults(&self) -> Faults<'_> {
+        Faults { api: &self.api }
     }
 
     /// Ends the watches, answers what is being asked, and stops; connections that do not finish within five seconds are cut.

@@ -19,7 +19,7 @@ pub struct RequestRecord {
     pub user_agent: String,
     /// Whom it was made as: `system:admin` without credentials; empty when that did not become clear.
     pub user: String,
-    /// The HTTP status of the answer.
+    /// The HTTP status of the answer; 0 when a fault rule cut the connection instead.
     pub status: u16,
 }
 

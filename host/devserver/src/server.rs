@@ -18,6 +18,7 @@ use crate::{
     authentication::User,
     authorization::{self, impersonation},
     discovery,
+    faults::{self, Faults, effect::Cut, plan::Strike},
     negotiate::Format,
     openapi,
     path::{self, Target},
@@ -44,6 +45,10 @@ pub(crate) struct Call {
     /// Whom it is made as.
     pub(crate) user: User,
     pub(crate) body: Bytes,
+    /// Why there is no body; told only to those who may do what they ask.
+    pub(crate) unread: Option<ApiError>,
+    /// The revision at which a read is answered, when a fault rule says so.
+    pub(crate) past: Option<u64>,
 }
 
 /// What is sent back.
@@ -111,32 +116,62 @@ async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
         user_agent: text(&parts.headers, header::USER_AGENT),
         user: User::default(),
         body: Bytes::new(),
+        unread: None,
+        past: None,
     };
-    let outcome = serve(&api, &mut call, &parts.headers, body).await;
-    let code = outcome.as_ref().map_or_else(ApiError::code, Answer::code);
+    let known = identify(&api, &mut call, &parts.headers, body).await;
+    if let Some(rule) = faults::admin::rest(&call.path) {
+        let shown = parts.headers.contains_key(faults::admin::HEADER);
+        let outcome = known.and_then(|()| require(&api, &call));
+        let outcome = outcome.and_then(|()| faults::admin::answer(&Faults { api: &api }, &call, rule, shown));
+        return respond(&api, &call, None, outcome);
+    }
+    let strike = if known.is_ok() { api.faults.request(&call, || api.store.revision()) } else { None };
+    let fate = match (&strike, known) {
+        (_, Err(error)) => Ok(Err(error)),
+        (None, Ok(())) => Ok(act(&api, &call).await),
+        (Some(strike), Ok(())) => faults::effect::carry_out(&api, &mut call, strike).await,
+    };
+    // A connection that was cut has no status.
+    let code = fate.as_ref().map_or(0, |o| o.as_ref().map_or_else(ApiError::code, Answer::code).as_u16());
     api.requests.record(RequestRecord {
         verb: verb(&call),
         method: call.method.to_string(),
         path: target,
         user_agent: call.user_agent.clone(),
         user: call.user.name.clone(),
-        status: code.as_u16(),
+        status: code,
     });
-    respond(outcome)
+    match fate {
+        Err(Cut) => build(StatusCode::OK, "text/plain", Cut::body(), &[]),
+        Ok(outcome) => respond(&api, &call, strike.as_deref(), outcome),
+    }
 }
 
-/// Who it is, whether he may, what he wants: in this order. The body is read in any case, so that the connection stays usable.
-async fn serve(api: &Arc<Api>, call: &mut Call, headers: &HeaderMap, body: Body) -> Result<Answer> {
+/// Who it is. The body is read in any case, so that the connection stays usable.
+async fn identify(api: &Arc<Api>, call: &mut Call, headers: &HeaderMap, body: Body) -> Result<()> {
     let body = Limited::new(body, BODY_LIMIT).collect().await;
     let requester = api.tokens.authenticate(headers)?;
     call.user = impersonation::user(api, requester, headers)?;
-    authorization::require(api, &call.user, &authorization::action(call))?;
-    call.body = match body {
-        Ok(whole) => whole.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => return Err(ApiError::too_large(BODY_LIMIT)),
-        Err(_) => return Err(ApiError::bad_request("the request body could not be read")),
-    };
-    answer(api, call).await
+    match body {
+        Ok(whole) => call.body = whole.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => call.unread = Some(ApiError::too_large(BODY_LIMIT)),
+        Err(_) => call.unread = Some(ApiError::bad_request("the request body could not be read")),
+    }
+    Ok(())
+}
+
+fn require(api: &Api, call: &Call) -> Result<()> {
+    authorization::require(api, &call.user, &authorization::action(call))
+}
+
+/// Whether he may, and what he wants.
+pub(crate) async fn act(api: &Arc<Api>, call: &Call) -> Result<Answer> {
+    require(api, call)?;
+    match &call.unread {
+        Some(error) => Err(error.clone()),
+        None => answer(api, call).await,
+    }
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> String {
@@ -194,25 +229,34 @@ fn other(api: &Api, call: &Call) -> Result<Answer> {
     }
 }
 
-fn respond(outcome: Result<Answer>) -> Response {
-    let (code, content_type, body, warnings) = match outcome {
+fn respond(api: &Arc<Api>, call: &Call, strike: Option<&Strike>, outcome: Result<Answer>) -> Response {
+    let response = match outcome {
         Ok(Answer::Watch(watch)) => {
             let content_type = watch.content_type();
-            return build(StatusCode::OK, content_type, Body::from_stream(watch.stream()), &[]);
+            let lines = faults::stream::watch(api, call, strike.and_then(Strike::lag), watch.stream());
+            return build(StatusCode::OK, content_type, Body::from_stream(lines), &[]);
         }
-        Ok(Answer::Whole { code, content_type, body, warnings }) => (code, content_type, body, warnings),
-        Err(error) => match error.plain() {
-            Some(text) => {
-                let body = Bytes::copy_from_slice(text.as_bytes());
-                (error.code(), "text/plain; charset=utf-8", body, Vec::new())
-            }
-            None => {
-                let body = serde_json::to_vec(&error.to_value()).unwrap_or_default();
-                (error.code(), "application/json", body.into(), Vec::new())
-            }
-        },
+        Ok(Answer::Whole { code, content_type, body, warnings }) => {
+            build(code, content_type, Body::from(body), &warnings)
+        }
+        Err(error) => refusal(&error),
     };
-    build(code, content_type, Body::from(body), &warnings)
+    match strike.and_then(|s| s.slow) {
+        Some((bytes, pause)) => response.map(|body| faults::effect::slow(body, bytes, pause)),
+        None => response,
+    }
+}
+
+fn refusal(error: &ApiError) -> Response {
+    if let Some(text) = error.plain() {
+        return build(error.code(), "text/plain; charset=utf-8", Body::from(text.to_owned()), &[]);
+    }
+    let body = serde_json::to_vec(&error.to_value()).unwrap_or_default();
+    let mut response = build(error.code(), "application/json", Body::from(body), &[]);
+    if let Some(seconds) = error.retry_after() {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
 }
 
 fn build(code: StatusCode, content_type: &'static str, body: Body, warnings: &[String]) -> Response {

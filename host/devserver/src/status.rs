@@ -1,5 +1,7 @@
 //! Errors as Kubernetes answers them: a `Status` object with reason, code, details and causes.
 
+use std::borrow::Cow;
+
 use http::StatusCode;
 use oarlock_merge::apply::Conflict;
 use serde_json::{Map, Value, json};
@@ -14,7 +16,7 @@ pub(crate) struct ApiError(Box<Refusal>);
 #[derive(Debug, Clone)]
 struct Refusal {
     code: StatusCode,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     message: String,
     details: Option<Map<String, Value>>,
     /// Answered as text instead of a `Status`.
@@ -90,7 +92,46 @@ fn details(group: &str, kind: &str, name: &str) -> Map<String, Value> {
 
 impl ApiError {
     fn new(code: StatusCode, reason: &'static str, message: String, details: Option<Map<String, Value>>) -> Self {
-        Self(Box::new(Refusal { code, reason, message, details, plain: false, bare: false }))
+        Self(Box::new(Refusal { code, reason: reason.into(), message, details, plain: false, bare: false }))
+    }
+
+    /// What a fault rule answers: absent parts as Kubernetes has them for this code.
+    pub(crate) fn injected(
+        code: StatusCode,
+        reason: Option<&str>,
+        message: Option<&str>,
+        retry_after_seconds: Option<u64>,
+    ) -> Self {
+        let usual = match code.as_u16() {
+            400 => "BadRequest",
+            401 => "Unauthorized",
+            403 => "Forbidden",
+            404 => "NotFound",
+            405 => "MethodNotAllowed",
+            406 => "NotAcceptable",
+            409 => "Conflict",
+            410 => "Expired",
+            413 => "RequestEntityTooLarge",
+            415 => "UnsupportedMediaType",
+            422 => "Invalid",
+            429 => "TooManyRequests",
+            500 => "InternalError",
+            503 => "ServiceUnavailable",
+            504 => "Timeout",
+            _ => "",
+        };
+        let details = retry_after_seconds.map(|s| Map::from_iter([("retryAfterSeconds".to_owned(), s.into())]));
+        let message = message.unwrap_or("a fault rule says so").to_owned();
+        let mut error = Self::new(code, usual, message, details);
+        if let Some(reason) = reason {
+            error.0.reason = reason.to_owned().into();
+        }
+        error
+    }
+
+    /// When to ask again, in seconds.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        self.0.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
     }
 
     /// The HTTP status code.
@@ -113,7 +154,7 @@ impl ApiError {
                 map.insert("status".to_owned(), "Failure".into());
             }
             if !r.reason.is_empty() {
-                map.insert("reason".to_owned(), r.reason.into());
+                map.insert("reason".to_owned(), Value::from(&*r.reason));
             }
             if let Some(details) = &r.details {
                 map.insert("details".to_owned(), Value::Object(details.clone()));

@@ -13,6 +13,10 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
 
+mod view;
+
+pub(crate) use view::View;
+
 /// Namespace (empty for cluster scope) and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
@@ -109,7 +113,30 @@ struct ShelfState {
     log: VecDeque<Change>,
     /// Changes up to this revision are no longer in the log.
     compacted: u64,
+    /// Nobody new is told of changes up to this revision; who follows already is.
+    forgotten: u64,
     closed: bool,
+}
+
+impl ShelfState {
+    fn past(&self, namespace: &str, revision: u64) -> Snapshot {
+        let mut objects = self.objects.clone();
+        for change in self.log.iter().rev().take_while(|c| c.revision > revision) {
+            match &change.previous {
+                Some(previous) => objects.insert(change.key.clone(), Arc::clone(previous)),
+                None => objects.remove(&change.key),
+            };
+        }
+        let in_namespace = |k: &Key| namespace.is_empty() || k.namespace == namespace;
+        let objects = objects.into_iter().filter(|(k, _)| in_namespace(k)).map(|(_, o)| o).collect();
+        Snapshot { revision, objects }
+    }
+
+    /// Refuses to begin at a version that is too old.
+    fn check(&self, revision: u64) -> Result<(), TooOld> {
+        let oldest = self.compacted.max(self.forgotten);
+        if revision < oldest { Err(TooOld { oldest }) } else { Ok(()) }
+    }
 }
 
 /// All objects of one kind.
@@ -168,24 +195,22 @@ impl Shelf {
 
     /// The objects as they were at `revision`.
     pub(crate) fn list_at(&self, namespace: &str, revision: u64) -> Result<Snapshot, TooOld> {
-        self.read(|s| {
-            if revision < s.compacted {
-                return Err(TooOld { oldest: s.compacted });
-            }
-            let mut objects = s.objects.clone();
-            for change in s.log.iter().rev().take_while(|c| c.revision > revision) {
-                match &change.previous {
-                    Some(previous) => objects.insert(change.key.clone(), Arc::clone(previous)),
-                    None => objects.remove(&change.key),
-                };
-            }
-            let objects = objects
-                .into_iter()
-                .filter(|(k, _)| namespace.is_empty() || k.namespace == namespace)
-                .map(|(_, o)| o)
-                .collect();
-            Ok(Snapshot { revision, objects })
-        })
+        self.read(|s| s.check(revision).map(|()| s.past(namespace, revision)))
+    }
+
+    /// [`Self::list_at`] for readers that are in the past themselves: what was compacted on request is still there for them.
+    pub(crate) fn past(&self, namespace: &str, revision: u64) -> Snapshot {
+        self.read(|s| s.past(namespace, revision))
+    }
+
+    /// How far back the log reaches.
+    pub(crate) fn reach(&self) -> u64 {
+        self.read(|s| s.compacted)
+    }
+
+    /// Whether a watch may begin after `revision`.
+    pub(crate) fn begin_after(&self, revision: u64) -> Result<(), TooOld> {
+        self.read(|s| s.check(revision))
     }
 
     /// Changes after `revision`, at most `limit`, and whether the shelf has been closed with nothing left to read.
@@ -273,6 +298,11 @@ impl Shelf {
         Ok(object)
     }
 
+    /// From now on a read or a watch that begins at an older version is refused.
+    fn compact(&self) {
+        self.write(|s| s.forgotten = self.clock.load(Ordering::SeqCst));
+    }
+
     /// Ends all watches once they have read the log; no more writes.
     pub(crate) fn close(&self) {
         self.write(|s| s.closed = true);
@@ -321,6 +351,7 @@ impl Store {
                     objects: BTreeMap::new(),
                     log: VecDeque::new(),
                     compacted,
+                    forgotten: 0,
                     closed: false,
                 }),
                 signal: watch::Sender::new(0),
@@ -335,6 +366,17 @@ impl Store {
     /// The shelf of a kind, if it was ever used.
     pub(crate) fn existing(&self, name: &str) -> Option<Arc<Shelf>> {
         self.shelves.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// The last revision that was given out.
+    pub(crate) fn revision(&self) -> u64 {
+        self.clock.load(Ordering::SeqCst)
+    }
+
+    /// Refuses from now on to continue from a version older than the present one; watches that run go on.
+    pub(crate) fn compact(&self) {
+        let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
+        shelves.values().for_each(|shelf| shelf.compact());
     }
 
     /// Forgets a kind; its watches end.

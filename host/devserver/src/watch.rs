@@ -14,7 +14,7 @@ use crate::{
     negotiate::{Format, Shape},
     selector::{FieldSelector, LabelSelector},
     status::ApiError,
-    storage::{Change, Object, Shelf},
+    storage::{Change, Object, TooOld, View},
     table::{self, TableOptions},
 };
 
@@ -63,7 +63,7 @@ pub(crate) enum Start {
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) resource: Arc<Resource>,
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) view: View,
     pub(crate) selection: Selection,
     pub(crate) start: Start,
     pub(crate) bookmarks: bool,
@@ -82,11 +82,12 @@ impl Watch {
     /// The events, one JSON object per line, in chunks.
     pub(crate) fn stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
         let now = Instant::now();
-        let signal = self.shelf.subscribe();
+        let signal = self.view.shelf().subscribe();
         let state = State {
             cursor: 0,
             pending: VecDeque::new(),
             mark_due: false,
+            too_old: None,
             begun: false,
             done: false,
             columns_sent: false,
@@ -116,6 +117,8 @@ struct State {
     pending: VecDeque<Arc<Object>>,
     /// The bookmark that ends the initial state is still to be sent.
     mark_due: bool,
+    /// It begins at a version that is not known any more.
+    too_old: Option<TooOld>,
     begun: bool,
     done: bool,
     columns_sent: bool,
@@ -152,7 +155,7 @@ impl State {
                 () = tokio::time::sleep_until(self.next_bookmark), if self.watch.bookmarks => {
                     self.next_bookmark = Instant::now() + BOOKMARK_PERIOD;
                     // A watch from the future must not be told of the present.
-                    if self.watch.shelf.revision() >= self.cursor {
+                    if self.watch.view.revision() >= self.cursor {
                         self.bookmark(&mut out, false);
                         return Some(out.into());
                     }
@@ -164,9 +167,10 @@ impl State {
     fn begin(&mut self) {
         if let Start::After(revision) = self.watch.start {
             self.cursor = revision;
+            self.too_old = self.watch.view.shelf().begin_after(revision).err();
             return;
         }
-        let snapshot = self.watch.shelf.list(&self.watch.selection.namespace);
+        let snapshot = self.watch.view.list(&self.watch.selection.namespace);
         self.cursor = snapshot.revision;
         let (selection, resource) = (&self.watch.selection, &self.watch.resource);
         self.pending = snapshot.objects.into_iter().filter(|o| selection.matches(resource, o)).collect();
@@ -187,7 +191,8 @@ impl State {
             return false;
         }
         self.signal.borrow_and_update();
-        let found = match self.watch.shelf.changes_after(self.cursor, BATCH) {
+        let changes = || self.watch.view.shelf().changes_after(self.cursor, BATCH);
+        let found = match self.too_old.map_or_else(changes, Err) {
             Ok(found) => found,
             Err(too_old) => {
                 let message = format!("too old resource version: {} ({})", self.cursor, too_old.oldest);

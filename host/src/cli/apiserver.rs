@@ -2,15 +2,17 @@
 
 use anyhow::Context as _;
 use clap::Args;
-use oarlock_devserver::{DevServer, Options, Running, StaticTokens};
+use oarlock_devserver::{DevServer, Options, Running, StaticTokens, faults::Rules};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The options of `oarlock apiserver`.
 #[derive(Debug, Args)]
 #[command(
     about = "Run the embedded API server: plain HTTP on loopback, objects in memory",
-    after_help = "Example:\n  oarlock apiserver --port 8001 --kubeconfig-out ./kubeconfig\n  kubectl --kubeconfig ./kubeconfig get namespaces"
+    after_help = "Examples:\n  oarlock apiserver --port 8001 --kubeconfig-out ./kubeconfig\n  kubectl --kubeconfig ./kubeconfig get \
+                  namespaces\n\n  echo '{requests: {verbs: [create]}, times: 1, fault: {cut: {afterEffect: true}}}' > rules.yaml\n  \
+                  curl -H 'X-Oarlock-Faults: 1' --data-binary @rules.yaml http://127.0.0.1:8001/_oarlock/faults"
 )]
 pub(super) struct ApiserverArgs {
     /// Port on 127.0.0.1; 0 takes a free one
@@ -29,13 +31,28 @@ pub(super) struct ApiserverArgs {
     /// Collect no garbage and delete no namespaces' contents: only clients change objects
     #[arg(long)]
     no_controllers: bool,
+
+    /// What goes wrong on request: a list of fault rules, YAML or JSON (docs/api-server.md). While it runs they are changed at
+    /// /_oarlock/faults
+    #[arg(long, value_name = "FILE")]
+    faults: Option<PathBuf>,
+
+    /// Take rules over HTTP that kill processes (`crash: {kill: PID}`): whoever reaches the port can then end any process of
+    /// this user
+    #[arg(long)]
+    faults_may_kill: bool,
 }
 
 pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
     let stop = super::signals::stop_token()?;
-    let mut options = Options::default().controllers(!args.no_controllers);
+    let mut options = Options::default().controllers(!args.no_controllers).faults_may_kill(args.faults_may_kill);
+    let read = |path: &Path| std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
+    if let Some(path) = &args.faults {
+        let rules = Rules::parse(&read(path)?).with_context(|| format!("{} cannot be used", path.display()))?;
+        options = options.faults(rules);
+    }
     if let Some(path) = &args.token_file {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = read(path)?;
         let tokens = StaticTokens::parse(&text).with_context(|| format!("{} cannot be used", path.display()))?;
         options = options.tokens(tokens);
     }

@@ -14,7 +14,7 @@ use crate::{
     query::{ListOptions, Match, parse_version},
     server::Answer,
     status::{ApiError, Result},
-    storage::{Key, Object, Snapshot},
+    storage::{Key, Object, Snapshot, View},
     watch::{Selection, Start, Watch},
 };
 
@@ -30,13 +30,18 @@ impl Request<'_> {
         negotiate::format(&self.call.accept, true)?;
         if let Some(version) = self.call.query.get("resourceVersion") {
             let version = parse_version(version).map_err(ApiError::bare_internal)?;
-            let current = self.api.shelf(&self.resource).revision();
+            let current = self.view().revision();
             if version > current {
                 return Err(ApiError::version_too_large(version, current));
             }
         }
-        let object = self.api.get(&self.resource, &self.key())?;
+        let object = self.view().get(&self.key()).ok_or_else(|| self.not_found())?;
         self.reply(StatusCode::OK, &object, Vec::new())
+    }
+
+    /// What this request sees of its resource.
+    pub(super) fn view(&self) -> View {
+        View::new(self.api.shelf(&self.resource), self.call.past)
     }
 
     pub(super) fn list_or_watch(&self) -> Result<Answer> {
@@ -53,15 +58,13 @@ impl Request<'_> {
         let version = options.resource_version.as_deref().unwrap_or_default();
         let start = match version {
             _ if options.send_initial_events == Some(true) => Start::PresentWithMark,
-            "" | "0" if options.send_initial_events == Some(false) => {
-                Start::After(self.api.shelf(&self.resource).revision())
-            }
+            "" | "0" if options.send_initial_events == Some(false) => Start::After(self.view().revision()),
             "" | "0" => Start::Present,
             text => Start::After(parse_version(text).map_err(ApiError::internal)?),
         };
         Ok(Answer::Watch(Box::new(Watch {
             resource: Arc::clone(&self.resource),
-            shelf: self.api.shelf(&self.resource),
+            view: self.view(),
             selection: self.selection(options),
             start,
             bookmarks: options.bookmarks,
@@ -108,7 +111,7 @@ impl Request<'_> {
     }
 
     fn snapshot(&self, options: &ListOptions, token: Option<&Token>) -> Result<Snapshot> {
-        let shelf = self.api.shelf(&self.resource);
+        let view = self.view();
         let namespace = &self.path.namespace;
         let version = options.resource_version.as_deref().unwrap_or_default();
         if let Some(token) = token {
@@ -122,13 +125,13 @@ impl Request<'_> {
                      new list without the continue parameter.",
                 )
             };
-            return shelf.list_at(namespace, token.revision).map_err(too_old);
+            return view.list_at(namespace, token.revision).map_err(too_old);
         }
         let version = match version {
-            "" | "0" => return Ok(shelf.list(namespace)),
+            "" | "0" => return Ok(view.list(namespace)),
             text => parse_version(text).map_err(|e| ApiError::bad_request(format!("invalid resource version: {e}")))?,
         };
-        let current = shelf.revision();
+        let current = view.revision();
         if version > current {
             return Err(ApiError::version_too_large(version, current));
         }
@@ -136,10 +139,10 @@ impl Request<'_> {
         let exact =
             options.version_match == Match::Exact || (options.version_match == Match::Unset && options.limit > 0);
         if !exact {
-            return Ok(shelf.list(namespace));
+            return Ok(view.list(namespace));
         }
         let too_old = |_| ApiError::expired("The resourceVersion for the provided list is too old.");
-        shelf.list_at(namespace, version).map_err(too_old)
+        view.list_at(namespace, version).map_err(too_old)
     }
 }
 

@@ -12,6 +12,7 @@
 mod authorization;
 mod collection;
 mod consistency;
+mod faults;
 mod http;
 mod kube_client;
 mod kubectl;
@@ -36,6 +37,7 @@ pub(crate) struct Server {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) warnings: Vec<String>,
+    pub(crate) retry_after: Option<String>,
     pub(crate) text: String,
 }
 
@@ -47,6 +49,54 @@ impl Answer {
     /// The resourceVersion of the object or list.
     pub(crate) fn version(&self) -> u64 {
         self.json()["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+    }
+}
+
+/// A watch that is read line by line.
+pub(crate) struct Watch {
+    body: hyper::body::Incoming,
+    rest: Vec<u8>,
+}
+
+/// What comes next in a watch.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Next {
+    /// Type and object.
+    Event(String, Value),
+    /// An orderly end.
+    End,
+    /// The connection was cut.
+    Cut,
+}
+
+impl Watch {
+    /// Waits for what comes next.
+    pub(crate) async fn next(&mut self) -> Next {
+        let limit = std::time::Duration::from_secs(20);
+        tokio::time::timeout(limit, self.line()).await.expect("something in time")
+    }
+
+    /// Type and name of the next event.
+    pub(crate) async fn event(&mut self) -> (String, String) {
+        match self.next().await {
+            Next::Event(kind, object) => (kind, object["metadata"]["name"].as_str().unwrap_or_default().to_owned()),
+            other => panic!("{other:?} instead of an event"),
+        }
+    }
+
+    async fn line(&mut self) -> Next {
+        loop {
+            if let Some(end) = self.rest.iter().position(|b| *b == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                let event: Value = serde_json::from_slice(&line).unwrap();
+                return Next::Event(event["type"].as_str().unwrap().to_owned(), event["object"].clone());
+            }
+            match self.body.frame().await {
+                None => return Next::End,
+                Some(Err(_)) => return Next::Cut,
+                Some(Ok(frame)) => self.rest.extend_from_slice(&frame.into_data().unwrap()),
+            }
+        }
     }
 }
 
@@ -76,18 +126,38 @@ impl Server {
         path: &str,
         body: impl Into<Bytes>,
     ) -> Answer {
-        let mut request = ::http::Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.running.url()))
-            .header("user-agent", "test/1.0");
+        self.try_send(headers, method, path, body).await.unwrap()
+    }
+
+    /// Sends with these headers; the error when the connection ends without an answer, or within it.
+    pub(crate) async fn try_send(
+        &self,
+        headers: &[(&str, &str)],
+        method: &str,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<Answer, Box<dyn std::error::Error>> {
+        let mut request = ::http::Request::builder().method(method).uri(format!("{}{path}", self.running.url()));
+        if !headers.iter().any(|(name, _)| *name == "user-agent") {
+            request = request.header("user-agent", "test/1.0");
+        }
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = self.http.request(request.body(Full::new(body.into())).unwrap()).await.unwrap();
+        let response = self.http.request(request.body(Full::new(body.into())).unwrap()).await?;
         let status = response.status().as_u16();
         let warnings = response.headers().get_all("warning").iter().map(|w| w.to_str().unwrap().to_owned()).collect();
-        let bytes = response.into_body().collect().await.unwrap().to_bytes();
-        Answer { status, warnings, text: String::from_utf8_lossy(&bytes).into_owned() }
+        let retry_after = response.headers().get("retry-after").map(|v| v.to_str().unwrap().to_owned());
+        let bytes = response.into_body().collect().await?.to_bytes();
+        Ok(Answer { status, warnings, retry_after, text: String::from_utf8_lossy(&bytes).into_owned() })
+    }
+
+    /// Begins a watch of a path that already says so.
+    pub(crate) async fn watch(&self, path: &str) -> Watch {
+        let request = ::http::Request::get(format!("{}{path}", self.running.url())).header("user-agent", "test/1.0");
+        let response = self.http.request(request.body(Full::new(Bytes::new())).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 200);
+        Watch { body: response.into_body(), rest: Vec::new() }
     }
 
     pub(crate) async fn json(&self, method: &str, path: &str, body: Value) -> Answer {

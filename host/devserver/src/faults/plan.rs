@@ -1,0 +1,542 @@
+//! Which rule strikes what: nothing but the rules, what they have seen so far, and the present request.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use serde_json::Value;
+
+use super::rule::{Events, Fault, Requests, Rule};
+
+/// What the rules can see of a request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Meeting {
+    pub(crate) verb: String,
+    pub(crate) path: String,
+    /// Where in the API it goes; `None` for discovery and the like.
+    pub(crate) place: Option<Place>,
+    pub(crate) client: Client,
+    pub(crate) dry_run: bool,
+    /// Whether Kubernetes may answer it from its watch cache.
+    pub(crate) cached: bool,
+}
+
+/// The objects a request is about.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place {
+    pub(crate) group: String,
+    pub(crate) resource: String,
+    pub(crate) subresource: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// What clients are told apart by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Client {
+    pub(crate) user_agent: String,
+    pub(crate) user: String,
+}
+
+/// What happens to a request.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Strike {
+    pub(crate) compact: bool,
+    pub(crate) stale: Option<Stale>,
+    pub(crate) before: Duration,
+    pub(crate) after: Duration,
+    /// Bytes per piece, and the time between pieces.
+    pub(crate) slow: Option<(usize, Duration)>,
+    pub(crate) end: Option<End>,
+}
+
+impl Strike {
+    /// The rule by which a watch reads the past.
+    pub(crate) fn lag(&self) -> Option<String> {
+        self.stale.as_ref().map(|s| s.rule.clone())
+    }
+}
+
+/// A read of the past.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stale {
+    pub(crate) rule: String,
+    pub(crate) revision: u64,
+}
+
+/// What takes the place of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum End {
+    Answer { code: u16, reason: Option<String>, message: Option<String>, retry_after: Option<u64>, after_effect: bool },
+    Hang { rule: String, after_effect: bool },
+    Cut { after_effect: bool },
+    Crash { kill: Option<i32> },
+}
+
+/// What happens to a watch once it is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) rule: String,
+    pub(crate) kind: TurnKind,
+    pub(crate) events: Option<u64>,
+    pub(crate) time: Option<Duration>,
+}
+
+/// See [`Turn`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnKind {
+    Close,
+    Cut,
+    Expire,
+    /// For so long, or until the rule is removed.
+    Stall(Option<Duration>),
+}
+
+/// What happens to an event.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct EventStrike {
+    pub(crate) dropped: bool,
+    pub(crate) copies: usize,
+    pub(crate) delay: Duration,
+}
+
+/// A rule and what it has seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Active {
+    pub(crate) rule: Rule,
+    pub(crate) matched: u64,
+    pub(crate) struck: u64,
+    /// Who crashed.
+    pub(crate) crashed: Option<Client>,
+    /// The revision when it was added.
+    since: u64,
+    random: u64,
+}
+
+impl Active {
+    /// Counts a match and says whether the rule strikes it.
+    fn strikes(&mut self) -> bool {
+        self.matched += 1;
+        if self.matched <= self.rule.skip || self.rule.times.is_some_and(|t| self.struck >= t) {
+            return false;
+        }
+        if let Some(probability) = self.rule.probability
+            && draw(&mut self.random) >= probability
+        {
+            return false;
+        }
+        self.struck += 1;
+        true
+    }
+
+    /// The revision reads are answered at.
+    fn horizon(&self, now: u64) -> Option<u64> {
+        let Fault::Stale { versions, not_older_than, .. } = &self.rule.fault else { return None };
+        let then = versions.map_or(self.since, |behind| now.saturating_sub(behind));
+        Some(then.max(not_older_than.unwrap_or(0)).min(now))
+    }
+
+    fn is_for(&self, meeting: &Meeting) -> bool {
+        let fault = &self.rule.fault;
+        let able = match fault {
+            Fault::Crash { .. } => !meeting.dry_run,
+            Fault::Stale { cached_only: true, .. } => meeting.cached,
+            _ => true,
+        };
+        let verb = fault.verbs().is_none_or(|verbs| meeting.place.is_some() && verbs.contains(&meeting.verb.as_str()));
+        able && verb && requested(&self.rule.requests, meeting)
+    }
+}
+
+/// The rules, in the order in which they are asked.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    rules: Vec<Active>,
+    named: u64,
+}
+
+impl Plan {
+    /// Adds a rule and answers its id; `None` when there is one of that id.
+    pub(crate) fn add(&mut self, mut rule: Rule, revision: u64) -> Option<String> {
+        while rule.id.is_empty() {
+            self.named += 1;
+            let id = format!("rule-{}", self.named);
+            if !self.holds(&id) {
+                rule.id = id;
+            }
+        }
+        if self.holds(&rule.id) {
+            return None;
+        }
+        let id = rule.id.clone();
+        let random = rule.seed;
+        self.rules.push(Active { rule, matched: 0, struck: 0, crashed: None, since: revision, random });
+        Some(id)
+    }
+
+    /// Removes a rule; false when there is none of that id.
+    pub(crate) fn remove(&mut self, id: &str) -> bool {
+        let before = self.rules.len();
+        self.rules.retain(|a| a.rule.id != id);
+        self.rules.len() < before
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.rules.clear();
+    }
+
+    pub(crate) fn rules(&self) -> &[Active] {
+        &self.rules
+    }
+
+    /// Whether there is a rule of that id.
+    pub(crate) fn holds(&self, id: &str) -> bool {
+        self.rules.iter().any(|a| a.rule.id == id)
+    }
+
+    /// What happens to a request at this revision.
+    pub(crate) fn request(&mut self, meeting: &Meeting, revision: u64) -> Option<Strike> {
+        if let Some(rule) = self.rules.iter_mut().find(|a| a.crashed.as_ref() == Some(&meeting.client)) {
+            rule.struck += 1;
+            return Some(Strike { end: Some(End::Cut { after_effect: false }), ..Strike::default() });
+        }
+        let mut strike = Strike::default();
+        for active in &mut self.rules {
+            let replaces = matches!(
+                active.rule.fault,
+                Fault::Answer { .. } | Fault::Hang { .. } | Fault::Cut { .. } | Fault::Crash { .. }
+            );
+            let later = active.rule.fault.is_about_events() || active.rule.fault.is_about_watches();
+            if later || (replaces && strike.end.is_some()) || !active.is_for(meeting) || !active.strikes() {
+                continue;
+            }
+            apply(active, &mut strike, &meeting.client, revision);
+        }
+        (strike != Strike::default()).then_some(strike)
+    }
+
+    /// What happens to a watch under rules it has not met; their ids are added to `met`.
+    pub(crate) fn watch(&mut self, meeting: &Meeting, met: &mut BTreeSet<String>) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        for active in &mut self.rules {
+            if !active.rule.fault.is_about_watches() || !active.is_for(meeting) || !met.insert(active.rule.id.clone()) {
+                continue;
+            }
+            if active.strikes() {
+                turns.extend(turn(&active.rule));
+            }
+        }
+        turns
+    }
+
+    /// What happens to an event of a watch; `object` is only asked for when a rule needs it.
+    pub(crate) fn event(
+        &mut self,
+        meeting: &Meeting,
+        kind: &str,
+        object: impl Fn() -> (String, String),
+    ) -> EventStrike {
+        let mut strike = EventStrike { copies: 1, ..EventStrike::default() };
+        for active in self.rules.iter_mut().filter(|a| a.rule.fault.is_about_events()) {
+            if !active.is_for(meeting) || !chosen(&active.rule.events, kind, &object) || !active.strikes() {
+                continue;
+            }
+            match active.rule.fault {
+                Fault::DropEvents {} => strike.dropped = true,
+                Fault::DuplicateEvents {} => strike.copies += 1,
+                Fault::DelayEvents { milliseconds } => strike.delay += Duration::from_millis(milliseconds),
+                _ => {}
+            }
+        }
+        strike
+    }
+
+    /// Up to which revision a watch that reads the past is told; `None` when the rule is gone.
+    pub(crate) fn horizon(&self, id: &str, now: u64) -> Option<u64> {
+        self.rules.iter().find(|a| a.rule.id == id)?.horizon(now)
+    }
+
+    /// Whether a client has crashed.
+    pub(crate) fn crashed(&self, client: &Client) -> bool {
+        self.rules.iter().any(|a| a.crashed.as_ref() == Some(client))
+    }
+}
+
+/// Adds what a rule does to what happens to a request.
+fn apply(active: &mut Active, strike: &mut Strike, client: &Client, revision: u64) {
+    let rule = active.rule.id.clone();
+    match active.rule.fault.clone() {
+        Fault::Compact {} => strike.compact = true,
+        Fault::Stale { .. } => strike.stale = active.horizon(revision).map(|revision| Stale { rule, revision }),
+        Fault::Delay { milliseconds, after_effect: false } => strike.before += Duration::from_millis(milliseconds),
+        Fault::Delay { milliseconds, after_effect: true } => strike.after += Duration::from_millis(milliseconds),
+        Fault::SlowBody { bytes, milliseconds } => strike.slow = Some((bytes, Duration::from_millis(milliseconds))),
+        Fault::Answer { code, reason, message, retry_after_seconds: retry_after, after_effect } => {
+            strike.end = Some(End::Answer { code, reason, message, retry_after, after_effect });
+        }
+        Fault::Hang { after_effect } => strike.end = Some(End::Hang { rule, after_effect }),
+        Fault::Cut { after_effect } => strike.end = Some(End::Cut { after_effect }),
+        Fault::Crash { kill } => {
+            active.crashed = Some(client.clone());
+            strike.end = Some(End::Crash { kill });
+        }
+        _ => {}
+    }
+}
+
+fn turn(rule: &Rule) -> Option<Turn> {
+    let (kind, events, time) = match rule.fault {
+        Fault::CloseWatch { after_events, after_milliseconds, cut: true } => {
+            (TurnKind::Cut, after_events, after_milliseconds)
+        }
+        Fault::CloseWatch { after_events, after_milliseconds, cut: false } => {
+            (TurnKind::Close, after_events, after_milliseconds)
+        }
+        Fault::ExpireWatch { after_events, after_milliseconds } => (TurnKind::Expire, after_events, after_milliseconds),
+        Fault::StallWatch { after_events, after_milliseconds, milliseconds } => {
+            (TurnKind::Stall(milliseconds.map(Duration::from_millis)), after_events, after_milliseconds)
+        }
+        _ => return None,
+    };
+    Some(Turn { rule: rule.id.clone(), kind, events, time: time.map(Duration::from_millis) })
+}
+
+fn requested(on: &Requests, meeting: &Meeting) -> bool {
+    let fits = |pattern: &Option<String>, text: &str| pattern.as_deref().is_none_or(|p| glob(p, text));
+    if !fits(&on.path, &meeting.path)
+        || !fits(&on.user_agent, &meeting.client.user_agent)
+        || !fits(&on.user, &meeting.client.user)
+    {
+        return false;
+    }
+    match &meeting.place {
+        None => {
+            let objects = [&on.group, &on.resource, &on.subresource, &on.namespace, &on.name];
+            on.verbs.is_empty() && objects.iter().all(|o| o.is_none())
+        }
+        Some(place) => {
+            (on.verbs.is_empty() || on.verbs.contains(&meeting.verb))
+                && fits(&on.group, &place.group)
+                && fits(&on.resource, &place.resource)
+                && fits(&on.subresource, &place.subresource)
+                && fits(&on.namespace, &place.namespace)
+                && fits(&on.name, &place.name)
+        }
+    }
+}
+
+fn chosen(events: &Events, kind: &str, object: &impl Fn() -> (String, String)) -> bool {
+    let named = events.types.iter().any(|t| t == kind);
+    if !(named || events.types.is_empty() && matches!(kind, "ADDED" | "MODIFIED" | "DELETED")) {
+        return false;
+    }
+    if events.namespace.is_none() && events.name.is_none() {
+        return true;
+    }
+    let (namespace, name) = object();
+    let fits = |pattern: &Option<String>, text: &str| pattern.as_deref().is_none_or(|p| glob(p, text));
+    fits(&events.namespace, &namespace) && fits(&events.name, &name)
+}
+
+/// Whether `pattern`, in which `*` is any run of characters, is all of `text`.
+fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some((_, after)) = rest.split_once(part) else { return false };
+        rest = after;
+    }
+    rest.ends_with(last)
+}
+
+/// A number from 0 to 1 (splitmix64).
+fn draw(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let top = u32::try_from((z ^ (z >> 31)) >> 32).unwrap_or(0);
+    f64::from(top) / (f64::from(u32::MAX) + 1.0)
+}
+
+/// Namespace and name of the object in an event; of a table, of its first row.
+pub(crate) fn place_of(event: &Value) -> (String, String) {
+    let meta = event.pointer("/object/rows/0/object/metadata").or_else(|| event.pointer("/object/metadata"));
+    let text = |key: &str| meta.and_then(|m| m.get(key)).and_then(Value::as_str).unwrap_or_default().to_owned();
+    (text("namespace"), text("name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::Rules;
+
+    fn plan(text: &str) -> Plan {
+        let mut plan = Plan::default();
+        for rule in Rules::parse(text).unwrap().into_vec() {
+            plan.add(rule, 100).unwrap();
+        }
+        plan
+    }
+
+    fn meeting(verb: &str, resource: &str, name: &str) -> Meeting {
+        let place = Place { resource: resource.into(), namespace: "ns".into(), name: name.into(), ..Place::default() };
+        let client = Client { user_agent: "a/1".into(), user: "jane".into() };
+        Meeting { verb: verb.into(), path: "/p".into(), place: Some(place), client, ..Meeting::default() }
+    }
+
+    fn cuts(plan: &mut Plan, meeting: &Meeting) -> bool {
+        plan.request(meeting, 100).is_some_and(|s| matches!(s.end, Some(End::Cut { .. })))
+    }
+
+    #[test]
+    fn a_star_matches_any_run() {
+        for (pattern, text, expect) in [
+            ("", "", true),
+            ("", "a", false),
+            ("*", "", true),
+            ("a*", "abc", true),
+            ("*c", "abc", true),
+            ("a*c", "abc", true),
+            ("a*c", "ac", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*a", "a", false),
+            ("ab", "abc", false),
+            ("a*b", "abc", false),
+        ] {
+            assert_eq!(glob(pattern, text), expect, "{pattern} on {text}");
+        }
+    }
+
+    #[test]
+    fn every_part_of_a_request_is_compared() {
+        let of = meeting("create", "configmaps", "");
+        for (on, expect) in [
+            ("{}", true),
+            ("{verbs: [create, get]}", true),
+            ("{verbs: [get]}", false),
+            ("{resource: config*}", true),
+            ("{resource: secrets}", false),
+            ("{group: ''}", true),
+            ("{group: apps}", false),
+            ("{subresource: ''}", true),
+            ("{subresource: status}", false),
+            ("{namespace: ns}", true),
+            ("{namespace: ''}", false),
+            ("{name: ''}", true),
+            ("{name: x}", false),
+            ("{path: /p}", true),
+            ("{path: /q}", false),
+            ("{userAgent: a/*}", true),
+            ("{userAgent: b/*}", false),
+            ("{user: jane}", true),
+            ("{user: kim}", false),
+        ] {
+            let mut plan = plan(&format!("{{requests: {on}, fault: {{cut: {{}}}}}}"));
+            assert_eq!(cuts(&mut plan, &of), expect, "{on}");
+        }
+    }
+
+    #[test]
+    fn requests_that_are_not_about_objects_only_meet_rules_that_name_none() {
+        let other = Meeting { verb: "get".into(), path: "/version".into(), ..Meeting::default() };
+        for (on, expect) in [("{}", true), ("{path: /v*}", true), ("{verbs: [get]}", false), ("{name: '*'}", false)] {
+            assert_eq!(cuts(&mut plan(&format!("{{requests: {on}, fault: {{cut: {{}}}}}}")), &other), expect, "{on}");
+        }
+        let stale = plan("{fault: {stale: {}}}").request(&other, 100);
+        assert_eq!(stale, None);
+    }
+
+    #[test]
+    fn a_rule_waits_then_strikes_then_is_used_up() {
+        let mut plan = plan("{skip: 1, times: 2, fault: {cut: {}}}");
+        let struck: Vec<bool> = (0..5).map(|_| cuts(&mut plan, &meeting("get", "pods", "p"))).collect();
+        assert_eq!(struck, [false, true, true, false, false]);
+        assert_eq!((plan.rules()[0].matched, plan.rules()[0].struck), (5, 2));
+    }
+
+    #[test]
+    fn the_same_seed_strikes_the_same_requests() {
+        let run = |seed: u64| {
+            let mut plan = plan(&format!("{{probability: 0.5, seed: {seed}, fault: {{cut: {{}}}}}}"));
+            (0..200).map(|_| cuts(&mut plan, &meeting("get", "pods", "p"))).collect::<Vec<bool>>()
+        };
+        assert_eq!(run(7), run(7));
+        assert_ne!(run(7), run(8));
+        let struck = run(7).into_iter().filter(|s| *s).count();
+        assert!((60..140).contains(&struck), "{struck}");
+    }
+
+    #[test]
+    fn delays_add_up_and_the_first_end_wins() {
+        let mut plan = plan(
+            "[{fault: {delay: {milliseconds: 5}}}, {fault: {answer: {code: 503}}}, {fault: {cut: {}}}, {fault: {delay: \
+             {milliseconds: 7}}}]",
+        );
+        let strike = plan.request(&meeting("get", "pods", "p"), 100).unwrap();
+        assert_eq!(strike.before, Duration::from_millis(12));
+        assert!(matches!(strike.end, Some(End::Answer { code: 503, .. })));
+        assert_eq!(plan.rules()[2].matched, 0, "what the first one answered, the second one does not see");
+    }
+
+    #[test]
+    fn after_its_crash_only_that_client_is_cut_until_the_rule_goes() {
+        let mut plan = plan("{id: c, skip: 1, requests: {resource: pods}, fault: {crash: {}}}");
+        let mut write = meeting("create", "pods", "");
+        let dry = Meeting { dry_run: true, ..write.clone() };
+        assert_eq!(plan.request(&dry, 100), None);
+        assert_eq!(plan.request(&meeting("get", "pods", "p"), 100), None);
+        assert_eq!(plan.request(&write, 100), None);
+        assert_eq!(plan.request(&write, 100).unwrap().end, Some(End::Crash { kill: None }));
+        assert!(cuts(&mut plan, &meeting("get", "secrets", "s")) && plan.crashed(&write.client));
+        write.client.user = "kim".into();
+        assert!(!plan.crashed(&write.client));
+        assert!(plan.remove("c") && !plan.remove("c"));
+        assert!(!cuts(&mut plan, &meeting("get", "secrets", "s")));
+    }
+
+    #[test]
+    fn the_past_is_so_many_versions_behind_or_stands_still_and_has_a_floor() {
+        let read = meeting("list", "pods", "");
+        let at = |text: &str, now: u64| {
+            plan(&format!("{{fault: {{stale: {text}}}}}")).request(&read, now).map(|s| s.stale.unwrap().revision)
+        };
+        assert_eq!(at("{}", 150), Some(100));
+        assert_eq!(at("{versions: 20}", 150), Some(130));
+        assert_eq!(at("{versions: 20, notOlderThan: 140}", 150), Some(140));
+        assert_eq!(at("{notOlderThan: 999}", 150), Some(150));
+        assert_eq!(at("{cachedOnly: true}", 150), None);
+    }
+
+    #[test]
+    fn each_watch_meets_a_rule_once_and_events_are_counted_over_all() {
+        let mut plan =
+            plan("[{id: w, times: 2, fault: {closeWatch: {}}}, {skip: 1, times: 1, fault: {dropEvents: {}}}]");
+        let watch = meeting("watch", "pods", "");
+        let mut met = BTreeSet::new();
+        assert_eq!(plan.watch(&watch, &mut met).len(), 1);
+        assert_eq!(plan.watch(&watch, &mut met).len(), 0);
+        assert_eq!(plan.watch(&watch, &mut BTreeSet::new()).len(), 1);
+        assert_eq!(plan.watch(&watch, &mut BTreeSet::new()).len(), 0);
+        let mut dropped = |kind: &str| plan.event(&watch, kind, || ("ns".into(), "p".into())).dropped;
+        assert_eq!(["BOOKMARK", "ADDED", "ADDED", "ADDED"].map(&mut dropped), [false, false, true, false]);
+    }
+
+    #[test]
+    fn events_are_chosen_by_type_and_object() {
+        let strike = |events: &str, kind: &str| {
+            let mut plan = plan(&format!("{{events: {events}, fault: {{dropEvents: {{}}}}}}"));
+            plan.event(&meeting("watch", "pods", ""), kind, || ("ns".into(), "web-1".into())).dropped
+        };
+        assert!(strike("{types: [BOOKMARK]}", "BOOKMARK") && !strike("{}", "BOOKMARK"));
+        assert!(strike("{name: web-*, namespace: ns}", "ADDED") && !strike("{name: db-*}", "ADDED"));
+        assert!(!strike("{types: [DELETED]}", "ADDED"));
+    }
+
+    #[test]
+    fn rules_without_a_name_get_one_that_is_free() {
+        let mut plan = plan("[{id: rule-1, fault: {cut: {}}}, {fault: {cut: {}}}]");
+        assert_eq!(plan.rules()[1].rule.id, "rule-2");
+        let taken = Rules::parse("{id: rule-2, fault: {cut: {}}}").unwrap().into_vec().remove(0);
+        assert_eq!(plan.add(taken, 0), None);
+    }
+}

@@ -1,0 +1,262 @@
+//! Carrying out what rules do to a watch: a layer over its lines, which knows nothing of how they are made.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    convert::Infallible,
+    io,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt as _, stream};
+use serde_json::Value;
+use tokio::{sync::watch::Receiver, time::Instant};
+
+use super::{
+    EventStrike, Meeting, Turn,
+    effect::Cut,
+    meeting,
+    plan::{TurnKind, place_of},
+};
+use crate::{api::Api, server::Call, status::ApiError};
+
+/// How often a watch that lags by versions looks whether there are newer ones.
+const LAG_POLL: Duration = Duration::from_millis(10);
+
+type Lines = Pin<Box<dyn Stream<Item = Result<Bytes, Infallible>> + Send>>;
+
+/// The chunks of a watch, as the rules let them through. `lag` is the rule by which the watch reads the past.
+pub(crate) fn watch<L>(
+    api: &Arc<Api>,
+    call: &Call,
+    lag: Option<String>,
+    lines: L,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + use<L>
+where
+    L: Stream<Item = Result<Bytes, Infallible>> + Send + 'static,
+{
+    let mut changed = api.faults.changed.subscribe();
+    changed.mark_changed();
+    let state = State {
+        api: Arc::clone(api),
+        meeting: meeting(call),
+        lines: Some(Box::pin(lines)),
+        changed,
+        lag,
+        held: VecDeque::new(),
+        met: BTreeSet::new(),
+        turns: Vec::new(),
+        stall: None,
+        over: false,
+    };
+    stream::unfold(state, |mut state| async move {
+        if state.over {
+            return None;
+        }
+        let chunk = state.next().await?;
+        state.over |= chunk.is_err();
+        Some((chunk, state))
+    })
+}
+
+/// A line that has not been sent yet.
+struct Held {
+    line: Bytes,
+    due: Instant,
+    /// Its resourceVersion, of a watch that reads the past.
+    revision: u64,
+    /// It counts as an event.
+    event: bool,
+}
+
+/// A [`Turn`] that this watch will take.
+struct Ahead {
+    turn: Turn,
+    at: Option<Instant>,
+}
+
+struct State {
+    api: Arc<Api>,
+    meeting: Meeting,
+    /// `None` once they have ended.
+    lines: Option<Lines>,
+    changed: Receiver<()>,
+    lag: Option<String>,
+    held: VecDeque<Held>,
+    met: BTreeSet<String>,
+    turns: Vec<Ahead>,
+    /// The rule by which it stalls, and until when.
+    stall: Option<(String, Option<Instant>)>,
+    over: bool,
+}
+
+/// What there is to do now.
+enum Step {
+    Send(io::Result<Bytes>),
+    End,
+    /// Until this moment, if nothing happens before.
+    Wait(Option<Instant>),
+}
+
+impl State {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        loop {
+            if self.changed.has_changed().unwrap_or(false) {
+                self.changed.mark_unchanged();
+                self.look();
+            }
+            let until = match self.step() {
+                Step::Send(Err(cut)) => {
+                    // What was sent before goes out first.
+                    tokio::task::yield_now().await;
+                    return Some(Err(cut));
+                }
+                Step::Send(chunk) => return Some(chunk),
+                Step::End => return None,
+                Step::Wait(until) => until,
+            };
+            let stop = self.api.stop.clone();
+            let alarm = async {
+                match until {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let idle = self.stall.is_some();
+            tokio::select! {
+                biased;
+                _ = self.changed.changed() => self.changed.mark_changed(),
+                () = stop.cancelled() => return None,
+                () = alarm => {}
+                chunk = more(&mut self.lines), if !idle => match chunk {
+                    Some(chunk) if !self.api.faults.any() && self.held.is_empty() => return Some(Ok(chunk)),
+                    Some(chunk) => self.take(&chunk),
+                    None => self.lines = None,
+                },
+            }
+        }
+    }
+
+    /// What the rules that are there now mean for this watch.
+    fn look(&mut self) {
+        let (meeting, met) = (&self.meeting, &mut self.met);
+        let (turns, crashed) = self.api.faults.ask(|plan| (plan.watch(meeting, met), plan.crashed(&meeting.client)));
+        self.turns.retain(|a| self.api.faults.ask(|plan| plan.holds(&a.turn.rule)));
+        let now = Instant::now();
+        self.turns.extend(turns.into_iter().map(|turn| {
+            // Without a condition it is its turn now.
+            let at = turn.time.or(turn.events.is_none().then_some(Duration::ZERO)).map(|t| now + t);
+            Ahead { turn, at }
+        }));
+        if crashed {
+            let turn = Turn { rule: String::new(), kind: TurnKind::Cut, events: None, time: None };
+            self.stall = None;
+            self.turns = vec![Ahead { turn, at: Some(now) }];
+        }
+        if let Some((rule, _)) = &self.stall
+            && !self.api.faults.ask(|plan| plan.holds(rule))
+        {
+            self.stall = None;
+        }
+    }
+
+    fn step(&mut self) -> Step {
+        let now = Instant::now();
+        if let Some((_, until)) = &self.stall {
+            match until {
+                Some(until) if *until <= now => self.stall = None,
+                until => return Step::Wait(*until),
+            }
+        }
+        let due = |a: &Ahead| a.turn.events == Some(0) || a.at.is_some_and(|at| at <= now);
+        if let Some(at) = self.turns.iter().position(due) {
+            return self.turn(at, now);
+        }
+        let mut until = self.turns.iter().filter_map(|a| a.at).min();
+        let Some(first) = self.held.front() else {
+            return if self.lines.is_none() { Step::End } else { Step::Wait(until) };
+        };
+        let free = self.horizon().is_none_or(|horizon| first.revision <= horizon);
+        if free && first.due <= now {
+            return self.send();
+        }
+        let again = if free { first.due } else { now + LAG_POLL };
+        until = Some(until.map_or(again, |at| at.min(again)));
+        Step::Wait(until)
+    }
+
+    /// Takes the turn at this place of the list.
+    fn turn(&mut self, at: usize, now: Instant) -> Step {
+        let Ahead { turn, .. } = self.turns.remove(at);
+        match turn.kind {
+            TurnKind::Close => Step::End,
+            TurnKind::Cut => Step::Send(Err(Cut::error())),
+            TurnKind::Expire => {
+                let error = ApiError::expired("too old resource version: a fault rule says so").to_value();
+                self.over = true;
+                Step::Send(Ok(format!("{{\"type\":\"ERROR\",\"object\":{error}}}\n").into()))
+            }
+            TurnKind::Stall(time) => {
+                self.stall = Some((turn.rule, time.map(|t| now + t)));
+                Step::Wait(time.map(|t| now + t))
+            }
+        }
+    }
+
+    fn send(&mut self) -> Step {
+        let Some(held) = self.held.pop_front() else { return Step::Wait(None) };
+        if held.event {
+            for ahead in &mut self.turns {
+                ahead.turn.events = ahead.turn.events.map(|n| n.saturating_sub(1));
+            }
+        }
+        Step::Send(Ok(held.line))
+    }
+
+    /// Up to which revision this watch is told; `None` when it does not read the past.
+    fn horizon(&self) -> Option<u64> {
+        let rule = self.lag.as_ref()?;
+        self.api.faults.ask(|plan| plan.horizon(rule, self.api.store.revision()))
+    }
+
+    /// Splits a chunk into lines, and keeps those the rules leave.
+    fn take(&mut self, chunk: &Bytes) {
+        let mut rest = chunk.clone();
+        while let Some(end) = rest.iter().position(|b| *b == b'\n') {
+            let line = rest.split_to(end + 1);
+            let kind = kind_of(&line).to_owned();
+            let parsed = || serde_json::from_slice::<Value>(&line).unwrap_or_default();
+            let strike = self.api.faults.ask(|plan| plan.event(&self.meeting, &kind, || place_of(&parsed())));
+            let EventStrike { dropped: false, copies, delay } = strike else { continue };
+            let revision = if self.lag.is_some() { revision_of(&parsed()) } else { 0 };
+            // What comes later is not sent earlier.
+            let due = (Instant::now() + delay).max(self.held.back().map_or_else(Instant::now, |h| h.due));
+            let event = matches!(kind.as_str(), "ADDED" | "MODIFIED" | "DELETED");
+            self.held.extend((0..copies).map(|_| Held { line: line.clone(), due, revision, event }));
+        }
+    }
+}
+
+/// The next chunk; never, when there are none any more.
+async fn more(lines: &mut Option<Lines>) -> Option<Bytes> {
+    match lines {
+        Some(lines) => lines.next().await.map(|chunk| match chunk {
+            Ok(chunk) => chunk,
+        }),
+        None => std::future::pending().await,
+    }
+}
+
+/// The type of an event; it comes first.
+fn kind_of(line: &[u8]) -> &str {
+    let text = std::str::from_utf8(line).unwrap_or_default();
+    text.strip_prefix("{\"type\":\"").and_then(|t| t.split('"').next()).unwrap_or_default()
+}
+
+fn revision_of(event: &Value) -> u64 {
+    let at = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
+    let text = at("/object/metadata/resourceVersion").or_else(|| at("/object/rows/0/object/metadata/resourceVersion"));
+    text.and_then(|t| t.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,49 @@
+//! A shelf as a reader sees it.
+
+use std::sync::Arc;
+
+use super::{Key, Object, Shelf, Snapshot, TooOld};
+
+/// A shelf as it is, or as it was.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    shelf: Arc<Shelf>,
+    past: Option<u64>,
+}
+
+impl View {
+    /// The shelf as it is; with a revision, as it was then, or as far back as the log reaches.
+    pub(crate) fn new(shelf: Arc<Shelf>, past: Option<u64>) -> Self {
+        let past = past.map(|revision| revision.max(shelf.reach()));
+        Self { shelf, past }
+    }
+
+    /// The shelf itself.
+    pub(crate) fn shelf(&self) -> &Shelf {
+        &self.shelf
+    }
+
+    /// The revision that is seen.
+    pub(crate) fn revision(&self) -> u64 {
+        self.past.unwrap_or_else(|| self.shelf.revision())
+    }
+
+    /// An object.
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<Object>> {
+        let Some(revision) = self.past else { return self.shelf.get(key) };
+        self.shelf.past(&key.namespace, revision).objects.into_iter().find(|o| o.key() == *key)
+    }
+
+    /// All objects in key order, of one namespace when it is not empty.
+    pub(crate) fn list(&self, namespace: &str) -> Snapshot {
+        match self.past {
+            None => self.shelf.list(namespace),
+            Some(revision) => self.shelf.past(namespace, revision),
+        }
+    }
+
+    /// The objects as they were at a revision.
+    pub(crate) fn list_at(&self, namespace: &str, revision: u64) -> Result<Snapshot, TooOld> {
+        self.shelf.list_at(namespace, revision)
+    }
+}
