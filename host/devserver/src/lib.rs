@@ -48,6 +48,7 @@ mod negotiate;
 mod openapi;
 mod patch;
 mod path;
+mod protobuf;
 mod quantity;
 mod query;
 mod registry;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::{
     body::{self, Parsed},
     kinds::Resource,
+    protobuf,
     query::FieldValidation,
     server::Call,
     status::{ApiError, Cause, Result},
@@ -55,12 +56,22 @@ pub(crate) fn parse(call: &Call, kind: &str) -> Result<Parsed> {
     match call.content_type.as_str() {
         "" | "application/json" => body::json(&call.body).map_err(|e| unrecognized(&body::go_message(&e))),
         "application/yaml" => body::yaml(&call.body).map_err(|e| unrecognized(&e)),
-        _ => Err(ApiError::unsupported_media_type(&["application/json", "application/yaml"])),
+        protobuf::MEDIA_TYPE => match protobuf::object(&call.body) {
+            Ok(value) => Ok(Parsed { value, duplicates: Vec::new() }),
+            Err(error) => {
+                let message = format!("the object provided is unrecognized (must be of type {kind}): {error}");
+                Err(ApiError::bad_request(message))
+            }
+        },
+        _ => Err(ApiError::unsupported_media_type(&["application/json", "application/yaml", protobuf::MEDIA_TYPE])),
     }
 }
 
 /// Decodes the body of a create or update.
 pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValidation) -> Result<Decoded> {
+    if expected.custom.is_some() && call.content_type == protobuf::MEDIA_TYPE {
+        return Err(ApiError::unsupported_media_type(&["application/json", "application/yaml"]));
+    }
     let Parsed { value: mut object, duplicates } = parse(call, expected.kind)?;
     if !object.is_object() {
         let found = match &object {

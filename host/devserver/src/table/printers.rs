@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::Column;
 use crate::time;
 
+mod policy;
 mod workload;
 
 type Cells = fn(&Value) -> Vec<Value>;
@@ -73,7 +74,13 @@ pub(super) fn printer(group: &str, plural: &str) -> Option<(&'static [Column], C
         ("apps", "daemonsets") => (workload::DAEMON_SETS, workload::daemon_set),
         ("batch", "jobs") => (workload::JOBS, workload::job),
         ("batch", "cronjobs") => (workload::CRON_JOBS, workload::cron_job),
+        ("", "resourcequotas") => (policy::QUOTAS, policy::quota),
+        ("autoscaling", "horizontalpodautoscalers") => (policy::AUTOSCALERS, policy::autoscaler),
+        ("policy", "poddisruptionbudgets") => (policy::BUDGETS, policy::budget),
+        ("scheduling.k8s.io", "priorityclasses") => (policy::PRIORITY_CLASSES, policy::priority_class),
+        ("storage.k8s.io", "storageclasses") => (policy::STORAGE_CLASSES, policy::storage_class),
         ("networking.k8s.io", "ingresses") => (INGRESSES, ingress),
+        ("networking.k8s.io", "networkpolicies") => (policy::NETWORK_POLICIES, policy::network_policy),
         ("coordination.k8s.io", "leases") => {
             (LEASES, |o| vec![name(o), text(o, "/spec/holderIdentity").into(), age(o)])
         }
@@ -266,7 +273,12 @@ fn node(o: &Value) -> Vec<Value> {
         Some(_) => "NotReady",
         None => "Unknown",
     };
-    vec![name(o), status.into(), "<none>".into(), age(o), text(o, "/status/nodeInfo/kubeletVersion").into()]
+    let cordoned = o.pointer("/spec/unschedulable").and_then(Value::as_bool).unwrap_or(false);
+    let status = if cordoned { format!("{status},SchedulingDisabled") } else { status.to_owned() };
+    let labels = o.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();
+    let roles =
+        labels.filter_map(|(key, _)| key.strip_prefix("node-role.kubernetes.io/")).collect::<Vec<_>>().join(",");
+    vec![name(o), status.into(), or_none(&roles), age(o), text(o, "/status/nodeInfo/kubeletVersion").into()]
 }
 
 const CLAIMS: &[Column] = &[

@@ -1,0 +1,191 @@
+//! Request bodies in Kubernetes' protobuf, as Go clients and kubectl's generators send them, turned into the JSON of the same
+//! object. Answers are never protobuf: these clients take JSON as well.
+//!
+//! The fields come from a table (`protobuf/fields.txt`), so no kind needs code of its own but the few types that JSON writes in
+//! another way.
+
+use serde_json::{Map, Value};
+
+mod schema;
+mod special;
+mod wire;
+
+use schema::{Field, Kind, Shape};
+use wire::Payload;
+
+/// The media type of these bodies.
+pub(crate) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
+
+/// What each body begins with.
+const MAGIC: &[u8] = b"k8s\0";
+/// How deep messages may lie in each other.
+const DEPTH: usize = 64;
+
+/// Why a body cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// It does not begin as it must.
+    #[error("provided data does not appear to be a protobuf message, expected prefix {MAGIC:?}")]
+    Prefix,
+    /// The bytes are no protobuf.
+    #[error("proto: {0}")]
+    Wire(&'static str),
+    /// There is no such message in the table.
+    #[error("no kind \"{kind}\" is registered for version \"{api_version}\" in protobuf")]
+    Kind {
+        /// The apiVersion of the envelope.
+        api_version: String,
+        /// Its kind.
+        kind: String,
+    },
+    /// A part that is JSON cannot be parsed.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+}
+
+type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The object of a body, with apiVersion and kind.
+///
+/// # Errors
+///
+/// Whatever is wrong with the bytes; no bytes make it panic or recurse without bound.
+///
+/// # Source
+///
+/// apimachinery `pkg/runtime/serializer/protobuf`
+pub(crate) fn object(body: &[u8]) -> Result<Value> {
+    let envelope = body.strip_prefix(MAGIC).ok_or(Error::Prefix)?;
+    let (mut api_version, mut kind, mut raw, mut content_type) = (String::new(), String::new(), &[][..], String::new());
+    for field in wire::fields(envelope) {
+        match field? {
+            (1, Payload::Bytes(type_meta)) => {
+                for field in wire::fields(type_meta) {
+                    match field? {
+                        (1, Payload::Bytes(text)) => api_version = lossy(text),
+                        (2, Payload::Bytes(text)) => kind = lossy(text),
+                        _ => {}
+                    }
+                }
+            }
+            (2, Payload::Bytes(bytes)) => raw = bytes,
+            (4, Payload::Bytes(text)) => content_type = lossy(text),
+            _ => {}
+        }
+    }
+    if content_type == "application/json" {
+        return Ok(crate::body::json(raw)?.value);
+    }
+    let Some(fields) = schema::of_kind(&api_version, &kind) else { return Err(Error::Kind { api_version, kind }) };
+    let mut map = Map::new();
+    fill(&mut map, fields, raw, DEPTH)?;
+    map.insert("apiVersion".to_owned(), api_version.into());
+    map.insert("kind".to_owned(), kind.into());
+    Ok(Value::Object(map))
+}
+
+/// Adds the fields of a message to an object; of a field that comes twice the later one counts, messages are merged.
+fn fill(map: &mut Map<String, Value>, fields: &[Field], bytes: &[u8], depth: usize) -> Result<()> {
+    let depth = depth.checked_sub(1).ok_or(Error::Wire("too deeply nested"))?;
+    for part in wire::fields(bytes) {
+        let (number, payload) = part?;
+        // What a newer client knows and this server does not is dropped, as there.
+        let Some(field) = fields.iter().find(|f| f.number == number) else { continue };
+        match field.shape {
+            Shape::One => one(map, field, &payload, depth)?,
+            Shape::Many => many(map, field, payload, depth)?,
+            Shape::Map => entry(map, field, payload, depth)?,
+        }
+    }
+    Ok(())
+}
+
+fn one(map: &mut Map<String, Value>, field: &Field, payload: &Payload<'_>, depth: usize) -> Result<()> {
+    if let (Kind::Message(name), Payload::Bytes(bytes)) = (field.kind, payload)
+        && !special::is(name)
+    {
+        let inner = schema::message(name);
+        if field.is_embedded() {
+            return fill(map, inner, bytes, depth);
+        }
+        let into = map.entry(field.name).or_insert_with(|| Value::Object(Map::new()));
+        return into.as_object_mut().map_or(Ok(()), |into| fill(into, inner, bytes, depth));
+    }
+    let value = value(field.kind, payload, depth)?;
+    if value.is_null() || (!field.zero_counts && is_zero(&value)) {
+        map.remove(field.name);
+    } else {
+        map.insert(field.name.to_owned(), value);
+    }
+    Ok(())
+}
+
+fn many(map: &mut Map<String, Value>, field: &Field, payload: Payload<'_>, depth: usize) -> Result<()> {
+    let list = map.entry(field.name).or_insert_with(|| Value::Array(Vec::new()));
+    let Some(list) = list.as_array_mut() else { return Ok(()) };
+    match (field.kind, payload) {
+        // Numbers may come one by one or all in a row.
+        (Kind::Integer, Payload::Bytes(packed)) => {
+            for number in wire::varints(packed) {
+                list.push(value(field.kind, &Payload::Varint(number?), depth)?);
+            }
+        }
+        (kind, payload) => list.push(value(kind, &payload, depth)?),
+    }
+    Ok(())
+}
+
+/// One entry of a map: a message of a key and a value.
+fn entry(map: &mut Map<String, Value>, field: &Field, payload: Payload<'_>, depth: usize) -> Result<()> {
+    let Payload::Bytes(bytes) = payload else { return Err(Error::Wire("wrong wireType")) };
+    let (mut key, mut found) = (String::new(), None);
+    for part in wire::fields(bytes) {
+        match part? {
+            (1, Payload::Bytes(text)) => key = lossy(text),
+            (2, payload) => found = Some(value(field.kind, &payload, depth)?),
+            _ => {}
+        }
+    }
+    let member = match found {
+        Some(member) => member,
+        None => value(field.kind, &Payload::Bytes(&[]), depth)?,
+    };
+    let entries = map.entry(field.name).or_insert_with(|| Value::Object(Map::new()));
+    if let Some(entries) = entries.as_object_mut() {
+        entries.insert(key, member);
+    }
+    Ok(())
+}
+
+fn value(kind: Kind, payload: &Payload<'_>, depth: usize) -> Result<Value> {
+    Ok(match (kind, payload) {
+        (Kind::Integer, Payload::Varint(number)) => number.cast_signed().into(),
+        (Kind::Bool, Payload::Varint(number)) => (*number != 0).into(),
+        (Kind::Double, Payload::Fixed64(bits)) => serde_json::Number::from_f64(f64::from_bits(*bits)).into(),
+        (Kind::Text, Payload::Bytes(text)) => lossy(text).into(),
+        (Kind::Bytes, Payload::Bytes(bytes)) => special::base64(bytes),
+        (Kind::Message(name), Payload::Bytes(bytes)) if special::is(name) => special::value(name, bytes, depth)?,
+        (Kind::Message(name), Payload::Bytes(bytes)) => {
+            let mut map = Map::new();
+            fill(&mut map, schema::message(name), bytes, depth)?;
+            Value::Object(map)
+        }
+        _ => return Err(Error::Wire("wrong wireType")),
+    })
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

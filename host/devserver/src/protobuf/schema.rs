@@ -1,0 +1,101 @@
+//! The table of fields, read once.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+/// A field of a message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    pub(super) number: u32,
+    /// As JSON spells it; `-` when the fields of the message stand in the place of this one.
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+    pub(super) kind: Kind,
+    /// Whether zero says something: the field is required, or a pointer in Go. Others are always sent and left out of JSON.
+    pub(super) zero_counts: bool,
+}
+
+impl Field {
+    pub(super) fn is_embedded(&self) -> bool {
+        self.name == "-"
+    }
+}
+
+/// How often a field may come.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shape {
+    One,
+    Many,
+    /// Entries with texts as keys.
+    Map,
+}
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    Integer,
+    Bool,
+    Double,
+    Text,
+    Bytes,
+    Message(&'static str),
+}
+
+static TABLE: LazyLock<HashMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
+    let mut messages: HashMap<&'static str, Vec<Field>> = HashMap::new();
+    let mut message = "";
+    for line in include_str!("fields.txt").lines().filter(|l| !l.starts_with('#')) {
+        match line.strip_prefix(' ') {
+            None => {
+                message = line;
+                messages.insert(line, Vec::new());
+            }
+            Some(line) => messages.entry(message).or_default().extend(field(line)),
+        }
+    }
+    messages
+});
+
+fn field(line: &'static str) -> Option<Field> {
+    let mut words = line.splitn(3, ' ');
+    let (number, name, form) = (words.next()?.parse().ok()?, words.next()?, words.next()?);
+    let (zero_counts, form) = match form.strip_prefix('!') {
+        Some(form) => (true, form),
+        None => (false, form),
+    };
+    let (shape, form) = match (form.strip_prefix('*'), form.strip_prefix("map ")) {
+        (Some(form), _) => (Shape::Many, form),
+        (_, Some(form)) => (Shape::Map, form),
+        (None, None) => (Shape::One, form),
+    };
+    let kind = match form {
+        "int32" | "int64" => Kind::Integer,
+        "bool" => Kind::Bool,
+        "double" => Kind::Double,
+        "string" => Kind::Text,
+        "bytes" => Kind::Bytes,
+        message => Kind::Message(message.strip_prefix('.')?),
+    };
+    Some(Field { number, name, shape, kind, zero_counts })
+}
+
+/// The fields of a message; none for one that is not in the table.
+pub(super) fn message(name: &str) -> &'static [Field] {
+    TABLE.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// The fields of a kind.
+pub(super) fn of_kind(api_version: &str, kind: &str) -> Option<&'static [Field]> {
+    // Options of requests are known in every group.
+    if kind == "DeleteOptions" {
+        return Some(message("meta.v1.DeleteOptions"));
+    }
+    let (group, version) = api_version.split_once('/').unwrap_or(("core", api_version));
+    let package = group.split('.').next().unwrap_or_default();
+    TABLE.get(format!("{package}.{version}.{kind}").as_str()).map(Vec::as_slice)
+}
+
+/// The names of all messages.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.keys().copied()
+}
