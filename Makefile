@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl build plugins test-plugins demo test test-neutron conformance lint torture bench clean
+.PHONY: help setup kubectl build plugins test-plugins demo test test-neutron conformance lint torture fuzz-plugin soak bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -59,6 +59,17 @@ torture: setup ## swap plugins for two minutes at most while the host is killed,
 	@scripts/build-plugins.sh --guests $(TEST_PLUGINS)
 	@OARLOCK_PLUGINS=$(TEST_PLUGINS) $(CARGO_TARGET_DIR)/release/torture \
 	  $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
+
+fuzz-plugin: build ## random operations against any plugin, and what must hold of it: PLUGIN=FILE [CRD= BASE= GRANT= SEED= SECONDS= …]; see docs/fuzzing.md
+	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator $(BIN)/fuzz-plugin --save $(CARGO_TARGET_DIR)/fuzz-plugin-failure.json \
+	  --plugin $(or $(PLUGIN),$(error PLUGIN=FILE.wasm is needed)) $(foreach file,$(CRD),--crd $(file)) $(if $(BASE),--base $(BASE)) \
+	  $(if $(GRANT),--grant $(GRANT)) $(foreach one,$(TARGET),--target $(one)) $(foreach path,$(LOOK),--look $(path)) \
+	  $(foreach at,$(FIXED),--fixed $(at)) $(foreach name,$(IGNORE),--ignore $(name)) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WRITES),--writes $(WRITES)) $(if $(REPLAY),--replay $(REPLAY))
+
+soak: build test-plugins ## everything random, in turns, until it fails: MINUTES=N [SEED=N]
+	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
+	  scripts/soak.sh $(or $(MINUTES),$(error MINUTES=N is needed))
 
 bench: setup kubectl ## figures: time of a reconcile, memory and start of many plugins; ONLY="reconcile fleet"; see docs/measurements.md
 	@tests/bench/run.sh $(ONLY)

@@ -1,6 +1,7 @@
-//! What the end-to-end tests, the demo and the torture share: the harness that starts real processes and looks at what they do,
-//! the story they play, and the torture itself.
+//! What the end-to-end tests, the demo, the torture and the operation sequences share: the harness that starts real processes and
+//! looks at what they do, the story they play, and the torture and the sequences themselves.
 
+pub mod fuzz_plugin;
 pub mod harness;
 pub mod story;
 pub mod torture;

@@ -42,6 +42,12 @@ pub fn built_plugin(name: &str) -> Result<PathBuf> {
 #[derive(Clone, Debug)]
 pub struct Grant(PluginGrant);
 
+impl From<PluginGrant> for Grant {
+    fn from(grant: PluginGrant) -> Self {
+        Self(grant)
+    }
+}
+
 impl Default for Grant {
     fn default() -> Self {
         Self::nothing()

@@ -213,6 +213,11 @@ impl World {
         self.host_options.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Sets a variable of the environment of hosts that are started from now on.
+    pub fn set_environment(&self, name: &'static str, value: &str) {
+        self.host_options().environment.push((name, value.to_owned()));
+    }
+
     /// Kills the host with SIGKILL and waits until it is gone.
     ///
     /// # Errors
@@ -299,7 +304,7 @@ impl World {
     }
 
     /// No byte of a guest, of the API server or of Neutron may make the host panic, in whatever test.
-    fn no_panic(&self) -> Result<()> {
+    pub(crate) fn no_panic(&self) -> Result<()> {
         let log = std::fs::read_to_string(&self.host_options().log).unwrap_or_default();
         let panicked = |line: &&str| line.contains("panicked at") && !line.contains(r#""target":"plugin""#);
         let panics: Vec<_> = log.lines().filter(panicked).collect();
@@ -308,7 +313,7 @@ impl World {
     }
 
     /// What helps to understand a failure.
-    async fn account(&self) -> String {
+    pub(crate) async fn account(&self) -> String {
         use std::fmt::Write as _;
         let mut text = String::new();
         if let Some(host) = self.host.lock().await.as_ref() {

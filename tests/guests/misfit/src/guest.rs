@@ -90,6 +90,19 @@ impl Guest for Misfit {
                 (0..1000).for_each(|_| drop(send("GET", &url(), &[], b"")));
             }
             "reordered" => return Ok(Some(misfit.reordered())),
+            "remembers" => {
+                let first = misfit.once("first", &misfit.value);
+                return Ok(Some(
+                    misfit.object("ConfigMap", "child", &json!({"seen": misfit.value, "first": first})).to_string(),
+                ));
+            }
+            "grudge" => {
+                if misfit.value == "two" {
+                    misfit.once("offence", &misfit.value);
+                } else if misfit.has("offence") {
+                    return Err(Error::Terminal("misfit has not forgotten".to_owned()));
+                }
+            }
             "defaulted" => return Ok(Some(misfit.service().to_string())),
             "never-equal" => return Ok(Some(json!({"counter": misfit.next_count()}).to_string())),
             _ => {}
@@ -275,6 +288,20 @@ impl Reconcile {
 
     fn list(&self, label_selector: &str) -> Result<Vec<String>, Error> {
         cluster::list_objects(&core("ConfigMap"), &everything(self.namespace.clone(), label_selector))
+    }
+
+    /// What the host's cache holds for this object under a name; `value` when it holds nothing yet.
+    fn once(&self, what: &str, value: &Value) -> Value {
+        let key = format!("{what} {}/{}", self.namespace, self.name);
+        if let Some(kept) = cache::get(&key).and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            return kept;
+        }
+        cache::set(&key, value.to_string().as_bytes(), 0);
+        value.clone()
+    }
+
+    fn has(&self, what: &str) -> bool {
+        cache::get(&format!("{what} {}/{}", self.namespace, self.name)).is_some()
     }
 
     /// An instance does not live long enough to count: the host's cache does.

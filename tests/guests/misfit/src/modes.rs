@@ -1,7 +1,7 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 57] = [
+pub(crate) const MODES: [&str; 59] = [
     "ok",
     "farewell",
     "loop",
@@ -59,4 +59,6 @@ pub(crate) const MODES: [&str; 57] = [
     "defaulted",
     "live",
     "force",
+    "remembers",
+    "grudge",
 ];
