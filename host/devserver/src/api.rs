@@ -33,7 +33,7 @@ pub(crate) struct Api {
 pub(crate) type Feed = mpsc::UnboundedReceiver<(Arc<str>, Change)>;
 
 impl Api {
-    /// A server with the namespaces and roles every cluster has.
+    /// A server that holds nothing.
     pub(crate) fn new(options: Options) -> (Arc<Self>, Feed) {
         let (sender, feed) = mpsc::unbounded_channel();
         let api = Self {
@@ -49,12 +49,15 @@ impl Api {
         for resource in api.registry.served().all() {
             api.store.shelf(&resource.shelf());
         }
-        let api = Arc::new(api);
-        api.bootstrap();
-        if let Err(error) = (Faults { api: &api }).add(api.options.faults.clone()) {
+        (Arc::new(api), feed)
+    }
+
+    /// Makes the namespaces and roles every cluster has, and lets go wrong what should.
+    pub(crate) fn begin(self: &Arc<Self>) {
+        self.bootstrap();
+        if let Err(error) = (Faults { api: self }).add(self.options.faults.clone()) {
             tracing::error!(%error, "fault rules cannot be used");
         }
-        (api, feed)
     }
 
     /// The shelf of a resource.

@@ -106,6 +106,14 @@ pub(crate) fn after_write(api: &Arc<Api>, resource: &Resource, key: &Key) {
     }
 }
 
+/// Serves what was stored before, and goes on with deletions that were under way.
+pub(crate) fn restore(api: &Arc<Api>) {
+    refresh(api);
+    for definition in shelf(api).list("").objects {
+        settle(api, &definition.key().name);
+    }
+}
+
 /// Brings the status of a definition, and what is served, to what the definition says.
 fn settle(api: &Arc<Api>, name: &str) {
     let key = Key::new("", name);

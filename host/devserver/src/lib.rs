@@ -22,6 +22,7 @@ use std::{
     collections::BTreeMap,
     io,
     net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -48,6 +49,7 @@ mod negotiate;
 mod openapi;
 mod patch;
 mod path;
+mod persistence;
 mod protobuf;
 mod quantity;
 mod query;
@@ -89,6 +91,11 @@ pub struct Options {
     /// Bearer tokens and their users. A token that is neither here nor was given out for a service account is answered 401;
     /// without a token everybody is the administrator. Default none.
     pub tokens: StaticTokens,
+    /// Where objects are kept, so that they are there after a restart; made when it is not there. What was answered survives the
+    /// end of the process however sudden, not always that of the machine. Default `None`: memory alone.
+    pub data_dir: Option<PathBuf>,
+    /// How many bytes of changes are kept in the data directory before a snapshot replaces them. Default 8 MiB.
+    pub data_log_bytes: u64,
     /// What goes wrong from the start. Default nothing.
     pub faults: Rules,
     /// Whether rules that kill processes are taken over HTTP. Default false: whoever reaches the server could end any process
@@ -104,6 +111,8 @@ impl Default for Options {
             request_history: 10_000,
             controllers: true,
             tokens: StaticTokens::default(),
+            data_dir: None,
+            data_log_bytes: 8 * 1024 * 1024,
             faults: Rules::default(),
             faults_may_kill: false,
         }
@@ -146,6 +155,20 @@ impl Options {
         self
     }
 
+    /// Sets [`data_dir`](Self::data_dir).
+    #[must_use]
+    pub fn data_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(dir.into());
+        self
+    }
+
+    /// Sets [`data_log_bytes`](Self::data_log_bytes).
+    #[must_use]
+    pub fn data_log_bytes(mut self, bytes: u64) -> Self {
+        self.data_log_bytes = bytes;
+        self
+    }
+
     /// Sets [`faults`](Self::faults).
     #[must_use]
     pub fn faults(mut self, rules: Rules) -> Self {
@@ -182,6 +205,31 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A file of the data directory cannot be used.
+    #[error("cannot use {} for the data of the API server", path.display())]
+    DataDir {
+        /// The file or the directory.
+        path: PathBuf,
+        /// What the operating system says.
+        #[source]
+        source: io::Error,
+    },
+    /// Another server uses the data directory.
+    #[error("the data directory {} is in use by another API server", dir.display())]
+    DataDirInUse {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// A file of the data directory is not as it was written.
+    #[error("{} is damaged at byte {offset}: {why}", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// Where the first line begins that cannot be read.
+        offset: usize,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A fault rule is not one.
     #[error("fault rule {rule}, {field}: {why}")]
     Fault {
@@ -199,17 +247,22 @@ pub enum Error {
 pub struct DevServer;
 
 impl DevServer {
-    /// Starts a server with an empty store: four namespaces and the default roles, nothing else.
+    /// Starts a server with what is in its data directory; without one, with four namespaces and the default roles alone.
     ///
     /// # Errors
     ///
-    /// [`Error::Listen`] when the address is taken or not this machine's.
+    /// [`Error::Listen`] when the address is taken or not this machine's; [`Error::DataDir`], [`Error::DataDirInUse`] and
+    /// [`Error::Damaged`] when the data directory cannot be used.
     pub async fn start(options: Options) -> Result<Running, Error> {
         let addr = options.addr;
         let listen = |source| Error::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
         let addr = listener.local_addr().map_err(listen)?;
         let (api, feed) = Api::new(options);
+        if let Some(dir) = &api.options.data_dir {
+            persistence::open(&api, dir)?;
+        }
+        api.begin();
         let controllers = tokio::spawn(gc::run(Arc::clone(&api), feed));
         let stop = api.stop.clone();
         let listener = listener.tap_io(|stream| {
@@ -227,11 +280,13 @@ impl DevServer {
         Ok(Running { addr, api, server, controllers })
     }
 
-    /// The service alone, to be mounted under a listener of one's own. Watches end when the router is dropped with its runtime.
+    /// The service alone, in memory, to be mounted under a listener of one's own. Watches end when the router is dropped with its
+    /// runtime.
     ///
     /// Must be called on a tokio runtime: the controllers run there.
     pub fn router(options: Options) -> axum::Router {
         let (api, feed) = Api::new(options);
+        api.begin();
         tokio::spawn(gc::run(Arc::clone(&api), feed));
         server::router(api)
     }

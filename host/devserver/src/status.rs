@@ -343,6 +343,11 @@ impl ApiError {
         Self::new(code, "InternalError", format!("Internal error occurred: {why}"), Some(map))
     }
 
+    /// 500 because of the data directory.
+    pub(crate) fn unsaved() -> Self {
+        Self::internal_error("the change cannot be written to the data directory")
+    }
+
     /// 500 without reason and without `status`.
     pub(crate) fn bare_internal(message: impl Into<String>) -> Self {
         let mut error = Self::internal(message);

@@ -13,6 +13,9 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
 
+use crate::persistence::{Journal, Record};
+
+mod restore;
 mod view;
 
 pub(crate) use view::View;
@@ -98,6 +101,8 @@ pub(crate) enum WriteError {
     Modified,
     /// The kind is no longer served.
     Closed,
+    /// The data directory cannot be written.
+    Unsaved,
 }
 
 /// The version asked for has been compacted.
@@ -132,6 +137,38 @@ impl ShelfState {
         Snapshot { revision, objects }
     }
 
+    /// Makes a change of an object; `value` is the new one, `None` a deletion.
+    fn change(&self, key: &Key, revision: u64, value: Option<Value>) -> Option<Change> {
+        let previous = self.objects.get(key).cloned();
+        let deleted = value.is_none();
+        let object = match value {
+            Some(value) => Object::new(value, revision),
+            None => previous.as_ref()?.at(revision),
+        };
+        Some(Change { revision, object: Arc::new(object), previous, deleted, key: key.clone() })
+    }
+
+    /// Carries a change out.
+    fn settle(&mut self, change: Change, history: usize) {
+        if change.deleted {
+            self.objects.remove(&change.key);
+        } else {
+            self.objects.insert(change.key.clone(), Arc::clone(&change.object));
+        }
+        self.log.push_back(change);
+        if self.log.len() > history
+            && let Some(dropped) = self.log.pop_front()
+        {
+            self.compacted = dropped.revision;
+        }
+    }
+
+    /// The present version, if it is the one with revision `expected`.
+    fn expect(&self, key: &Key, expected: u64) -> Result<(), WriteError> {
+        let present = self.objects.get(key).ok_or(WriteError::Missing)?;
+        if present.revision == expected { Ok(()) } else { Err(WriteError::Modified) }
+    }
+
     /// Refuses to begin at a version that is too old.
     fn check(&self, revision: u64) -> Result<(), TooOld> {
         let oldest = self.compacted.max(self.forgotten);
@@ -149,6 +186,7 @@ pub(crate) struct Shelf {
     clock: Arc<AtomicU64>,
     history: usize,
     feed: mpsc::UnboundedSender<(Arc<str>, Change)>,
+    journal: Arc<OnceLock<Journal>>,
 }
 
 /// Objects at one revision.
@@ -234,61 +272,37 @@ impl Shelf {
 
     /// Stores a new object.
     pub(crate) fn create(&self, key: &Key, value: Value) -> Result<Arc<Object>, WriteError> {
-        self.commit(|s, clock| {
-            if s.objects.contains_key(key) {
-                return Err(WriteError::Exists);
-            }
-            let revision = clock();
-            let object = Arc::new(Object::new(value, revision));
-            s.objects.insert(key.clone(), Arc::clone(&object));
-            Ok(Change { revision, object, previous: None, deleted: false, key: key.clone() })
-        })
+        let free = |s: &ShelfState| if s.objects.contains_key(key) { Err(WriteError::Exists) } else { Ok(()) };
+        self.commit(key, Some(value), free)
     }
 
     /// Replaces the version that has revision `expected`.
     pub(crate) fn update(&self, key: &Key, expected: u64, value: Value) -> Result<Arc<Object>, WriteError> {
-        self.commit(|s, clock| {
-            let previous = Arc::clone(s.objects.get(key).ok_or(WriteError::Missing)?);
-            if previous.revision != expected {
-                return Err(WriteError::Modified);
-            }
-            let revision = clock();
-            let object = Arc::new(Object::new(value, revision));
-            s.objects.insert(key.clone(), Arc::clone(&object));
-            Ok(Change { revision, object, previous: Some(previous), deleted: false, key: key.clone() })
-        })
+        self.commit(key, Some(value), |s| s.expect(key, expected))
     }
 
     /// Removes the version that has revision `expected`; answers it at the revision of the deletion.
     pub(crate) fn delete(&self, key: &Key, expected: u64) -> Result<Arc<Object>, WriteError> {
-        self.commit(|s, clock| {
-            let previous = Arc::clone(s.objects.get(key).ok_or(WriteError::Missing)?);
-            if previous.revision != expected {
-                return Err(WriteError::Modified);
-            }
-            let revision = clock();
-            s.objects.remove(key);
-            let object = Arc::new(previous.at(revision));
-            Ok(Change { revision, object, previous: Some(previous), deleted: true, key: key.clone() })
-        })
+        self.commit(key, None, |s| s.expect(key, expected))
     }
 
     fn commit(
         &self,
-        write: impl FnOnce(&mut ShelfState, &dyn Fn() -> u64) -> Result<Change, WriteError>,
+        key: &Key,
+        value: Option<Value>,
+        check: impl FnOnce(&ShelfState) -> Result<(), WriteError>,
     ) -> Result<Arc<Object>, WriteError> {
         let change = self.write(|s| {
             if s.closed {
                 return Err(WriteError::Closed);
             }
+            check(s)?;
             // The revision is taken under the lock: whoever reads the counter under it sees all older writes.
-            let change = write(s, &|| self.clock.fetch_add(1, Ordering::SeqCst) + 1)?;
-            s.log.push_back(change.clone());
-            if s.log.len() > self.history
-                && let Some(dropped) = s.log.pop_front()
-            {
-                s.compacted = dropped.revision;
-            }
+            let revision = self.clock.fetch_add(1, Ordering::SeqCst) + 1;
+            let change = s.change(key, revision, value).ok_or(WriteError::Missing)?;
+            // Under the lock as well: the changes of a kind are stored in their order.
+            self.keep(&change)?;
+            s.settle(change.clone(), self.history);
             Ok(change)
         })?;
         self.signal.send_replace(change.revision);
@@ -296,6 +310,20 @@ impl Shelf {
         // Without a listener (controllers switched off) nobody needs the change.
         let _ = self.feed.send((Arc::from(self.name.as_str()), change));
         Ok(object)
+    }
+
+    /// Stores a change, where changes are stored.
+    fn keep(&self, change: &Change) -> Result<(), WriteError> {
+        let Some(journal) = self.journal.get() else { return Ok(()) };
+        let record = if change.deleted {
+            Record::gone(&self.name, &change.key, change.revision)
+        } else {
+            Record::put(&self.name, &change.key, change.revision, &change.object.value)
+        };
+        journal.append(&record).map_err(|error| {
+            tracing::error!(%error, "a change is refused, because it cannot be written to the data directory");
+            WriteError::Unsaved
+        })
     }
 
     /// From now on a read or a watch that begins at an older version is refused.
@@ -327,6 +355,8 @@ pub(crate) struct Store {
     shelves: RwLock<HashMap<String, Arc<Shelf>>>,
     history: usize,
     feed: mpsc::UnboundedSender<(Arc<str>, Change)>,
+    /// Where changes are kept; nothing is there without a data directory.
+    journal: Arc<OnceLock<Journal>>,
 }
 
 impl Store {
@@ -334,7 +364,7 @@ impl Store {
     pub(crate) fn new(history: usize, feed: mpsc::UnboundedSender<(Arc<str>, Change)>) -> Self {
         // Small revisions look like special values to clients; start where none of them can be meant.
         let clock = Arc::new(AtomicU64::new(100));
-        Self { clock, shelves: RwLock::default(), history: history.max(1), feed }
+        Self { clock, shelves: RwLock::default(), history: history.max(1), feed, journal: Arc::default() }
     }
 
     /// The shelf of a kind; made when it is not there.
@@ -343,24 +373,22 @@ impl Store {
             return shelf;
         }
         let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
-        let entry = shelves.entry(name.to_owned()).or_insert_with(|| {
-            let compacted = self.clock.load(Ordering::SeqCst);
-            Arc::new(Shelf {
-                name: name.to_owned(),
-                state: RwLock::new(ShelfState {
-                    objects: BTreeMap::new(),
-                    log: VecDeque::new(),
-                    compacted,
-                    forgotten: 0,
-                    closed: false,
-                }),
-                signal: watch::Sender::new(0),
-                clock: Arc::clone(&self.clock),
-                history: self.history,
-                feed: self.feed.clone(),
-            })
-        });
-        Arc::clone(entry)
+        let entry = shelves.entry(name.to_owned());
+        Arc::clone(entry.or_insert_with(|| self.empty_shelf(name, self.clock.load(Ordering::SeqCst))))
+    }
+
+    fn empty_shelf(&self, name: &str, compacted: u64) -> Arc<Shelf> {
+        let objects = BTreeMap::new();
+        let state = ShelfState { objects, log: VecDeque::new(), compacted, forgotten: 0, closed: false };
+        Arc::new(Shelf {
+            name: name.to_owned(),
+            state: RwLock::new(state),
+            signal: watch::Sender::new(0),
+            clock: Arc::clone(&self.clock),
+            history: self.history,
+            feed: self.feed.clone(),
+            journal: Arc::clone(&self.journal),
+        })
     }
 
     /// The shelf of a kind, if it was ever used.
@@ -381,9 +409,15 @@ impl Store {
 
     /// Forgets a kind; its watches end.
     pub(crate) fn remove_shelf(&self, name: &str) {
-        let shelf = self.shelves.write().unwrap_or_else(PoisonError::into_inner).remove(name);
-        if let Some(shelf) = shelf {
-            shelf.close();
+        let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(shelf) = shelves.get(name) else { return };
+        // In this order: nothing is stored on it after the line that says it is gone, nor on its successor before.
+        shelf.close();
+        if let Some(journal) = self.journal.get()
+            && let Err(error) = journal.append(&Record::Dropped { shelf: name.into() })
+        {
+            tracing::error!(%error, shelf = name, "the end of a kind cannot be written to the data directory");
         }
+        shelves.remove(name);
     }
 }

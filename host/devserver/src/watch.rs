@@ -148,6 +148,8 @@ impl State {
                 continue;
             }
             tokio::select! {
+                // What has happened is told before the end.
+                biased;
                 // The sender lives in the shelf this state holds: no error.
                 _ = self.signal.changed() => {}
                 () = tokio::time::sleep_until(self.end) => return None,

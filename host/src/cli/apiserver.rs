@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The options of `oarlock apiserver`.
 #[derive(Debug, Args)]
 #[command(
-    about = "Run the embedded API server: plain HTTP on loopback, objects in memory",
+    about = "Run the embedded API server: plain HTTP on loopback, objects in memory or in a directory",
     after_help = "Examples:\n  oarlock apiserver --port 8001 --kubeconfig-out ./kubeconfig\n  kubectl --kubeconfig ./kubeconfig get \
                   namespaces\n\n  echo '{requests: {verbs: [create]}, times: 1, fault: {cut: {afterEffect: true}}}' > rules.yaml\n  \
                   curl -H 'X-Oarlock-Faults: 1' --data-binary @rules.yaml http://127.0.0.1:8001/_oarlock/faults"
@@ -32,6 +32,10 @@ pub(super) struct ApiserverArgs {
     #[arg(long)]
     no_controllers: bool,
 
+    /// Keep the objects in this directory, so that they are there after a restart; without it, in memory alone
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+
     /// What goes wrong on request: a list of fault rules, YAML or JSON (docs/api-server.md). While it runs they are changed at
     /// /_oarlock/faults
     #[arg(long, value_name = "FILE")]
@@ -46,6 +50,9 @@ pub(super) struct ApiserverArgs {
 pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
     let stop = super::signals::stop_token()?;
     let mut options = Options::default().controllers(!args.no_controllers).faults_may_kill(args.faults_may_kill);
+    if let Some(dir) = args.data_dir {
+        options = options.data_dir(dir);
+    }
     let read = |path: &Path| std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
     if let Some(path) = &args.faults {
         let rules = Rules::parse(&read(path)?).with_context(|| format!("{} cannot be used", path.display()))?;
@@ -70,9 +77,7 @@ pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
 /// Starts the embedded API server on a port of the loopback address.
 pub(super) async fn start(port: u16, options: Options) -> anyhow::Result<Running> {
     let addr = SocketAddr::from(([127, 0, 0, 1], port));
-    let server = DevServer::start(options.addr(addr))
-        .await
-        .with_context(|| format!("the embedded API server cannot listen on {addr}"))?;
+    let server = DevServer::start(options.addr(addr)).await.context("the embedded API server does not start")?;
     tracing::info!(url = server.url(), "API server listening");
     Ok(server)
 }

@@ -117,6 +117,7 @@ pub(crate) fn remove(api: &Api, resource: &Arc<Resource>, key: &Key, options: &D
         match outcome {
             Ok(outcome) => return Ok(outcome),
             Err(WriteError::Modified) => {}
+            Err(WriteError::Unsaved) => return Err(ApiError::unsaved()),
             Err(_) => return Err(ApiError::not_found(&resource.group, &resource.plural, &key.name)),
         }
     }

@@ -107,6 +107,7 @@ impl Write<'_> {
         }
         let stored = shelf.create(&self.key, object).map_err(|e| match e {
             WriteError::Closed => ApiError::no_page(),
+            WriteError::Unsaved => ApiError::unsaved(),
             _ => self.exists(),
         })?;
         self.stored(&resource);
@@ -190,6 +191,7 @@ impl Write<'_> {
         match error {
             WriteError::Modified | WriteError::Exists => Failure::Retry,
             WriteError::Missing | WriteError::Closed => Failure::Refused(self.missing()),
+            WriteError::Unsaved => Failure::Refused(ApiError::unsaved()),
         }
     }
 

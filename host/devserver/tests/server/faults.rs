@@ -321,13 +321,13 @@ async fn i3_a_running_watch_is_told_410() {
 async fn i2_a_stalled_watch_says_nothing_past_its_own_end_and_then_goes_on() {
     let server = Server::start().await;
     let version = server.get(MAPS).await.version();
-    let mut watch = server.watch(&format!("{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=1")).await;
+    let mut watch = server.watch(&format!("{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=2")).await;
     server.make("a").await;
     assert_eq!(watch.event().await.1, "a");
     server.faults("{id: s, requests: {resource: configmaps}, fault: {stallWatch: {}}}");
     server.make("b").await;
     // Longer than its own timeout.
-    let silence = tokio::time::timeout(Duration::from_millis(1300), watch.next()).await;
+    let silence = tokio::time::timeout(Duration::from_millis(2300), watch.next()).await;
     assert!(silence.is_err(), "{silence:?}");
     assert!(server.running.faults().remove("s"));
     assert_eq!(watch.event().await.1, "b");

@@ -16,6 +16,7 @@ mod faults;
 mod http;
 mod kube_client;
 mod kubectl;
+mod persistence;
 mod recordings;
 
 use bytes::Bytes;
@@ -106,7 +107,10 @@ impl Server {
     }
 
     pub(crate) async fn with(options: Options) -> Self {
-        let running = DevServer::start(options).await.unwrap();
+        Self::of(DevServer::start(options).await.unwrap())
+    }
+
+    pub(crate) fn of(running: Running) -> Self {
         Self { running, http: Client::builder(TokioExecutor::new()).build_http() }
     }
 

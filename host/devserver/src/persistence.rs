@@ -1,0 +1,113 @@
+//! Keeping the objects on disk: an append-only log of changes, and a snapshot that replaces it when it has grown.
+//!
+//! A change is in the log before it is answered, so what was answered survives the end of the process, however sudden.
+//! Snapshots are synced to the disk, single changes are not: after a power failure the last changes may be missing.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `lock` | locked as long as a server uses the directory |
+//! | `log-N` | changes, one per line |
+//! | `snapshot-N` | all objects when `log-N` was begun |
+//!
+//! The newest snapshot and the logs from its number on are read. A change that is in both counts once: each kind has its
+//! own place in the snapshot.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Write as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::{Error, api::Api, crd, storage::Store};
+
+mod journal;
+mod load;
+mod record;
+
+pub(crate) use journal::Journal;
+pub(crate) use record::Record;
+
+/// How far above the last revision that was stored a server begins. One that was killed may have told a revision whose change was
+/// not stored yet, but of no more of them than there were writes at once.
+const MARGIN: u64 = 1000;
+
+fn at(path: &Path) -> impl Fn(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::DataDir { path: path.clone(), source }
+}
+
+/// Reads a directory into a server that holds nothing yet, and keeps its further changes there.
+pub(crate) fn open(api: &Arc<Api>, dir: &Path) -> Result<(), Error> {
+    fs::create_dir_all(dir).map_err(at(dir))?;
+    let lock = lock(dir)?;
+    let (generation, size) = load::load(&api.store, dir)?;
+    let journal = Journal::open(dir, generation, size, api.options.data_log_bytes, lock).map_err(at(dir))?;
+    let revision = api.store.revision() + MARGIN;
+    journal.append(&Record::Begun { revision }).map_err(at(dir))?;
+    api.store.go_on_from(revision);
+    api.store.keep_in(journal);
+    crd::restore(api);
+    api.store.announce();
+    tokio::spawn(snapshots(Arc::clone(api)));
+    Ok(())
+}
+
+fn lock(dir: &Path) -> Result<File, Error> {
+    let path = dir.join("lock");
+    let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(at(&path))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::DataDirInUse { dir: dir.to_owned() }),
+        Err(error) => Err(at(&path)(error.into())),
+    }
+}
+
+/// Makes a snapshot whenever the log has grown, until the server stops.
+async fn snapshots(api: Arc<Api>) {
+    let Some(journal) = api.store.journal() else { return };
+    loop {
+        tokio::select! {
+            () = journal.grown() => {}
+            () = api.stop.cancelled() => return,
+        }
+        let this = Arc::clone(&api);
+        match tokio::task::spawn_blocking(move || save(&this.store)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the objects could not be written to a snapshot; the log goes on"),
+            Err(error) => tracing::warn!(%error, "a snapshot was not finished; the log goes on"),
+        }
+    }
+}
+
+/// Begins a new log, and writes what was before it into a snapshot.
+fn save(store: &Store) -> io::Result<()> {
+    let Some(journal) = store.journal() else { return Ok(()) };
+    let generation = journal.rotate()?;
+    let (new, path) = (journal.dir().join("snapshot.new"), journal.dir().join(name("snapshot", generation)));
+    let mut out = BufWriter::new(File::create(&new)?);
+    out.write_all(&Record::Format(record::FORMAT).to_line())?;
+    out.write_all(&Record::Begun { revision: store.revision() }.to_line())?;
+    // Every change of the logs before has been applied to its shelf or will be before the shelf can be read.
+    for shelf in store.shelves() {
+        let (revision, objects) = shelf.saved();
+        out.write_all(&Record::Shelf { shelf: shelf.name.clone(), revision }.to_line())?;
+        for (key, object) in objects {
+            out.write_all(&Record::put(&shelf.name, &key, object.revision, &object.value).to_line())?;
+        }
+    }
+    out.write_all(&Record::End {}.to_line())?;
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()?;
+    fs::rename(&new, &path)?;
+    File::open(journal.dir())?.sync_all()?;
+    journal.saved(file.metadata()?.len());
+    load::remove_before(journal.dir(), generation)
+}
+
+/// The file name of a generation.
+fn name(kind: &str, generation: u64) -> PathBuf {
+    PathBuf::from(format!("{kind}-{generation:06}"))
+}

@@ -1,0 +1,104 @@
+//! The log that is written.
+
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+
+use super::{Record, name, record};
+
+/// The log of a server; holds the lock of its directory.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    dir: PathBuf,
+    state: Mutex<State>,
+    grown: Notify,
+    /// How large the log may grow before a snapshot replaces it.
+    limit: u64,
+    _lock: File,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    generation: u64,
+    length: u64,
+    /// The size of the newest snapshot: making one is not worth it before the log is as large.
+    snapshot: u64,
+    /// A change was written in part and could not be taken back: nothing more can be kept.
+    broken: bool,
+}
+
+impl Journal {
+    /// Goes on with the log of a generation; `snapshot` is the size of its snapshot.
+    pub(super) fn open(dir: &Path, generation: u64, snapshot: u64, limit: u64, lock: File) -> io::Result<Self> {
+        let (file, length) = begin(dir, generation)?;
+        let state = State { file, generation, length, snapshot, broken: false };
+        Ok(Self { dir: dir.to_owned(), state: Mutex::new(state), grown: Notify::new(), limit, _lock: lock })
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Writes a change; when it answers, the change outlives the process.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written; nothing of the change is kept then.
+    pub(crate) fn append(&self, record: &Record<'_>) -> io::Result<()> {
+        let line = record.to_line();
+        let mut state = self.state();
+        if state.broken {
+            return Err(io::Error::other("an earlier change could not be written"));
+        }
+        if let Err(error) = state.file.write_all(&line) {
+            state.broken = state.file.set_len(state.length).is_err();
+            return Err(error);
+        }
+        state.length += u64::try_from(line.len()).unwrap_or(u64::MAX);
+        if state.length > self.limit.max(state.snapshot) {
+            self.grown.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Waits until the log has grown so much that a snapshot is worth it.
+    pub(super) async fn grown(&self) {
+        self.grown.notified().await;
+    }
+
+    /// Begins a new log; answers its generation.
+    pub(super) fn rotate(&self) -> io::Result<u64> {
+        let mut state = self.state();
+        let generation = state.generation + 1;
+        let (file, length) = begin(&self.dir, generation)?;
+        state.file = file;
+        state.length = length;
+        state.generation = generation;
+        Ok(generation)
+    }
+
+    /// Notes the size of a snapshot.
+    pub(super) fn saved(&self, snapshot: u64) {
+        self.state().snapshot = snapshot;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Opens the log of a generation at its end, and how long it is; it begins with its format.
+fn begin(dir: &Path, generation: u64) -> io::Result<(File, u64)> {
+    let mut file = File::options().append(true).create(true).open(dir.join(name("log", generation)))?;
+    if file.metadata()?.len() == 0 {
+        file.write_all(&Record::Format(record::FORMAT).to_line())?;
+    }
+    let length = file.metadata()?.len();
+    Ok((file, length))
+}

@@ -1,0 +1,78 @@
+//! The embedded API server as a process: what a SIGKILL leaves behind, and a controller that it kills.
+
+use anyhow::{Context, Result, ensure};
+use http::Method;
+use oarlock_tests::harness::{HttpClient, Process, SOON, oarlock_binary};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+async fn start(folder: &Path) -> Result<(Process, HttpClient)> {
+    let data = folder.join("data");
+    let data = data.to_str().context("a path that is text")?;
+    let args = ["apiserver", "--port", "0", "--data-dir", data];
+    let log = folder.join("apiserver.log");
+    let server = Process::spawn("oarlock apiserver", &oarlock_binary()?, &args, &[], &log, false)?;
+    let url = server.line(SOON, "its URL", |line| line.text.starts_with("http://")).await?;
+    Ok((server, HttpClient::new(&url.text)))
+}
+
+/// Name to uid and resourceVersion, as answered.
+type Answered = Arc<Mutex<BTreeMap<String, (Value, Value)>>>;
+
+/// Makes objects until the server is gone.
+async fn write(client: HttpClient, prefix: String, answered: Answered) {
+    for i in 0.. {
+        let name = format!("{prefix}-{i}");
+        // Large enough that the log is replaced by a snapshot meanwhile.
+        let object = json!({"metadata": {"name": name}, "data": {"x": "x".repeat(200_000)}});
+        let Ok(answer) = client.json(Method::POST, MAPS, &[], &object).await else { return };
+        let Ok(made) = answer.json() else { return };
+        let meta = |key: &str| made.pointer(&format!("/metadata/{key}")).cloned().unwrap_or_default();
+        let pair = (meta("uid"), meta("resourceVersion"));
+        answered.lock().unwrap_or_else(PoisonError::into_inner).insert(name, pair);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_answered_survives_a_sigkill_among_writes() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let answered = Answered::default();
+    let known = || answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut newest = 0;
+    for round in 0..3 {
+        let (mut server, client) = start(folder.path()).await?;
+        let list = client.get(MAPS).await?.json()?;
+        let version: u64 =
+            list.pointer("/metadata/resourceVersion").and_then(Value::as_str).context("a version")?.parse()?;
+        ensure!(version > newest, "resource versions go on rising: {version} after {newest}");
+        newest = version;
+        let items = list.get("items").and_then(Value::as_array).context("items")?;
+        let found: BTreeMap<&str, &Value> =
+            items.iter().filter_map(|i| Some((i.pointer("/metadata/name")?.as_str()?, i.get("metadata")?))).collect();
+        for (name, (uid, version)) in known() {
+            let meta = found.get(name.as_str()).with_context(|| format!("{name} was answered and is gone"))?;
+            ensure!(meta.get("uid") == Some(&uid) && meta.get("resourceVersion") == Some(&version), "{meta}");
+            newest = newest.max(version.as_str().context("a version")?.parse()?);
+        }
+        let before = known().len();
+        let writers: Vec<_> = (0..4)
+            .map(|w| tokio::spawn(write(HttpClient::new(client.base()), format!("r{round}w{w}"), answered.clone())))
+            .collect();
+        while known().len() < before + 25 {
+            tokio::task::yield_now().await;
+        }
+        server.kill().await?;
+        for writer in writers {
+            writer.await?;
+        }
+    }
+    let files: Vec<_> = std::fs::read_dir(folder.path().join("data"))?.map(|f| f.map(|f| f.file_name())).collect();
+    ensure!(files.iter().flatten().any(|f| f.to_string_lossy().starts_with("snapshot-")), "{files:?}");
+    Ok(())
+}
