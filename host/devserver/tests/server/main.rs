@@ -77,6 +77,11 @@ impl Watch {
         tokio::time::timeout(limit, self.line()).await.expect("something in time")
     }
 
+    /// Whether nothing comes for so long.
+    pub(crate) async fn is_silent(&mut self, milliseconds: u64) -> bool {
+        tokio::time::timeout(std::time::Duration::from_millis(milliseconds), self.line()).await.is_err()
+    }
+
     /// Type and name of the next event.
     pub(crate) async fn event(&mut self) -> (String, String) {
         match self.next().await {
