@@ -1,4 +1,4 @@
-//! The embedded API server as a process: what a SIGKILL leaves behind, and a controller that it kills.
+//! The embedded API server as a process: what a SIGKILL leaves behind.
 
 use anyhow::{Context, Result, ensure};
 use http::Method;
@@ -29,7 +29,7 @@ type Answered = Arc<Mutex<BTreeMap<String, (Value, Value)>>>;
 async fn write(client: HttpClient, prefix: String, answered: Answered) {
     for i in 0.. {
         let name = format!("{prefix}-{i}");
-        // Large enough that the log is replaced by a snapshot meanwhile.
+        // Large enough that a snapshot is begun meanwhile.
         let object = json!({"metadata": {"name": name}, "data": {"x": "x".repeat(200_000)}});
         let Ok(answer) = client.json(Method::POST, MAPS, &[], &object).await else { return };
         let Ok(made) = answer.json() else { return };
@@ -45,7 +45,7 @@ async fn what_was_answered_survives_a_sigkill_among_writes() -> Result<()> {
     let answered = Answered::default();
     let known = || answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut newest = 0;
-    for round in 0..3 {
+    for round in 0..=3 {
         let (mut server, client) = start(folder.path()).await?;
         let list = client.get(MAPS).await?.json()?;
         let version: u64 =
@@ -60,6 +60,9 @@ async fn what_was_answered_survives_a_sigkill_among_writes() -> Result<()> {
             ensure!(meta.get("uid") == Some(&uid) && meta.get("resourceVersion") == Some(&version), "{meta}");
             newest = newest.max(version.as_str().context("a version")?.parse()?);
         }
+        if round == 3 {
+            break;
+        }
         let before = known().len();
         let writers: Vec<_> = (0..4)
             .map(|w| tokio::spawn(write(HttpClient::new(client.base()), format!("r{round}w{w}"), answered.clone())))
@@ -72,7 +75,5 @@ async fn what_was_answered_survives_a_sigkill_among_writes() -> Result<()> {
             writer.await?;
         }
     }
-    let files: Vec<_> = std::fs::read_dir(folder.path().join("data"))?.map(|f| f.map(|f| f.file_name())).collect();
-    ensure!(files.iter().flatten().any(|f| f.to_string_lossy().starts_with("snapshot-")), "{files:?}");
     Ok(())
 }
