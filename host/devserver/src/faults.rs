@@ -7,12 +7,9 @@
 //! [`Options::faults`]: crate::Options::faults
 //! [`Running::faults`]: crate::Running::faults
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
 };
 
 use tokio::sync::watch;
@@ -65,16 +62,10 @@ impl Board {
 
     /// Adds all of the rules, or none.
     fn add(&self, rules: Rules, revision: u64) -> Result<Vec<String>, Error> {
-        self.change(|plan| {
-            let mut ids = BTreeSet::new();
-            for (rule, added) in (1_usize..).zip(&rules) {
-                if !added.id.is_empty() && (plan.holds(&added.id) || !ids.insert(added.id.clone())) {
-                    let why = format!("there is a rule {:?} already", added.id);
-                    return Err(Error::Fault { rule, field: "id".to_owned(), why });
-                }
-            }
-            // Rules with a name first take it; the order stays that of the list.
-            Ok(rules.into_vec().into_iter().filter_map(|rule| plan.add(rule, revision)).collect())
+        let names: Vec<String> = rules.iter().map(|r| r.id.clone()).collect();
+        self.change(|plan| plan.add(rules.into_vec(), revision)).map_err(|at| {
+            let id = names.get(at).map_or("", String::as_str);
+            Error::Fault { rule: at + 1, field: "id".to_owned(), why: format!("there is a rule {id:?} already") }
         })
     }
 

@@ -154,22 +154,26 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Adds a rule and answers its id; `None` when there is one of that id.
-    pub(crate) fn add(&mut self, mut rule: Rule, revision: u64) -> Option<String> {
-        while rule.id.is_empty() {
-            self.named += 1;
-            let id = format!("rule-{}", self.named);
-            if !self.holds(&id) {
-                rule.id = id;
+    /// Adds all rules and answers their ids, or the place of the first one whose id is taken.
+    pub(crate) fn add(&mut self, rules: Vec<Rule>, revision: u64) -> Result<Vec<String>, usize> {
+        let mut taken: BTreeSet<String> = self.rules.iter().map(|a| a.rule.id.clone()).collect();
+        if let Some(at) = rules.iter().position(|r| !r.id.is_empty() && !taken.insert(r.id.clone())) {
+            return Err(at);
+        }
+        let mut ids = Vec::with_capacity(rules.len());
+        for mut rule in rules {
+            while rule.id.is_empty() {
+                self.named += 1;
+                let id = format!("rule-{}", self.named);
+                if taken.insert(id.clone()) {
+                    rule.id = id;
+                }
             }
+            ids.push(rule.id.clone());
+            let random = rule.seed;
+            self.rules.push(Active { rule, matched: 0, struck: 0, crashed: None, since: revision, random });
         }
-        if self.holds(&rule.id) {
-            return None;
-        }
-        let id = rule.id.clone();
-        let random = rule.seed;
-        self.rules.push(Active { rule, matched: 0, struck: 0, crashed: None, since: revision, random });
-        Some(id)
+        Ok(ids)
     }
 
     /// Removes a rule; false when there is none of that id.
@@ -372,9 +376,7 @@ mod tests {
 
     fn plan(text: &str) -> Plan {
         let mut plan = Plan::default();
-        for rule in Rules::parse(text).unwrap().into_vec() {
-            plan.add(rule, 100).unwrap();
-        }
+        plan.add(Rules::parse(text).unwrap().into_vec(), 100).unwrap();
         plan
     }
 
@@ -534,9 +536,10 @@ mod tests {
 
     #[test]
     fn rules_without_a_name_get_one_that_is_free() {
-        let mut plan = plan("[{id: rule-1, fault: {cut: {}}}, {fault: {cut: {}}}]");
-        assert_eq!(plan.rules()[1].rule.id, "rule-2");
-        let taken = Rules::parse("{id: rule-2, fault: {cut: {}}}").unwrap().into_vec().remove(0);
-        assert_eq!(plan.add(taken, 0), None);
+        let mut plan = plan("[{fault: {cut: {}}}, {id: rule-1, fault: {cut: {}}}, {fault: {cut: {}}}]");
+        let ids: Vec<&str> = plan.rules().iter().map(|a| a.rule.id.as_str()).collect();
+        assert_eq!(ids, ["rule-2", "rule-1", "rule-3"]);
+        let taken = Rules::parse("[{fault: {cut: {}}}, {id: rule-2, fault: {cut: {}}}]").unwrap().into_vec();
+        assert_eq!((plan.add(taken, 0), plan.rules().len()), (Err(1), 3), "all or none");
     }
 }

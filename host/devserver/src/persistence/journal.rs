@@ -102,3 +102,30 @@ fn begin(dir: &Path, generation: u64) -> io::Result<(File, u64)> {
     let length = file.metadata()?.len();
     Ok((file, length))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{Key, Store, WriteError};
+    use serde_json::json;
+
+    #[test]
+    fn a_change_that_cannot_be_written_is_not_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = File::create(dir.path().join("lock")).unwrap();
+        let journal = Journal::open(dir.path(), 1, 0, 1000, lock).unwrap();
+        let store = Store::new(10, tokio::sync::mpsc::unbounded_channel().0);
+        store.keep_in(journal);
+        let (shelf, key) = (store.shelf("maps"), |name: &str| Key::new("n", name));
+        let object = |name: &str| json!({"metadata": {"name": name, "namespace": "n"}});
+        let kept = shelf.create(&key("a"), object("a")).unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let file = std::mem::replace(&mut store.journal().unwrap().state().file, full);
+        assert_eq!(shelf.create(&key("b"), object("b")).unwrap_err(), WriteError::Unsaved);
+        assert_eq!(shelf.delete(&key("a"), kept.revision).unwrap_err(), WriteError::Unsaved);
+        assert_eq!(shelf.list("").objects.len(), 1);
+        // Nobody knows what was written of it: what comes after could not be read.
+        store.journal().unwrap().state().file = file;
+        assert_eq!(shelf.create(&key("c"), object("c")).unwrap_err(), WriteError::Unsaved);
+    }
+}

@@ -209,6 +209,25 @@ async fn the_log_is_replaced_by_a_snapshot_and_nothing_is_missing() {
     assert!(!files.contains(&"log-000001".to_owned()), "{files:?}");
 }
 
+#[tokio::test]
+async fn without_snapshots_the_logs_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    // What a snapshot is written to cannot be a file.
+    std::fs::create_dir(dir.path().join("snapshot.new")).unwrap();
+    let options = Options::default().data_dir(dir.path()).data_log_bytes(1);
+    let server = open(&options).await;
+    for i in 0..20 {
+        server.json("POST", MAPS, map(&format!("m{i}"))).await;
+        while !dir.path().join("log-000002").exists() {
+            tokio::task::yield_now().await;
+        }
+    }
+    let before = state(&server, MAPS).await;
+    kill(server);
+    assert!(dir.path().join("log-000001").exists());
+    assert_eq!(state(&open(&options).await, MAPS).await, before);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_answered_is_there_when_the_server_is_killed_among_concurrent_writes() {
     let dir = tempfile::tempdir().unwrap();
