@@ -8,9 +8,13 @@ use std::{
     collections::BTreeMap,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
+use tokio::sync::Notify;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+/// Within which some large objects are stored.
+const MANY_WRITES: Duration = Duration::from_secs(60);
 
 async fn start(folder: &Path) -> Result<(Process, HttpClient)> {
     let data = folder.join("data");
@@ -22,8 +26,26 @@ async fn start(folder: &Path) -> Result<(Process, HttpClient)> {
     Ok((server, HttpClient::new(&url.text)))
 }
 
-/// Name to uid and resourceVersion, as answered.
-type Answered = Arc<Mutex<BTreeMap<String, (Value, Value)>>>;
+/// Name to uid and resourceVersion, as answered; wakes whoever waits for more.
+#[derive(Clone, Default)]
+struct Answered(Arc<(Mutex<BTreeMap<String, (Value, Value)>>, Notify)>);
+
+impl Answered {
+    fn known(&self) -> BTreeMap<String, (Value, Value)> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn add(&self, name: String, object: (Value, Value)) {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name, object);
+        self.0.1.notify_one();
+    }
+
+    async fn reaches(&self, number: usize) {
+        while self.known().len() < number {
+            self.0.1.notified().await;
+        }
+    }
+}
 
 /// Makes objects until the server is gone.
 async fn write(client: HttpClient, prefix: String, answered: Answered) {
@@ -34,8 +56,7 @@ async fn write(client: HttpClient, prefix: String, answered: Answered) {
         let Ok(answer) = client.json(Method::POST, MAPS, &[], &object).await else { return };
         let Ok(made) = answer.json() else { return };
         let meta = |key: &str| made.pointer(&format!("/metadata/{key}")).cloned().unwrap_or_default();
-        let pair = (meta("uid"), meta("resourceVersion"));
-        answered.lock().unwrap_or_else(PoisonError::into_inner).insert(name, pair);
+        answered.add(name, (meta("uid"), meta("resourceVersion")));
     }
 }
 
@@ -43,7 +64,6 @@ async fn write(client: HttpClient, prefix: String, answered: Answered) {
 async fn what_was_answered_survives_a_sigkill_among_writes() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let answered = Answered::default();
-    let known = || answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut newest = 0;
     for round in 0..=3 {
         let (mut server, client) = start(folder.path()).await?;
@@ -55,7 +75,7 @@ async fn what_was_answered_survives_a_sigkill_among_writes() -> Result<()> {
         let items = list.get("items").and_then(Value::as_array).context("items")?;
         let found: BTreeMap<&str, &Value> =
             items.iter().filter_map(|i| Some((i.pointer("/metadata/name")?.as_str()?, i.get("metadata")?))).collect();
-        for (name, (uid, version)) in known() {
+        for (name, (uid, version)) in answered.known() {
             let meta = found.get(name.as_str()).with_context(|| format!("{name} was answered and is gone"))?;
             ensure!(meta.get("uid") == Some(&uid) && meta.get("resourceVersion") == Some(&version), "{meta}");
             newest = newest.max(version.as_str().context("a version")?.parse()?);
@@ -63,13 +83,11 @@ async fn what_was_answered_survives_a_sigkill_among_writes() -> Result<()> {
         if round == 3 {
             break;
         }
-        let before = known().len();
+        let before = answered.known().len();
         let writers: Vec<_> = (0..4)
             .map(|w| tokio::spawn(write(HttpClient::new(client.base()), format!("r{round}w{w}"), answered.clone())))
             .collect();
-        while known().len() < before + 25 {
-            tokio::task::yield_now().await;
-        }
+        tokio::time::timeout(MANY_WRITES, answered.reaches(before + 15)).await.context("writes are answered")?;
         server.kill().await?;
         for writer in writers {
             writer.await?;
