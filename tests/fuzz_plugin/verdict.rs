@@ -97,8 +97,8 @@ pub fn compare(played: &Seen, fresh: &Seen) -> Vec<Finding> {
         }
     }
     for line in only_played {
-        let nearest = only_fresh.iter().copied().max_by_key(|other| common(line, other));
-        let nearest = nearest.filter(|other| common(line, other) > ALIKE);
+        let nearest = only_fresh.iter().copied().max_by_key(|other| alike(line, other));
+        let nearest = nearest.filter(|other| alike(line, other) * 2 > line.len());
         let text = match nearest {
             Some(other) => {
                 only_fresh.iter().position(|one| *one == other).map(|at| only_fresh.swap_remove(at));
@@ -114,8 +114,13 @@ pub fn compare(played: &Seen, fresh: &Seen) -> Vec<Finding> {
     findings
 }
 
-/// Lines that begin with as many bytes in common are about the same thing.
-const ALIKE: usize = 40;
+/// How many bytes two lines have in common at the beginning and at the end.
+fn alike(one: &str, other: &str) -> usize {
+    let (one, other) = (one.trim(), other.trim());
+    let before = common(one, other);
+    let after = one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count();
+    before + after.min(one.len().min(other.len()) - before)
+}
 
 /// How many bytes two lines have in common at the beginning.
 fn common(one: &str, other: &str) -> usize {
