@@ -50,7 +50,7 @@ pub struct Options {
 pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
     let config = api::client::load_config(&options.client).await?;
     let url = config.cluster_url.to_string();
-    let client = api::client::build(config)?;
+    let client = api::client::renewing(options.client.clone(), config)?;
     directory::scan(&options.plugins).context("the plugin directory cannot be used")?;
     let engine = Engine::new(options.engine)?;
     let metrics = Metrics::new();

@@ -1,5 +1,9 @@
 //! How the host finds its API server: kubectl's rules, with errors that say where was looked.
 
+mod renewing;
+
+pub use renewing::renewing;
+
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use std::{
     ffi::OsStr,

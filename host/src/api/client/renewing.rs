@@ -1,0 +1,102 @@
+//! A client that outlives its credentials.
+
+use super::{Error, Options, build, load_config};
+use arc_swap::ArcSwap;
+use http::{Request, Response, StatusCode};
+use kube::client::Body;
+use std::{error::Error as _, sync::Arc, time::Duration};
+use tokio::{sync::Mutex, time::Instant};
+
+/// Between two attempts. What was rotated takes effect within it, and a credential that is simply wrong costs no more.
+const EVERY: Duration = Duration::from_secs(2);
+
+struct Renewing {
+    options: Options,
+    current: ArcSwap<kube::Client>,
+    /// When that was tried last.
+    tried: Mutex<Option<Instant>>,
+}
+
+/// Builds a client that is built anew, from the same files, when the API server answers 401 or its certificate is not
+/// trusted: certificate authorities, client certificates, tokens and whole kubeconfigs can be replaced while it is in
+/// use, and a token that is kept too long because the clock was set back is read again.
+///
+/// kube's client reads a token file again every minute of the wall clock, and everything else once. The request that
+/// met the refusal is not repeated; the open watches of the client before go on.
+///
+/// * `config` - what `options` led to.
+///
+/// # Errors
+///
+/// [`Error::Client`] when certificates or addresses in `config` cannot be used.
+pub fn renewing(options: Options, config: kube::Config) -> Result<kube::Client, Error> {
+    let namespace = config.default_namespace.clone();
+    let current = ArcSwap::from_pointee(build(config)?);
+    let shared = Arc::new(Renewing { options, current, tried: Mutex::default() });
+    let service = tower::service_fn(move |request| Arc::clone(&shared).send(request));
+    Ok(kube::Client::new(service, namespace))
+}
+
+impl Renewing {
+    async fn send(self: Arc<Self>, request: Request<Body>) -> kube::Result<Response<Body>> {
+        let client = self.current.load_full();
+        let answer = client.send(request).await;
+        let refusal = match &answer {
+            Ok(response) if response.status() == StatusCode::UNAUTHORIZED => Some("it answers 401".to_owned()),
+            Err(error) => untrusted(error).map(|reason| format!("no TLS connection: {reason}")),
+            Ok(_) => None,
+        };
+        if let Some(refusal) = refusal {
+            self.renew(&client, &refusal).await;
+        }
+        answer
+    }
+
+    /// Builds the client anew, unless that was done while `used` was in use, or a moment ago.
+    async fn renew(&self, used: &Arc<kube::Client>, refusal: &str) {
+        let mut tried = self.tried.lock().await;
+        if !Arc::ptr_eq(used, &self.current.load()) || tried.is_some_and(|at| at.elapsed() < EVERY) {
+            return;
+        }
+        *tried = Some(Instant::now());
+        match load_config(&self.options).await.and_then(build) {
+            Ok(client) => {
+                self.current.store(Arc::new(client));
+                tracing::info!(
+                    refusal,
+                    "the API server refused the credentials, or was not trusted: they were read again"
+                );
+            }
+            Err(error) => {
+                let source = error.source().map(ToString::to_string);
+                tracing::warn!(refusal, %error, source, "the API server refuses the credentials, and they cannot be read again");
+            }
+        }
+    }
+}
+
+/// What is wrong with a TLS connection, if that is what failed.
+fn untrusted(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+        return Some(tls.to_string());
+    }
+    // The source of such an error is what comes after the one it carries.
+    if let Some(carried) = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+        return untrusted(carried);
+    }
+    untrusted(error.source()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_trouble_with_tls_is_taken_for_it() {
+        let tls = || rustls::Error::General("unknown issuer".to_owned());
+        let nested = std::io::Error::other(std::io::Error::other(tls()));
+        assert!(untrusted(&kube::Error::Service(Box::new(nested))).unwrap().contains("unknown issuer"));
+        let down = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        assert_eq!(untrusted(&kube::Error::Service(Box::new(down))), None);
+    }
+}
