@@ -3,6 +3,7 @@
 mod admin;
 mod api_server;
 mod appliers;
+mod caches;
 mod command_line;
 mod compiling;
 mod crash;

@@ -13,6 +13,7 @@
 //! cannot be subscribed late, never deliver deletions, and let one slow subscriber hold up all.
 
 mod index;
+mod list_watch;
 mod object;
 mod own_writes;
 mod reflector;

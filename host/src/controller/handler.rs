@@ -169,15 +169,15 @@ impl Mapper {
         }
         match &self.watch.map_to {
             Mapping::OwnerReference => {
-                let ours = object.owners().iter().filter(|owner| {
-                    let gvk = GroupVersionKind::from_api_version(&owner.api_version, &*owner.kind);
+                let ours = object.owners().filter(|owner| {
+                    let gvk = GroupVersionKind::from_api_version(owner.api_version, owner.kind);
                     gvk.group == self.target.group && gvk.kind == self.target.kind
                 });
                 for owner in ours {
-                    found.push(ObjectKey::new(Arc::clone(&key.namespace), &*owner.name));
+                    found.push(ObjectKey::new(Arc::clone(&key.namespace), owner.name));
                     // The owner may be cluster-scoped.
-                    if !key.namespace.is_empty() && self.has(&ObjectKey::new("", &*owner.name)) {
-                        found.push(ObjectKey::new("", &*owner.name));
+                    if !key.namespace.is_empty() && self.has(&ObjectKey::new("", owner.name)) {
+                        found.push(ObjectKey::new("", owner.name));
                     }
                 }
             }

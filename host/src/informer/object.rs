@@ -1,54 +1,49 @@
 //! One Kubernetes object as the host keeps it: JSON bytes, and the few parts of its metadata that are asked for often.
 
+mod document;
+
 use crate::api::{GroupVersionKind, ObjectKey};
-use kube::core::{ApiResource, DynamicResourceScope, ObjectMeta};
-use serde::{Deserialize, Deserializer};
+use document::{Layout, Span, Text, compacted, narrow, own_entries};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{
-    borrow::Cow,
     collections::{BTreeMap, HashSet},
     sync::Arc,
 };
 
-/// Field managers of this host's plugins start with this; of `managedFields` only their entries are kept.
-const OWN_MANAGERS: &str = "oarlock.";
-
 /// An object as the API server sent it, without `metadata.managedFields`.
 ///
-/// A parsed document costs nine times its bytes, so the document stays text and is parsed where it is read.
+/// A parsed document costs nine times its bytes, so the document stays text and is parsed where it is read. What is asked
+/// for often is kept as places in that text: beside it an object costs about 250 bytes.
 #[derive(Clone, Debug)]
 pub struct Object {
-    json: Arc<str>,
+    /// The document, then what cannot be pointed at in it: the kept part of managedFields, and strings with escapes.
+    text: Box<str>,
     key: ObjectKey,
-    uid: Box<str>,
-    resource_version: Box<str>,
     generation: Option<i64>,
+    /// Two for each label, sorted by key; one for each finalizer; four for each owner.
+    parts: Box<[Span]>,
+    uid: Span,
+    resource_version: Span,
+    managed: Span,
+    /// Where the document ends in `text`.
+    document: u32,
+    labels: u32,
+    finalizers: u32,
     deleting: bool,
-    labels: Box<[(Arc<str>, Arc<str>)]>,
-    finalizers: Box<[Arc<str>]>,
-    owners: Box<[Owner]>,
-    managed: Option<Box<str>>,
 }
 
 /// An owner reference.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Owner {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner<'a> {
     /// Such as `v1` or `apps/v1`.
-    #[serde(default)]
-    pub api_version: Arc<str>,
+    pub api_version: &'a str,
     /// The owner's kind.
-    #[serde(default)]
-    pub kind: Arc<str>,
+    pub kind: &'a str,
     /// The owner's name; it is in the same namespace or cluster-scoped.
-    #[serde(default)]
-    pub name: Box<str>,
+    pub name: &'a str,
     /// The owner's uid.
-    #[serde(default)]
-    pub uid: Box<str>,
-    /// Whether this owner is the managing controller.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub controller: bool,
+    pub uid: &'a str,
 }
 
 /// Why a document is no object.
@@ -85,8 +80,8 @@ impl Object {
     }
 
     /// The whole object as compact JSON without `managedFields`.
-    pub fn json(&self) -> &Arc<str> {
-        &self.json
+    pub fn json(&self) -> &str {
+        self.at(Span { at: 0, len: self.document })
     }
 
     /// Namespace and name.
@@ -96,12 +91,12 @@ impl Object {
 
     /// The uid; empty only if the server sent none.
     pub fn uid(&self) -> &str {
-        &self.uid
+        self.at(self.uid)
     }
 
     /// The resource version; opaque, see [`resource_version`](crate::api::resource_version).
     pub fn resource_version(&self) -> &str {
-        &self.resource_version
+        self.at(self.resource_version)
     }
 
     /// `metadata.generation`: counts changes of the desired state, for kinds that have it.
@@ -116,18 +111,21 @@ impl Object {
 
     /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
-        let at = self.labels.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
-        self.labels.get(at).map(|(_, value)| &**value)
+        let pairs = self.label_parts();
+        let at = pairs.binary_search_by(|[k, _]| self.at(*k).cmp(key)).ok()?;
+        pairs.get(at).map(|[_, value]| self.at(*value))
     }
 
     /// All labels, sorted by key.
     pub fn labels(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        self.labels.iter().map(|(key, value)| (&**key, &**value))
+        self.label_parts().iter().map(|[key, value]| (self.at(*key), self.at(*value)))
     }
 
     /// The finalizers in the order they are stored.
     pub fn finalizers(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.finalizers.iter().map(|finalizer| &**finalizer)
+        let first = 2 * self.labels as usize;
+        let parts = self.parts.get(first..first + self.finalizers as usize).unwrap_or_default();
+        parts.iter().map(|part| self.at(*part))
     }
 
     /// Whether `finalizer` is set.
@@ -136,59 +134,83 @@ impl Object {
     }
 
     /// The owner references.
-    pub fn owners(&self) -> &[Owner] {
-        &self.owners
+    pub fn owners(&self) -> impl ExactSizeIterator<Item = Owner<'_>> {
+        let first = 2 * self.labels as usize + self.finalizers as usize;
+        let (owners, _) = self.parts.get(first..).unwrap_or_default().as_chunks::<4>();
+        owners.iter().map(|[api_version, kind, name, uid]| Owner {
+            api_version: self.at(*api_version),
+            kind: self.at(*kind),
+            name: self.at(*name),
+            uid: self.at(*uid),
+        })
     }
 
     /// Those entries of `managedFields` whose manager is one of this host's, as a JSON array.
     pub fn managed(&self) -> Option<&str> {
-        self.managed.as_deref()
+        Some(self.at(self.managed)).filter(|managed| !managed.is_empty())
     }
 
-    /// Roughly the bytes this object keeps on the heap, without the strings it shares with others of its store.
+    /// Roughly the bytes this object keeps on the heap, its place in a table included.
     pub fn heap_bytes(&self) -> usize {
-        let owners: usize = self.owners.iter().map(|o| o.name.len() + o.uid.len() + size_of::<Owner>()).sum();
-        let text = self.json.len() + self.key.name.len() + self.uid.len() + self.resource_version.len();
-        let lists = size_of_val(&*self.labels) + size_of_val(&*self.finalizers) + owners;
-        text + self.managed.as_ref().map_or(0, |m| m.len()) + lists + size_of::<Self>()
+        // What an allocator adds, and a reference count, for each of four pieces; an entry of a set that is half full.
+        const PIECES: usize = 4 * 20;
+        const ENTRY: usize = 16;
+        let pieces = size_of::<Self>() + self.text.len() + size_of_val(&*self.parts) + self.key.name.len();
+        pieces + PIECES + ENTRY
     }
 
-    /// Makes strings that many objects of a store have in common one string.
+    /// Makes the namespace, which many objects of a store have in common, one string.
     pub(crate) fn share(&mut self, strings: &mut Strings) {
         strings.share(&mut self.key.namespace);
-        for (key, value) in &mut self.labels {
-            strings.share(key);
-            strings.share(value);
-        }
-        self.finalizers.iter_mut().for_each(|finalizer| strings.share(finalizer));
-        for owner in &mut self.owners {
-            strings.share(&mut owner.api_version);
-            strings.share(&mut owner.kind);
-        }
+    }
+
+    fn at(&self, span: Span) -> &str {
+        let at = span.at as usize;
+        self.text.get(at..at + span.len as usize).unwrap_or_default()
+    }
+
+    fn label_parts(&self) -> &[[Span; 2]] {
+        self.parts.get(..2 * self.labels as usize).unwrap_or_default().as_chunks().0
     }
 
     fn parse_text(text: &str, gvk: Option<&GroupVersionKind>) -> serde_json::Result<Self> {
         let compact = compacted(text.trim());
-        let text = compact.as_ref();
-        let outer: Outer<'_> = serde_json::from_str(text)?;
+        let outer: Outer<'_> = serde_json::from_str(&compact)?;
         let meta: Meta<'_> = serde_json::from_str(outer.metadata.get())?;
+        let mut layout = Layout::new(&compact, meta.managed_fields, gvk.filter(|_| outer.kind.is_none()))?;
         let labels = meta.labels.unwrap_or_default();
+        let finalizers = meta.finalizers.unwrap_or_default();
+        let owners = meta.owner_references.unwrap_or_default();
+        let mut parts = Vec::with_capacity(2 * labels.len() + finalizers.len() + 4 * owners.len());
+        for (key, value) in &labels {
+            parts.extend([layout.place(key)?, layout.place(value)?]);
+        }
+        for finalizer in &finalizers {
+            parts.push(layout.place(finalizer)?);
+        }
+        for owner in &owners {
+            for part in [&owner.api_version, &owner.kind, &owner.name, &owner.uid] {
+                parts.push(layout.place(part)?);
+            }
+        }
+        let managed = own_entries(meta.managed_fields)?;
         Ok(Self {
-            json: document(text, meta.managed_fields, gvk.filter(|_| outer.kind.is_none()))?,
-            key: ObjectKey::new(meta.namespace.unwrap_or_default(), meta.name),
-            uid: meta.uid.unwrap_or_default().into(),
-            resource_version: meta.resource_version.unwrap_or_default().into(),
+            key: ObjectKey::new(meta.namespace.unwrap_or_default().0, meta.name.0),
             generation: meta.generation,
+            parts: parts.into_boxed_slice(),
+            uid: layout.place(&meta.uid.unwrap_or_default())?,
+            resource_version: layout.place(&meta.resource_version.unwrap_or_default())?,
+            managed: layout.place(&Text(managed.into()))?,
+            document: narrow(layout.document())?,
+            labels: narrow(labels.len())?,
+            finalizers: narrow(finalizers.len())?,
             deleting: meta.deletion_timestamp.is_some(),
-            labels: labels.into_iter().map(|(k, v)| (k.into(), v.into())).collect(),
-            finalizers: meta.finalizers.unwrap_or_default().into_boxed_slice(),
-            owners: meta.owner_references.unwrap_or_default().into_boxed_slice(),
-            managed: own_entries(meta.managed_fields)?,
+            text: layout.into_text(),
         })
     }
 }
 
-/// Strings that objects have in common: namespaces, labels, finalizers, kinds of owners.
+/// Namespaces: strings that objects of a store have in common.
 #[derive(Debug, Default)]
 pub(crate) struct Strings {
     shared: HashSet<Arc<str>>,
@@ -219,100 +241,42 @@ struct Outer<'a> {
     kind: Option<&'a RawValue>,
 }
 
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct OwnerText<'a> {
+    #[serde(borrow)]
+    api_version: Text<'a>,
+    #[serde(borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    uid: Text<'a>,
+}
+
 /// One pass over the metadata. No `#[serde(flatten)]`: it buffers, and a `RawValue` cannot be read out of a buffer.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Meta<'a> {
     #[serde(borrow)]
-    name: Cow<'a, str>,
+    name: Text<'a>,
     #[serde(borrow)]
-    namespace: Option<Cow<'a, str>>,
+    namespace: Option<Text<'a>>,
     #[serde(borrow)]
-    uid: Option<Cow<'a, str>>,
+    uid: Option<Text<'a>>,
     #[serde(borrow)]
-    resource_version: Option<Cow<'a, str>>,
+    resource_version: Option<Text<'a>>,
     generation: Option<i64>,
     #[serde(borrow)]
     deletion_timestamp: Option<&'a RawValue>,
-    labels: Option<BTreeMap<String, String>>,
-    finalizers: Option<Vec<Arc<str>>>,
-    owner_references: Option<Vec<Owner>>,
+    #[serde(borrow)]
+    labels: Option<BTreeMap<Text<'a>, Text<'a>>>,
+    #[serde(borrow)]
+    finalizers: Option<Vec<Text<'a>>>,
+    #[serde(borrow)]
+    owner_references: Option<Vec<OwnerText<'a>>>,
     #[serde(borrow)]
     managed_fields: Option<&'a RawValue>,
-}
-
-fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(d: D) -> Result<T, D::Error> {
-    Option::<T>::deserialize(d).map(Option::unwrap_or_default)
-}
-
-/// The text without managedFields, and with the types where they were left out.
-fn document(
-    text: &str,
-    managed_fields: Option<&RawValue>,
-    types: Option<&GroupVersionKind>,
-) -> serde_json::Result<Arc<str>> {
-    let (before, after) = managed_fields.and_then(|value| around_member(text, value.get())).unwrap_or((text, ""));
-    let Some(gvk) = types else {
-        return Ok(if after.is_empty() { before.into() } else { [before, after].concat().into() });
-    };
-    let kind = serde_json::to_string(&gvk.kind)?;
-    let api_version = serde_json::to_string(&gvk.api_version())?;
-    // Never `{}`: metadata is there, so a comma is right.
-    let rest = before.strip_prefix('{').unwrap_or(before);
-    Ok(format!("{{\"kind\":{kind},\"apiVersion\":{api_version},{rest}{after}").into())
-}
-
-/// What is before and after the object member whose value is `value`, a slice of `text`, with one of its commas.
-///
-/// A `RawValue` borrows from its input, so the place follows from the two addresses without another scan.
-fn around_member<'a>(text: &'a str, value: &str) -> Option<(&'a str, &'a str)> {
-    let at = value.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
-    let after = text.get(at + value.len()..)?.trim_start();
-    let before = text.get(..at)?.trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?;
-    // The key reads `managedFields`, so there is no quote in it, however it is escaped.
-    let before = before.get(..before.rfind('"')?)?.trim_end();
-    Some(match before.strip_suffix(',') {
-        Some(before) => (before, after),
-        None => (before, after.strip_prefix(',').unwrap_or(after)),
-    })
-}
-
-fn own_entries(managed_fields: Option<&RawValue>) -> serde_json::Result<Option<Box<str>>> {
-    #[derive(Deserialize)]
-    struct Entry<'a> {
-        #[serde(borrow, default)]
-        manager: Option<Cow<'a, str>>,
-    }
-    let Some(all) = managed_fields.filter(|value| value.get().contains(OWN_MANAGERS)) else { return Ok(None) };
-    let mut own = Vec::new();
-    for entry in serde_json::from_str::<Vec<&RawValue>>(all.get())? {
-        let manager = serde_json::from_str::<Entry<'_>>(entry.get())?.manager;
-        if manager.is_some_and(|m| m.starts_with(OWN_MANAGERS)) {
-            own.push(entry.get());
-        }
-    }
-    Ok((!own.is_empty()).then(|| format!("[{}]", own.join(",")).into()))
-}
-
-/// Takes out white space between tokens. API servers send none, so most texts come back as they are.
-fn compacted(text: &str) -> Cow<'_, str> {
-    // A line break cannot be inside a JSON string: it tells a text written for people.
-    if !text.contains('\n') {
-        return text.into();
-    }
-    let mut compact = String::with_capacity(text.len());
-    let (mut in_string, mut escaped) = (false, false);
-    for c in text.chars() {
-        if in_string {
-            (in_string, escaped) = (escaped || c != '"', !escaped && c == '\\');
-        } else if matches!(c, ' ' | '\t' | '\n' | '\r') {
-            continue;
-        } else {
-            in_string = c == '"';
-        }
-        compact.push(c);
-    }
-    compact.into()
 }
 
 /// Saves what can be read of a document that is not an object, to name it in a warning.
@@ -323,81 +287,6 @@ fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
         key: meta("name").map(|name| ObjectKey::new(meta("namespace").unwrap_or_default(), name)),
         resource_version: meta("resourceVersion").map(str::to_owned),
         reason: error.to_string(),
-    }
-}
-
-/// What kube's watcher reads: an object, or the news that one could not be read. Reading never fails, so that one
-/// document nobody can read does not stop the watch for all others.
-#[derive(Clone, Debug)]
-pub(crate) struct RawObject {
-    /// Only what the watcher looks at.
-    metadata: ObjectMeta,
-    pub(crate) object: Result<Object, Malformed>,
-    /// The text, where `kind` and `apiVersion` must still be filled in.
-    untyped: Option<Arc<str>>,
-}
-
-impl RawObject {
-    fn new(text: &str) -> Self {
-        let object = Object::parse(text);
-        let resource_version = match &object {
-            Ok(object) => Some(object.resource_version.to_string()),
-            Err(malformed) => malformed.resource_version.clone(),
-        };
-        let untyped = object.as_ref().ok().filter(|o| !has_kind(&o.json)).map(|o| Arc::clone(&o.json));
-        Self { metadata: ObjectMeta { resource_version, ..ObjectMeta::default() }, object, untyped }
-    }
-
-    /// The object with its types, whatever the list left out.
-    pub(crate) fn into_object(self, gvk: &GroupVersionKind) -> Result<Object, Malformed> {
-        let mut object = self.object?;
-        if let Some(text) = self.untyped {
-            object.json = document(&text, None, Some(gvk)).map_err(|error| malformed(&text, &error))?;
-        }
-        Ok(object)
-    }
-}
-
-fn has_kind(json: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Kind<'a> {
-        #[serde(borrow)]
-        kind: Option<&'a RawValue>,
-    }
-    // Go writes kind first, so this seldom costs a pass over the document.
-    json.starts_with("{\"kind\":") || serde_json::from_str::<Kind<'_>>(json).is_ok_and(|k| k.kind.is_some())
-}
-
-impl<'de> Deserialize<'de> for RawObject {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        // Borrowed: no copy. It needs serde_json::from_str below, which is what kube-client uses.
-        Ok(Self::new(<&'de RawValue>::deserialize(d)?.get()))
-    }
-}
-
-impl kube::Resource for RawObject {
-    type DynamicType = ApiResource;
-    type Scope = DynamicResourceScope;
-    fn kind(dt: &ApiResource) -> Cow<'_, str> {
-        dt.kind.as_str().into()
-    }
-    fn group(dt: &ApiResource) -> Cow<'_, str> {
-        dt.group.as_str().into()
-    }
-    fn version(dt: &ApiResource) -> Cow<'_, str> {
-        dt.version.as_str().into()
-    }
-    fn api_version(dt: &ApiResource) -> Cow<'_, str> {
-        dt.api_version.as_str().into()
-    }
-    fn plural(dt: &ApiResource) -> Cow<'_, str> {
-        dt.plural.as_str().into()
-    }
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
     }
 }
 
@@ -432,7 +321,8 @@ mod tests {
         assert!(object.deleting() && object.has_finalizer("oarlock.dev/network"));
         assert_eq!(object.labels().collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
         assert_eq!((object.label("b"), object.label("c")), (Some("2"), None));
-        assert_eq!((&*object.owners()[0].uid, object.owners()[0].controller), ("u0", true));
+        let owner = Owner { api_version: "apps/v1", kind: "Deployment", name: "d", uid: "u0" };
+        assert_eq!(object.owners().collect::<Vec<_>>(), [owner]);
         assert_eq!(value(object.managed().unwrap()), json!([entry("oarlock.network"), entry("oarlock.network.host")]));
         document["metadata"].as_object_mut().unwrap().remove("managedFields");
         assert_eq!(value(object.json()), document);
@@ -453,7 +343,7 @@ mod tests {
             ),
             ("{\n  \"metadata\": {\n    \"name\": \"a \\\" b\"\n  }\n}", r#"{"metadata":{"name":"a \" b"}}"#),
         ] {
-            assert_eq!(&**Object::parse(text).unwrap().json(), expected, "{text}");
+            assert_eq!(Object::parse(text).unwrap().json(), expected, "{text}");
         }
     }
 
@@ -462,19 +352,17 @@ mod tests {
         let gvk = GroupVersionKind::new("apps", "v1", "Deployment");
         let expected = r#"{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"a"}}"#;
         let bare = r#"{"metadata":{"name":"a"}}"#;
-        assert_eq!(&**Object::parse_item(bare, &gvk).unwrap().json(), expected);
-        assert_eq!(&**RawObject::new(bare).into_object(&gvk).unwrap().json(), expected);
+        assert_eq!(Object::parse_item(bare, &gvk).unwrap().json(), expected);
         let typed = r#"{"metadata":{"name":"a"},"kind":"Other","apiVersion":"v1"}"#;
-        assert_eq!(&**RawObject::new(typed).into_object(&gvk).unwrap().json(), typed);
+        assert_eq!(Object::parse_item(typed, &gvk).unwrap().json(), typed);
     }
 
     #[test]
     fn what_is_no_object_is_named_as_well_as_it_can_be() {
-        let raw: RawObject =
-            serde_json::from_str(r#"{"metadata":{"name":"a","namespace":"n","resourceVersion":"5","labels":{"a":1}}}"#)
-                .unwrap();
-        assert_eq!(raw.metadata.resource_version.as_deref(), Some("5"));
-        assert_eq!(raw.object.unwrap_err().key.unwrap().to_string(), "n/a");
+        let text = r#"{"metadata":{"name":"a","namespace":"n","resourceVersion":"5","labels":{"a":1}}}"#;
+        let malformed = Object::parse(text).unwrap_err();
+        assert_eq!(malformed.resource_version.as_deref(), Some("5"));
+        assert_eq!(malformed.key.unwrap().to_string(), "n/a");
         for bad in ["{}", "[]", "7", "", "{\"metadata\":{}}", "{\"metadata\":null}", "nul"] {
             assert!(Object::parse(bad).is_err(), "{bad}");
         }
@@ -484,20 +372,48 @@ mod tests {
     #[test]
     fn strings_are_shared_while_anybody_has_them() {
         let mut strings = Strings::default();
-        let object = |name: usize| {
-            let metadata =
-                json!({"name": name.to_string(), "namespace": "n", "labels": {"app": "web", "name": name.to_string()}});
-            Object::parse(&json!({"metadata": metadata}).to_string()).unwrap()
+        let object = |namespace: &str| {
+            Object::parse(&json!({"metadata": {"name": "a", "namespace": namespace}}).to_string()).unwrap()
         };
-        let (mut a, mut b) = (object(0), object(1));
+        let (mut a, mut b) = (object("n"), object("n"));
         a.share(&mut strings);
         b.share(&mut strings);
-        assert!(Arc::ptr_eq(&a.key.namespace, &b.key.namespace) && Arc::ptr_eq(&a.labels[0].1, &b.labels[0].1));
-        for name in 2..100_000 {
-            object(name).share(&mut strings);
+        assert!(Arc::ptr_eq(&a.key.namespace, &b.key.namespace));
+        for namespace in 0..100_000 {
+            object(&namespace.to_string()).share(&mut strings);
             assert!(strings.shared.len() <= 2048);
         }
-        assert!(strings.shared.contains("web"));
+        assert!(strings.shared.contains("n"));
+    }
+
+    /// Where the parts are is found from addresses, around what is cut out and after what is put before.
+    #[test]
+    fn parts_are_read_from_anywhere_in_the_document_and_with_escapes() {
+        let gvk = GroupVersionKind::new("", "v1", "ConfigMap");
+        let managed = r#""managedFields":[{"manager":"oarlock.a"},{"manager":"b"}],"#;
+        for (first, last) in [(managed, ""), ("", managed), ("", "")] {
+            let text = format!(
+                r#"{{"metadata":{{"labels":{{"b":"2","a":"\u0031\"x"}},{first}"name":"a","uid":"u\n1",{last}"resourceVersion":"7",
+                "finalizers":["f/1","f\/2"],"ownerReferences":[{{"uid":"o1"}},{{"name":"o","kind":"K","uid":"o2"}}]}}}}"#
+            );
+            let object = Object::parse_item(&text, &gvk).unwrap();
+            assert_eq!(
+                (object.uid(), object.resource_version(), object.key().to_string().as_str()),
+                ("u\n1", "7", "a")
+            );
+            assert_eq!(object.labels().collect::<Vec<_>>(), [("a", "1\"x"), ("b", "2")]);
+            assert_eq!((object.label("a"), object.label("b"), object.label("")), (Some("1\"x"), Some("2"), None));
+            assert_eq!(object.finalizers().collect::<Vec<_>>(), ["f/1", "f/2"]);
+            let owners: Vec<_> = object.owners().map(|o| (o.api_version, o.kind, o.name, o.uid)).collect();
+            assert_eq!(owners, [("", "", "", "o1"), ("", "K", "o", "o2")]);
+            let kept = (!first.is_empty() || !last.is_empty()).then_some(r#"[{"manager":"oarlock.a"}]"#);
+            assert_eq!(object.managed(), kept);
+            let mut whole = value(&text);
+            whole["metadata"].as_object_mut().unwrap().remove("managedFields");
+            (whole["kind"], whole["apiVersion"]) = (json!("ConfigMap"), json!("v1"));
+            assert_eq!(value(object.json()), whole);
+            assert_eq!(format!("{:?}", object.clone()), format!("{object:?}"));
+        }
     }
 
     proptest! {

@@ -7,6 +7,7 @@
 
 use crate::api::{ObjectKey, resource_version};
 use std::{
+    cmp::Ordering,
     collections::{HashMap, VecDeque},
     time::Duration,
 };
@@ -81,7 +82,8 @@ impl OwnWrites {
 
     /// Notes a deletion that the server has carried out.
     pub(crate) fn deleted(&mut self, key: &ObjectKey, uid: &str, current: Option<(&str, &str)>) {
-        if self.ended.contains_key(uid) {
+        // One that is stored may have ended before: it left the selection and came back.
+        if self.ended.contains_key(uid) && current.is_none_or(|(have, _)| have != uid) {
             return;
         }
         let stored = current.filter(|(have, _)| *have == uid).map(|(_, version)| version.to_owned());
@@ -131,10 +133,23 @@ impl OwnWrites {
         if own {
             self.pending.remove(key);
         }
-        let newest = self.newest.as_deref().unwrap_or_default();
-        self.pending.retain(|_, p| p.deletion || !p.version.as_deref().is_some_and(|v| newer(newest, v)));
+        self.settle_reached();
         self.pending.retain(|_, p| p.at.elapsed() < FORGET_AFTER);
         self.pending.len() != before
+    }
+
+    /// The watch has delivered everything up to `version`. True if something pending was settled.
+    pub(crate) fn reached(&mut self, version: &str) -> bool {
+        self.advance(version);
+        let before = self.pending.len();
+        self.settle_reached();
+        self.pending.len() != before
+    }
+
+    /// Whether `version` is known to be older than what the watch has delivered.
+    pub(crate) fn is_past(&self, version: &str) -> bool {
+        let newest = self.newest.as_deref().unwrap_or_default();
+        resource_version::compare(version, newest) == Some(Ordering::Less)
     }
 
     /// Remembers that `uid` is gone since `version`, for answers and repeated events that come after that news.
@@ -160,17 +175,42 @@ impl OwnWrites {
         self.sequence
     }
 
-    /// A list begun at `mark` is in the store: it shows everything written before it began.
-    pub(crate) fn listed<'a>(&mut self, mark: u64, versions: impl Iterator<Item = &'a str>) -> bool {
-        for version in versions {
-            self.advance(version);
-        }
+    /// A list begun at `mark` is in the store, and shows the state at `version`. That is everything written before it
+    /// began, unless the API server that answered lags behind.
+    ///
+    /// * `stored` - the uid that is stored under a key.
+    pub(crate) fn listed<'a>(
+        &mut self,
+        mark: u64,
+        version: &str,
+        stored: impl Fn(&ObjectKey) -> Option<&'a str>,
+    ) -> bool {
         let before = (self.pending.len(), self.unknown);
-        self.pending.retain(|_, p| p.sequence > mark);
+        self.pending.retain(|key, pending| {
+            let shown = if pending.deletion {
+                stored(key) != Some(&*pending.uid)
+            } else {
+                !pending.version.as_deref().is_some_and(|written| newer(written, version) && written != version)
+            };
+            pending.sequence > mark || !shown
+        });
         self.unknown = self.unknown.filter(|at| *at > mark);
+        self.advance(version);
+        self.settle_reached();
+        (self.pending.len(), self.unknown) != before
+    }
+
+    /// The kind is gone, and what comes after it may be another history.
+    pub(crate) fn history_ends(&mut self) {
+        self.newest = None;
+        self.ended.clear();
+        self.ended_order.clear();
+    }
+
+    /// Drops the writes that what was delivered shows; a deletion has no version to tell by.
+    fn settle_reached(&mut self) {
         let newest = self.newest.as_deref().unwrap_or_default();
         self.pending.retain(|_, p| p.deletion || !p.version.as_deref().is_some_and(|v| newer(newest, v)));
-        (self.pending.len(), self.unknown) != before
     }
 
     fn note(&mut self, key: &ObjectKey, uid: &str, version: Option<&str>, deletion: bool) {
@@ -270,7 +310,7 @@ mod tests {
             own.observe(&key("a"), "u", "5", false);
             assert_eq!(own.seen(&key("a")), Seen::CannotTell, "{version:?}");
             let mark = own.list_begins();
-            assert!(own.listed(mark, ["6"].into_iter()));
+            assert!(own.listed(mark, "6", |_| None));
             assert_eq!(own.seen(&key("a")), Seen::Yes);
         }
         let mut own = OwnWrites::default();
@@ -300,10 +340,10 @@ mod tests {
 
         let early = own.list_begins();
         own.deleted(&key("d"), "u3", None);
-        own.listed(early, std::iter::empty());
+        own.listed(early, "", |_| None);
         assert_eq!(own.seen(&key("d")), Seen::NotYet);
         let mark = own.list_begins();
-        own.listed(mark, std::iter::empty());
+        own.listed(mark, "", |_| None);
         assert_eq!(own.seen(&key("d")), Seen::Yes);
     }
 
@@ -344,6 +384,42 @@ mod tests {
         assert_eq!(own.seen(&key("a")), Seen::Yes);
     }
 
+    /// It came back by a list, which tells nobody that the end is undone.
+    #[tokio::test]
+    async fn s3_a_deletion_of_what_had_left_the_selection_and_came_back_is_waited_for() {
+        let mut own = OwnWrites::default();
+        own.observe(&key("a"), "u", "10", true);
+        let mark = own.list_begins();
+        own.listed(mark, "13", |_| Some("u"));
+        own.deleted(&key("a"), "u", Some(("u", "12")));
+        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        own.observe(&key("a"), "u", "14", true);
+        assert_eq!(own.seen(&key("a")), Seen::Yes);
+    }
+
+    #[tokio::test]
+    async fn i9_a_list_from_before_a_write_does_not_show_it() {
+        let mut own = OwnWrites::default();
+        own.wrote(&key("a"), "u", Some("12"), None);
+        own.deleted(&key("b"), "v", Some(("v", "9")));
+        let mark = own.list_begins();
+        own.listed(mark, "11", |_| Some("v"));
+        assert_eq!((own.seen(&key("a")), own.seen(&key("b"))), (Seen::NotYet, Seen::NotYet));
+        let mark = own.list_begins();
+        own.listed(mark, "12", |_| None);
+        assert_eq!(own.seen_all(), Seen::Yes);
+    }
+
+    #[tokio::test]
+    async fn a_bookmark_shows_every_write_up_to_its_version() {
+        let mut own = OwnWrites::default();
+        own.wrote(&key("a"), "u", Some("10"), None);
+        own.wrote(&key("b"), "v", Some("12"), None);
+        assert!(own.reached("11"));
+        assert_eq!((own.seen(&key("a")), own.seen(&key("b"))), (Seen::Yes, Seen::NotYet));
+        assert!(own.is_past("10") && !own.is_past("11") && !own.is_past("x") && !own.is_past(""));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn memory_is_bounded() {
         let mut own = OwnWrites::default();
@@ -353,7 +429,7 @@ mod tests {
         assert!(own.pending.len() <= CAPACITY);
         assert_eq!(own.seen(&key("0")), Seen::CannotTell, "forgotten writes must not count as seen");
         let mark = own.list_begins();
-        own.listed(mark, std::iter::empty());
+        own.listed(mark, "", |_| None);
         assert_eq!(own.seen_all(), Seen::Yes);
         own.wrote(&key("a"), "u", Some("10"), None);
         tokio::time::advance(FORGET_AFTER).await;

@@ -2,13 +2,17 @@
 
 use super::{
     WatchStatus,
-    object::{Malformed, RawObject},
+    list_watch::{self, Event, Lines, ListWatch, chain, words},
+    object::{Malformed, Object},
     store::{Relist, Store},
 };
-use crate::api::{Discovery, Resource, discovery};
-use futures::{FutureExt, Stream, StreamExt};
-use kube::runtime::watcher::{self, DefaultBackoff, Event};
-use std::{panic::AssertUnwindSafe, pin::pin, sync::atomic::Ordering::Relaxed, time::Duration};
+use crate::api::{Discovery, Resource, discovery, resource_version};
+use futures::FutureExt;
+use kube::{
+    core::Status,
+    runtime::{utils::Backoff, watcher::DefaultBackoff},
+};
+use std::{cmp::Ordering, io, panic::AssertUnwindSafe, sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
@@ -23,18 +27,44 @@ const GONE_AFTER: Duration = Duration::from_secs(2);
 /// A failing watch is tried again at least this often; permissions that are granted take effect within it.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(15);
 
-/// A list page that has not arrived by then is given up: its connection is dead.
-const PAGE_DEADLINE: Duration = Duration::from_secs(90);
+/// How long an API server that is overloaded may keep a watch away at most, whatever it says.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// kube's watcher does not say when it is watching again after an error. If no further error came for so long, it is.
+/// A list page, or the beginning of a watch, that has not arrived by then is given up: its connection is dead.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(90);
+
+/// A watch on which nothing came for so long is dead: API servers end one after 290 seconds.
+const IDLE: Duration = Duration::from_secs(295);
+
+/// After a failure, a watch that has been open for so long without another is well again.
 const RECOVERED_AFTER: Duration = Duration::from_secs(10);
 
-/// Why a watch was left.
+/// A watch that ends sooner without an event is no better than a failure: it is not opened again at once.
+const TOO_SHORT: Duration = Duration::from_secs(1);
+
+/// When the watch could not be opened so often in a row, a list is asked for: it may be that the position is no good,
+/// and if not, the cache is brought up to date all the same.
+const UNOPENED: u32 = 3;
+
+/// API servers that lag behind catch up, or others answer in their place. When for so long all lists have been older
+/// than what is stored, the cluster was put back to an older state, and the lists are true.
+const REWRITTEN_AFTER: Duration = Duration::from_secs(5 * 60);
+
+/// Objects in one page of a list; fewer where they are large, so that a page has about so many bytes.
+const PAGE: (usize, usize) = (500, 4 << 20);
+
+/// Why a list or a watch ended.
 enum Ended {
+    /// The watch can go on after the last event.
+    Closed,
+    /// The same, but not at once.
+    Failed,
+    /// The API server would refuse any request: too many, or not allowed.
+    Refused { retry_after: Duration },
     /// The URL answers 404: ask discovery whether the kind is still served.
     NotFound,
     /// Events may be missing: list again.
-    Restart,
+    Lost,
 }
 
 /// What keeps one watch going. It ends by being dropped.
@@ -44,20 +74,33 @@ pub(super) struct Reflector {
     pub(super) store: Store,
 }
 
+/// What lasts longer than one list or watch.
+#[derive(Default)]
+struct Progress {
+    backoff: DefaultBackoff,
+    /// The version after which the watch goes on; `None`: a list comes first.
+    position: Option<String>,
+    /// How often in a row the watch could not be opened.
+    unopened: u32,
+    /// Since when all lists were older than what is stored.
+    older_since: Option<Instant>,
+}
+
 impl Reflector {
     /// Never returns.
     pub(super) async fn run(self) {
-        let mut backoff = DefaultBackoff::default();
+        let mut progress = Progress::default();
         loop {
             // A watch that ends silently would leave a cache that looks well and is not.
-            if AssertUnwindSafe(self.keep_watching(&mut backoff)).catch_unwind().await.is_err() {
+            if AssertUnwindSafe(self.keep_watching(&mut progress)).catch_unwind().await.is_err() {
                 self.failing("internal error: the watch panicked; it begins again".to_owned());
-                self.pause(&mut backoff).await;
+                progress.position = None;
+                progress.pause(Duration::ZERO).await;
             }
         }
     }
 
-    async fn keep_watching(&self, backoff: &mut DefaultBackoff) {
+    async fn keep_watching(&self, progress: &mut Progress) {
         loop {
             let resource = self.wait_until_served().await;
             let spec = self.store.spec();
@@ -68,22 +111,53 @@ impl Reflector {
                 sleep(LONGEST_BACKOFF).await;
                 continue;
             }
-            let api = resource.api::<RawObject>(self.client.clone(), namespace);
-            let config = watcher::Config {
-                label_selector: spec.label_selector.clone(),
-                field_selector: spec.field_selector.clone(),
-                ..watcher::Config::default()
-            };
-            match self.follow(pin!(watcher::watcher(api, config)), backoff).await {
-                Ended::Restart => {}
-                Ended::NotFound => {
-                    self.discovery.invalidate(&spec.gvk);
-                    // Only discovery can say that a kind is gone; a proxy's 404 must not delete what is stored.
-                    if !matches!(self.discovery.resolve(&spec.gvk).await, Ok(None)) {
-                        self.failing("the API server serves the kind, but its URL answers 404".to_owned());
-                        self.pause(backoff).await;
+            let selectors = (spec.label_selector.clone(), spec.field_selector.clone());
+            let server = ListWatch::new(self.client.clone(), &resource, namespace, selectors);
+            progress.position = None;
+            self.list_and_watch(&server, progress).await;
+            self.discovery.invalidate(&spec.gvk);
+            // Only discovery can say that a kind is gone; a proxy's 404 must not delete what is stored.
+            if !matches!(self.discovery.resolve(&spec.gvk).await, Ok(None)) {
+                self.failing("the API server serves the kind, but its URL answers 404".to_owned());
+                progress.pause(Duration::ZERO).await;
+            }
+        }
+    }
+
+    /// Returns when the URL answers 404.
+    async fn list_and_watch(&self, server: &ListWatch, progress: &mut Progress) {
+        loop {
+            let ended = match progress.position.take() {
+                None => match self.list(server, progress).await {
+                    Ok(version) => {
+                        progress.position = Some(version);
+                        continue;
                     }
+                    Err(ended) => ended,
+                },
+                Some(mut position) => {
+                    let ended = match self.open(server, &position).await {
+                        Ok(lines) => {
+                            progress.unopened = 0;
+                            self.follow(lines, &mut position, &mut progress.backoff).await
+                        }
+                        Err(Ended::Failed) => {
+                            progress.unopened += 1;
+                            if progress.unopened.is_multiple_of(UNOPENED) { Ended::Lost } else { Ended::Failed }
+                        }
+                        Err(ended) => ended,
+                    };
+                    if !matches!(ended, Ended::Lost) {
+                        progress.position = Some(position);
+                    }
+                    ended
                 }
+            };
+            match ended {
+                Ended::Closed => {}
+                Ended::Failed | Ended::Lost => progress.pause(Duration::ZERO).await,
+                Ended::Refused { retry_after } => progress.pause(retry_after).await,
+                Ended::NotFound => return,
             }
         }
     }
@@ -92,7 +166,7 @@ impl Reflector {
     async fn wait_until_served(&self) -> Resource {
         let gvk = &self.store.spec().gvk;
         let (mut delay, longest) = MISSING_KIND;
-        let mut backoff = DefaultBackoff::default();
+        let mut progress = Progress::default();
         let mut said = false;
         let mut missing_since: Option<Instant> = None;
         loop {
@@ -112,7 +186,8 @@ impl Reflector {
                         said = true;
                     }
                     let since = *missing_since.get_or_insert_with(Instant::now);
-                    if self.store.synced() && since.elapsed() >= GONE_AFTER {
+                    // What a list that broke off has stored goes as well.
+                    if since.elapsed() >= GONE_AFTER && (self.store.synced() || !self.store.is_empty()) {
                         self.store.clear();
                     }
                     self.store.set_status(WatchStatus::WaitingForKind);
@@ -123,133 +198,202 @@ impl Reflector {
                     missing_since = None;
                     self.failing(chain(&error));
                     if !matches!(error, discovery::Error::Deadline { .. }) {
-                        self.pause(&mut backoff).await;
+                        progress.pause(Duration::ZERO).await;
                     }
                 }
             }
         }
     }
 
-    /// Takes what the watcher delivers until it cannot go on.
-    async fn follow(
-        &self,
-        mut events: std::pin::Pin<&mut impl Stream<Item = watcher::Result<Event<RawObject>>>>,
-        backoff: &mut DefaultBackoff,
-    ) -> Ended {
-        let gvk = &self.store.spec().gvk;
-        let mut listing: Option<Relist> = None;
-        let mut failing = false;
+    /// Brings the store to the newest state; `Ok` with its version.
+    async fn list(&self, server: &ListWatch, progress: &mut Progress) -> Result<String, Ended> {
+        let mut relist = self.store.begin_list();
+        let mut version = String::new();
+        let mut token = None;
         loop {
-            let limit = if listing.is_some() { PAGE_DEADLINE } else { RECOVERED_AFTER };
-            let event = if listing.is_some() || failing {
-                match timeout(limit, events.next()).await {
-                    Ok(event) => event,
-                    Err(_elapsed) if listing.is_some() => {
-                        self.failing(format!("no page of the list within {}s", PAGE_DEADLINE.as_secs()));
-                        return Ended::Restart;
-                    }
-                    Err(_elapsed) => {
-                        failing = false;
-                        self.store.set_status(WatchStatus::Synced);
-                        continue;
-                    }
+            let asked = server.page(token.as_deref(), self.page_limit());
+            let page = match timeout(ANSWER_DEADLINE, asked).await {
+                Ok(page) => page.map_err(|error| self.failed(&error))?,
+                Err(_elapsed) => {
+                    self.failing(format!("no page of the list within {}s", ANSWER_DEADLINE.as_secs()));
+                    return Err(Ended::Failed);
                 }
-            } else {
-                events.next().await
             };
-            match event {
-                Some(Ok(Event::Init)) => listing = Some(self.store.begin_list()),
-                Some(Ok(Event::InitApply(object))) => {
-                    if let Some(relist) = &mut listing {
-                        match object.into_object(gvk) {
-                            Ok(object) => self.store.list_item(relist, object),
-                            Err(malformed) => {
-                                self.skip(&malformed);
-                                Store::list_unread(relist, &malformed);
-                            }
-                        }
+            let list = page.read().map_err(|error| self.failed(&error))?;
+            if version.is_empty() {
+                version = list.metadata.resource_version.into_owned();
+                self.check_version(&version, &mut relist, progress)?;
+            }
+            for item in list.items {
+                match Object::parse_item(item.get(), &self.store.spec().gvk) {
+                    Ok(object) => self.store.list_item(&mut relist, object),
+                    Err(malformed) => {
+                        self.skip(&malformed);
+                        Store::list_unread(&mut relist, &malformed);
                     }
                 }
-                Some(Ok(Event::InitDone)) => {
-                    if let Some(relist) = listing.take() {
-                        self.store.counters().lists.fetch_add(1, Relaxed);
-                        self.store.replace(relist);
-                        debug!(kind = %gvk, objects = self.store.len(), "listed");
-                    }
-                    // A list that works says nothing of the watch that follows it, so the backoff goes on.
+            }
+            token = Some(list.metadata.token.into_owned()).filter(|token| !token.is_empty());
+            if token.is_none() {
+                break;
+            }
+        }
+        self.store.end_list(relist, &version);
+        self.store.counters().lists.fetch_add(1, Relaxed);
+        debug!(kind = %self.store.spec().gvk, objects = self.store.len(), "listed");
+        // A list that works says nothing of the watch that follows it, so the backoff goes on.
+        self.store.set_status(WatchStatus::Synced);
+        Ok(version)
+    }
+
+    /// Takes no list that is older than what is stored: the stored objects were true later.
+    fn check_version(&self, version: &str, relist: &mut Relist, progress: &mut Progress) -> Result<(), Ended> {
+        if version.is_empty() {
+            self.failing("the list has no resourceVersion: can this kind be watched?".to_owned());
+            return Err(Ended::Failed);
+        }
+        if !self.store.is_past(version) {
+            progress.older_since = None;
+            return Ok(());
+        }
+        let since = *progress.older_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < REWRITTEN_AFTER {
+            self.failing("the API server answers with an older state than is known: it lags behind".to_owned());
+            return Err(Ended::Failed);
+        }
+        warn!(kind = %self.store.spec().gvk, version, "the API server stays at an older state than is known, and is believed now: was a backup restored?");
+        progress.older_since = None;
+        self.store.rewrite(relist);
+        Ok(())
+    }
+
+    fn page_limit(&self) -> u32 {
+        let (most, bytes) = PAGE;
+        let mean = self.store.heap_bytes() / self.store.len().max(1);
+        u32::try_from((bytes / mean.max(1)).clamp(10, most)).unwrap_or(10)
+    }
+
+    async fn open(&self, server: &ListWatch, position: &str) -> Result<Lines, Ended> {
+        match timeout(ANSWER_DEADLINE, server.watch(position)).await {
+            Ok(lines) => lines.map_err(|error| self.failed(&error)),
+            Err(_elapsed) => {
+                self.failing(format!("no answer to the watch within {}s", ANSWER_DEADLINE.as_secs()));
+                Err(Ended::Failed)
+            }
+        }
+    }
+
+    /// Takes what the watch delivers until it ends; `position` follows.
+    async fn follow(&self, mut lines: Lines, position: &mut String, backoff: &mut DefaultBackoff) -> Ended {
+        let opened = Instant::now();
+        let mut heard = false;
+        let mut failing = matches!(self.store.status(), WatchStatus::Failing { .. });
+        loop {
+            let limit = if failing { RECOVERED_AFTER } else { IDLE };
+            let event = match timeout(limit, self.next(&mut lines)).await {
+                Err(_elapsed) if failing => {
+                    failing = false;
+                    self.store.set_status(WatchStatus::Synced);
+                    continue;
+                }
+                Err(_elapsed) => return Ended::Closed,
+                Ok(Ok(Some(event))) => event,
+                Ok(Ok(None)) if heard || opened.elapsed() >= TOO_SHORT => return Ended::Closed,
+                Ok(Ok(None)) => return Ended::Failed,
+                Ok(Err(ended)) => return ended,
+            };
+            heard = true;
+            match self.take(event, position) {
+                Ok(()) => {
+                    // A live event shows that all is well again.
+                    backoff.reset();
                     failing = false;
                     self.store.set_status(WatchStatus::Synced);
                 }
-                Some(Ok(Event::Apply(object))) => {
-                    failing = self.live(failing, backoff);
-                    match object.into_object(gvk) {
-                        Ok(object) => self.store.apply(object),
-                        Err(malformed) => self.skip(&malformed),
-                    }
-                }
-                Some(Ok(Event::Delete(object))) => {
-                    failing = self.live(failing, backoff);
-                    match object.into_object(gvk) {
-                        Ok(object) => self.store.delete(object),
-                        Err(malformed) => {
-                            self.skip(&malformed);
-                            if let Some(key) = &malformed.key {
-                                self.store.delete_unread(key);
-                            }
-                        }
-                    }
-                }
-                Some(Err(error)) => {
-                    listing = None;
-                    failing = failing || !is_broken_connection(&error);
-                    let ended = self.failed(&error);
-                    if !matches!(ended, Some(Ended::NotFound)) {
-                        self.pause(backoff).await;
-                    }
-                    if let Some(ended) = ended {
-                        return ended;
-                    }
-                }
-                None => return Ended::Restart,
+                Err(ended) => return ended,
             }
         }
     }
 
-    /// A live event shows that all is well again.
-    fn live(&self, failing: bool, backoff: &mut DefaultBackoff) -> bool {
-        watcher_reset(backoff);
-        if failing {
-            self.store.set_status(WatchStatus::Synced);
-        }
-        false
+    async fn next<'l>(&self, lines: &'l mut Lines) -> Result<Option<Event<'l>>, Ended> {
+        let line = lines.next().await.map_err(|error| self.interrupted(&error))?;
+        let Some(line) = line else { return Ok(None) };
+        // An event was lost: only a list can tell what it was.
+        Event::read(line).map(Some).map_err(|error| {
+            self.failing(format!("watch stream: a line that is no watch event: {error}"));
+            Ended::Lost
+        })
     }
 
-    /// Notes an error; `Some` if the watcher cannot recover from it by itself.
-    fn failed(&self, error: &watcher::Error) -> Option<Ended> {
-        use watcher::Error as E;
-        let code = match error {
-            E::InitialListFailed(kube::Error::Api(status)) | E::WatchStartFailed(kube::Error::Api(status)) => {
-                status.code
-            }
-            E::WatchFailed(kube::Error::Api(status)) => status.code,
-            E::WatchError(status) => status.code,
-            _ => 0,
+    fn take(&self, event: Event<'_>, position: &mut String) -> Result<(), Ended> {
+        let gvk = &self.store.spec().gvk;
+        let (version, changed) = match event {
+            Event::Error(status) => return Err(self.refused("watch stream", &status)),
+            Event::Bookmark(version) => (version.into_owned(), None),
+            Event::Applied(text) => match Object::parse_item(text, gvk) {
+                Ok(object) => (object.resource_version().to_owned(), Some((object, false))),
+                Err(malformed) => (self.skip(&malformed), None),
+            },
+            Event::Deleted(text) => match Object::parse_item(text, gvk) {
+                Ok(object) => (object.resource_version().to_owned(), Some((object, true))),
+                Err(malformed) => {
+                    if let Some(key) = &malformed.key {
+                        self.store.delete_unread(key);
+                    }
+                    (self.skip(&malformed), None)
+                }
+            },
         };
+        if version.is_empty() {
+            self.failing("watch stream: an event without a resourceVersion".to_owned());
+            return Err(Ended::Lost);
+        }
+        match changed {
+            Some((object, false)) => self.store.apply(object),
+            Some((last, true)) => self.store.delete(last),
+            None => self.store.reached(&version),
+        }
+        // Events that are told again do not take the watch back.
+        if resource_version::compare(&version, position) != Some(Ordering::Less) {
+            *position = version;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, error: &list_watch::Error) -> Ended {
+        match error {
+            list_watch::Error::Request { what, source } => match &**source {
+                kube::Error::Api(status) => return self.refused(what, status),
+                source => self.failing(format!("{what}: {}", chain(source))),
+            },
+            error => self.failing(chain(error)),
+        }
+        Ended::Failed
+    }
+
+    /// The API server's own words, and what they mean.
+    fn refused(&self, what: &str, status: &Status) -> Ended {
         // Whether a 404 is a failure is for discovery to say.
-        if code == 404 || is_broken_connection(error) {
-            debug!(kind = %self.store.spec().gvk, error = %describe(error), "watch interrupted");
-        } else {
-            self.failing(describe(error));
+        if status.code == 404 {
+            debug!(kind = %self.store.spec().gvk, what, "not found");
+            return Ended::NotFound;
         }
-        match (error, code) {
-            (_, 404) => Some(Ended::NotFound),
-            // The watcher lists again by itself only after an event that says 410, not after such an answer.
-            (E::WatchStartFailed(_) | E::WatchFailed(_), 400 | 410) => Some(Ended::Restart),
-            // An event was lost: only a list can tell what it was. kube reads most lines it does not understand as a
-            // status without a code.
-            (E::WatchFailed(kube::Error::SerdeError(_) | kube::Error::Api(_)), 0) => Some(Ended::Restart),
-            _ => None,
+        self.failing(format!("{what}: {}", words(status)));
+        // 400: a continue token or a version that cannot be read.
+        if matches!(status.code, 400 | 410) {
+            return Ended::Lost;
         }
+        if matches!(status.code, 401 | 403 | 429) {
+            let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+            return Ended::Refused { retry_after: Duration::from_secs(seconds.into()) };
+        }
+        Ended::Failed
+    }
+
+    /// Connections end; the watch goes on where it was.
+    fn interrupted(&self, error: &io::Error) -> Ended {
+        debug!(kind = %self.store.spec().gvk, error = %chain(error), "watch interrupted");
+        Ended::Failed
     }
 
     fn failing(&self, reason: String) {
@@ -262,24 +406,21 @@ impl Reflector {
         self.store.set_status(status);
     }
 
-    fn skip(&self, malformed: &Malformed) {
+    /// Says that an object was skipped; its version, if it has one.
+    fn skip(&self, malformed: &Malformed) -> String {
         self.store.counters().malformed.fetch_add(1, Relaxed);
         let name = malformed.key.as_ref().map_or("one without a name".to_owned(), ToString::to_string);
         warn!(kind = %self.store.spec().gvk, object = name, reason = malformed.reason, "skipped an object that cannot be read");
-    }
-
-    async fn pause(&self, backoff: &mut DefaultBackoff) {
-        sleep(backoff.next().unwrap_or(LONGEST_BACKOFF).min(LONGEST_BACKOFF)).await;
+        malformed.resource_version.clone().unwrap_or_default()
     }
 }
 
-fn watcher_reset(backoff: &mut DefaultBackoff) {
-    kube::runtime::utils::Backoff::reset(backoff);
-}
-
-/// Connections end; the watcher goes on where it was.
-fn is_broken_connection(error: &watcher::Error) -> bool {
-    matches!(error, watcher::Error::WatchFailed(kube::Error::ReadEvents(_) | kube::Error::HyperError(_)))
+impl Progress {
+    /// Waits before the next attempt; each time longer, and as long as the API server asked for.
+    async fn pause(&mut self, retry_after: Duration) {
+        let backoff = self.backoff.next().unwrap_or(LONGEST_BACKOFF).min(LONGEST_BACKOFF);
+        sleep(backoff.max(retry_after.min(LONGEST_RETRY_AFTER))).await;
+    }
 }
 
 fn unwatchable(resource: &Resource, namespace: Option<&str>) -> Option<String> {
@@ -288,43 +429,4 @@ fn unwatchable(resource: &Resource, namespace: Option<&str>) -> Option<String> {
     }
     let narrowed = namespace.is_some_and(|ns| !ns.is_empty());
     (narrowed && !resource.namespaced).then(|| "a namespace was asked for, but the kind is cluster-scoped".to_owned())
-}
-
-/// What a user can act on: which request failed, and the API server's own words if it had any.
-fn describe(error: &watcher::Error) -> String {
-    use watcher::Error as E;
-    let (what, cause) = match error {
-        E::InitialListFailed(cause) => ("list", cause),
-        E::WatchStartFailed(cause) => ("watch", cause),
-        E::WatchFailed(cause) => ("watch stream", cause),
-        E::WatchError(status) => return format!("watch stream: {}", words(status)),
-        E::NoResourceVersion => return error.to_string(),
-    };
-    match cause {
-        kube::Error::Api(status) => format!("{what}: {}", words(status)),
-        cause => format!("{what}: {}", chain(cause)),
-    }
-}
-
-fn words(status: &kube::core::Status) -> String {
-    match (status.code, status.reason.as_str()) {
-        (0, _) => "a line that is no watch event".to_owned(),
-        // The second is kube's own, for an answer that is no status.
-        (code, "" | "Failed to parse error data") => format!("{} ({code})", status.message),
-        (code, reason) => format!("{} ({code} {reason})", status.message),
-    }
-}
-
-/// An error and its causes on one line, without the repetition of those that print their cause themselves.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let part = error.to_string();
-        if !text.contains(&part) {
-            text = format!("{text}: {part}");
-        }
-        source = error.source();
-    }
-    text
 }

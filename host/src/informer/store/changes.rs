@@ -5,7 +5,6 @@ use crate::{
     api::{ObjectKey, resource_version},
     informer::{
         Delta, Handler,
-        index::Table,
         object::{Malformed, Object, Strings},
         own_writes::OwnWrites,
     },
@@ -35,13 +34,17 @@ impl Registration {
     }
 }
 
-/// A list while its pages arrive; nothing of it shows before [`Store::replace`].
+/// A list while its pages arrive. Each object is stored as it comes, so that a list needs little memory; what the list
+/// does not contain goes when it is complete.
 #[derive(Debug)]
 pub(in crate::informer) struct Relist {
     mark: u64,
-    objects: Vec<Arc<Object>>,
+    /// What is stored of the objects that were listed.
+    listed: Vec<Arc<Object>>,
     /// Listed, but not readable: what is stored of them stays.
     unreadable: HashSet<ObjectKey>,
+    /// The history was rewritten: older versions are not earlier ones.
+    rewritten: bool,
 }
 
 impl Store {
@@ -77,7 +80,7 @@ impl Store {
             let known = over || old.as_ref().is_some_and(|old| is_known(old, &object));
             if !known {
                 let new = Arc::new(object);
-                state.table.insert(Arc::clone(&new));
+                state.store(&new, old.as_deref());
                 push_applied(&mut deltas, old, new, false);
             }
             settled
@@ -95,9 +98,10 @@ impl Store {
             if let Some(old) = state.table.get(last.key()).cloned() {
                 let same = old.uid() == last.uid();
                 let versions = resource_version::compare(last.resource_version(), old.resource_version());
-                // The end of an earlier incarnation, told again.
-                if same || versions != Some(Ordering::Less) {
+                // Less: the end of an earlier incarnation or selection, told again.
+                if versions != Some(Ordering::Less) {
                     state.table.remove(last.key());
+                    state.own.gone(old.uid(), last.resource_version());
                     deltas.push(Delta::Deleted(if same { Arc::new(last) } else { old }));
                 }
             }
@@ -113,20 +117,53 @@ impl Store {
         }
     }
 
+    /// A bookmark: all changes up to `version` have been told.
+    pub(in crate::informer) fn reached(&self, version: &str) {
+        let handlers = self.handlers();
+        let settled = self.write().own.reached(version);
+        self.tell(handlers, &[], settled);
+    }
+
     /// A list is about to be asked for.
     pub(in crate::informer) fn begin_list(&self) -> Relist {
         let mark = self.write().own.list_begins();
-        Relist { mark, objects: Vec::new(), unreadable: HashSet::new() }
+        Relist { mark, listed: Vec::new(), unreadable: HashSet::new(), rewritten: false }
     }
 
-    /// One object of a list. An unchanged one is dropped for the one that is stored, so a list needs little memory.
+    /// Whether a list of `version` is known to show an older state than what is stored.
+    pub(in crate::informer) fn is_past(&self, version: &str) -> bool {
+        self.read().own.is_past(version)
+    }
+
+    /// The cluster was put back to an older state: what `relist` shows is true, however old it looks.
+    pub(in crate::informer) fn rewrite(&self, relist: &mut Relist) {
+        relist.rewritten = true;
+        let mut state = self.write();
+        state.own = OwnWrites::default();
+        relist.mark = state.own.list_begins();
+    }
+
+    /// One object of a list. An unchanged one is dropped for the one that is stored.
     pub(in crate::informer) fn list_item(&self, relist: &mut Relist, mut object: Object) {
-        let stored = self.get(object.key()).filter(|stored| is_same(stored, &object));
-        let object = stored.unwrap_or_else(|| {
-            object.share(&mut self.write().strings);
-            Arc::new(object)
-        });
-        relist.objects.push(object);
+        let handlers = self.handlers();
+        let mut deltas = Vec::new();
+        {
+            let mut state = self.write();
+            let old = state.table.get(object.key()).cloned();
+            let known = |old: &Object| if relist.rewritten { is_same(old, &object) } else { is_known(old, &object) };
+            match old {
+                Some(old) if known(&old) => relist.listed.push(old),
+                None if state.own.is_over(object.uid(), object.resource_version()) => {}
+                old => {
+                    object.share(&mut state.strings);
+                    let new = Arc::new(object);
+                    state.store(&new, old.as_deref());
+                    relist.listed.push(Arc::clone(&new));
+                    push_applied(&mut deltas, old, new, !state.synced);
+                }
+            }
+        }
+        self.tell(handlers, &deltas, false);
     }
 
     /// One object of a list that could not be read.
@@ -134,29 +171,34 @@ impl Store {
         relist.unreadable.extend(malformed.key.clone());
     }
 
-    /// The list is complete: it becomes the content, and every difference is told.
-    pub(in crate::informer) fn replace(&self, relist: Relist) {
-        let Relist { mark, mut objects, unreadable } = relist;
+    /// The list is complete; it shows the state at `version`. What is stored and was not listed is gone.
+    pub(in crate::informer) fn end_list(&self, relist: Relist, version: &str) {
+        let Relist { mark, mut listed, unreadable, rewritten } = relist;
         // API servers sort by the whole path, so namespaces may come in another order.
-        objects.sort_by(|a, b| a.key().cmp(b.key()));
-        objects.dedup_by(|a, b| a.key() == b.key());
+        listed.sort_by(|a, b| a.key().cmp(b.key()));
+        let was_listed = |key: &ObjectKey| listed.binary_search_by(|object| object.key().cmp(key)).is_ok();
         let handlers = self.handlers();
         let mut deltas = Vec::new();
         let settled = {
             let mut state = self.write();
-            let settled = state.own.listed(mark, objects.iter().map(|object| object.resource_version()));
-            let first = !std::mem::replace(&mut state.synced, true);
-            if state.table.is_empty() {
-                let told = |new: &Arc<Object>| Delta::Applied { old: None, new: Arc::clone(new), initial: first };
-                deltas.extend(objects.iter().map(told));
-                state.table = Table::from_sorted(objects);
-            } else {
-                state.exchange(objects, &unreadable, first, &mut deltas);
+            // Newer than the list: stored from a list that broke off, which another API server gave.
+            let later = |object: &Object| {
+                !rewritten && resource_version::compare(object.resource_version(), version) == Some(Ordering::Greater)
+            };
+            let stays = |o: &Object| was_listed(o.key()) || unreadable.contains(o.key()) || later(o);
+            let gone: Vec<ObjectKey> =
+                state.table.objects().filter(|object| !stays(object)).map(|o| o.key().clone()).collect();
+            for key in gone {
+                if let Some(object) = state.table.remove(&key) {
+                    state.own.gone(object.uid(), object.resource_version());
+                    deltas.push(Delta::Deleted(object));
+                }
             }
-            if first {
+            if !std::mem::replace(&mut state.synced, true) {
                 deltas.push(Delta::Synced);
             }
-            settled
+            let State { table, own, .. } = &mut *state;
+            own.listed(mark, version, |key| table.get(key).map(|object| object.uid()))
         };
         self.tell(handlers, &deltas, settled);
     }
@@ -172,7 +214,7 @@ impl Store {
                 deltas.extend(state.table.remove(&key).map(Delta::Deleted));
             }
             state.strings = Strings::default();
-            state.own = OwnWrites::default();
+            state.own.history_ends();
             state.synced = false;
         }
         self.tell(handlers, &deltas, true);
@@ -194,30 +236,12 @@ impl Store {
 }
 
 impl State {
-    /// Makes `objects`, sorted by key, the content; `unreadable` ones stay as they are.
-    fn exchange(
-        &mut self,
-        objects: Vec<Arc<Object>>,
-        unreadable: &HashSet<ObjectKey>,
-        first: bool,
-        deltas: &mut Vec<Delta>,
-    ) {
-        let listed = |key: &ObjectKey| objects.binary_search_by(|object| object.key().cmp(key)).is_ok();
-        let gone = |object: &&Arc<Object>| !listed(object.key()) && !unreadable.contains(object.key());
-        let gone: Vec<ObjectKey> = self.table.objects().filter(gone).map(|o| o.key().clone()).collect();
-        for key in gone {
-            if let Some(object) = self.table.remove(&key) {
-                self.own.gone(object.uid(), object.resource_version());
-                deltas.push(Delta::Deleted(object));
-            }
+    /// Puts `new` in the place of `old`. If that was another object, it has ended, and nothing brings it back.
+    fn store(&mut self, new: &Arc<Object>, old: Option<&Object>) {
+        if let Some(old) = old.filter(|old| old.uid() != new.uid()) {
+            self.own.gone(old.uid(), new.resource_version());
         }
-        for new in objects {
-            let old = self.table.get(new.key()).cloned();
-            if !old.as_ref().is_some_and(|old| is_same(old, &new)) {
-                self.table.insert(Arc::clone(&new));
-                push_applied(deltas, old, new, first);
-            }
-        }
+        self.table.insert(Arc::clone(new));
     }
 }
 

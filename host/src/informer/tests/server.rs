@@ -13,9 +13,34 @@ use std::{
     convert::Infallible,
     io,
     sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
 };
 
+pub(super) const GROUP: &str = "samplecrd.k8s.io";
 pub(super) const GROUP_VERSION: &str = "samplecrd.k8s.io/v1";
+
+/// The version of the kind, a namespace, or empty, and whether only objects with the label `app=web` are asked for.
+#[derive(Clone, Default)]
+pub(super) struct Selection {
+    pub(super) version: String,
+    pub(super) namespace: String,
+    pub(super) web: bool,
+}
+
+/// One change: the object before and after it.
+#[derive(Clone)]
+pub(super) struct Change {
+    pub(super) version: u64,
+    pub(super) before: Option<Value>,
+    pub(super) after: Option<Value>,
+}
+
+struct Watcher {
+    selection: Selection,
+    sender: mpsc::UnboundedSender<Line>,
+    /// Nothing comes any more, and it does not end either.
+    stalled: bool,
+}
 
 type ResponseBody = UnsyncBoxBody<Bytes, io::Error>;
 type Line = Result<Frame<Bytes>, io::Error>;
@@ -27,16 +52,18 @@ pub(super) struct Server(Arc<Mutex<World>>);
 #[derive(Default)]
 pub(super) struct World {
     /// Whether the kind is served, and whether in namespaces.
-    served: Option<bool>,
+    pub(super) served: Option<bool>,
+    /// The version it is served in.
+    pub(super) served_version: &'static str,
     pub(super) objects: BTreeMap<String, Value>,
     version: u64,
     uids: u64,
-    /// Every change: version, type, object.
-    history: Vec<(u64, &'static str, Value)>,
+    /// Sorted by version.
+    pub(super) history: Vec<Change>,
     /// Watches from before this version are answered 410.
     compacted: u64,
     listed_at: u64,
-    watchers: Vec<(String, mpsc::UnboundedSender<Line>)>,
+    watchers: Vec<Watcher>,
     /// Events are kept back from watches: their connections hang.
     pub(super) black_hole: bool,
     /// Resumed watches are told everything again that happened since the last list.
@@ -45,8 +72,19 @@ pub(super) struct World {
     pub(super) plain_gone: bool,
     /// Requests whose path starts so are forbidden.
     pub(super) forbidden: Option<String>,
-    /// The next requests for further pages are answered 410.
+    /// Lists and watches are answered 429, to be tried again after so many seconds.
+    pub(super) overloaded: Option<u32>,
+    /// Answers are given at once and arrive so much later.
+    pub(super) delay: Duration,
+    /// The state that is shown, if not the newest: this server lags behind.
+    pub(super) lag: Option<u64>,
+    /// Watches are answered 500.
+    pub(super) unwatchable: bool,
+    /// Watches end as soon as they are open.
+    pub(super) closing: bool,
+    /// The next requests for further pages are answered 410, and then this server lags as far behind.
     pub(super) expire_pages: usize,
+    pub(super) lag_after_expiry: Option<u64>,
     /// Items that lists contain besides the objects.
     pub(super) extra_items: Vec<Value>,
     /// `LIST`, `WATCH <version>` or `DISCOVER`, with the query of lists and watches.
@@ -57,6 +95,7 @@ impl Server {
     pub(super) fn new() -> Self {
         let server = Self::default();
         server.world().version = 100;
+        server.world().served_version = "v1";
         server.serve(Some(true));
         server
     }
@@ -69,7 +108,13 @@ impl Server {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let response = server.answer(&request);
-            async move { Ok::<_, Infallible>(response) }
+            let delay = server.world().delay;
+            async move {
+                if !delay.is_zero() {
+                    tokio::time::sleep(delay).await;
+                }
+                Ok::<_, Infallible>(response)
+            }
         });
         kube::Client::new(service, "default")
     }
@@ -87,45 +132,48 @@ impl Server {
 
     /// Creates or changes `namespace/name`; the answer is the object.
     pub(super) fn apply(&self, key: &str, labels: &Value) -> Value {
+        self.put(key, |object| object["metadata"]["labels"] = labels.clone())
+    }
+
+    /// The same, with any change.
+    pub(super) fn put(&self, key: &str, edit: impl FnOnce(&mut Value)) -> Value {
         let mut world = self.world();
-        world.version += 1;
-        let (namespace, name) = key.split_once('/').unwrap();
-        let uid = match world.objects.get(key) {
-            Some(object) => object["metadata"]["uid"].clone(),
-            None => {
-                world.uids += 1;
-                json!(format!("uid-{}", world.uids))
-            }
-        };
-        let object = json!({"apiVersion": GROUP_VERSION, "kind": "Network", "metadata": {
-            "name": name, "namespace": namespace, "uid": uid, "labels": labels,
-            "resourceVersion": world.version.to_string()}});
-        let event = if world.objects.contains_key(key) { "MODIFIED" } else { "ADDED" };
-        world.objects.insert(key.to_owned(), object.clone());
-        world.record(event, &object);
-        object
+        let uid = world.objects.get(key).map(|object| object["metadata"]["uid"].clone());
+        world.write(key, uid, edit)
+    }
+
+    /// Deletes and creates it again in one change, so that nobody can see that it was gone.
+    pub(super) fn replace(&self, key: &str) -> Value {
+        self.world().write(key, None, |_| ())
     }
 
     pub(super) fn delete(&self, key: &str) {
         let mut world = self.world();
-        if let Some(mut object) = world.objects.remove(key) {
+        if let Some(object) = world.objects.remove(key) {
             world.version += 1;
-            object["metadata"]["resourceVersion"] = json!(world.version.to_string());
-            world.record("DELETED", &object);
+            world.record(Some(object), None);
         }
     }
 
     pub(super) fn deleted_since(&self, key: &ObjectKey, version: &str) -> bool {
         let version: u64 = version.parse().unwrap();
-        let of = |object: &Value| {
-            object["metadata"]["name"] == *key.name && object["metadata"]["namespace"] == *key.namespace
-        };
-        self.world().history.iter().any(|(at, event, object)| *at > version && *event == "DELETED" && of(object))
+        self.world().history.iter().any(|change| change.version > version && change.ends(key))
     }
 
     /// Sends one event to all open watches, whatever the objects are.
     pub(super) fn send(&self, event: &str, object: &Value) {
         self.send_text(&line(event, object));
+    }
+
+    /// Says that all up to `version` has been told, to those to whom it has.
+    pub(super) fn bookmark(&self, version: &str) {
+        let object = json!({"kind": "Network", "metadata": {"resourceVersion": version}});
+        let mut world = self.world();
+        if !world.black_hole {
+            world.watchers.retain(|watcher| {
+                watcher.stalled || watcher.sender.unbounded_send(frame(&line("BOOKMARK", &object))).is_ok()
+            });
+        }
     }
 
     pub(super) fn send_text(&self, line: &str) {
@@ -137,6 +185,24 @@ impl Server {
         self.world().watchers.clear();
     }
 
+    /// Nothing comes on the open watches any more.
+    pub(super) fn stall_watches(&self) {
+        self.world().watchers.iter_mut().for_each(|watcher| watcher.stalled = true);
+    }
+
+    /// Puts the cluster back to an older state; what happened after it never was.
+    pub(super) fn rewind(&self, version: u64) {
+        let mut world = self.world();
+        world.objects = world.objects_at(version);
+        world.history.retain(|change| change.version <= version);
+        world.version = version;
+        world.watchers.clear();
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.world().version()
+    }
+
     /// Forgets the history, so that watches from before now are answered 410.
     pub(super) fn compact(&self) {
         let mut world = self.world();
@@ -145,7 +211,7 @@ impl Server {
 
     pub(super) fn open_watches(&self) -> usize {
         let mut world = self.world();
-        world.watchers.retain(|(_, sender)| !sender.is_closed());
+        world.watchers.retain(|watcher| !watcher.sender.is_closed());
         world.watchers.len()
     }
 
@@ -161,47 +227,103 @@ impl Server {
         if world.forbidden.as_ref().is_some_and(|prefix| path.starts_with(prefix)) {
             return status(403, "Forbidden");
         }
-        if path == format!("/apis/{GROUP_VERSION}") {
+        let root = format!("/apis/{GROUP}/{}", world.served_version);
+        if !path.contains("/networks") {
             world.requests.push("DISCOVER".to_owned());
-            return world.discovery();
+            return if path == root { world.discovery() } else { full(404, "404 page not found\n".to_owned()) };
         }
         let Some(namespaced) = world.served else { return status(404, "NotFound") };
-        let cluster_wide = format!("/apis/{GROUP_VERSION}/networks");
-        let namespace = match path.strip_prefix(&format!("/apis/{GROUP_VERSION}/namespaces/")) {
+        let cluster_wide = format!("{root}/networks");
+        let namespace = match path.strip_prefix(&format!("{root}/namespaces/")) {
             Some(rest) if namespaced => rest.strip_suffix("/networks").unwrap().to_owned(),
             None if path == cluster_wide => String::new(),
             _ => return status(404, "NotFound"),
         };
-        if parameters.get("watch").is_some_and(|w| w == "true") {
-            let from = parameters.get("resourceVersion").cloned().unwrap_or_default();
-            world.requests.push(format!("WATCH {from} {query}"));
-            world.watch(&namespace, from.parse().unwrap())
-        } else {
-            world.requests.push(format!("LIST {query}"));
-            world.list(&namespace, &parameters)
+        let web = parameters.get("labelSelector").is_some_and(|selector| selector == "app=web");
+        let selection = Selection { version: world.served_version.to_owned(), namespace, web };
+        let watch = parameters.get("watch").is_some_and(|w| w == "true");
+        let from = parameters.get("resourceVersion").cloned().unwrap_or_default();
+        world.requests.push(if watch { format!("WATCH {from} {query}") } else { format!("LIST {query}") });
+        if let Some(seconds) = world.overloaded {
+            return overloaded(seconds);
         }
+        if watch { world.watch(selection, from.parse().unwrap()) } else { world.list(&selection, &parameters) }
+    }
+}
+
+impl Selection {
+    pub(super) fn selects(&self, object: &Value) -> bool {
+        let metadata = &object["metadata"];
+        (self.namespace.is_empty() || metadata["namespace"] == self.namespace)
+            && (!self.web || metadata["labels"]["app"] == "web")
+    }
+
+    /// The event that tells `change`, if it is about what is selected.
+    fn event(&self, change: &Change) -> Option<String> {
+        let [before, after] = [&change.before, &change.after].map(|object| object.as_ref().filter(|o| self.selects(o)));
+        Some(match (before, after) {
+            (None, Some(object)) => line("ADDED", object),
+            (Some(_), Some(object)) => line("MODIFIED", object),
+            (Some(last), None) => {
+                let mut last = last.clone();
+                last["metadata"]["resourceVersion"] = json!(change.version.to_string());
+                line("DELETED", &last)
+            }
+            (None, None) => return None,
+        })
+    }
+}
+
+impl Change {
+    pub(super) fn about(&self, key: &ObjectKey) -> bool {
+        let object = self.after.as_ref().or(self.before.as_ref()).unwrap();
+        object["metadata"]["name"] == *key.name && object["metadata"]["namespace"] == *key.namespace
+    }
+
+    fn ends(&self, key: &ObjectKey) -> bool {
+        self.after.is_none() && self.about(key)
     }
 }
 
 impl World {
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Something else was written.
     pub(super) fn version_up(&mut self) {
         self.version += 1;
     }
 
-    fn record(&mut self, event: &'static str, object: &Value) {
-        self.history.push((self.version, event, object.clone()));
-        if !self.black_hole {
-            let namespace = object["metadata"]["namespace"].as_str().unwrap().to_owned();
-            let line = line(event, object);
-            self.watchers.retain(|(wanted, sender)| {
-                !(wanted.is_empty() || *wanted == namespace) || sender.unbounded_send(frame(&line)).is_ok()
+    fn write(&mut self, key: &str, uid: Option<Value>, edit: impl FnOnce(&mut Value)) -> Value {
+        self.version += 1;
+        let (namespace, name) = key.split_once('/').unwrap();
+        let uid = uid.unwrap_or_else(|| {
+            self.uids += 1;
+            json!(format!("uid-{}", self.uids))
+        });
+        let mut object = json!({"apiVersion": format!("{GROUP}/{}", self.served_version), "kind": "Network", "metadata": {
+            "name": name, "namespace": namespace, "uid": uid, "labels": {},
+            "resourceVersion": self.version.to_string()}});
+        edit(&mut object);
+        let before = self.objects.insert(key.to_owned(), object.clone());
+        self.record(before, Some(object.clone()));
+        object
+    }
+
+    fn record(&mut self, before: Option<Value>, after: Option<Value>) {
+        let change = Change { version: self.version, before, after };
+        if !self.black_hole && self.lag.is_none() {
+            self.watchers.retain(|watcher| {
+                let event = watcher.selection.event(&change).filter(|_| !watcher.stalled);
+                event.is_none_or(|line| watcher.sender.unbounded_send(frame(&line)).is_ok())
             });
         }
+        self.history.push(change);
     }
 
     fn send(&mut self, line: &str) {
-        self.watchers.retain(|(_, sender)| sender.unbounded_send(frame(line)).is_ok());
+        self.watchers.retain(|watcher| watcher.sender.unbounded_send(frame(line)).is_ok());
     }
 
     fn discovery(&self) -> Response<ResponseBody> {
@@ -210,49 +332,86 @@ impl World {
         };
         let resource = |name: &str, verbs: Value| json!({"name": name, "singularName": "network", "namespaced": namespaced, "kind": "Network", "verbs": verbs});
         let resources = [resource("networks/status", json!(["get"])), resource("networks", json!(["list", "watch"]))];
-        let list = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": GROUP_VERSION,
-            "resources": resources});
+        let list = json!({"kind": "APIResourceList", "apiVersion": "v1",
+            "groupVersion": format!("{GROUP}/{}", self.served_version), "resources": resources});
         full(200, list.to_string())
     }
 
-    fn list(&mut self, namespace: &str, parameters: &HashMap<String, String>) -> Response<ResponseBody> {
-        let first: usize = match parameters.get("continue") {
+    pub(super) fn change_at(&self, version: u64) -> Option<&Change> {
+        self.history.binary_search_by_key(&version, |change| change.version).ok().map(|at| &self.history[at])
+    }
+
+    /// What there was when `version` was the newest.
+    fn objects_at(&self, version: u64) -> BTreeMap<String, Value> {
+        let mut objects = BTreeMap::new();
+        for change in self.history.iter().filter(|change| change.version <= version) {
+            let of = change.after.as_ref().or(change.before.as_ref()).unwrap();
+            let [namespace, name] = ["namespace", "name"].map(|field| of["metadata"][field].as_str().unwrap());
+            let key = format!("{namespace}/{name}");
+            match &change.after {
+                Some(object) => objects.insert(key, object.clone()),
+                None => objects.remove(&key),
+            };
+        }
+        objects
+    }
+
+    fn list(&mut self, selection: &Selection, parameters: &HashMap<String, String>) -> Response<ResponseBody> {
+        // The state is the one of the first page.
+        let (version, first) = match parameters.get("continue") {
             Some(_) if self.expire_pages > 0 => {
                 self.expire_pages -= 1;
+                self.lag = self.lag.or(self.lag_after_expiry.take());
                 return status(410, "Expired");
             }
-            Some(token) => token.parse().unwrap(),
-            None => 0,
+            Some(token) => {
+                let (version, first) = token.split_once('-').unwrap();
+                (version.parse().unwrap(), first.parse().unwrap())
+            }
+            None => (self.lag.unwrap_or(self.version), 0),
         };
-        self.listed_at = self.version;
+        if version < self.compacted && first > 0 {
+            return status(410, "Expired");
+        }
+        self.listed_at = version;
         let limit: usize = parameters.get("limit").map_or(usize::MAX, |limit| limit.parse().unwrap());
-        let inside = |object: &&Value| namespace.is_empty() || object["metadata"]["namespace"] == namespace;
-        let all: Vec<&Value> = self.objects.values().filter(inside).chain(&self.extra_items).collect();
+        // Some tests put objects there that were never written.
+        let objects = if version == self.version { self.objects.clone() } else { self.objects_at(version) };
+        let selected = objects.values().filter(|object| selection.selects(object));
+        let all: Vec<&Value> = selected.chain(&self.extra_items).collect();
         let page: Vec<&Value> = all.iter().copied().skip(first).take(limit).collect();
         let next = first + page.len();
-        let token = if next < all.len() { next.to_string() } else { String::new() };
+        let token = if next < all.len() { format!("{version}-{next}") } else { String::new() };
         let list = json!({"kind": "NetworkList", "apiVersion": GROUP_VERSION,
-            "metadata": {"resourceVersion": self.version.to_string(), "continue": token}, "items": page});
+            "metadata": {"resourceVersion": version.to_string(), "continue": token}, "items": page});
         full(200, list.to_string())
     }
 
-    fn watch(&mut self, namespace: &str, from: u64) -> Response<ResponseBody> {
+    fn watch(&mut self, selection: Selection, from: u64) -> Response<ResponseBody> {
         let expired =
             json!({"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"});
+        if self.lag.is_some_and(|lag| from > lag) {
+            return status(504, "Timeout");
+        }
+        if self.unwatchable {
+            return status(500, "InternalError");
+        }
         let (sender, receiver) = mpsc::unbounded();
         if from < self.compacted {
             if self.plain_gone {
                 return status(410, "Expired");
             }
             sender.unbounded_send(frame(&line("ERROR", &expired))).unwrap();
-        } else {
-            let first = if self.repeats { self.listed_at } else { from };
-            for (_, event, object) in self.history.iter().filter(|(version, ..)| *version > first) {
-                if namespace.is_empty() || object["metadata"]["namespace"] == namespace {
-                    sender.unbounded_send(frame(&line(event, object))).unwrap();
+        } else if !self.closing {
+            let first = if self.repeats { self.listed_at.min(from) } else { from };
+            let last = self.lag.unwrap_or(self.version);
+            for change in self.history.iter().filter(|change| change.version > first && change.version <= last) {
+                if let Some(line) = selection.event(change) {
+                    sender.unbounded_send(frame(&line)).unwrap();
                 }
             }
-            self.watchers.push((namespace.to_owned(), sender));
+            // One that lags behind gives no more than that; what it gives later comes with another watch.
+            self.watchers.push(Watcher { selection, sender, stalled: self.lag.is_some() });
         }
         Response::new(StreamBody::new(receiver.map(|line: Line| line)).boxed_unsync())
     }
@@ -271,6 +430,14 @@ fn status(code: u16, reason: &str) -> Response<ResponseBody> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason,
         "message": format!("scripted {reason}")});
     full(code, status.to_string())
+}
+
+fn overloaded(seconds: u32) -> Response<ResponseBody> {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 429,
+        "reason": "TooManyRequests", "message": "scripted storm", "details": {"retryAfterSeconds": seconds}});
+    let mut response = full(429, status.to_string());
+    response.headers_mut().insert("retry-after", seconds.into());
+    response
 }
 
 fn full(code: u16, body: String) -> Response<ResponseBody> {

@@ -1,0 +1,208 @@
+//! The two requests a reflector makes, a page and a line at a time.
+//!
+//! kube's `watcher` keeps to itself which version a list has, and with it whether an API server lags behind; it also
+//! reads a whole page into objects before the first of them can be stored.
+
+use crate::api::Resource;
+use futures::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
+use kube::{
+    api::{ListParams, WatchParams},
+    core::{Request, Status},
+};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use std::{borrow::Cow, io, pin::Pin};
+
+/// The objects of one watch, at the API server.
+pub(super) struct ListWatch {
+    client: kube::Client,
+    request: Request,
+    label_selector: Option<String>,
+    field_selector: Option<String>,
+}
+
+/// Why a request failed, or ended early.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    #[error("{what}")]
+    Request {
+        what: &'static str,
+        #[source]
+        source: Box<kube::Error>,
+    },
+    #[error("the list broke off")]
+    Page(#[source] io::Error),
+    #[error("the list is not what an API server answers")]
+    List(#[source] serde_json::Error),
+}
+
+/// The text of one page of a list.
+pub(super) struct Page(Vec<u8>);
+
+/// One page, read as far as needed to take it apart.
+#[derive(Deserialize)]
+pub(super) struct List<'a> {
+    #[serde(borrow)]
+    pub(super) metadata: ListMeta<'a>,
+    #[serde(borrow, deserialize_with = "null_as_empty")]
+    pub(super) items: Vec<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ListMeta<'a> {
+    #[serde(borrow)]
+    pub(super) resource_version: Cow<'a, str>,
+    #[serde(borrow, rename = "continue")]
+    pub(super) token: Cow<'a, str>,
+}
+
+/// An open watch.
+pub(super) struct Lines {
+    reader: Pin<Box<dyn AsyncBufRead + Send>>,
+    line: Vec<u8>,
+    complete: bool,
+}
+
+/// One line of a watch.
+pub(super) enum Event<'a> {
+    /// ADDED or MODIFIED.
+    Applied(&'a str),
+    Deleted(&'a str),
+    /// Its version; empty if the server sent none.
+    Bookmark(Cow<'a, str>),
+    Error(Box<Status>),
+}
+
+impl ListWatch {
+    /// * `namespace` - `None`: the whole cluster.
+    pub(super) fn new(
+        client: kube::Client,
+        resource: &Resource,
+        namespace: Option<&str>,
+        (label_selector, field_selector): (Option<String>, Option<String>),
+    ) -> Self {
+        let request = Request::new(resource.path(namespace.unwrap_or_default(), None, None));
+        Self { client, request, label_selector, field_selector }
+    }
+
+    /// The next page of a list, which is of the newest state when there is no `token` yet.
+    pub(super) async fn page(&self, token: Option<&str>, limit: u32) -> Result<Page, Error> {
+        let params = ListParams {
+            label_selector: self.label_selector.clone(),
+            field_selector: self.field_selector.clone(),
+            limit: Some(limit),
+            continue_token: token.map(str::to_owned),
+            ..ListParams::default()
+        };
+        let request = self.request.list(&params).map_err(kube::Error::BuildRequest);
+        let mut body = match request {
+            Ok(request) => self.client.request_stream(request).await,
+            Err(error) => Err(error),
+        }
+        .map(Box::pin)
+        .map_err(|source| Error::Request { what: "list", source: Box::new(source) })?;
+        let mut text = Vec::new();
+        body.read_to_end(&mut text).await.map_err(Error::Page)?;
+        Ok(Page(text))
+    }
+
+    /// A watch of all that happened after `version`.
+    pub(super) async fn watch(&self, version: &str) -> Result<Lines, Error> {
+        let params = WatchParams {
+            label_selector: self.label_selector.clone(),
+            field_selector: self.field_selector.clone(),
+            ..WatchParams::default()
+        };
+        let request = self.request.watch(&params, version).map_err(kube::Error::BuildRequest);
+        match request {
+            Ok(request) => self.client.request_stream(request).await,
+            Err(error) => Err(error),
+        }
+        .map(|reader| Lines { reader: Box::pin(reader), line: Vec::new(), complete: true })
+        .map_err(|source| Error::Request { what: "watch", source: Box::new(source) })
+    }
+}
+
+impl Page {
+    pub(super) fn read(&self) -> Result<List<'_>, Error> {
+        serde_json::from_slice(&self.0).map_err(Error::List)
+    }
+}
+
+impl Lines {
+    /// The next line; `None` when the connection has ended. What came of a line before that is no event: it comes
+    /// again.
+    ///
+    /// # Cancel safety
+    ///
+    /// What was read of a line is kept for the next call.
+    pub(super) async fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        if self.complete {
+            self.line.clear();
+            // One large object must not be paid for as long as the watch lasts.
+            self.line.shrink_to(64 << 10);
+            self.complete = false;
+        }
+        self.reader.read_until(b'\n', &mut self.line).await?;
+        self.complete = self.line.ends_with(b"\n");
+        Ok(self.complete.then_some(self.line.as_slice()))
+    }
+}
+
+impl<'a> Event<'a> {
+    /// Reads one line.
+    ///
+    /// # Errors
+    ///
+    /// When it is not what an API server sends.
+    pub(super) fn read(line: &'a [u8]) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Line<'a> {
+            #[serde(borrow, rename = "type")]
+            kind: Cow<'a, str>,
+            #[serde(borrow)]
+            object: &'a RawValue,
+        }
+        #[derive(Deserialize)]
+        struct Bookmark<'a> {
+            #[serde(borrow)]
+            metadata: ListMeta<'a>,
+        }
+        let Line { kind, object } = serde_json::from_slice(line)?;
+        Ok(match &*kind {
+            "ADDED" | "MODIFIED" => Self::Applied(object.get()),
+            "DELETED" => Self::Deleted(object.get()),
+            "BOOKMARK" => Self::Bookmark(serde_json::from_str::<Bookmark<'_>>(object.get())?.metadata.resource_version),
+            "ERROR" => Self::Error(Box::new(serde_json::from_str(object.get())?)),
+            other => return Err(serde::de::Error::custom(format!("unknown type of event {other:?}"))),
+        })
+    }
+}
+
+fn null_as_empty<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<&'de RawValue>, D::Error> {
+    Option::deserialize(d).map(Option::unwrap_or_default)
+}
+
+/// What a user can act on: the API server's own words, if it had any.
+pub(super) fn words(status: &Status) -> String {
+    match (status.code, status.reason.as_str()) {
+        // The second is kube's own, for an answer that is no status.
+        (code, "" | "Failed to parse error data") => format!("{} ({code})", status.message),
+        (code, reason) => format!("{} ({code} {reason})", status.message),
+    }
+}
+
+/// An error and its causes on one line, without the repetition of those that print their cause themselves.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let part = error.to_string();
+        if !text.contains(&part) {
+            text = format!("{text}: {part}");
+        }
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,64 @@
+//! Counts what this thread keeps on the heap, so that a test can say how much a thing takes and takes at most.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+};
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+thread_local! {
+    static NOW: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+/// What the system's allocator takes for `size` bytes: eight for itself, in steps of sixteen, 32 at least.
+fn chunk(size: usize) -> isize {
+    isize::try_from((size + 8).next_multiple_of(16).max(32)).unwrap_or(isize::MAX)
+}
+
+fn count(change: isize) {
+    // A thread that is ending has no counters any more.
+    let _ = NOW.try_with(|now| {
+        now.set(now.get() + change);
+        PEAK.with(|peak| peak.set(peak.get().max(now.get())));
+    });
+}
+
+#[expect(unsafe_code, reason = "an allocator cannot be written without; it only counts and hands on")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(chunk(layout.size()));
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-chunk(layout.size()));
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(chunk(size) - chunk(layout.size()));
+        // SAFETY: as the caller promises.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+/// What this thread has allocated and not freed, in bytes; what other threads free of it counts as kept.
+pub(super) fn now() -> isize {
+    NOW.get()
+}
+
+/// The most it was since [`watch_peak`].
+pub(super) fn peak() -> isize {
+    PEAK.get()
+}
+
+pub(super) fn watch_peak() {
+    PEAK.set(now());
+}
