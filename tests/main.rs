@@ -22,5 +22,6 @@ mod plugin_files;
 mod rbac;
 mod sandbox;
 mod shutdown;
+mod staleness;
 mod the_story;
 mod torture_itself;

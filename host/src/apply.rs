@@ -429,6 +429,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn s4_an_object_whose_name_the_server_would_choose_is_not_created() {
+        let (writer, journal) = writer(None);
+        let mut nameless = object();
+        nameless["metadata"] = json!({"generateName": "x-", "namespace": "a"});
+        // A second try could not find what the first one made.
+        let refused = writer.carry_out(&author(), &Change::Create(nameless)).await;
+        assert!(matches!(&refused, Err(WriteError::Malformed(_))), "{refused:?}");
+        assert!(journal.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
     async fn without_impersonation_everything_goes_out_as_the_host() {
         let (writer, journal) = writer(None);
         everything(&writer).await;

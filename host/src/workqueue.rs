@@ -34,9 +34,12 @@ mod config;
 mod delay;
 mod fair;
 mod rate_limit;
+mod shared;
 mod snapshot;
 mod state;
 
+#[cfg(test)]
+mod interleavings;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
@@ -47,14 +50,23 @@ pub use self::snapshot::{KeyStatus, Phase, Snapshot};
 
 use std::fmt::{self, Debug};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
-
-use self::state::State;
+use self::shared::Shared;
 use crate::metrics::QueueMetrics;
+
+/// What the shared part is made of.
+mod sync {
+    pub(super) use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    pub(super) use tokio::sync::Notify;
+    pub(super) use tokio::time::{Instant, sleep_until};
+
+    pub(super) fn now() -> Instant {
+        Instant::now()
+    }
+}
 
 /// One key handed to one worker by [`WorkQueue::get`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,27 +86,13 @@ pub struct Item<K> {
 /// Every operation takes O(log n) of the keys that wait. Time is tokio's clock, which is monotonic: a jump of the wall
 /// clock neither fires nor holds back anything.
 pub struct WorkQueue<K> {
+    name: Arc<str>,
     shared: Arc<Shared<K>>,
-}
-
-struct Shared<K> {
-    name: String,
-    state: Mutex<State<K>>,
-    /// Wakes callers of `get`: one when a key is ready, all when an earlier timer was set or the end may have come.
-    ready: Notify,
-    /// Wakes callers of `shut_down_with_drain` whenever keys left the queue.
-    drained: Notify,
-}
-
-enum Next<K> {
-    Item(Item<K>),
-    Finished,
-    Wait(Option<Instant>),
 }
 
 impl<K> Clone for WorkQueue<K> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self { name: Arc::clone(&self.name), shared: Arc::clone(&self.shared) }
     }
 }
 
@@ -112,20 +110,13 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     /// * `metrics` - from [`crate::metrics::Metrics::queue`].
     #[must_use]
     pub fn new(name: &str, config: Config, metrics: QueueMetrics) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                name: name.to_owned(),
-                state: Mutex::new(State::new(config, metrics)),
-                ready: Notify::new(),
-                drained: Notify::new(),
-            }),
-        }
+        Self { name: Arc::from(name), shared: Arc::new(Shared::new(config, metrics)) }
     }
 
     /// The name the queue was made with.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.shared.name
+        &self.name
     }
 
     /// Adds `key`, or marks it dirty while a worker holds it.
@@ -138,14 +129,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     ///
     /// client-go `util/workqueue/queue.go`, `Add`.
     pub fn add(&self, key: K, trigger: Trigger) {
-        let now = Instant::now();
-        let mut state = self.lock();
-        state.advance(now);
-        let queued = state.add(key, trigger, now);
-        drop(state);
-        if queued {
-            self.shared.ready.notify_one();
-        }
+        self.shared.add(key, trigger);
     }
 
     /// Adds `key` when `delay` has passed.
@@ -161,12 +145,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     ///
     /// client-go `util/workqueue/delaying_queue.go`, `AddAfter`.
     pub fn add_after(&self, key: K, delay: Duration, trigger: Trigger) {
-        let now = Instant::now();
-        let mut state = self.lock();
-        state.advance(now);
-        let added = state.add_after(key, delay, trigger, now);
-        drop(state);
-        self.wake(added);
+        self.shared.add_after(key, delay, trigger);
     }
 
     /// Adds `key` with [`Trigger::Retry`] when its backoff has passed, and counts a failure for it.
@@ -180,27 +159,20 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     ///
     /// client-go `util/workqueue/rate_limiting_queue.go`, `AddRateLimited`, and `DefaultTypedControllerRateLimiter`.
     pub fn add_rate_limited(&self, key: K) -> Duration {
-        let now = Instant::now();
-        let mut state = self.lock();
-        state.advance(now);
-        let delay = state.limiter.next_delay(&key, now);
-        let added = state.add_after(key, delay, Trigger::Retry, now);
-        drop(state);
-        self.wake(added);
-        delay
+        self.shared.add_rate_limited(key)
     }
 
     /// Forgets the failures of `key`: its next retry starts from the base delay.
     ///
     /// Waiting, timers and processing are not touched. Call it when a reconcile went well or must not be retried.
     pub fn forget(&self, key: &K) {
-        self.lock().limiter.forget(key);
+        self.shared.lock().limiter.forget(key);
     }
 
     /// How often `key` was added with [`add_rate_limited`](Self::add_rate_limited) since it was last forgotten.
     #[must_use]
     pub fn num_requeues(&self, key: &K) -> u32 {
-        self.lock().limiter.failures(key)
+        self.shared.lock().limiter.failures(key)
     }
 
     /// Waits for the next key and hands it out.
@@ -218,71 +190,32 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     ///
     /// No key is lost or held if the future is dropped before it completes.
     pub async fn get(&self) -> Option<Item<K>> {
-        loop {
-            // Made before the look, so that a wake-up between the look and the wait is not missed.
-            let woken = self.shared.ready.notified();
-            match self.next() {
-                Next::Item(item) => return Some(item),
-                Next::Finished => return None,
-                Next::Wait(None) => woken.await,
-                Next::Wait(Some(due)) => tokio::select! {
-                    () = woken => {}
-                    () = sleep_until(due) => {}
-                },
-            }
-        }
+        self.shared.get().await
     }
 
     /// Gives `key` back. If it was added while it was held, it is ready again at once.
     ///
     /// A key that is not held is ignored.
     pub fn done(&self, key: &K) {
-        let now = Instant::now();
-        let mut state = self.lock();
-        state.advance(now);
-        let requeued = state.done(key, now);
-        let shut_down = state.shut_down;
-        drop(state);
-        if requeued {
-            self.shared.ready.notify_one();
-        }
-        self.shared.drained.notify_waiters();
-        if shut_down {
-            // Those who wait for a dirty key to come back look again.
-            self.shared.ready.notify_waiters();
-        }
+        self.shared.done(key);
     }
 
     /// Drops `key`: it is no longer ready, its timer is cancelled and its failures are forgotten.
     ///
     /// A worker that holds it goes on, but an add since it was handed out is dropped as well. Later adds count again.
     pub fn remove(&self, key: &K) {
-        let now = Instant::now();
-        let mut state = self.lock();
-        state.advance(now);
-        state.remove(key);
-        drop(state);
-        self.left();
+        self.shared.remove(key);
     }
 
     /// Drops every key, as [`remove`](Self::remove) does; returns how many were ready, marked dirty or had a timer.
     pub fn purge(&self) -> usize {
-        let now = Instant::now();
-        let mut state = self.lock();
-        state.advance(now);
-        let dropped = state.purge();
-        drop(state);
-        self.left();
-        dropped
+        self.shared.purge()
     }
 
     /// How many keys are ready; keys that are delayed or processing do not count.
     #[must_use]
     pub fn len(&self) -> usize {
-        let now = Instant::now();
-        let mut state = self.lock();
-        state.advance(now);
-        state.ready.len()
+        self.shared.with(|state, _| state.ready.len())
     }
 
     /// Whether no key is ready.
@@ -294,7 +227,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     /// Whether a worker holds `key`.
     #[must_use]
     pub fn is_processing(&self, key: &K) -> bool {
-        self.lock().processing.contains_key(key)
+        self.shared.lock().processing.contains_key(key)
     }
 
     /// What is in the queue, for people to look at: totals, and the first `limit` keys.
@@ -302,18 +235,13 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     /// * `limit` - bounds [`Snapshot::keys`] and the time the queue is locked: processing, then ready, then delayed keys.
     #[must_use]
     pub fn snapshot(&self, limit: usize) -> Snapshot<K> {
-        let now = Instant::now();
-        let mut state = self.lock();
-        state.advance(now);
-        snapshot::take(&state, limit, now)
+        self.shared.with(|state, now| snapshot::take(state, limit, now))
     }
 
     /// Ends the queue: adds are ignored from now on, timers are dropped, and [`get`](Self::get) answers `None` when the
     /// keys that are ready have been handed out. Ends a drain that is under way. Repeated calls do nothing.
     pub fn shut_down(&self) {
-        self.lock().shut_down(false);
-        self.shared.ready.notify_waiters();
-        self.shared.drained.notify_waiters();
+        self.shared.shut_down();
     }
 
     /// Ends the queue as [`shut_down`](Self::shut_down) does, and waits until every ready key was handed out and every
@@ -330,50 +258,6 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     ///
     /// client-go `util/workqueue/queue.go`, `ShutDownWithDrain`.
     pub async fn shut_down_with_drain(&self) {
-        self.lock().shut_down(true);
-        self.shared.ready.notify_waiters();
-        loop {
-            let changed = self.shared.drained.notified();
-            if self.lock().is_drained() {
-                return;
-            }
-            changed.await;
-        }
-    }
-
-    /// The next key, or what to wait for. All that `get` does besides waiting, so nothing is held across an await.
-    fn next(&self) -> Next<K> {
-        let now = Instant::now();
-        let mut state = self.lock();
-        state.advance(now);
-        if let Some(item) = state.take(now) {
-            let more = !state.ready.is_empty();
-            drop(state);
-            if more {
-                // A stored wake-up stands for any number of adds, so whoever takes a key wakes the next.
-                self.shared.ready.notify_one();
-            }
-            return Next::Item(item);
-        }
-        if state.is_finished() { Next::Finished } else { Next::Wait(state.delayed.next_due()) }
-    }
-
-    fn wake(&self, added: state::Added) {
-        match added {
-            state::Added::Ready => self.shared.ready.notify_one(),
-            // All of them: if only one re-armed its timer and its future was dropped, the key would be late.
-            state::Added::EarliestTimer => self.shared.ready.notify_waiters(),
-            state::Added::Nothing => {}
-        }
-    }
-
-    fn left(&self) {
-        self.shared.ready.notify_waiters();
-        self.shared.drained.notify_waiters();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<K>> {
-        // No code that can panic halfway through a change runs under the lock, so a poisoned state is still sound.
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.shut_down_with_drain().await;
     }
 }

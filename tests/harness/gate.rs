@@ -96,6 +96,11 @@ fn is_write(method: &Method, path: &str) -> bool {
     !reads && !asks
 }
 
+/// Whether it writes an Event: nothing is decided by one.
+fn is_event(path: &str) -> bool {
+    path.split(['?', '/']).any(|part| part == "events")
+}
+
 struct Inner {
     upstream: Upstream,
     client: Client<HttpConnector, Full<Bytes>>,
@@ -104,7 +109,8 @@ struct Inner {
     tripwire: Tripwire,
     down: watch::Sender<bool>,
     cuts: watch::Sender<u64>,
-    stalled: watch::Sender<bool>,
+    /// Watches whose path contains one of these are stalled.
+    stalled: watch::Sender<Vec<String>>,
 }
 
 /// A gate on 127.0.0.1. It closes when dropped.
@@ -143,7 +149,7 @@ impl Gate {
             tripwire,
             down: watch::Sender::new(false),
             cuts: watch::Sender::new(0),
-            stalled: watch::Sender::new(false),
+            stalled: watch::Sender::new(Vec::new()),
         });
         tokio::spawn(accept(listener, inner.clone(), closing.clone()));
         Ok(Self { address, inner, _closing: closing.drop_guard() })
@@ -165,9 +171,10 @@ impl Gate {
         self.inner.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// Stalled: watches stay open, but what comes over them is held back. Not stalled: it is delivered.
-    pub fn set_stalled(&self, stalled: bool) {
-        self.inner.stalled.send_replace(stalled);
+    /// Stalls the watches whose path contains one of `parts`: they stay open, but what comes over them is held back. With no part,
+    /// all is delivered.
+    pub fn stall(&self, parts: &[&str]) {
+        self.inner.stalled.send_replace(parts.iter().map(|&part| part.to_owned()).collect());
     }
 
     /// Puts a rule in force. Of several that match a request the first one put decides. It ends with its handle.
@@ -247,7 +254,7 @@ async fn pass(inner: Arc<Inner>, request: Request<Incoming>) -> Result<Response<
     let body = body.collect().await?.to_bytes();
     let path = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
     let write = is_write(&parts.method, &path);
-    let ticket = if write { Some(inner.tripwire.enter().await?) } else { None };
+    let ticket = if write { Some(inner.tripwire.enter(is_event(&path)).await?) } else { None };
     let place = {
         let mut journal = lock(&inner.journal);
         journal.push(Exchange {
@@ -271,6 +278,10 @@ async fn pass(inner: Arc<Inner>, request: Request<Incoming>) -> Result<Response<
             sleep(time).await;
             inner.forward(place, parts, body).await?
         }
+        Action::Until(go) => {
+            go.cancelled().await;
+            inner.forward(place, parts, body).await?
+        }
         Action::HoldAnswer => {
             whole(inner.forward(place, parts, body).await?).await?;
             std::future::pending().await
@@ -292,7 +303,7 @@ async fn pass(inner: Arc<Inner>, request: Request<Incoming>) -> Result<Response<
             inner.tripwire.answered(ticket).await?;
             response
         }
-        None if path.contains("watch=") => stallable(response, &inner.stalled),
+        None if path.contains("watch=") => stallable(response, path, &inner.stalled),
         None => response,
     };
     inner.note(place, |exchange| exchange.status = Some(response.status()));
@@ -352,15 +363,15 @@ async fn whole(response: Response<Body>) -> Result<Response<Body>, BoxError> {
     Ok(Response::from_parts(parts, boxed(Full::new(bytes))))
 }
 
-/// A body whose pieces wait while the gate is stalled.
-fn stallable(response: Response<Body>, stalled: &watch::Sender<bool>) -> Response<Body> {
+/// A body whose pieces wait while its watch is stalled.
+fn stallable(response: Response<Body>, path: String, stalled: &watch::Sender<Vec<String>>) -> Response<Body> {
     let stalled = stalled.subscribe();
     response.map(|body| {
-        let pieces = futures::stream::unfold((body, stalled), async |(mut body, mut stalled)| {
+        let pieces = futures::stream::unfold((body, path, stalled), async |(mut body, path, mut stalled)| {
             let piece = body.frame().await?;
             // The gate is gone: so is the connection, soon.
-            let _ = stalled.wait_for(|stalled| !stalled).await;
-            Some((piece, (body, stalled)))
+            let _ = stalled.wait_for(|parts| !parts.iter().any(|part| path.contains(part))).await;
+            Some((piece, (body, path, stalled)))
         });
         boxed(http_body_util::StreamBody::new(pieces))
     })

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_view_does_not_turn_observed_generation_back() {
+    fn s7_an_old_view_does_not_turn_observed_generation_back() {
         assert!(run(1, &json!({"observedGeneration": 2}), None, Some(&ready(true))).is_none());
     }
 

@@ -112,10 +112,10 @@ fn primary_handler(gvk: GroupVersionKind, manifest: &PluginManifest, wakes: &Wak
         };
         let key = ReconcileKey { kind: gvk.clone(), key: object.key().clone() };
         if let Delta::Deleted(last) = delta {
+            // Whatever was planned for it: its timers would only find that it is gone.
+            queue.remove(&key);
             if cleanup {
-                // Its finalizer held it until everything was gone: nothing is left to do, and its timers would only find that.
-                queue.remove(&key);
-                queue.forget(&key);
+                // Its finalizer held it until everything was gone: nothing is left to do.
                 return;
             }
             tombstones.put(&key, last);
@@ -277,6 +277,44 @@ mod tests {
         assert_eq!(mapped(&json!({"type": "annotation", "key": "for"}), &o), ["n/by-annotation"]);
         assert!(mapped(&json!({"type": "annotation", "key": "absent"}), &o).is_empty());
         assert!(mapped(&json!({"type": "cacheOnly"}), &o).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn q13_the_end_of_an_object_cancels_what_was_planned_for_it() {
+        for cleanup in [true, false] {
+            let client = kube::Client::new(tower::service_fn(no_server), "default");
+            let discovery = crate::api::Discovery::new(client.clone());
+            let informers = Informers::new(client.clone(), discovery.clone());
+            let metrics = crate::metrics::Metrics::new();
+            let wakes = Wakes {
+                queue: WorkQueue::new("p", crate::workqueue::Config::default(), metrics.queue("p")),
+                tombstones: Arc::default(),
+                writer: Writer::new(client, discovery, informers, metrics),
+                live: Arc::new(AtomicBool::new(true)),
+            };
+            let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "1",
+                "cleanup": cleanup, "primaries": []});
+            let manifest: PluginManifest = serde_json::from_value(manifest).unwrap();
+            let gvk = GroupVersionKind::new("", "v1", "ConfigMap");
+            let tell = primary_handler(gvk.clone(), &manifest, &wakes);
+            let last = object(&json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"}}));
+            let key = ReconcileKey { kind: gvk, key: last.key().clone() };
+            wakes.queue.add_rate_limited(key.clone());
+            wakes.queue.add_after(key.clone(), std::time::Duration::from_secs(3600), Trigger::Requeue);
+            tell(&Delta::Deleted(Arc::new(last)));
+            let left = wakes.queue.snapshot(1);
+            assert_eq!((left.delayed, left.failing), (0, 0), "cleanup: {cleanup}");
+            // Without a finalizer the key runs once more, with the last state.
+            assert_eq!(left.ready, usize::from(!cleanup));
+            assert_eq!(wakes.tombstones.get(&key).is_some(), !cleanup);
+        }
+    }
+
+    async fn no_server(
+        _: http::Request<kube::client::Body>,
+    ) -> Result<http::Response<kube::client::Body>, std::convert::Infallible> {
+        Ok(http::Response::builder().status(503).body(kube::client::Body::empty()).unwrap())
     }
 
     #[test]

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_is_seen_by_its_own_or_any_later_event() {
+    async fn s1_a_write_is_seen_by_its_own_or_any_later_event() {
         let mut own = OwnWrites::default();
         own.wrote(&key("a"), "u", Some("10"), None);
         assert_eq!(own.seen(&key("a")), Seen::NotYet);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn versions_that_cannot_be_compared_are_not_waited_for() {
+    async fn s10_versions_that_cannot_be_compared_are_not_waited_for() {
         for version in [None, Some(""), Some("abc")] {
             let mut own = OwnWrites::default();
             own.wrote(&key("a"), "u", version, None);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_deletion_is_seen_by_the_event_the_next_incarnation_or_a_list() {
+    async fn s3_a_deletion_is_seen_by_the_event_the_next_incarnation_or_a_list() {
         let mut own = OwnWrites::default();
         own.deleted(&key("a"), "u", Some(("u", "5")));
         own.observe(&key("b"), "x", "50", false);
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_of_an_earlier_incarnation_is_not_taken_for_ours() {
+    async fn s3_the_end_of_an_earlier_incarnation_is_not_taken_for_ours() {
         let mut own = OwnWrites::default();
         // The store has not seen `u` at all.
         own.deleted(&key("a"), "u", Some(("before", "5")));
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wait_that_ran_out_is_not_repeated() {
+    async fn s9_a_wait_that_ran_out_is_not_repeated() {
         let mut own = OwnWrites::default();
         own.wrote(&key("a"), "u", Some("10"), None);
         own.wait_ran_out(Some(&key("b")));

@@ -3,6 +3,7 @@
 //! Random calls go to both; after each, what can be seen of the queue must be what the model says.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
 
 use futures::FutureExt;
 use proptest::prelude::*;
@@ -14,6 +15,9 @@ use crate::metrics::Metrics;
 const BASE: Duration = Duration::from_millis(5);
 const MAX: Duration = Duration::from_millis(70);
 const BOUND: u32 = 3;
+/// The bucket of retries: so many at once, then one each so often.
+const BURST: u32 = 3;
+const REFILL: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone)]
 enum Op {
@@ -28,6 +32,8 @@ enum Op {
     Purge,
     Advance(u64),
     ShutDown,
+    /// Ends the queue, and waits from now on until it is empty.
+    Drain,
 }
 
 /// The specification, written for reading: everything is found by searching.
@@ -38,13 +44,16 @@ struct Model {
     processing: BTreeSet<u8>,
     /// Dirty keys that nobody holds, in order of arrival.
     list: Vec<u8>,
-    /// Time in milliseconds, order of setting, trigger.
-    timers: BTreeMap<u8, (u64, u64, Trigger)>,
+    /// Since the start, order of setting, trigger.
+    timers: BTreeMap<u8, (Duration, u64, Trigger)>,
     failures: BTreeMap<u8, u32>,
-    now: u64,
+    /// When retries took their tokens, real and future ones.
+    tokens: Vec<Duration>,
+    now: Duration,
     set: u64,
     passed_over: u32,
     shut_down: bool,
+    draining: bool,
 }
 
 impl Model {
@@ -62,11 +71,11 @@ impl Model {
         }
     }
 
-    fn add_after(&mut self, key: u8, delay: u64, trigger: Trigger) {
+    fn add_after(&mut self, key: u8, delay: Duration, trigger: Trigger) {
         if self.shut_down {
             return;
         }
-        if delay == 0 {
+        if delay.is_zero() {
             return self.add(key, trigger);
         }
         let due = self.now + delay;
@@ -80,12 +89,20 @@ impl Model {
         self.set += 1;
     }
 
-    fn add_rate_limited(&mut self, key: u8) -> Duration {
+    /// The delay of a retry: the key's backoff, or until its token is there. Any run of more than `BURST` retries has a token of
+    /// each `REFILL`.
+    fn delay_of_retry(&mut self, key: u8) -> Duration {
         let failures = self.failures.entry(key).or_default();
-        let delay = (BASE * 2u32.pow((*failures).min(10))).min(MAX);
+        let backoff = (BASE * 2u32.pow((*failures).min(10))).min(MAX);
         *failures += 1;
-        self.add_after(key, u64::try_from(delay.as_millis()).unwrap(), Trigger::Retry);
-        delay
+        let mut token = self.now;
+        for (before, taken) in (1..).zip(self.tokens.iter().rev()) {
+            if before >= BURST {
+                token = token.max(*taken + REFILL * (before - BURST + 1));
+            }
+        }
+        self.tokens.push(token);
+        backoff.max(token - self.now)
     }
 
     fn get(&mut self) -> Option<(u8, Trigger, u32)> {
@@ -118,8 +135,12 @@ impl Model {
         self.failures.remove(&key);
     }
 
-    fn advance(&mut self, millis: u64) {
-        self.now += millis;
+    fn is_drained(&self) -> bool {
+        !self.draining || (self.list.is_empty() && self.processing.is_empty())
+    }
+
+    fn advance(&mut self, by: Duration) {
+        self.now += by;
         let mut due: Vec<_> = self.timers.iter().map(|(key, timer)| (*timer, *key)).collect();
         due.retain(|((due, ..), _)| *due <= self.now);
         due.sort_by_key(|((due, set, _), _)| (*due, *set));
@@ -162,6 +183,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => Just(Op::Purge),
         15 => (0..40u64).prop_map(Op::Advance),
         1 => Just(Op::ShutDown),
+        1 => Just(Op::Drain),
     ];
     prop::collection::vec(op, 1..120)
 }
@@ -170,18 +192,46 @@ fn paused<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(test)
 }
 
+/// The queue, those who wait for it to drain, and the model.
+struct Both {
+    queue: WorkQueue<u8>,
+    drains: Vec<Pin<Box<dyn Future<Output = ()>>>>,
+    model: Model,
+}
+
+impl Both {
+    fn new(config: Config) -> Self {
+        let queue = WorkQueue::new("model", config, Metrics::new().queue("model"));
+        Self { queue, drains: Vec::new(), model: Model::default() }
+    }
+
+    /// Those who wait are told when, and only when, the queue is drained.
+    fn poll_drains(&mut self) {
+        let waited = self.drains.len();
+        self.drains.retain_mut(|drain| drain.now_or_never().is_none());
+        let ended = waited - self.drains.len();
+        assert_eq!(ended, if self.model.is_drained() { waited } else { 0 }, "of {waited} drains");
+    }
+}
+
 /// One call on both; what they answer must be the same.
-async fn step(queue: &WorkQueue<u8>, model: &mut Model, op: Op) {
+async fn step(Both { queue, drains, model }: &mut Both, op: Op) {
     match op {
         Op::Add(key, trigger) => {
             queue.add(key, trigger);
             model.add(key, trigger);
         }
         Op::AddAfter(key, delay, trigger) => {
-            queue.add_after(key, Duration::from_millis(delay), trigger);
+            let delay = Duration::from_millis(delay);
+            queue.add_after(key, delay, trigger);
             model.add_after(key, delay, trigger);
         }
-        Op::AddRateLimited(key) => assert_eq!(queue.add_rate_limited(key), model.add_rate_limited(key)),
+        Op::AddRateLimited(key) => {
+            let (delay, expected) = (queue.add_rate_limited(key), model.delay_of_retry(key));
+            // The bucket counts in fractions of a second.
+            assert!(delay.abs_diff(expected) < Duration::from_micros(1), "{delay:?} is not {expected:?}");
+            model.add_after(key, delay, Trigger::Retry);
+        }
         Op::Get => {
             let answer = queue.get().now_or_never();
             let finished = model.shut_down && model.dirty.is_empty();
@@ -213,12 +263,19 @@ async fn step(queue: &WorkQueue<u8>, model: &mut Model, op: Op) {
         }
         Op::Advance(millis) => {
             advance(Duration::from_millis(millis)).await;
-            model.advance(millis);
+            model.advance(Duration::from_millis(millis));
         }
-        Op::ShutDown => {
-            queue.shut_down();
+        Op::ShutDown | Op::Drain => {
             model.shut_down = true;
+            model.draining = matches!(op, Op::Drain);
             model.timers.clear();
+            if model.draining {
+                let queue = queue.clone();
+                // Polled after every call; the first time, it ends the queue.
+                drains.push(Box::pin(async move { queue.shut_down_with_drain().await }));
+            } else {
+                queue.shut_down();
+            }
         }
     }
 }
@@ -243,25 +300,31 @@ fn compare(queue: &WorkQueue<u8>, model: &Model) {
             }
             Phase::Delayed { trigger, remaining } => {
                 let (due, _, expected) = model.timers[&key];
-                assert_eq!((trigger, remaining), (expected, Duration::from_millis(due - model.now)));
+                assert_eq!((trigger, remaining), (expected, due - model.now));
             }
         }
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_queue_does_what_two_sets_and_a_list_do(ops in ops()) {
         paused(async {
-            let config =
-                Config { base_delay: BASE, max_delay: MAX, retry_rate: 0.0, starvation_bound: BOUND, ..Config::default() };
-            let queue = WorkQueue::new("model", config, Metrics::new().queue("model"));
-            let mut model = Model::default();
+            let config = Config {
+                base_delay: BASE,
+                max_delay: MAX,
+                retry_rate: 1.0 / REFILL.as_secs_f64(),
+                retry_burst: BURST,
+                starvation_bound: BOUND,
+                ..Config::default()
+            };
+            let mut both = Both::new(config);
             for op in ops {
-                step(&queue, &mut model, op).await;
-                compare(&queue, &model);
+                step(&mut both, op).await;
+                both.poll_drains();
+                compare(&both.queue, &both.model);
             }
         });
     }
@@ -288,7 +351,20 @@ proptest! {
                         }
                     }
                     Op::Done(n) if n < held.len() => queue.done(&held.swap_remove(n)),
-                    _ => {}
+                    // These may add a key more, or a key less is wanted; what was added before is still owed.
+                    Op::AddAfter(key, delay, trigger) => queue.add_after(key, Duration::from_millis(delay), trigger),
+                    Op::AddRateLimited(key) => drop(queue.add_rate_limited(key)),
+                    Op::Advance(millis) => advance(Duration::from_millis(millis)).await,
+                    Op::Forget(key) => queue.forget(&key),
+                    Op::Remove(key) => {
+                        queue.remove(&key);
+                        owed.remove(&key);
+                    }
+                    Op::Purge => {
+                        queue.purge();
+                        owed.clear();
+                    }
+                    Op::Done(_) | Op::ShutDown | Op::Drain => {}
                 }
             }
             let workers: Vec<_> = (0..2)

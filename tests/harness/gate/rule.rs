@@ -10,6 +10,7 @@ use std::{
     },
     time::Duration,
 };
+use tokio_util::sync::CancellationToken;
 
 /// What happens to a request.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub enum Action {
     },
     /// It waits this long, then passes.
     Delay(Duration),
+    /// It waits until this is cancelled, then passes.
+    Until(CancellationToken),
     /// It has its effect, but the connection is cut before the answer.
     DropAnswer,
     /// It has its effect, but is never answered.

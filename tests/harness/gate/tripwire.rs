@@ -12,6 +12,8 @@ struct State {
     limit: Option<u64>,
     /// The write numbered `limit` was answered by its server.
     tripped: bool,
+    /// Events are not counted.
+    spare_events: bool,
     /// Counts disarmings: whoever was held before one is cut off, not let through.
     epoch: u64,
 }
@@ -53,6 +55,11 @@ impl Tripwire {
         state.tripped = false;
     }
 
+    /// Counts no Events from now on: the world a process leaves behind is the same before one and after it.
+    pub fn spare_events(&self) {
+        lock(&self.state).spare_events = true;
+    }
+
     /// Ends the watch. What is held is cut off; later writes pass.
     pub fn disarm(&self) {
         {
@@ -76,10 +83,14 @@ impl Tripwire {
     }
 
     /// A write asks to pass.
-    pub(super) async fn enter(&self) -> Result<Ticket, BoxError> {
+    pub(super) async fn enter(&self, event: bool) -> Result<Ticket, BoxError> {
         let epoch = {
             let mut state = lock(&self.state);
             if state.limit.is_none_or(|limit| state.entered < limit) {
+                if event && state.spare_events {
+                    // The first that counts is number 1.
+                    return Ok(Ticket { number: 0, epoch: state.epoch });
+                }
                 state.entered += 1;
                 return Ok(Ticket { number: state.entered, epoch: state.epoch });
             }

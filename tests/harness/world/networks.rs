@@ -36,6 +36,44 @@ impl World {
         Ok(text(&made, "/metadata/uid"))
     }
 
+    /// The URL path of a Deployment.
+    #[must_use]
+    pub fn deployment_path(&self, name: &str) -> String {
+        format!("/apis/apps/v1/namespaces/{}/deployments/{name}", self.namespace)
+    }
+
+    /// Makes a Deployment that wants a Network of this name in 10.20.0.0/24, and returns its uid.
+    ///
+    /// # Errors
+    ///
+    /// When the API server refuses it.
+    pub async fn create_deployment(&self, name: &str, gateway: &str) -> Result<String> {
+        let labels = json!({"app": name});
+        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": name, "annotations": {
+                "samplecrd.k8s.io/cidr": "10.20.0.0/24", "samplecrd.k8s.io/gateway": gateway}},
+            "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": {
+                "metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}}});
+        let path = self.deployment_path("");
+        let made = self.cluster.create(path.trim_end_matches('/'), &object).await?;
+        Ok(text(&made, "/metadata/uid"))
+    }
+
+    /// Edits an annotation of a Deployment, as a user would.
+    ///
+    /// * `key` - what follows `samplecrd.k8s.io/`.
+    ///
+    /// # Errors
+    ///
+    /// When the API server refuses it.
+    pub async fn annotate_deployment(&self, name: &str, key: &str, value: &str) -> Result<()> {
+        let annotations = json!({format!("samplecrd.k8s.io/{key}"): value});
+        self.cluster
+            .merge_patch(&self.deployment_path(name), &json!({"metadata": {"annotations": annotations}}))
+            .await?;
+        Ok(())
+    }
+
     /// Edits a Network's gateway, as a user would.
     ///
     /// # Errors

@@ -1,0 +1,284 @@
+//! What the host does while its view is old: no write twice, none on another object than was meant, and it gets on.
+
+use anyhow::{Context, Result, ensure};
+use http::Method;
+use oarlock_tests::harness::{
+    Action, Exchange, Rule, RuleHandle, SOON, World, WorldOptions, eventually, steady, text, with_world,
+};
+use serde_json::json;
+use std::{sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
+
+const NETWORKS: &str = "/networks";
+
+/// A world with the plugin for Deployments alone, which looks every second.
+async fn with_deployments(body: impl AsyncFnOnce(Arc<World>) -> Result<()>) -> Result<()> {
+    let options = WorldOptions { resync_seconds: 1, network: false, host: false, ..WorldOptions::default() };
+    with_world(options, async move |world: Arc<World>| {
+        world.plugins.add("deployment-network", "deployment-network", &world.deployment_network_grant())?;
+        world.start_host().await?;
+        body(world).await
+    })
+    .await
+}
+
+/// Holds the first request that matches until the token is cancelled.
+fn hold(world: &World, method: Method, part: &str) -> (RuleHandle, CancellationToken) {
+    let go = CancellationToken::new();
+    let rule = Rule::every(Action::Until(go.clone())).methods(&[method]).path(part).times(1);
+    (world.kubernetes_gate.rule(rule), go)
+}
+
+async fn hit(rule: &RuleHandle) -> Result<()> {
+    eventually(SOON, "the request that is held", || async {
+        ensure!(rule.hits() > 0, "it has not come yet");
+        Ok(())
+    })
+    .await
+}
+
+/// What the host wrote to Networks.
+fn writes(world: &World, method: &Method) -> Vec<Exchange> {
+    let all = world.kubernetes_gate.writes_since(0).into_iter();
+    all.filter(|one| one.path.contains(NETWORKS) && one.method == *method).collect()
+}
+
+/// Waits until a write to the Network was refused because it is another.
+async fn refused(world: &World, method: &Method, part: &str) -> Result<()> {
+    eventually(SOON, &format!("a {method} of {part} to be refused"), || async {
+        let all = writes(world, method);
+        let refused = all.iter().any(|one| one.path.contains(part) && one.status.is_some_and(|status| status == 409));
+        ensure!(refused, "{all:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// Waits until there is a Network of this name with another uid, and returns its uid.
+async fn network_but(world: &World, name: &str, uid: &str) -> Result<String> {
+    eventually(SOON, &format!("a Network {name}"), || async {
+        let found = text(&world.network(name).await?, "/metadata/uid");
+        ensure!(found != uid, "still {uid}");
+        Ok(found)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s1_a_lagging_watch_does_not_make_the_host_write_again() -> Result<()> {
+    with_deployments(async |world: Arc<World>| {
+        let (apply, go) = hold(&world, Method::PATCH, NETWORKS);
+        world.create_deployment("shop", "10.20.0.1").await?;
+        hit(&apply).await?;
+        world.kubernetes_gate.stall(&["/"]);
+        go.cancel();
+        network_but(&world, "shop", "").await?;
+        steady(Duration::from_secs(4), "one write", || async {
+            let writes = writes(&world, &Method::PATCH);
+            ensure!(writes.len() == 1, "{writes:?}");
+            Ok(())
+        })
+        .await?;
+        world.kubernetes_gate.stall(&[]);
+        Ok(())
+    })
+    .await
+}
+
+/// Neither the answer nor the watch tells that the write had its effect.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s2_a_write_that_was_carried_out_and_never_answered_is_not_made_double() -> Result<()> {
+    with_deployments(async |world: Arc<World>| {
+        let lost = Rule::every(Action::DropAnswer).methods(&[Method::PATCH]).path(NETWORKS).times(1);
+        let lost = world.kubernetes_gate.rule(lost);
+        world.kubernetes_gate.stall(&[NETWORKS]);
+        world.create_deployment("shop", "10.20.0.1").await?;
+        hit(&lost).await?;
+        let uid = network_but(&world, "shop", "").await?;
+        steady(Duration::from_secs(3), "one Network, as it was made", || async {
+            let network = world.network("shop").await?;
+            let (found, generation) = (text(&network, "/metadata/uid"), network.pointer("/metadata/generation"));
+            ensure!(found == uid && generation == Some(&json!(1)), "{network}");
+            ensure!(writes(&world, &Method::PATCH).len() <= 2 && writes(&world, &Method::DELETE).is_empty());
+            Ok(())
+        })
+        .await?;
+        ensure!(writes(&world, &Method::PATCH).len() == 2, "it was not tried again");
+        world.kubernetes_gate.stall(&[]);
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s3_after_its_own_deletion_that_the_watch_does_not_show_the_host_makes_one_anew() -> Result<()> {
+    with_deployments(async |world: Arc<World>| {
+        world.create_deployment("shop", "10.20.0.1").await?;
+        let first = network_but(&world, "shop", "").await?;
+        let (delete, go) = hold(&world, Method::DELETE, NETWORKS);
+        world.annotate_deployment("shop", "network", "false").await?;
+        hit(&delete).await?;
+        world.kubernetes_gate.stall(&[NETWORKS]);
+        go.cancel();
+        world.gone("shop").await?;
+        world.annotate_deployment("shop", "network", "true").await?;
+        let second = network_but(&world, "shop", &first).await?;
+        steady(Duration::from_secs(3), "the second Network", || async {
+            ensure!(text(&world.network("shop").await?, "/metadata/uid") == second);
+            let (deleted, applied) = (writes(&world, &Method::DELETE), writes(&world, &Method::PATCH));
+            ensure!(deleted.len() == 1 && applied.len() == 2, "{deleted:?} {applied:?}");
+            Ok(())
+        })
+        .await?;
+        world.kubernetes_gate.stall(&[]);
+        Ok(())
+    })
+    .await
+}
+
+/// The Deployment is new, the Network in the cache is one that is gone: the one in its place is somebody else's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s5_of_two_kinds_the_one_that_lags_does_not_lead_to_a_write_on_what_came_in_its_place() -> Result<()> {
+    with_deployments(async |world: Arc<World>| {
+        let owner = world.create_deployment("shop", "10.20.0.1").await?;
+        let first = network_but(&world, "shop", "").await?;
+        // The cache has it, or there would be nothing to be wrong about.
+        world.event(&owner, "Normal", "NetworkApplied").await?;
+        world.kubernetes_gate.stall(&[NETWORKS]);
+        world.delete_network("shop").await?;
+        world.gone("shop").await?;
+        let other = world.create_network("shop", "10.9.0.0/24", "10.9.0.1").await?;
+        ensure!(other != first);
+        world.annotate_deployment("shop", "gateway", "10.20.0.9").await?;
+        refused(&world, &Method::PATCH, "/networks/shop").await?;
+        world.annotate_deployment("shop", "network", "false").await?;
+        refused(&world, &Method::DELETE, "/networks/shop").await?;
+        world.kubernetes_gate.stall(&[]);
+        world.annotate_deployment("shop", "network", "true").await?;
+        world.event(&owner, "Warning", "does not belong").await?;
+        let network = world.network("shop").await?;
+        ensure!(text(&network, "/metadata/uid") == other && text(&network, "/spec/cidr") == "10.9.0.0/24", "{network}");
+        Ok(())
+    })
+    .await
+}
+
+/// What the host writes about an object it has an old view of must not meet the one that has its name now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s6_the_status_of_an_object_that_is_gone_is_not_written_to_the_next_of_its_name() -> Result<()> {
+    let options = WorldOptions { resync_seconds: 1, ..WorldOptions::default() };
+    with_world(options, async |world: Arc<World>| {
+        let first = world.create_network("twin", "10.6.0.0/24", "10.6.0.1").await?;
+        world.ready("twin").await?;
+        let (_, subnet) = world.only_network(&first).await?;
+        // What is younger was seen, so the host's write of the first was: else it would not trust its view.
+        world.create_network("younger", "10.6.0.0/24", "10.6.0.1").await?;
+        world.ready("younger").await?;
+        world.kubernetes_gate.stall(&[NETWORKS]);
+        let second = replaced(&world, "twin").await?;
+        // Made good for the first, as far as the host knows; that gives it another status.
+        world.neutron.delete("subnet", &text(&subnet, "/id")).await?;
+        refused(&world, &Method::PATCH, "/networks/twin/status").await?;
+        let network = world.network("twin").await?;
+        ensure!(text(&network, "/metadata/uid") == second);
+        let untouched = network.get("status").is_none() && network.pointer("/metadata/finalizers").is_none();
+        ensure!(untouched, "{network}");
+        world.kubernetes_gate.stall(&[]);
+        world.ready("twin").await?;
+        world.only_network(&second).await.map(|_| ())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s6_a_finalizer_meant_for_an_object_that_is_gone_is_not_stored_on_the_next_of_its_name() -> Result<()> {
+    with_world(WorldOptions::default(), async |world: Arc<World>| {
+        let (finalizer, go) = hold(&world, Method::PATCH, "/networks/twin");
+        let first = world.create_network("twin", "10.6.0.0/24", "10.6.0.1").await?;
+        hit(&finalizer).await?;
+        let second = replaced(&world, "twin").await?;
+        go.cancel();
+        refused(&world, &Method::PATCH, "/networks/twin").await?;
+        world.ready("twin").await?;
+        world.only_network(&second).await?;
+        let left = world.neutron.left_of(&first).await?;
+        ensure!(left.is_empty(), "made for an object that was gone: {left:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// Deletes a Network whatever holds it, and makes another of its name. Returns its uid.
+async fn replaced(world: &World, name: &str) -> Result<String> {
+    world.delete_network(name).await?;
+    if world.cluster.get(&world.network_path(name)).await?.is_some() {
+        let free = json!({"metadata": {"finalizers": null}});
+        world.cluster.merge_patch(&world.network_path(name), &free).await?;
+    }
+    world.gone(name).await?;
+    world.create_network(name, "10.6.0.0/24", "10.6.0.1").await
+}
+
+/// A list from an API server's cache may be older than what the host saw before it ended; the newest must be asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s8_after_a_restart_the_host_does_not_begin_with_an_older_list() -> Result<()> {
+    with_world(WorldOptions::default(), async |world: Arc<World>| {
+        let uid = world.create_network("kept", "10.6.0.0/24", "10.6.0.1").await?;
+        world.ready("kept").await?;
+        world.set_gateway("kept", "10.6.0.7").await?;
+        world.ready("kept").await?;
+        world.kill_host().await?;
+        let (mark, neutron) = (world.kubernetes_gate.mark(), world.neutron_gate.mark());
+        world.start_host().await?;
+        eventually(SOON, "the object to be looked at", || async {
+            ensure!(!world.neutron_gate.since(neutron).is_empty(), "not yet");
+            Ok(())
+        })
+        .await?;
+        let asked = world.kubernetes_gate.since(mark);
+        let mut lists = asked
+            .iter()
+            .filter(|one| one.method == Method::GET && one.path.contains("/networks?") && !one.path.contains("watch="));
+        ensure!(lists.clone().count() > 0, "no list: {asked:?}");
+        let any_will_do = |one: &&Exchange| one.path.contains("resourceVersion=");
+        ensure!(!lists.any(|one| any_will_do(&one)), "an old list would do: {asked:?}");
+        let watches = asked.iter().filter(|one| one.path.contains("/networks?") && one.path.contains("watch="));
+        for watch in watches {
+            ensure!(
+                !watch.path.contains("resourceVersion=0&") && !watch.path.ends_with("resourceVersion=0"),
+                "{watch}"
+            );
+        }
+        ensure!(world.neutron_gate.writes_since(neutron).is_empty(), "something was written after the restart");
+        world.only_network(&uid).await.map(|_| ())
+    })
+    .await
+}
+
+/// The wait for an own write has an end: after it the object is read past the cache, and its key goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s9_while_the_watch_shows_nothing_at_all_objects_are_read_past_it() -> Result<()> {
+    let options = WorldOptions { resync_seconds: 1, ..WorldOptions::default() };
+    with_world(options, async |world: Arc<World>| {
+        let (finalizer, go) = hold(&world, Method::PATCH, "/networks/unseen");
+        let uid = world.create_network("unseen", "10.6.0.0/24", "10.6.0.1").await?;
+        hit(&finalizer).await?;
+        world.kubernetes_gate.stall(&[NETWORKS]);
+        go.cancel();
+        world.ready("unseen").await?;
+        world.set_gateway("unseen", "10.6.0.7").await?;
+        eventually(SOON, "the edit in Neutron", || async {
+            let (_, subnet) = world.only_network(&uid).await?;
+            ensure!(text(&subnet, "/gateway_ip") == "10.6.0.7", "{subnet}");
+            Ok(())
+        })
+        .await?;
+        let live = world.kubernetes_gate.journal();
+        let live = live.iter().find(|one| one.method == Method::GET && one.path.ends_with("/networks/unseen"));
+        live.context("nothing was read past the cache")?;
+        world.ready("unseen").await?;
+        world.kubernetes_gate.stall(&[]);
+        Ok(())
+    })
+    .await
+}
