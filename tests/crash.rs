@@ -81,7 +81,7 @@ fn statuses(world: &World, uid: &str) -> Vec<Value> {
     let written = world.kubernetes_gate.writes_since(0).into_iter().filter(|one| one.forwarded);
     let written = written.filter(|one| one.path.split('?').next().is_some_and(|path| path.ends_with("/status")));
     let bodies = written.filter_map(|one| serde_json::from_slice::<Value>(&one.body).ok());
-    bodies.filter(|body| text(body, "/metadata/uid") == uid).map(|body| body["status"].clone()).collect()
+    bodies.filter(|body| text(body, "/metadata/uid") == uid).filter_map(|body| body.get("status").cloned()).collect()
 }
 
 /// Waits until no write came for a while: events are written after the fact.

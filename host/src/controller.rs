@@ -38,13 +38,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tombstones::Tombstones;
 
-/// A key of the queue: nothing but names crosses it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// A key of the queue: nothing but names crosses it. Cloning one copies none of them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReconcileKey {
     /// One of the plugin's primaries.
-    pub kind: GroupVersionKind,
+    pub kind: Arc<GroupVersionKind>,
     /// The object.
     pub key: ObjectKey,
+}
+
+impl std::hash::Hash for ReconcileKey {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        // Groups and versions of one plugin's kinds hardly tell keys apart, and each event hashes a key several times.
+        self.kind.kind.hash(state);
+        self.key.hash(state);
+    }
 }
 
 impl std::fmt::Display for ReconcileKey {
@@ -178,8 +186,9 @@ impl Controller {
         version.set_live(true);
         let trigger = if before.is_some() { Trigger::Swap } else { Trigger::InitialList };
         for (kind, stores) in version.primaries() {
+            let kind = Arc::new(kind);
             for key in stores.flat_map(|of| of.store.keys()) {
-                self.queue.add(ReconcileKey { kind: kind.clone(), key }, trigger);
+                self.queue.add(ReconcileKey { kind: Arc::clone(&kind), key }, trigger);
             }
         }
         if let Some(before) = &before {

@@ -23,12 +23,11 @@ fn deployment<'a>(world: &'a World, name: &'a str) -> BoxFuture<'a, Result<Seen>
 async fn owned(world: &World, name: &str, owner: &str, gateway: &str) -> Result<(Value, String)> {
     let network = network_of(world, name, owner).await?;
     let uid = text(&network, "/metadata/uid");
-    let mut seen = phase(world, name, &uid, gateway).await?;
+    let seen = phase(world, name, &uid, gateway).await?;
     let owners = network.pointer("/metadata/ownerReferences").and_then(Value::as_array).cloned().unwrap_or_default();
     let owners: Vec<_> =
         owners.iter().map(|one| json!([one["kind"], one["controller"], one["blockOwnerDeletion"]])).collect();
-    seen["owners"] = json!(owners);
-    Ok((seen, uid))
+    Ok((json!({"owners": owners, "network": seen}), uid))
 }
 
 /// Waits for the Network of a Deployment.

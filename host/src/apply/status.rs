@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 /// Longest message of a condition, in bytes. The API's own limit is 32768.
 const MESSAGE_LIMIT_BYTES: usize = 1024;
 
+/// So often a status is written anew on a newer state of the object before its key has to come back.
+const ATTEMPTS: u32 = 4;
+
 /// What the host says of an object in its Ready condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
@@ -22,6 +25,10 @@ pub struct Ready {
 
 impl Writer {
     /// Writes the status if it differs from what is stored. Answers whether it was written.
+    ///
+    /// It is written only on the state it was compared with: the resourceVersion goes along, because the API server does not look
+    /// at the uid in a status. Where somebody else wrote meanwhile, it is compared with what there is then, unless that is another
+    /// object of the name, or its status is of a later generation.
     ///
     /// * `observed` - the plugin's fields; `None` when it could not observe: its last ones stay.
     /// * `ready` - `None` for plugins without `manageStatus`.
@@ -37,19 +44,47 @@ impl Writer {
         observed: Option<&Map<String, Value>>,
         ready: Option<&Ready>,
     ) -> Result<bool, WriteError> {
+        let mut newest = None;
+        for _ in 1..ATTEMPTS {
+            let now = newest.as_deref().unwrap_or(object);
+            match self.write_status_on(author, kind, now, object.generation(), observed, ready).await {
+                Err(WriteError::Conflict(_)) => {}
+                done => return done,
+            }
+            let read = self.read(author, Identity::Host, kind, object.key()).await?;
+            let Some(same) = read.filter(|found| found.uid() == object.uid()) else { return Ok(false) };
+            newest = Some(same);
+        }
+        let now = newest.as_deref().unwrap_or(object);
+        self.write_status_on(author, kind, now, object.generation(), observed, ready).await
+    }
+
+    /// One attempt, on this very state of the object.
+    ///
+    /// * `generation` - what the status is about; the object may have a later one by now.
+    async fn write_status_on(
+        &self,
+        author: &Author,
+        kind: &GroupVersionKind,
+        object: &Object,
+        generation: Option<i64>,
+        observed: Option<&Map<String, Value>>,
+        ready: Option<&Ready>,
+    ) -> Result<bool, WriteError> {
         let stored = applied::owned(object, &author.host_manager(), "status")
             .and_then(|owned| owned.get("status").and_then(Value::as_object).cloned());
         let live: Value = serde_json::from_str(object.json()).unwrap_or_default();
         let live_status = live.get("status").and_then(Value::as_object);
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let Some(wanted) = wanted(object, observed, ready, stored.as_ref(), live_status, &now) else {
+        let Some(wanted) = wanted(generation, observed, ready, stored.as_ref(), live_status, &now) else {
             return Ok(false);
         };
         if stored.as_ref() == Some(&wanted) || (stored.is_none() && wanted.is_empty()) {
             return Ok(false);
         }
         let resource = self.resolve(kind).await?;
-        let mut metadata = json!({"name": object.key().name, "uid": object.uid()});
+        let (name, uid, version) = (&object.key().name, object.uid(), object.resource_version());
+        let mut metadata = json!({"name": name, "uid": uid, "resourceVersion": version});
         if let (Some(fields), false) = (metadata.as_object_mut(), object.key().namespace.is_empty()) {
             fields.insert("namespace".to_owned(), json!(object.key().namespace));
         }
@@ -75,14 +110,14 @@ impl Writer {
 
 /// The status as it should be stored. `None`: a newer generation was observed already, this view is old.
 fn wanted(
-    object: &Object,
+    generation: Option<i64>,
     observed: Option<&Map<String, Value>>,
     ready: Option<&Ready>,
     stored: Option<&Map<String, Value>>,
     live: Option<&Map<String, Value>>,
     now: &str,
 ) -> Option<Map<String, Value>> {
-    let generation = object.generation().unwrap_or(0);
+    let generation = generation.unwrap_or(0);
     let stored_generation = live.and_then(|s| s.get("observedGeneration")).and_then(Value::as_i64).unwrap_or(0);
     if ready.is_some() && stored_generation > generation {
         return None;
@@ -136,11 +171,84 @@ fn date<'a>(condition: &mut Value, before: &impl Fn(&str) -> Option<&'a Value>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Arc, Mutex};
 
-    fn object(generation: i64, status: &Value) -> Object {
-        let doc = json!({"apiVersion": "v1", "kind": "Network",
-            "metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "generation": generation}, "status": status});
-        Object::parse(&doc.to_string()).unwrap()
+    /// A state of an object, as a server answers.
+    fn state(uid: &str, version: &str, generation: i64, status: &Value) -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n", "uid": uid,
+            "resourceVersion": version, "generation": generation}, "status": status})
+    }
+
+    /// Writes the status of the first state of an object to a server with these answers. Returns what was sent, and the outcome.
+    async fn write(answers: &[(u16, Value)]) -> (Vec<Value>, Result<bool, WriteError>) {
+        let answers = Arc::new(Mutex::new(answers.iter().rev().cloned().collect::<Vec<_>>()));
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let journal = Arc::clone(&sent);
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let (answers, journal) = (Arc::clone(&answers), Arc::clone(&journal));
+            async move {
+                let (head, body) = request.into_parts();
+                let (status, answer) = if head.uri.path() == "/api/v1" {
+                    let resource = json!({"name": "configmaps", "singularName": "", "namespaced": true, "kind": "ConfigMap", "verbs": ["get"]});
+                    (200, json!({"kind": "APIResourceList", "groupVersion": "v1", "resources": [resource]}))
+                } else {
+                    if head.method == "PATCH" {
+                        let body = body.collect_bytes().await.unwrap();
+                        journal.lock().unwrap().push(serde_json::from_slice::<Value>(&body).unwrap());
+                    }
+                    answers.lock().unwrap().pop().unwrap()
+                };
+                let body = kube::client::Body::from(answer.to_string().into_bytes());
+                Ok::<_, std::convert::Infallible>(http::Response::builder().status(status).body(body).unwrap())
+            }
+        });
+        let client = kube::Client::new(service, "default");
+        let discovery = crate::api::Discovery::new(client.clone());
+        let informers = crate::informer::Informers::new(client.clone(), discovery.clone());
+        let writer = Writer::new(client, discovery, informers, crate::metrics::Metrics::new());
+        let author = Author { plugin: "p".to_owned(), grants: Arc::new(crate::grants::Grants::none()) };
+        let first = Object::parse(&state("u", "1", 1, &json!({})).to_string()).unwrap();
+        let kind = GroupVersionKind::new("", "v1", "ConfigMap");
+        let outcome = writer.write_status(&author, &kind, &first, None, Some(&ready(true))).await;
+        let sent = sent.lock().unwrap().clone();
+        (sent, outcome)
+    }
+
+    fn modified() -> (u16, Value) {
+        (409, json!({"message": "Operation cannot be fulfilled: the object has been modified"}))
+    }
+
+    #[tokio::test]
+    async fn s6_a_status_is_not_written_to_another_object_of_the_name() {
+        let (sent, outcome) = write(&[modified(), (200, state("v", "9", 1, &json!({})))]).await;
+        assert!(!outcome.unwrap());
+        let versions: Vec<_> = sent.iter().map(|body| body["metadata"]["resourceVersion"].clone()).collect();
+        assert_eq!(versions, ["1"], "bound to the state it was made for");
+        let (_, outcome) = write(&[modified(), (404, json!({}))]).await;
+        assert!(!outcome.unwrap(), "an object that is gone is no error");
+    }
+
+    #[tokio::test]
+    async fn s7_a_status_that_was_overtaken_is_written_on_the_newest_state_for_its_own_generation() {
+        let newer = state("u", "9", 2, &json!({"observedGeneration": 1}));
+        let (sent, outcome) = write(&[modified(), (200, newer.clone()), (200, newer)]).await;
+        assert!(outcome.unwrap());
+        assert_eq!(
+            (&sent[1]["metadata"]["resourceVersion"], &sent[1]["status"]["observedGeneration"]),
+            (&json!("9"), &json!(1))
+        );
+        let (sent, outcome) = write(&[modified(), (200, state("u", "9", 2, &json!({"observedGeneration": 2})))]).await;
+        assert!(!outcome.unwrap());
+        assert_eq!(sent.len(), 1, "the status is of a later generation by now");
+    }
+
+    #[tokio::test]
+    async fn a_status_that_is_overtaken_again_and_again_is_a_conflict() {
+        let newer = (200, state("u", "9", 1, &json!({})));
+        let answers = [modified(), newer].into_iter().cycle().take(7).collect::<Vec<_>>();
+        let (sent, outcome) = write(&answers).await;
+        assert!(matches!(outcome, Err(WriteError::Conflict(_))), "{outcome:?}");
+        assert_eq!(sent.len(), 4);
     }
 
     fn ready(ready: bool) -> Ready {
@@ -148,8 +256,8 @@ mod tests {
     }
 
     fn run(generation: i64, status: &Value, observed: Option<&Value>, ready: Option<&Ready>) -> Option<Value> {
-        let object = object(generation, status);
-        wanted(&object, observed.and_then(Value::as_object), ready, None, status.as_object(), "NOW").map(Value::Object)
+        let observed = observed.and_then(Value::as_object);
+        wanted(Some(generation), observed, ready, None, status.as_object(), "NOW").map(Value::Object)
     }
 
     #[test]

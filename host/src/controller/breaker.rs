@@ -53,7 +53,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_object_that_is_patched_without_end_waits_and_others_do_not() {
         let key = |name: &str| ReconcileKey {
-            kind: GroupVersionKind::new("", "v1", "ConfigMap"),
+            kind: GroupVersionKind::new("", "v1", "ConfigMap").into(),
             key: ObjectKey::new("n", name),
         };
         let breaker = Breaker::default();

@@ -69,7 +69,7 @@ pub(super) fn subscribe(
     let mut primaries: HashMap<GroupVersionKind, Vec<Store>> = HashMap::new();
     for primary in &manifest.primaries {
         let gvk = kind(&primary.gvk());
-        let handler = primary_handler(gvk.clone(), manifest, wakes);
+        let handler = primary_handler(gvk.clone().into(), manifest, wakes);
         let of = open(&gvk, &primary.namespaces, &primary.label_selector, &primary.field_selector, &handler, true);
         primaries.insert(gvk, of);
     }
@@ -79,7 +79,7 @@ pub(super) fn subscribe(
         let handler = match target {
             Some(target) if watch.map_to != Mapping::CacheOnly => {
                 let stores = primaries.get(&target).cloned().unwrap_or_default();
-                let mapper = Mapper { watch: watch.clone(), target, stores };
+                let mapper = Mapper { watch: watch.clone(), target: target.into(), stores };
                 watch_handler(mapper, wakes)
             }
             _ => Arc::new(|_: &Delta| {}) as Handler,
@@ -90,7 +90,7 @@ pub(super) fn subscribe(
 }
 
 /// A primary wakes its own key, except by the echo of the host's own write.
-fn primary_handler(gvk: GroupVersionKind, manifest: &PluginManifest, wakes: &Wakes) -> Handler {
+fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, wakes: &Wakes) -> Handler {
     let wakes = wakes.clone();
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
@@ -100,7 +100,7 @@ fn primary_handler(gvk: GroupVersionKind, manifest: &PluginManifest, wakes: &Wak
         let Wakes { queue, tombstones, writer, .. } = &wakes;
         let (object, trigger) = match delta {
             Delta::Applied { old: Some(old), new, .. } if old.uid() == new.uid() => {
-                let (queue, key) = (queue.clone(), ReconcileKey { kind: gvk.clone(), key: new.key().clone() });
+                let (queue, key) = (queue.clone(), ReconcileKey { kind: Arc::clone(&gvk), key: new.key().clone() });
                 let wake = move || queue.add(key, Trigger::Event);
                 let own = writer.own();
                 own.unless_echo(&plugin, new.uid(), old.resource_version(), new.resource_version(), wake);
@@ -110,7 +110,7 @@ fn primary_handler(gvk: GroupVersionKind, manifest: &PluginManifest, wakes: &Wak
             Delta::Deleted(last) => (last, Trigger::Event),
             Delta::Synced => return,
         };
-        let key = ReconcileKey { kind: gvk.clone(), key: object.key().clone() };
+        let key = ReconcileKey { kind: Arc::clone(&gvk), key: object.key().clone() };
         if let Delta::Deleted(last) = delta {
             // Whatever was planned for it: its timers would only find that it is gone.
             queue.remove(&key);
@@ -149,7 +149,7 @@ fn watch_handler(mapper: Mapper, wakes: &Wakes) -> Handler {
         keys.sort();
         keys.dedup();
         for key in keys {
-            wakes.queue.add(ReconcileKey { kind: mapper.target.clone(), key }, trigger);
+            wakes.queue.add(ReconcileKey { kind: Arc::clone(&mapper.target), key }, trigger);
         }
     })
 }
@@ -157,7 +157,7 @@ fn watch_handler(mapper: Mapper, wakes: &Wakes) -> Handler {
 /// Finds the primaries a watched object is about.
 struct Mapper {
     watch: Watch,
-    target: GroupVersionKind,
+    target: Arc<GroupVersionKind>,
     stores: Vec<Store>,
 }
 
@@ -252,7 +252,7 @@ mod tests {
         let watch = json!({"version": "v1", "kind": "ConfigMap", "mapTo": map_to});
         let mapper = Mapper {
             watch: serde_json::from_value(watch).unwrap(),
-            target: GroupVersionKind::new("apps", "v1", "Deployment"),
+            target: GroupVersionKind::new("apps", "v1", "Deployment").into(),
             stores: vec![],
         };
         let mut keys = Vec::new();
@@ -295,7 +295,7 @@ mod tests {
             let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "1",
                 "cleanup": cleanup, "primaries": []});
             let manifest: PluginManifest = serde_json::from_value(manifest).unwrap();
-            let gvk = GroupVersionKind::new("", "v1", "ConfigMap");
+            let gvk: Arc<_> = GroupVersionKind::new("", "v1", "ConfigMap").into();
             let tell = primary_handler(gvk.clone(), &manifest, &wakes);
             let last = object(&json!({"apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"}}));

@@ -197,7 +197,7 @@ mod tests {
 
     fn key(number: usize) -> ReconcileKey {
         ReconcileKey {
-            kind: GroupVersionKind::new("", "v1", "ConfigMap"),
+            kind: GroupVersionKind::new("", "v1", "ConfigMap").into(),
             key: ObjectKey::new("n", format!("o{number}")),
         }
     }

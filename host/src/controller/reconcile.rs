@@ -2,6 +2,7 @@
 
 use super::outcome::{End, Failure, Next, next, ready};
 use super::{Controller, ReconcileKey, Version, compare};
+use crate::api::GroupVersionKind;
 use crate::apply::events::{Event, Regarding};
 use crate::informer::Object;
 use crate::metrics::Call;
@@ -177,7 +178,7 @@ impl<'a> Reconcile<'a> {
     fn request(&self, object: Option<&Arc<Object>>, last_seen: Option<&Arc<Object>>) -> Request {
         let known = object.or(last_seen);
         Request {
-            kind: self.item.key.kind.clone(),
+            kind: GroupVersionKind::clone(&self.item.key.kind),
             key: self.item.key.key.clone(),
             uid: known.map(|o| o.uid().to_owned()).unwrap_or_default(),
             object: object.map(|o| o.json().into()),

@@ -158,9 +158,10 @@ impl Controller {
             }
             let Some(version) = self.current() else { return };
             for (kind, stores) in version.primaries() {
+                let kind = Arc::new(kind);
                 for key in stores.flat_map(|of| of.store.keys()) {
                     let spread = every.mul_f64(random.between(0.0, 0.1));
-                    self.queue.add_after(ReconcileKey { kind: kind.clone(), key }, spread, Trigger::Resync);
+                    self.queue.add_after(ReconcileKey { kind: Arc::clone(&kind), key }, spread, Trigger::Resync);
                 }
             }
         }

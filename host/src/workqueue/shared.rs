@@ -73,10 +73,9 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Shared<K> {
         if requeued {
             self.ready.notify_one();
         }
-        self.drained.notify_waiters();
         if shut_down {
-            // Those who wait for a dirty key to come back look again.
-            self.ready.notify_waiters();
+            // Those who wait for a dirty key to come back look again, and those who wait for the drain.
+            self.left();
         }
     }
 
