@@ -71,7 +71,7 @@ soak: build test-plugins ## everything random, in turns, until it fails: MINUTES
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  scripts/soak.sh $(or $(MINUTES),$(error MINUTES=N is needed))
 
-bench: setup kubectl ## figures: time of a reconcile, memory and start of many plugins; ONLY="reconcile fleet"; see docs/measurements.md
+bench: setup kubectl ## figures beside a native controller, memory and start of many plugins; ONLY="compare fleet"; see docs/performance.md
 	@tests/bench/run.sh $(ONLY)
 
 clean: ## remove what was built

@@ -5,6 +5,9 @@ mod cli;
 use clap::Parser as _;
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let args = cli::Args::parse();
     oarlock::api::client::install_crypto_provider();

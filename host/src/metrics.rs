@@ -20,7 +20,7 @@ pub(crate) use self::queue::WorkStarted;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -57,7 +57,7 @@ struct Shared {
 struct Known {
     queues: HashMap<Arc<str>, QueueMetrics>,
     /// False once the plugin is removed: handles that are still around then record nothing.
-    plugins: HashMap<Arc<str>, Arc<AtomicBool>>,
+    plugins: HashMap<Arc<str>, PluginMetrics>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
@@ -113,11 +113,13 @@ impl Metrics {
     #[must_use]
     pub fn plugin(&self, name: &str) -> PluginMetrics {
         let mut known = self.known();
+        if let Some(plugin) = known.plugins.get(name) {
+            return plugin.clone();
+        }
         let name: Arc<str> = Arc::from(name);
-        let live =
-            Arc::clone(known.plugins.entry(Arc::clone(&name)).or_insert_with(|| Arc::new(AtomicBool::new(true))));
-        drop(known);
-        PluginMetrics::new(name, live, self.shared.plugin.clone())
+        let plugin = PluginMetrics::new(Arc::clone(&name), self.shared.plugin.clone());
+        known.plugins.insert(name, plugin.clone());
+        plugin
     }
 
     /// Drops every series of a plugin and of its queue.
@@ -126,8 +128,8 @@ impl Metrics {
     pub fn remove_plugin(&self, name: &str) {
         let mut known = self.known();
         known.queues.remove(name);
-        if let Some(live) = known.plugins.remove(name) {
-            live.store(false, Ordering::Release);
+        if let Some(plugin) = known.plugins.remove(name) {
+            plugin.end();
         }
         self.shared.queue.remove(name);
         self.shared.plugin.remove(name);

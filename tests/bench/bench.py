@@ -53,9 +53,9 @@ class World:
         self.processes = []
 
     def __enter__(self):
-        server = self.start([self.bin / "oarlock", "apiserver", "--port", "0", "--kubeconfig-out", self.kubeconfig],
-                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.api = server.stdout.readline().strip()
+        self.server = self.start([self.bin / "oarlock", "apiserver", "--port", "0", "--kubeconfig-out", self.kubeconfig],
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.api = self.server.stdout.readline().strip()
         return self
 
     def __exit__(self, *_):

@@ -69,14 +69,21 @@ impl AppliedMemory {
 /// * `subresource` - empty for the object itself; each subresource has an entry of its own in managedFields.
 #[must_use]
 pub fn owned(object: &Object, manager: &str, subresource: &str) -> Option<Value> {
+    // Most objects are nobody's; those that are need not be parsed twice.
+    object.managed()?;
+    owned_of(object, &serde_json::from_str(object.json()).ok()?, manager, subresource)
+}
+
+/// As [`owned`], of an object that is parsed already: `live`.
+#[must_use]
+pub(super) fn owned_of(object: &Object, live: &Value, manager: &str, subresource: &str) -> Option<Value> {
     let entries: Vec<Value> = serde_json::from_str(object.managed()?).ok()?;
     let text = |entry: &Value, field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let entry = entries.iter().find(|e| {
         text(e, "manager") == manager && text(e, "operation") == "Apply" && text(e, "subresource") == subresource
     })?;
     let set = FieldSet::from_json(entry.get("fieldsV1")?).ok()?;
-    let live: Value = serde_json::from_str(object.json()).ok()?;
-    let mut part = oarlock_merge::fields::extract(&live, &set, None);
+    let mut part = oarlock_merge::fields::extract(live, &set, None);
     let fields = part.as_object_mut()?;
     for field in ["apiVersion", "kind"] {
         fields.insert(field.to_owned(), live.get(field)?.clone());

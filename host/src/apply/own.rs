@@ -4,7 +4,7 @@
 //! between, the key must run. The echo may come before the answer to the write: while a write is under way, what comes in of
 //! that object is kept until the answer tells which step was ours.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,9 +22,11 @@ type Id = (String, String);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// (whose, resourceVersion after the write) → resourceVersion it was based on.
-    writes: HashMap<(Id, String), String>,
-    order: VecDeque<(Id, String)>,
+    /// (whose, resourceVersion after the write) → resourceVersion it was based on, and its number.
+    writes: HashMap<(Id, String), (String, u64)>,
+    /// The same writes by their numbers, the oldest first.
+    order: BTreeMap<u64, (Id, String)>,
+    next_number: u64,
     /// Writes that are under way, and the events that came meanwhile.
     open: HashMap<Id, Open>,
 }
@@ -103,18 +105,23 @@ impl OwnWrites {
 impl Inner {
     fn note(&mut self, id: &Id, base: &str, written: &str) {
         let write = (id.clone(), written.to_owned());
-        if self.writes.insert(write.clone(), base.to_owned()).is_none() {
-            self.order.push_back(write);
+        let number = self.next_number;
+        self.next_number += 1;
+        if let Some((_, before)) = self.writes.insert(write.clone(), (base.to_owned(), number)) {
+            self.order.remove(&before);
         }
+        self.order.insert(number, write);
         while self.order.len() > CAPACITY {
-            let Some(oldest) = self.order.pop_front() else { break };
+            let Some((_, oldest)) = self.order.pop_first() else { break };
             self.writes.remove(&oldest);
         }
     }
 
     /// Whether a step was ours; it is forgotten then.
     fn take(&mut self, id: &Id, old: &str, new: &str) -> bool {
-        self.writes.remove(&(id.clone(), new.to_owned())).is_some_and(|base| base == old)
+        let Some((base, number)) = self.writes.remove(&(id.clone(), new.to_owned())) else { return false };
+        self.order.remove(&number);
+        base == old
     }
 
     /// A write is over: the events that were no echo, once no other is under way.
@@ -158,6 +165,21 @@ mod tests {
         assert_eq!(woken.by(&own, "v", "1", "2"), 3);
         own.begin("other", "u").wrote("4", "5");
         assert_eq!(woken.by(&own, "u", "4", "5"), 4, "another plugin's write is news");
+    }
+
+    #[test]
+    fn an_echo_that_was_seen_takes_no_room_and_of_those_waited_for_the_oldest_goes() {
+        let (own, woken) = (Arc::new(OwnWrites::default()), Woken::default());
+        own.begin("p", "u").wrote("1", "2");
+        own.begin("p", "u").wrote("1", "2");
+        assert_eq!(woken.by(&own, "u", "1", "2"), 0);
+        assert_eq!((own.lock().writes.len(), own.lock().order.len()), (0, 0));
+        for version in 0..=CAPACITY {
+            own.begin("p", "u").wrote("0", &version.to_string());
+        }
+        assert_eq!((own.lock().writes.len(), own.lock().order.len()), (CAPACITY, CAPACITY));
+        assert_eq!(woken.by(&own, "u", "0", "0"), 1, "the oldest was forgotten");
+        assert_eq!(woken.by(&own, "u", "0", "1"), 1);
     }
 
     #[test]

@@ -71,9 +71,13 @@ impl Writer {
         observed: Option<&Map<String, Value>>,
         ready: Option<&Ready>,
     ) -> Result<bool, WriteError> {
-        let stored = applied::owned(object, &author.host_manager(), "status")
-            .and_then(|owned| owned.get("status").and_then(Value::as_object).cloned());
         let live: Value = serde_json::from_str(object.json()).unwrap_or_default();
+        let stored = applied::owned_of(object, &live, &author.host_manager(), "status")
+            .and_then(|mut owned| owned.get_mut("status").map(Value::take))
+            .and_then(|status| match status {
+                Value::Object(fields) => Some(fields),
+                _ => None,
+            });
         let live_status = live.get("status").and_then(Value::as_object);
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let Some(wanted) = wanted(generation, observed, ready, stored.as_ref(), live_status, &now) else {

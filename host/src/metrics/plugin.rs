@@ -189,7 +189,7 @@ impl TrapCause {
 }
 
 impl PluginMetrics {
-    pub(super) fn new(name: Arc<str>, live: Arc<AtomicBool>, families: PluginFamilies) -> Self {
+    pub(super) fn new(name: Arc<str>, families: PluginFamilies) -> Self {
         for result in ReconcileResult::ALL {
             families.reconciles.get(&ResultLabels { controller: Arc::clone(&name), result: result.as_str() });
         }
@@ -199,13 +199,18 @@ impl PluginMetrics {
         for state in PLUGIN_STATES {
             families.states.get(&StateLabels { plugin: Arc::clone(&name), state });
         }
-        let metrics = Self { name, live, families };
+        let metrics = Self { name, live: Arc::new(AtomicBool::new(true)), families };
         let controller = metrics.controller();
         metrics.families.errors.get(&controller);
         metrics.families.reconcile_time.get(&controller);
         metrics.families.active_workers.get(&controller);
         metrics.families.instances.get(&metrics.plugin());
         metrics
+    }
+
+    /// Records nothing from now on, nor do its clones.
+    pub(super) fn end(&self) {
+        self.live.store(false, Ordering::Release);
     }
 
     /// The name of the plugin.
