@@ -68,6 +68,9 @@ mod sync {
     }
 }
 
+/// Keys are hashed several times on their way: with a quick hash, seeded at random so that nobody can choose names that collide.
+type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+
 /// One key handed to one worker by [`WorkQueue::get`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item<K> {

@@ -1,16 +1,17 @@
 //! The keys that become ready at a later time, one timer each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::Hash;
 
 use tokio::time::Instant;
 
+use super::Map;
 use super::config::Trigger;
 
 /// Timers by key and by time; both maps hold the same timers.
 #[derive(Debug)]
 pub(super) struct Delayed<K> {
-    timers: HashMap<K, Timer>,
+    timers: Map<K, Timer>,
     by_time: BTreeMap<(Instant, u64), K>,
     /// Tells timers with the same due time apart, in the order in which they were set.
     next_number: u64,
@@ -25,7 +26,7 @@ pub(super) struct Timer {
 
 impl<K: Clone + Eq + Hash> Delayed<K> {
     pub(super) fn new() -> Self {
-        Self { timers: HashMap::new(), by_time: BTreeMap::new(), next_number: 0 }
+        Self { timers: Map::default(), by_time: BTreeMap::new(), next_number: 0 }
     }
 
     /// Sets the timer of `key`, or brings it forward; one that fires earlier stays. True if it is now the next to fire.

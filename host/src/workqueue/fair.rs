@@ -1,10 +1,12 @@
 //! The keys that wait for a worker: three lines, one per priority, and the rule that serves the lower ones too.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use tokio::time::Instant;
 
+use super::Map;
 use super::config::{Priority, Trigger};
 
 /// Why and since when a key waits.
@@ -17,7 +19,7 @@ pub(super) struct Mark {
 /// Ready keys, each once. Every key in `slots` is in the line of its trigger's priority under its number, and only there.
 #[derive(Debug)]
 pub(super) struct Ready<K> {
-    slots: HashMap<K, Slot>,
+    slots: Map<K, Slot>,
     high: BTreeMap<u64, K>,
     normal: BTreeMap<u64, K>,
     low: BTreeMap<u64, K>,
@@ -37,7 +39,7 @@ struct Slot {
 impl<K: Clone + Eq + Hash> Ready<K> {
     pub(super) fn new(starvation_bound: u32) -> Self {
         Self {
-            slots: HashMap::new(),
+            slots: Map::default(),
             high: BTreeMap::new(),
             normal: BTreeMap::new(),
             low: BTreeMap::new(),
@@ -49,19 +51,24 @@ impl<K: Clone + Eq + Hash> Ready<K> {
 
     /// Adds a key, or raises the one that waits. True if it was not there.
     pub(super) fn push(&mut self, key: K, mark: Mark) -> bool {
-        let Some(slot) = self.slots.get_mut(&key) else {
-            let number = self.next_number;
-            self.next_number += 1;
-            self.line_mut(mark.trigger.priority()).insert(number, key.clone());
-            self.slots.insert(key, Slot { number, mark });
-            return true;
+        let slot = match self.slots.entry(key) {
+            Entry::Occupied(slot) => slot.into_mut(),
+            Entry::Vacant(room) => {
+                let number = self.next_number;
+                self.next_number += 1;
+                let key = room.key().clone();
+                room.insert(Slot { number, mark });
+                self.line_mut(mark.trigger.priority()).insert(number, key);
+                return true;
+            }
         };
         let number = slot.number;
         let before = slot.mark.trigger;
         slot.mark.trigger = before.coalesce(mark.trigger);
         let after = slot.mark.trigger;
-        if before.priority() != after.priority() {
-            self.line_mut(before.priority()).remove(&number);
+        if before.priority() != after.priority()
+            && let Some(key) = self.line_mut(before.priority()).remove(&number)
+        {
             self.line_mut(after.priority()).insert(number, key);
         }
         false

@@ -1,18 +1,18 @@
 //! How long a failed key waits: its own backoff, and a bucket for all retries of the queue.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::Map;
 use super::config::{Config, MAX_DELAY};
 
 /// Counts failures per key and chooses delays. Only keys that failed and were not forgotten take room.
 #[derive(Debug)]
 pub(super) struct RateLimiter<K> {
-    failures: HashMap<K, u32>,
+    failures: Map<K, u32>,
     base_delay: Duration,
     max_delay: Duration,
     jitter: f64,
@@ -40,7 +40,7 @@ impl<K: Clone + Eq + Hash> RateLimiter<K> {
         let max_delay = config.max_delay.min(MAX_DELAY);
         let limited = config.retry_rate.is_finite() && config.retry_rate > 0.0;
         Self {
-            failures: HashMap::new(),
+            failures: Map::default(),
             base_delay: config.base_delay.min(max_delay),
             max_delay,
             jitter: if config.jitter.is_nan() { 0.0 } else { config.jitter.clamp(0.0, 1.0) },

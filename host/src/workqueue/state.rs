@@ -1,16 +1,15 @@
 //! What the queue's lock guards, and every change to it. Nothing here waits or reads the clock.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Item;
 use super::config::{Config, MAX_DELAY, Trigger};
 use super::delay::Delayed;
 use super::fair::{Mark, Ready};
 use super::rate_limit::RateLimiter;
+use super::{Item, Map};
 use crate::metrics::{QueueMetrics, WorkStarted};
 
 #[derive(Debug)]
@@ -18,7 +17,7 @@ pub(super) struct State<K> {
     /// Waits for a worker; never also in `processing`.
     pub(super) ready: Ready<K>,
     /// Held by a worker.
-    pub(super) processing: HashMap<K, Processing>,
+    pub(super) processing: Map<K, Processing>,
     /// How many of `processing` are dirty.
     dirty: usize,
     /// Added when their time comes; independent of the two above. Empty after a shutdown.
@@ -53,7 +52,7 @@ impl<K: Clone + Eq + Hash> State<K> {
     pub(super) fn new(config: Config, metrics: QueueMetrics) -> Self {
         Self {
             ready: Ready::new(config.starvation_bound),
-            processing: HashMap::new(),
+            processing: Map::default(),
             dirty: 0,
             delayed: Delayed::new(),
             limiter: RateLimiter::new(&config),

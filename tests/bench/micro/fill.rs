@@ -26,7 +26,8 @@ pub(crate) async fn run(args: Args) -> Result<()> {
     let results = futures::stream::iter((0..args.count).map(|i| {
         let (client, (path, object)) = (client.clone(), object(&args, i));
         async move {
-            let request = Request::post(path).header("content-type", "application/json").body(object.to_string().into());
+            let request =
+                Request::post(path).header("content-type", "application/json").body(object.to_string().into());
             client.request::<Value>(request?).await?;
             anyhow::Ok(())
         }
