@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     api::Api,
-    events,
+    autoscalers, events,
     kinds::Resource,
     quantity,
     status::{ApiError, Result},
@@ -144,6 +144,7 @@ pub(crate) fn fill_in(resource: &Resource, value: &mut Value) -> Result<()> {
         ("apiextensions.k8s.io", _) => oarlock_schema::default_crd(value),
         ("admissionregistration.k8s.io", _) => webhooks(value),
         ("networking.k8s.io", "networkpolicies") => network_policy(value),
+        ("autoscaling", "horizontalpodautoscalers") => autoscalers::defaults(value),
         ("storage.k8s.io", "storageclasses") => {
             if let Some(map) = value.as_object_mut() {
                 fill(map, "reclaimPolicy", "Delete");

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    events,
     kinds::Resource,
     negotiate::{Format, Shape},
     status::{ApiError, Result},
     storage::Object,
     table::{self, TableOptions},
+    versions,
 };
 
 /// The head of an object up to where its other members follow.
@@ -23,10 +23,8 @@ fn head(kind: &str, api_version: &str) -> String {
 ///
 /// A value when the stored form is not the one asked for, else `None`: the stored bytes can be sent.
 fn converted(resource: &Resource, object: &Object) -> Option<Value> {
-    if resource.is_new_event() {
-        return Some(events::to_new(&object.value));
-    }
-    resource.custom.as_ref().and_then(|custom| custom.view(object))
+    versions::to_served(resource, &object.value)
+        .or_else(|| resource.custom.as_ref().and_then(|custom| custom.view(object)))
 }
 
 /// The object as a value with kind and apiVersion.

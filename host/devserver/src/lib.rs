@@ -33,6 +33,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 mod api;
 mod authentication;
 mod authorization;
+mod autoscalers;
 mod body;
 mod bootstrap;
 mod crd;
@@ -66,6 +67,7 @@ mod table;
 mod time;
 mod types;
 mod validation;
+mod versions;
 mod watch;
 
 pub use authentication::StaticTokens;

@@ -77,6 +77,7 @@ types! {
     "authorization.k8s.io" "v1" "SelfSubjectRulesReview" => api::authorization::v1::SelfSubjectRulesReview,
     "authorization.k8s.io" "v1" "SubjectAccessReview" => api::authorization::v1::SubjectAccessReview,
     "autoscaling" "v1" "Scale" => api::autoscaling::v1::Scale,
+    "autoscaling" "v1" "HorizontalPodAutoscaler" => api::autoscaling::v1::HorizontalPodAutoscaler,
     "autoscaling" "v2" "HorizontalPodAutoscaler" => api::autoscaling::v2::HorizontalPodAutoscaler,
     "batch" "v1" "CronJob" => api::batch::v1::CronJob,
     "batch" "v1" "Job" => api::batch::v1::Job,

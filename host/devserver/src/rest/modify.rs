@@ -12,14 +12,14 @@ use super::{
 };
 use crate::{
     authorization::{self, Action},
-    encode, events,
+    encode,
     managed::Writer,
     negotiate, patch,
     query::WriteOptions,
     server::Answer,
     status::{ApiError, Cause, Result},
     storage::Object,
-    validation,
+    validation, versions,
 };
 
 impl Request<'_> {
@@ -66,7 +66,7 @@ impl Request<'_> {
                 return self.reply(StatusCode::CREATED, &stored, warnings);
             };
             let conditional = self.check_version(&object, &old)?;
-            let new = if self.resource.is_new_event() { events::to_core(&object) } else { object.clone() };
+            let new = versions::to_stored(&self.resource, object.clone(), Some(&old.value));
             match write.update(&old, new) {
                 Ok(stored) => return self.reply(StatusCode::OK, &stored, warnings),
                 Err(Failure::Refused(error)) => return Err(error),
@@ -221,7 +221,7 @@ impl Request<'_> {
             }
             return Err(write.modified().into());
         }
-        let new = if self.resource.is_new_event() { events::to_core(&object) } else { object };
+        let new = versions::to_stored(&self.resource, object, Some(&old.value));
         write.update(old, new)
     }
 }

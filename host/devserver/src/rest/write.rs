@@ -8,13 +8,13 @@ use crate::{
     api::Api,
     authentication::User,
     authorization::escalation,
-    crd, defaults, events,
+    crd, defaults,
     kinds::Resource,
     managed::{self, Writer},
     namespaces,
     status::{ApiError, Cause, Result},
     storage::{Key, Object, WriteError},
-    strategy, time, validation,
+    strategy, time, validation, versions,
 };
 
 /// How often a write is tried again when somebody else was faster.
@@ -82,9 +82,7 @@ impl Write<'_> {
             return Err(ApiError::forbidden(&resource.group, &resource.plural, &self.key.name, why));
         }
         let new_event = resource.is_new_event();
-        if new_event {
-            object = events::to_core(&object);
-        }
+        object = versions::to_stored(&resource, object, None);
         defaults::fill_in(&resource, &mut object)?;
         // Ownership is booked before admission: what the server adds on its own belongs to nobody.
         if !self.tracked {

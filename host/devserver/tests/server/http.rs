@@ -191,3 +191,24 @@ async fn shutdown_ends_watches() {
     let (_, body) = tokio::join!(running.shutdown(), response.into_body().collect());
     assert!(body.unwrap().to_bytes().is_empty());
 }
+
+#[tokio::test]
+async fn protobuf_is_read_for_built_in_kinds_and_never_answered() {
+    let server = Server::start().await;
+    let protobuf = "application/vnd.kubernetes.protobuf";
+    let body: &[u8] = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x05\x0a\x03\x0a\x01c";
+    let only = server.send_with(&[("content-type", protobuf), ("accept", protobuf)], "POST", MAPS, body).await;
+    assert_eq!(only.status, 406, "{}", only.text);
+    let either = format!("{protobuf}, */*");
+    let made = server.send_with(&[("content-type", protobuf), ("accept", &either)], "POST", MAPS, body).await;
+    assert_eq!((made.status, &made.json()["metadata"]["name"]), (201, &json!("c")));
+    assert_eq!(server.send("PATCH", &format!("{MAPS}/c"), protobuf, body).await.status, 415);
+    let cut = server.send("POST", MAPS, protobuf, &body[..body.len() - 1]).await;
+    assert_eq!(
+        cut.json()["message"],
+        "the object provided is unrecognized (must be of type ConfigMap): proto: unexpected EOF"
+    );
+    let options: &[u8] = b"k8s\0\x0a\x13\x0a\x02v1\x12\x0dDeleteOptions\x12\x08\x2a\x06Banana";
+    let refused = server.send("DELETE", &format!("{MAPS}/c"), protobuf, options).await;
+    assert_eq!((refused.status, refused.text.contains("Banana")), (422, true), "{}", refused.text);
+}

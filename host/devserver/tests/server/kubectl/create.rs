@@ -167,7 +167,15 @@ async fn autoscale_makes_an_autoscaler() {
             "autoscale deployment web --min=1 --max=5 --cpu-percent=80",
             "horizontalpodautoscaler.autoscaling/web autoscaled",
         ),
-        ("get hpa web -o jsonpath='{.spec.minReplicas} {.spec.maxReplicas} {.spec.scaleTargetRef.name}'", "1 5 web"),
+        (
+            "get hpa",
+            "NAME REFERENCE TARGETS MINPODS MAXPODS REPLICAS AGE\nweb Deployment/web cpu: <unknown>/80% 1 5 0 <age>",
+        ),
+        (
+            "get hpa.v2.autoscaling web -o jsonpath='{.spec.metrics[0].resource.target}'",
+            r#"{"averageUtilization":80,"type":"Utilization"}"#,
+        ),
+        ("get horizontalpodautoscalers.v1.autoscaling web -o jsonpath='{.spec.targetCPUUtilizationPercentage} {.spec.metrics}'", "80"),
     ])
     .await;
 }

@@ -1,0 +1,28 @@
+//! Built-in kinds that are served in another form than they are stored in: events, autoscalers.
+
+use serde_json::Value;
+
+use crate::{autoscalers, events, kinds::Resource};
+
+fn is_old_autoscaler(resource: &Resource) -> bool {
+    resource.is("autoscaling", "horizontalpodautoscalers") && resource.version == "v1"
+}
+
+/// The stored form of what a client wrote in the version of `resource`; `old` is what is stored now.
+pub(crate) fn to_stored(resource: &Resource, object: Value, old: Option<&Value>) -> Value {
+    if resource.is_new_event() {
+        events::to_core(&object)
+    } else if is_old_autoscaler(resource) {
+        autoscalers::to_v2(object, old)
+    } else {
+        object
+    }
+}
+
+/// A stored object in the version of `resource`; `None` when that is how it is stored.
+pub(crate) fn to_served(resource: &Resource, stored: &Value) -> Option<Value> {
+    if resource.is_new_event() {
+        return Some(events::to_new(stored));
+    }
+    is_old_autoscaler(resource).then(|| autoscalers::to_v1(stored))
+}
