@@ -26,12 +26,15 @@ async fn start(folder: &Path) -> Result<(Process, HttpClient)> {
     Ok((server, HttpClient::new(&url.text)))
 }
 
-/// Name to uid and resourceVersion, as answered; wakes whoever waits for more.
+/// Name to uid and resourceVersion.
+type Versions = BTreeMap<String, (Value, Value)>;
+
+/// What was answered; wakes whoever waits for more.
 #[derive(Clone, Default)]
-struct Answered(Arc<(Mutex<BTreeMap<String, (Value, Value)>>, Notify)>);
+struct Answered(Arc<(Mutex<Versions>, Notify)>);
 
 impl Answered {
-    fn known(&self) -> BTreeMap<String, (Value, Value)> {
+    fn known(&self) -> Versions {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
