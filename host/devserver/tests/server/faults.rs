@@ -323,10 +323,11 @@ async fn i3_a_running_watch_is_told_410() {
 async fn i2_a_stalled_watch_says_nothing_past_its_own_end_and_then_goes_on() {
     let server = Server::start().await;
     let version = server.get(MAPS).await.version();
-    let mut watch = server.watch(&format!("{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=2")).await;
     server.make("a").await;
+    // The watch is stalled by its first event, however long the steps before and after it take.
+    server.faults("{id: s, requests: {resource: configmaps}, fault: {stallWatch: {afterEvents: 1}}}");
+    let mut watch = server.watch(&format!("{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=2")).await;
     assert_eq!(watch.event().await.1, "a");
-    server.faults("{id: s, requests: {resource: configmaps}, fault: {stallWatch: {}}}");
     server.make("b").await;
     // Longer than its own timeout.
     assert!(watch.is_silent(2300).await);
