@@ -50,13 +50,13 @@ impl Kubectl {
         command
     }
 
-    /// Runs a command line, with a document on standard input; its output or its complaint.
+    /// Runs a command line, with a document on standard input; its output or its complaint, without what it logs.
     async fn try_run(&self, line: &str, input: &str) -> Result<String, String> {
         let mut child = self.command(line).spawn().unwrap();
         tokio::io::AsyncWriteExt::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).await.unwrap();
         let output = child.wait_with_output().await.unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
+        if output.status.success() { Ok(text(output.stdout)) } else { Err(unlogged(&text(output.stderr))) }
     }
 
     async fn run(&self, line: &str) -> String {
@@ -84,6 +84,15 @@ impl Kubectl {
             }
         }
     }
+}
+
+/// What kubectl complains of, without the lines its libraries log: they depend on where a deadline finds it.
+fn unlogged(text: &str) -> String {
+    let is_log = |line: &str| {
+        let date = line.strip_prefix(['I', 'W', 'E']).and_then(|rest| rest.split(' ').next());
+        date.is_some_and(|date| date.len() == 4 && date.bytes().all(|b| b.is_ascii_digit()))
+    };
+    text.split_inclusive('\n').filter(|line| !is_log(line)).collect()
 }
 
 /// The lines of a text, their words by one space each, ages of some seconds as `<age>`.
