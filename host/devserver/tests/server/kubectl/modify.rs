@@ -89,7 +89,7 @@ async fn label_and_annotate_set_overwrite_and_remove() {
         ("label cm c tier=back --overwrite", "configmap/c labeled"),
         ("label cm c env-", "configmap/c unlabeled"),
         ("label cm --all x=y", "configmap/c labeled"),
-        ("label cm c --list", "tier=back\nx=y"),
+        ("label cm c --list | sort", "tier=back\nx=y"),
         ("get cm c -o jsonpath='{.metadata.labels}'", r#"{"tier":"back","x":"y"}"#),
         ("annotate cm c note='two words'", "configmap/c annotated"),
         ("annotate cm -l x=y more=1", "configmap/c annotated"),
