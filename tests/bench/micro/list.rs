@@ -9,7 +9,8 @@ use oarlock::api::{Discovery, GroupVersionKind};
 use oarlock::informer::{Informers, WatchSpec};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Our own informer: the store holds the objects as compact JSON.
 pub(crate) async fn informer() -> Result<()> {
@@ -19,7 +20,7 @@ pub(crate) async fn informer() -> Result<()> {
     let before = memory::resident()?;
     let began = Instant::now();
     let subscription = informers.subscribe(WatchSpec::all(gvk), Arc::new(|_| {}));
-    subscription.synced(tokio::time::Instant::now() + Duration::from_secs(300)).await?;
+    subscription.synced(Instant::now() + Duration::from_secs(300)).await?;
     let listed = began.elapsed();
     let relists = || informers.stats().iter().map(|watch| watch.lists).sum::<u64>();
     let first = relists();

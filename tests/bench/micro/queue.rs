@@ -7,7 +7,7 @@ use oarlock::metrics::Metrics;
 use oarlock::workqueue::{Config, Trigger, WorkQueue};
 use serde_json::json;
 use std::sync::Arc;
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// How often and of how many.
 #[derive(Debug, clap::Args)]
