@@ -144,6 +144,12 @@ mod tests {
     #[derive(Default)]
     struct Woken(Arc<AtomicUsize>);
 
+    impl Inner {
+        fn remembered(&self) -> (usize, usize) {
+            (self.writes.len(), self.order.len())
+        }
+    }
+
     impl Woken {
         fn by(&self, own: &OwnWrites, uid: &str, old: &str, new: &str) -> usize {
             let count = Arc::clone(&self.0);
@@ -173,11 +179,11 @@ mod tests {
         own.begin("p", "u").wrote("1", "2");
         own.begin("p", "u").wrote("1", "2");
         assert_eq!(woken.by(&own, "u", "1", "2"), 0);
-        assert_eq!((own.lock().writes.len(), own.lock().order.len()), (0, 0));
+        assert_eq!(own.lock().remembered(), (0, 0));
         for version in 0..=CAPACITY {
             own.begin("p", "u").wrote("0", &version.to_string());
         }
-        assert_eq!((own.lock().writes.len(), own.lock().order.len()), (CAPACITY, CAPACITY));
+        assert_eq!(own.lock().remembered(), (CAPACITY, CAPACITY));
         assert_eq!(woken.by(&own, "u", "0", "0"), 1, "the oldest was forgotten");
         assert_eq!(woken.by(&own, "u", "0", "1"), 1);
     }
