@@ -309,6 +309,13 @@ async fn h12_what_a_swap_enqueues_does_not_hold_up_a_live_change() -> Result<()>
             object(&world, &format!("o{i}"), "fetch", &json!({})).await?;
         }
         seen(&world, &format!("o{}", OBJECTS - 1), "first").await?;
+        // Each child wakes its owner once more: those are live changes too, and stand before the one to come.
+        eventually(SOON, "the queue to be empty", || async {
+            let entry = plugin(&world, "misfit").await?;
+            ensure!(entry.get("queueDepth") == Some(&json!(0)), "{entry}");
+            Ok(())
+        })
+        .await?;
         // From now on one object takes a third of a second, so that all of them take half a minute.
         let rule =
             world.neutron_gate.rule(Rule::every(Action::Delay(Duration::from_millis(300))).methods(&[Method::GET]));
