@@ -10,6 +10,7 @@ pub mod events;
 mod finalizer;
 mod own;
 mod request;
+pub mod reviewed;
 pub mod status;
 
 pub use applied::AppliedMemory;

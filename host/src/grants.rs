@@ -2,15 +2,17 @@
 //!
 //! A pure type: no IO, no clock. The API server's own RBAC stands behind it.
 
+mod admission;
 mod asked;
 mod compare;
 mod permission;
 
+pub use admission::{Admission, fault as admission_fault};
 pub use asked::{Plurals, guess_plural};
 pub use compare::difference;
 pub use permission::{PERMISSIONS, Permission, each};
 
-use oarlock_manifest::{Limits, PluginGrant, PluginManifest, PolicyRule, SafeRequest};
+use oarlock_manifest::{GrantedAdmission, Limits, PluginGrant, PluginManifest, PolicyRule, SafeRequest};
 use std::collections::{BTreeMap, BTreeSet};
 use url::Url;
 
@@ -45,7 +47,7 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// A number is out of its range.
+    /// A number or a word is none of those there are.
     #[error("{0}")]
     Limit(String),
     /// The permissions are lists times lists, and too many.
@@ -63,6 +65,7 @@ pub enum Error {
 pub struct Grants {
     partial: bool,
     permissions: Vec<PolicyRule>,
+    admission: Vec<GrantedAdmission>,
     origins: BTreeSet<String>,
     safe_requests: Vec<SafeRequest>,
     config: BTreeMap<String, String>,
@@ -79,6 +82,7 @@ impl Grants {
         Self {
             partial: false,
             permissions: Vec::new(),
+            admission: Vec::new(),
             origins: BTreeSet::new(),
             safe_requests: Vec::new(),
             config: BTreeMap::new(),
@@ -132,10 +136,16 @@ impl Grants {
                 return Err(Error::Limit(format!("{name} must be at least 1")));
             }
         }
+        if let Some(fault) =
+            grant.admission.iter().enumerate().find_map(|(i, granted)| admission::granted_fault(i, granted))
+        {
+            return Err(Error::Limit(fault));
+        }
         let origins = grant.http.origins.iter().map(|o| parse_origin(o)).collect::<Result<_, _>>()?;
         Ok(Self {
             partial: grant.partial,
             permissions: grant.permissions.clone(),
+            admission: grant.admission.clone(),
             origins,
             safe_requests: grant.http.safe_requests.clone(),
             config,
@@ -163,6 +173,12 @@ impl Grants {
     #[must_use]
     pub fn missing(&self, manifest: &PluginManifest, plurals: &Plurals<'_>) -> Vec<String> {
         compare::missing(self, manifest, plurals)
+    }
+
+    /// The rules of a manifest that it may answer at admission, on the terms of this grant.
+    #[must_use]
+    pub fn admission(&self, manifest: &PluginManifest) -> Vec<Admission> {
+        admission::granted(&self.admission, manifest)
     }
 
     /// Where a kind may be both listed and watched, of where the manifest asks for it. `None`: everywhere. An empty list: nowhere.

@@ -63,6 +63,7 @@ impl Grant {
             kind: "PluginGrant".to_owned(),
             partial: false,
             permissions: Vec::new(),
+            admission: Vec::new(),
             http: GrantedHttp::default(),
             config: BTreeMap::new(),
             secret_files: BTreeMap::new(),

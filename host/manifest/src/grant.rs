@@ -1,6 +1,6 @@
 //! The grant: what a person allows a plugin. `network.yaml` beside `network.wasm`.
 
-use crate::{PolicyRule, SafeRequest};
+use crate::{AdmissionRule, PolicyRule, SafeRequest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,6 +20,9 @@ pub struct PluginGrant {
     /// Kubernetes permissions: `get` on a kind lets the plugin read it, write verbs let the host carry out its changes.
     #[serde(default)]
     pub permissions: Vec<PolicyRule>,
+    /// What it may answer at admission, and on which terms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub admission: Vec<GrantedAdmission>,
     /// HTTP requests.
     #[serde(default)]
     pub http: GrantedHttp,
@@ -39,6 +42,57 @@ pub struct PluginGrant {
     /// Instead of the manifest's `resyncSeconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resync_seconds: Option<u32>,
+}
+
+/// Requests to the API server that a plugin may answer at admission. A rule of its manifest is granted by the first of these that
+/// covers the whole of it; what is said here then counts instead of what the rule says, and selectors and conditions count beside its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GrantedAdmission {
+    /// `CREATE`, `UPDATE`, `DELETE`, `CONNECT`, or `*`.
+    pub operations: Vec<String>,
+    /// API groups, or `*`; `""` is the core group.
+    pub api_groups: Vec<String>,
+    /// Resources and subresources in the plural: `pods`, `pods/status`; `*`: all resources, `*/*`: subresources as well.
+    pub resources: Vec<String>,
+    /// The plugin is asked only where an InitializerConfiguration names it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_as_initializer: bool,
+    /// A label selector (matchLabels, matchExpressions) over namespaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_selector: Option<serde_json::Value>,
+    /// A label selector over objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_selector: Option<serde_json::Value>,
+    /// CEL match conditions: name and expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub match_conditions: Option<serde_json::Value>,
+    /// `Fail` or `Ignore`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_policy: Option<String>,
+    /// `Exact` or `Equivalent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub match_policy: Option<String>,
+    /// `Never` or `IfNeeded`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reinvocation_policy: Option<String>,
+    /// 1 to 30.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<u32>,
+}
+
+impl GrantedAdmission {
+    /// What grants just this rule, on its own terms.
+    #[must_use]
+    pub fn just(rule: &AdmissionRule) -> Self {
+        Self {
+            operations: rule.operations.clone(),
+            api_groups: rule.api_groups.clone(),
+            resources: rule.resources.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// HTTP requests a plugin may send.

@@ -7,7 +7,7 @@
 mod grant;
 mod manifest;
 
-pub use grant::{GrantedHttp, Limits, PluginGrant};
+pub use grant::{GrantedAdmission, GrantedHttp, Limits, PluginGrant};
 pub use manifest::{AdmissionRule, HttpAccess, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch};
 
 /// The version both documents carry in `apiVersion`.

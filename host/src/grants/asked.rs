@@ -1,7 +1,7 @@
 //! What a manifest asks for, in the words of a grant.
 
 use super::covers;
-use oarlock_manifest::{HttpAccess, Kind, Limits, PluginGrant, PluginManifest, PolicyRule};
+use oarlock_manifest::{GrantedAdmission, HttpAccess, Kind, Limits, PluginGrant, PluginManifest, PolicyRule};
 use std::collections::BTreeMap;
 use url::Url;
 
@@ -26,6 +26,7 @@ pub(super) fn grant(manifest: &PluginManifest, config: BTreeMap<String, String>,
         kind: "PluginGrant".to_owned(),
         partial: false,
         permissions: permissions(manifest, plurals).into_iter().map(|(_, rule)| rule).collect(),
+        admission: manifest.admission.iter().map(GrantedAdmission::just).collect(),
         http: oarlock_manifest::GrantedHttp {
             origins: origins(&manifest.http, &config),
             safe_requests: manifest.http.safe_requests.clone(),

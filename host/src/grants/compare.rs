@@ -2,7 +2,7 @@
 
 use super::asked::{self, Place, Plurals};
 use super::permission::{self, Permission};
-use super::{Grants, safe_request_covers};
+use super::{Grants, admission, safe_request_covers};
 use oarlock_manifest::{PluginGrant, PluginManifest};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -21,6 +21,7 @@ pub(super) fn missing(grants: &Grants, manifest: &PluginManifest, plurals: &Plur
     let asked = asked::permissions(manifest, plurals);
     let each = asked.iter().flat_map(|(place, rule)| permission::each_verb(rule).into_iter().map(|p| (*place, p)));
     let mut lines = permission::lines(each.filter(|(_, p)| !permission::allowed(&grants.permissions, p)));
+    lines.extend(admission::missing(&grants.admission, manifest));
     for origin in asked::origins(&manifest.http, &grants.config) {
         if !grants.origins.contains(&origin) {
             lines.push(format!("http.origins: {origin}"));
@@ -68,6 +69,9 @@ fn permissions(grant: &PluginGrant) -> BTreeSet<Permission> {
 /// Everything but permissions and the values of the configuration.
 fn settings(grant: &PluginGrant) -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
+    lines.extend(
+        grant.admission.iter().filter_map(|one| Some(format!("admission: {}", serde_json::to_string(one).ok()?))),
+    );
     lines.extend(grant.http.origins.iter().map(|origin| format!("http.origins: {origin}")));
     lines.extend(
         grant.http.safe_requests.iter().map(|safe| format!("http.safeRequests: {} {}", safe.method, safe.path)),

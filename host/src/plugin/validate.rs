@@ -21,6 +21,7 @@ pub fn manifest(json: &str) -> Result<PluginManifest, Vec<String>> {
     check_head(&manifest, &mut faults);
     check_kinds(&manifest, &mut faults);
     check_permissions(&manifest, &mut faults);
+    faults.extend(manifest.admission.iter().enumerate().flat_map(|(i, rule)| grants::admission_fault(i, rule)));
     check_http(&manifest, &mut faults);
     if faults.is_empty() { Ok(manifest) } else { Err(faults) }
 }

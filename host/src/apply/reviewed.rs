@@ -1,0 +1,149 @@
+//! Patches of an object under review: carried out in memory, and told to the API server as what they change.
+//!
+//! Pure functions. At admission the object is not stored yet: nothing is written, the API server is answered with a JSON Patch.
+
+mod difference;
+
+pub use difference::difference;
+
+use super::PatchKind;
+use oarlock_merge::schema::Schema;
+use oarlock_merge::strategic;
+use serde_json::Value;
+
+/// What no plugin may change at admission: what makes the object that object, and what the API server alone writes.
+const PROTECTED: [&str; 12] = [
+    "/apiVersion",
+    "/kind",
+    "/metadata/name",
+    "/metadata/generateName",
+    "/metadata/namespace",
+    "/metadata/uid",
+    "/metadata/resourceVersion",
+    "/metadata/generation",
+    "/metadata/creationTimestamp",
+    "/metadata/deletionTimestamp",
+    "/metadata/deletionGracePeriodSeconds",
+    "/metadata/managedFields",
+];
+
+/// A patch of the object under review.
+#[derive(Clone, Debug)]
+pub struct ReviewedPatch {
+    /// How the patch is to be read.
+    pub kind: PatchKind,
+    /// The patch.
+    pub patch: Value,
+}
+
+/// The object with the patches carried out, in order.
+///
+/// * `schema` - how lists of this kind merge. None: it has no strategic merge patch.
+/// * `subresource` - which is under review; empty for the object itself, whose status cannot be changed.
+///
+/// # Errors
+///
+/// Why a patch cannot be carried out, or what it may not change: for the plugin's author.
+pub fn patched(
+    object: &Value,
+    patches: &[ReviewedPatch],
+    schema: Option<&Schema>,
+    subresource: &str,
+) -> Result<Value, String> {
+    let mut after = object.clone();
+    for ReviewedPatch { kind, patch } in patches {
+        match kind {
+            PatchKind::Json => {
+                let operations: json_patch::Patch =
+                    serde_json::from_value(patch.clone()).map_err(|e| format!("a JSON patch that is none: {e}"))?;
+                json_patch::patch(&mut after, &operations)
+                    .map_err(|e| format!("a JSON patch that does not fit the object under review: {e}"))?;
+            }
+            PatchKind::Merge => {
+                if !patch.is_object() {
+                    return Err("a merge patch that is not a JSON object".to_owned());
+                }
+                json_patch::merge(&mut after, patch);
+            }
+            PatchKind::Strategic => {
+                let schema = schema.ok_or("a strategic merge patch of a kind that has none")?;
+                after = strategic::apply_patch(schema, &after, patch)
+                    .map_err(|e| format!("a strategic merge patch that does not fit the object under review: {e}"))?;
+            }
+        }
+    }
+    let status = (subresource.is_empty() && object.pointer("/status") != after.pointer("/status")).then_some("/status");
+    let touched = PROTECTED.into_iter().find(|pointer| object.pointer(pointer) != after.pointer(pointer)).or(status);
+    match touched {
+        Some(pointer) => Err(format!("a patch that changes {pointer}, which cannot be changed at admission")),
+        None => Ok(after),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn pod() -> Value {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n", "labels": {"a": "1"}},
+            "spec": {"containers": [{"name": "app", "image": "i"}]}})
+    }
+
+    fn after(kind: PatchKind, patch: Value) -> Result<Value, String> {
+        let schema = Schema::builtin("", "v1", "Pod").unwrap();
+        patched(&pod(), &[ReviewedPatch { kind, patch }], Some(&schema), "")
+    }
+
+    #[test]
+    fn a_patch_of_any_type_is_carried_out() {
+        let json_patch = json!([{"op": "add", "path": "/metadata/labels/b~1c", "value": "2"}]);
+        assert_eq!(after(PatchKind::Json, json_patch).unwrap()["metadata"]["labels"], json!({"a": "1", "b/c": "2"}));
+        let merge = json!({"metadata": {"labels": {"a": null}}});
+        assert_eq!(after(PatchKind::Merge, merge).unwrap()["metadata"]["labels"], json!({}));
+        let strategic = json!({"spec": {"containers": [{"name": "envoy", "image": "e"}]}});
+        let containers = after(PatchKind::Strategic, strategic).unwrap()["spec"]["containers"].clone();
+        let names: Vec<&str> = containers.as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["envoy", "app"]);
+    }
+
+    #[test]
+    fn patches_build_on_each_other() {
+        let patch = |kind, patch| ReviewedPatch { kind, patch };
+        let two = [
+            patch(PatchKind::Merge, json!({"metadata": {"annotations": {"x": "1"}}})),
+            patch(
+                PatchKind::Json,
+                json!([{"op": "test", "path": "/metadata/annotations/x", "value": "1"}, {"op": "remove", "path": "/metadata/labels"}]),
+            ),
+        ];
+        let after = patched(&pod(), &two, None, "").unwrap();
+        assert_eq!(after["metadata"], json!({"name": "p", "namespace": "n", "annotations": {"x": "1"}}));
+    }
+
+    #[test]
+    fn what_makes_no_sense_or_is_not_the_plugins_is_refused_with_the_reason() {
+        for (kind, patch, expected) in [
+            (PatchKind::Json, json!({"op": "add"}), "a JSON patch that is none"),
+            (
+                PatchKind::Json,
+                json!([{"op": "remove", "path": "/spec/nothing"}]),
+                "does not fit the object under review",
+            ),
+            (PatchKind::Json, json!([{"op": "add", "path": "no pointer", "value": 1}]), "a JSON patch"),
+            (PatchKind::Merge, json!([1]), "not a JSON object"),
+            (PatchKind::Merge, json!({"metadata": {"name": "q"}}), "changes /metadata/name"),
+            (PatchKind::Merge, json!({"metadata": {"uid": "u"}}), "changes /metadata/uid"),
+            (PatchKind::Merge, json!({"kind": "Node"}), "changes /kind"),
+            (PatchKind::Merge, json!({"metadata": null}), "changes /metadata/name"),
+            (PatchKind::Merge, json!({"status": {"phase": "Running"}}), "changes /status"),
+            (PatchKind::Strategic, json!({"spec": {"containers": [{"image": "no name"}]}}), "does not fit"),
+            (PatchKind::Strategic, json!(7), "does not fit"),
+        ] {
+            let refused = after(kind, patch.clone()).unwrap_err();
+            assert!(refused.contains(expected), "{patch}: {refused}");
+        }
+        let status = ReviewedPatch { kind: PatchKind::Merge, patch: json!({"status": {"phase": "Running"}}) };
+        assert!(patched(&pod(), std::slice::from_ref(&status), None, "status").is_ok());
+    }
+}

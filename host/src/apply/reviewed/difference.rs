@@ -1,0 +1,211 @@
+//! From two documents to the JSON Patch (RFC 6902) between them.
+
+use serde_json::{Value, json};
+
+/// Lists are aligned when that takes at most this many comparisons; longer ones are replaced.
+const COMPARISONS: usize = 250_000;
+
+/// What makes `after` of `before`, as operations of a JSON Patch: only what differs, down to the single value; elements of lists are
+/// inserted and removed where they are. Empty when both are the same.
+#[must_use]
+pub fn difference(before: &Value, after: &Value) -> Vec<Value> {
+    let mut operations = Vec::new();
+    values(&mut String::new(), before, after, &mut operations);
+    operations
+}
+
+fn values(path: &mut String, before: &Value, after: &Value, operations: &mut Vec<Value>) {
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (key, value) in old {
+                within(path, key, |path| match new.get(key) {
+                    Some(new) => values(path, value, new, operations),
+                    None => operations.push(json!({"op": "remove", "path": path})),
+                });
+            }
+            for (key, value) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
+                within(path, key, |path| operations.push(json!({"op": "add", "path": path, "value": value})));
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => lists(path, old, new, operations),
+        _ if before == after => {}
+        _ => operations.push(json!({"op": "replace", "path": path, "value": after})),
+    }
+}
+
+/// Calls `work` with one more token on the path.
+fn within(path: &mut String, token: &str, work: impl FnOnce(&mut String)) {
+    let length = path.len();
+    path.push('/');
+    path.push_str(&token.replace('~', "~0").replace('/', "~1"));
+    work(path);
+    path.truncate(length);
+}
+
+fn lists(path: &mut String, old: &[Value], new: &[Value], operations: &mut Vec<Value>) {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old, new) = (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (old, new) = (old.get(..old.len() - tail).unwrap_or_default(), new.get(..new.len() - tail).unwrap_or_default());
+    if old.len().saturating_mul(new.len()) > COMPARISONS {
+        // Element by element from behind, so that the places of those before stay.
+        for i in (0..old.len()).rev() {
+            within(path, &(head + i).to_string(), |path| operations.push(json!({"op": "remove", "path": path})));
+        }
+        for (i, value) in new.iter().enumerate() {
+            let add = |path: &mut String| operations.push(json!({"op": "add", "path": path, "value": value}));
+            within(path, &(head + i).to_string(), add);
+        }
+        return;
+    }
+    let mut at = head;
+    for step in align(old, new) {
+        within(path, &at.to_string(), |path| match step {
+            Step::Both(old, new) => values(path, old, new, operations),
+            Step::Replace(new) => operations.push(json!({"op": "replace", "path": path, "value": new})),
+            Step::Add(new) => operations.push(json!({"op": "add", "path": path, "value": new})),
+            Step::Remove => operations.push(json!({"op": "remove", "path": path})),
+        });
+        at += usize::from(!matches!(step, Step::Remove));
+    }
+}
+
+/// One step through two lists.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    /// The same element, perhaps changed.
+    Both(&'a Value, &'a Value),
+    /// Another element in its place.
+    Replace(&'a Value),
+    Add(&'a Value),
+    Remove,
+}
+
+/// How much it is worth to keep an element: most when it is the same, then when it has the same name.
+fn worth(old: &Value, new: &Value) -> u32 {
+    if old == new {
+        return 4;
+    }
+    let named = old.get("name").is_some_and(|name| name.is_string() && Some(name) == new.get("name"));
+    if named { 3 } else { 1 }
+}
+
+/// The alignment of two lists that is worth most, by dynamic programming.
+fn align<'a>(old: &'a [Value], new: &'a [Value]) -> Vec<Step<'a>> {
+    let width = new.len() + 1;
+    let cell = |i: usize, j: usize| i * width + j;
+    let worths: Vec<u32> = old.iter().flat_map(|a| new.iter().map(move |b| worth(a, b))).collect();
+    let worth_of = |i: usize, j: usize| worths.get(i * new.len() + j).copied().unwrap_or(0);
+    // best[i][j]: of old[i..] and new[j..].
+    let mut best = vec![0_u32; (old.len() + 1) * width];
+    let at = |best: &[u32], i: usize, j: usize| best.get(cell(i, j)).copied().unwrap_or(0);
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            let both = at(&best, i + 1, j + 1) + worth_of(i, j);
+            let most = both.max(at(&best, i + 1, j)).max(at(&best, i, j + 1));
+            if let Some(slot) = best.get_mut(cell(i, j)) {
+                *slot = most;
+            }
+        }
+    }
+    let (mut i, mut j, mut steps) = (0, 0, Vec::new());
+    loop {
+        let step = match (old.get(i), new.get(j)) {
+            (None, None) => return steps,
+            (None, Some(new)) => Step::Add(new),
+            (Some(_), None) => Step::Remove,
+            (Some(a), Some(b)) => {
+                let here = at(&best, i, j);
+                if here == at(&best, i + 1, j + 1) + worth_of(i, j) {
+                    if worth_of(i, j) > 1 { Step::Both(a, b) } else { Step::Replace(b) }
+                } else if here == at(&best, i, j + 1) {
+                    Step::Add(b)
+                } else {
+                    Step::Remove
+                }
+            }
+        };
+        i += usize::from(!matches!(step, Step::Add(_)));
+        j += usize::from(!matches!(step, Step::Remove));
+        steps.push(step);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(before: &Value, after: &Value) -> Vec<Value> {
+        let operations = difference(before, after);
+        let patch: json_patch::Patch = serde_json::from_value(Value::Array(operations.clone())).unwrap();
+        let mut made = before.clone();
+        json_patch::patch(&mut made, &patch).unwrap();
+        assert_eq!(&made, after, "{before} {operations:?}");
+        operations
+    }
+
+    #[test]
+    fn only_what_differs_is_told_and_keys_are_escaped() {
+        for (before, after, expected) in [
+            (json!({"a": 1}), json!({"a": 1}), json!([])),
+            (json!({"a": 1}), json!({"a": 2}), json!([{"op": "replace", "path": "/a", "value": 2}])),
+            (json!({}), json!({"a/b~c": 1}), json!([{"op": "add", "path": "/a~1b~0c", "value": 1}])),
+            (json!({"": 1}), json!({}), json!([{"op": "remove", "path": "/"}])),
+            (
+                json!({"a": {"b": {}}}),
+                json!({"a": {"b": null}}),
+                json!([{"op": "replace", "path": "/a/b", "value": null}]),
+            ),
+            (json!([1, 2, 3]), json!([0, 1, 2, 3]), json!([{"op": "add", "path": "/0", "value": 0}])),
+            (json!([1, 2, 3]), json!([1, 2, 3, 4]), json!([{"op": "add", "path": "/3", "value": 4}])),
+            (json!([1, 2, 3]), json!([1, 3]), json!([{"op": "remove", "path": "/1"}])),
+            (json!([1, 2]), json!([1, 5]), json!([{"op": "replace", "path": "/1", "value": 5}])),
+        ] {
+            assert_eq!(Value::Array(check(&before, &after)), expected, "{before} {after}");
+        }
+    }
+
+    #[test]
+    fn a_container_that_is_put_in_front_leaves_the_others_alone() {
+        let before = json!({"containers": [{"name": "a", "image": "1"}, {"name": "b"}]});
+        let after = json!({"containers": [{"name": "envoy"}, {"name": "a", "image": "2"}, {"name": "b"}]});
+        let expected = json!([
+            {"op": "add", "path": "/containers/0", "value": {"name": "envoy"}},
+            {"op": "replace", "path": "/containers/1/image", "value": "2"}
+        ]);
+        assert_eq!(Value::Array(check(&before, &after)), expected);
+    }
+
+    #[test]
+    fn long_lists_that_have_nothing_in_common_are_replaced() {
+        let list = |from: usize| (from..from + 600).map(|i| json!(i)).collect::<Value>();
+        check(&json!({"l": list(0)}), &json!({"l": list(10_000)}));
+    }
+
+    fn document() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (0..3_i64).prop_map(Value::from),
+            "[ab/~]{0,2}".prop_map(Value::from)
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::btree_map("[ab/~]{0,2}", inner, 0..5)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 512 } else { 4096 }))]
+
+        #[test]
+        fn what_is_told_makes_the_one_of_the_other(before in document(), after in document()) {
+            check(&before, &after);
+            prop_assert!(difference(&after, &after).is_empty());
+        }
+    }
+}
