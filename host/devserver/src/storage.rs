@@ -15,9 +15,11 @@ use tokio::sync::{mpsc, watch};
 
 use crate::persistence::{Journal, Record};
 
+mod pages;
 mod restore;
 mod view;
 
+pub(crate) use pages::{At, Snapshot, Wanted};
 pub(crate) use view::View;
 
 /// Namespace (empty for cluster scope) and name.
@@ -124,19 +126,6 @@ struct ShelfState {
 }
 
 impl ShelfState {
-    fn past(&self, namespace: &str, revision: u64) -> Snapshot {
-        let mut objects = self.objects.clone();
-        for change in self.log.iter().rev().take_while(|c| c.revision > revision) {
-            match &change.previous {
-                Some(previous) => objects.insert(change.key.clone(), Arc::clone(previous)),
-                None => objects.remove(&change.key),
-            };
-        }
-        let in_namespace = |k: &Key| namespace.is_empty() || k.namespace == namespace;
-        let objects = objects.into_iter().filter(|(k, _)| in_namespace(k)).map(|(_, o)| o).collect();
-        Snapshot { revision, objects }
-    }
-
     /// Makes a change of an object; `value` is the new one, `None` a deletion.
     fn change(&self, key: &Key, revision: u64, value: Option<Value>) -> Option<Change> {
         let previous = self.objects.get(key).cloned();
@@ -189,13 +178,6 @@ pub(crate) struct Shelf {
     journal: Arc<OnceLock<Journal>>,
 }
 
-/// Objects at one revision.
-#[derive(Debug)]
-pub(crate) struct Snapshot {
-    pub(crate) revision: u64,
-    pub(crate) objects: Vec<Arc<Object>>,
-}
-
 impl Shelf {
     fn read<R>(&self, f: impl FnOnce(&ShelfState) -> R) -> R {
         f(&self.state.read().unwrap_or_else(PoisonError::into_inner))
@@ -213,32 +195,6 @@ impl Shelf {
     /// The revision of the whole store, not older than any write that has been answered.
     pub(crate) fn revision(&self) -> u64 {
         self.read(|_| self.clock.load(Ordering::SeqCst))
-    }
-
-    /// All objects in key order, of one namespace when it is not empty.
-    pub(crate) fn list(&self, namespace: &str) -> Snapshot {
-        self.read(|s| {
-            let objects = if namespace.is_empty() {
-                s.objects.values().cloned().collect()
-            } else {
-                s.objects
-                    .range(Key::new(namespace, "")..)
-                    .take_while(|(k, _)| k.namespace == namespace)
-                    .map(|(_, o)| Arc::clone(o))
-                    .collect()
-            };
-            Snapshot { revision: self.clock.load(Ordering::SeqCst), objects }
-        })
-    }
-
-    /// The objects as they were at `revision`.
-    pub(crate) fn list_at(&self, namespace: &str, revision: u64) -> Result<Snapshot, TooOld> {
-        self.read(|s| s.check(revision).map(|()| s.past(namespace, revision)))
-    }
-
-    /// [`Self::list_at`] for readers that are in the past themselves: what was compacted on request is still there for them.
-    pub(crate) fn past(&self, namespace: &str, revision: u64) -> Snapshot {
-        self.read(|s| s.past(namespace, revision))
     }
 
     /// How far back the log reaches.

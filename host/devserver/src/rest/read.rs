@@ -14,7 +14,7 @@ use crate::{
     query::{ListOptions, Match, parse_version},
     server::Answer,
     status::{ApiError, Result},
-    storage::{Key, Object, Snapshot, View},
+    storage::{At, Key, Object, View, Wanted},
     watch::{Selection, Start, Watch},
 };
 
@@ -86,49 +86,47 @@ impl Request<'_> {
     fn list(&self, options: &ListOptions) -> Result<Answer> {
         let format = negotiate::list_format(&self.call.accept)?;
         let token = options.continue_token.as_deref().map(Token::parse).transpose()?;
-        let snapshot = self.snapshot(options, token.as_ref())?;
-        let revision = snapshot.revision;
-        let after = token.map(|t| t.after);
+        let at = self.time_of(options, token.as_ref())?;
         let selection = self.selection(options);
-        let mut selected: Vec<Arc<Object>> = snapshot
-            .objects
-            .into_iter()
-            .filter(|o| after.as_ref().is_none_or(|a| o.key() > *a))
-            .filter(|o| selection.matches(&self.resource, o))
-            .collect();
-        let mut meta = ListMeta { revision, ..ListMeta::default() };
+        // Any version is served from a cache, which knows no pages.
         let any_version = options.resource_version.as_deref() == Some("0");
-        if options.limit > 0 && selected.len() > options.limit && !any_version {
-            let rest = selected.len() - options.limit;
-            selected.truncate(options.limit);
-            let after = selected.last().map(|o| o.key());
-            meta.continue_token = after.map(|after| Token { revision, after }.to_text());
-            let selective = !selection.labels.is_empty() || !selection.fields.is_empty();
-            meta.remaining = (!selective).then_some(rest);
-        }
-        let body = encode::list(&self.resource, &selected, &meta, format, self.table())?;
+        let wanted = Wanted {
+            namespace: &self.path.namespace,
+            after: token.as_ref().map(|t| &t.after),
+            limit: if options.limit == 0 || any_version { usize::MAX } else { options.limit },
+            count: selection.labels.is_empty() && selection.fields.is_empty(),
+            rest: token.as_ref().and_then(|t| t.rest),
+        };
+        let too_old = |_| {
+            ApiError::expired(if token.is_some() {
+                "The provided continue parameter is too old to display a consistent list result. You must start a new list \
+                 without the continue parameter."
+            } else {
+                "The resourceVersion for the provided list is too old."
+            })
+        };
+        let matches = |object: &Object| selection.matches(&self.resource, object);
+        let page = self.view().shelf().page(&wanted, at, matches).map_err(too_old)?;
+        let (revision, rest) = (page.revision, page.remaining);
+        let continue_token = page.next.map(|after| Token { revision, after, rest }.to_text());
+        let meta = ListMeta { revision, continue_token, remaining: rest };
+        let body = encode::list(&self.resource, &page.objects, &meta, format, self.table())?;
         Ok(Answer::ready(StatusCode::OK, format, body))
     }
 
-    fn snapshot(&self, options: &ListOptions, token: Option<&Token>) -> Result<Snapshot> {
+    /// The time a list is of.
+    fn time_of(&self, options: &ListOptions, token: Option<&Token>) -> Result<At> {
         let view = self.view();
-        let namespace = &self.path.namespace;
         let version = options.resource_version.as_deref().unwrap_or_default();
         if let Some(token) = token {
             if !version.is_empty() && version != "0" {
                 let message = "specifying resource version is not allowed when using continue";
                 return Err(ApiError::bad_request(message));
             }
-            let too_old = |_| {
-                ApiError::expired(
-                    "The provided continue parameter is too old to display a consistent list result. You must start a \
-                     new list without the continue parameter.",
-                )
-            };
-            return view.list_at(namespace, token.revision).map_err(too_old);
+            return Ok(At::Revision(token.revision));
         }
         let version = match version {
-            "" | "0" => return Ok(view.list(namespace)),
+            "" | "0" => return Ok(view.at()),
             text => parse_version(text).map_err(|e| ApiError::bad_request(format!("invalid resource version: {e}")))?,
         };
         let current = view.revision();
@@ -138,11 +136,7 @@ impl Request<'_> {
         // A limit without a match means the exact version, too.
         let exact =
             options.version_match == Match::Exact || (options.version_match == Match::Unset && options.limit > 0);
-        if !exact {
-            return Ok(view.list(namespace));
-        }
-        let too_old = |_| ApiError::expired("The resourceVersion for the provided list is too old.");
-        view.list_at(namespace, version).map_err(too_old)
+        Ok(if exact { At::Revision(version) } else { view.at() })
     }
 }
 
@@ -219,11 +213,14 @@ fn builtin_fields(group: &str, plural: &str) -> Option<&'static [&'static str]> 
 struct Token {
     revision: u64,
     after: Key,
+    /// How many objects there are after that.
+    rest: Option<usize>,
 }
 
 impl Token {
     fn to_text(&self) -> String {
-        let value = json!({"v": "oarlock", "rv": self.revision, "ns": self.after.namespace, "name": self.after.name});
+        let Key { namespace, name } = &self.after;
+        let value = json!({"v": "oarlock", "rv": self.revision, "ns": namespace, "name": name, "rest": self.rest});
         BASE64.encode(value.to_string())
     }
 
@@ -234,7 +231,10 @@ impl Token {
         let value: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(&e.to_string()))?;
         let field = |key: &str| value.get(key).and_then(Value::as_str);
         match (value.get("rv").and_then(Value::as_u64), field("ns"), field("name")) {
-            (Some(revision), Some(namespace), Some(name)) => Ok(Self { revision, after: Key::new(namespace, name) }),
+            (Some(revision), Some(namespace), Some(name)) => {
+                let rest = value.get("rest").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+                Ok(Self { revision, after: Key::new(namespace, name), rest })
+            }
             _ => Err(wrong("it was not made by this server")),
         }
     }

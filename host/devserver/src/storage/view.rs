@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Key, Object, Shelf, Snapshot, TooOld};
+use super::{At, Key, Object, Shelf, Snapshot};
 
 /// A shelf as it is, or as it was.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ impl View {
     /// An object.
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<Object>> {
         let Some(revision) = self.past else { return self.shelf.get(key) };
-        self.shelf.past(&key.namespace, revision).objects.into_iter().find(|o| o.key() == *key)
+        self.shelf.past_one(key, revision)
     }
 
     /// All objects in key order, of one namespace when it is not empty.
@@ -42,8 +42,8 @@ impl View {
         }
     }
 
-    /// The objects as they were at a revision.
-    pub(crate) fn list_at(&self, namespace: &str, revision: u64) -> Result<Snapshot, TooOld> {
-        self.shelf.list_at(namespace, revision)
+    /// The time that is seen.
+    pub(crate) fn at(&self) -> At {
+        self.past.map_or(At::Now, At::Past)
     }
 }

@@ -260,8 +260,7 @@ impl Neutron {
             document.insert("tenant_id".to_owned(), project);
         }
         if kind == Kind::Network {
-            let subnets: Vec<&str> =
-                self.subnets.rows().filter(|s| s.text("network_id") == row.id()).map(Row::id).collect();
+            let subnets: Vec<&str> = self.subnets.of_network(row.id()).map(Row::id).collect();
             document.insert("subnets".to_owned(), json!(subnets));
         }
         if !caller.admin {

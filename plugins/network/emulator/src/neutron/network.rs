@@ -1,5 +1,7 @@
 //! Networks: segments, MTU, deletion.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::table::Row;
@@ -52,7 +54,7 @@ impl Neutron {
     }
 
     pub(super) fn check_network_unused(&self, id: &str) -> Result<()> {
-        let ports: Vec<&str> = self.ports.rows().filter(|p| p.text("network_id") == id).map(Row::id).collect();
+        let ports: Vec<&str> = self.ports.of_network(id).map(Row::id).collect();
         if ports.is_empty() {
             return Ok(());
         }
@@ -113,19 +115,18 @@ impl Neutron {
         wanted: Option<i64>,
         range: std::ops::RangeInclusive<i64>,
     ) -> std::result::Result<i64, i64> {
-        let taken = |id: i64| {
-            self.networks.rows().any(|row| {
-                row.text("provider:network_type") == network_type
-                    && row.text("provider:physical_network") == physical.unwrap_or_default()
-                    && row.value.get("provider:segmentation_id").and_then(Value::as_i64) == Some(id)
-            })
+        let same = |row: &&Row| {
+            row.text("provider:network_type") == network_type
+                && row.text("provider:physical_network") == physical.unwrap_or_default()
         };
+        let id = |row: &Row| row.value.get("provider:segmentation_id").and_then(Value::as_i64);
+        let taken: HashSet<i64> = self.networks.rows().filter(same).filter_map(id).collect();
         match wanted {
-            Some(id) if taken(id) => Err(id),
+            Some(id) if taken.contains(&id) => Err(id),
             Some(id) => Ok(id),
             None => {
                 let last = *range.end();
-                range.into_iter().find(|id| !taken(*id)).ok_or(last)
+                range.into_iter().find(|id| !taken.contains(id)).ok_or(last)
             }
         }
     }

@@ -23,9 +23,7 @@ impl Neutron {
             None => new_mac(),
             Some(mac) => mac.to_owned(),
         };
-        let same =
-            |row: &Row| row.text("network_id") == network_id && row.text("mac_address").eq_ignore_ascii_case(&mac);
-        if self.ports.rows().any(same) {
+        if self.ports.of_network(&network_id).any(|row| row.text("mac_address").eq_ignore_ascii_case(&mac)) {
             return Err(Refusal::conflict(
                 "MacAddressInUse",
                 format!("Unable to complete operation for network {network_id}. The mac address {mac} is in use."),
@@ -58,7 +56,7 @@ impl Neutron {
     ///
     /// `own` is the port that asks: its present addresses are free for it.
     fn allocate(&self, network: &str, wanted: Option<&[Value]>, own: &str) -> Result<Vec<Value>> {
-        let subnets: Vec<&Row> = self.subnets.rows().filter(|row| row.text("network_id") == network).collect();
+        let subnets: Vec<&Row> = self.subnets.of_network(network).collect();
         let mut addresses: Vec<Value> = Vec::new();
         match wanted {
             None => {
@@ -119,7 +117,7 @@ impl Neutron {
             return self.free_address(subnet, own, taken).ok_or_else(|| exhausted(network));
         };
         let value = json!({"subnet_id": subnet.id(), "ip_address": address.to_string()});
-        if self.in_use(&value, own, taken) {
+        if self.in_use(network, &value, own, taken) {
             return Err(Refusal::conflict(
                 "IpAddressAlreadyAllocated",
                 format!("IP address {address} already allocated in subnet {}", subnet.id()),
@@ -131,16 +129,17 @@ impl Neutron {
     /// The lowest free address of a subnet's pools. The real server picks at random.
     fn free_address(&self, subnet: &Row, own: &str, taken: &[Value]) -> Option<Value> {
         let cidr = Cidr::parse(subnet.text("cidr"))?;
+        let network = subnet.text("network_id");
         stored_pools(cidr, subnet.items("allocation_pools"))
             .into_iter()
             .flat_map(|pool| pool.start..=pool.end)
             .map(|number| json!({"subnet_id": subnet.id(), "ip_address": cidr.address(number).to_string()}))
-            .find(|address| !self.in_use(address, own, taken))
+            .find(|address| !self.in_use(network, address, own, taken))
     }
 
-    fn in_use(&self, address: &Value, own: &str, taken: &[Value]) -> bool {
+    fn in_use(&self, network: &str, address: &Value, own: &str, taken: &[Value]) -> bool {
         taken.contains(address)
-            || self.ports.rows().filter(|port| port.id() != own).any(|port| {
+            || self.ports.of_network(network).filter(|port| port.id() != own).any(|port| {
                 port.value.get("fixed_ips").and_then(Value::as_array).is_some_and(|ips| ips.contains(address))
             })
     }

@@ -93,7 +93,7 @@ impl Neutron {
     }
 
     fn used(&self, project: &str, resource: &str) -> i64 {
-        let count = |kind: Kind| self.table(kind).rows().filter(|r| r.text("project_id") == project).count();
+        let count = |kind: Kind| self.table(kind).count_of(project);
         let used = match resource {
             "network" => count(Kind::Network),
             "subnet" => count(Kind::Subnet),

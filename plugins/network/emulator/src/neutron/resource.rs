@@ -101,7 +101,7 @@ impl Neutron {
         }
         let gone = self.table_mut(kind).remove(id);
         match (kind, gone) {
-            (Kind::Network, _) => self.subnets.retain(|subnet| subnet.text("network_id") != id),
+            (Kind::Network, _) => self.subnets.remove_network(id),
             (Kind::Subnet, Some(subnet)) => {
                 self.networks.touch(subnet.text("network_id"));
             }

@@ -72,9 +72,8 @@ impl Neutron {
             "binding:vif_type": "unbound", "binding:vif_details": {},
         });
         let Value::Object(value) = value else { return Err(Refusal::internal()) };
-        let taken = self.ports.rows().any(|port| {
+        let taken = self.ports.of_network(network).any(|port| {
             port.items("fixed_ips").any(|ip| ip.get("ip_address").and_then(Value::as_str) == Some(gateway))
-                && port.text("network_id") == network
         });
         if taken {
             let message = format!("IP address {gateway} already allocated in subnet {subnet}");

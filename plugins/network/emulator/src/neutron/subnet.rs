@@ -41,7 +41,7 @@ impl Neutron {
         };
         check_gateway_outside(cidr, gateway, &pools)?;
         let overlaps = |row: &Row| Cidr::parse(row.text("cidr")).is_some_and(|other| other.overlaps(cidr));
-        if self.subnets.rows().any(|row| row.text("network_id") == network_id && overlaps(row)) {
+        if self.subnets.of_network(&network_id).any(overlaps) {
             return Err(Refusal::input(format!(
                 "Requested subnet with cidr: {cidr} for network: {network_id} overlaps with another subnet"
             )));
@@ -91,7 +91,8 @@ impl Neutron {
     }
 
     pub(super) fn check_subnet_unused(&self, id: &str) -> Result<()> {
-        if self.ports.rows().any(|port| port.items("fixed_ips").any(|ip| text(ip, "subnet_id") == id)) {
+        let network = self.subnets.get(id).map_or("", |subnet| subnet.text("network_id"));
+        if self.ports.of_network(network).any(|port| port.items("fixed_ips").any(|ip| text(ip, "subnet_id") == id)) {
             return Err(Refusal::conflict(
                 "SubnetInUse",
                 format!(
@@ -106,7 +107,7 @@ impl Neutron {
     /// A router that has the gateway address would lose it; any other port may have it.
     fn check_gateway_unused(&self, subnet: &Row) -> Result<()> {
         let gateway = subnet.text("gateway_ip");
-        let holder = self.ports.rows().find(|port| {
+        let holder = self.ports.of_network(subnet.text("network_id")).find(|port| {
             port.text("device_owner") == "network:router_interface"
                 && port
                     .items("fixed_ips")

@@ -1,6 +1,6 @@
 //! Rows with what every resource has: id, tags, revision and times.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -61,6 +61,10 @@ fn now() -> Value {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: BTreeMap<String, Row>,
+    /// Ids by `network_id`, which never changes.
+    of_network: HashMap<String, BTreeSet<String>>,
+    /// How many rows there are by `project_id`, which never changes either.
+    of_project: HashMap<String, usize>,
 }
 
 impl Table {
@@ -76,17 +80,61 @@ impl Table {
         self.rows.get_mut(id)
     }
 
+    /// The rows of a network, in the order of their ids.
+    pub(super) fn of_network(&self, network: &str) -> impl Iterator<Item = &Row> {
+        self.of_network.get(network).into_iter().flatten().filter_map(|id| self.rows.get(id))
+    }
+
+    /// How many rows a project has.
+    pub(super) fn count_of(&self, project: &str) -> usize {
+        self.of_project.get(project).copied().unwrap_or_default()
+    }
+
+    /// Takes up a new row.
     pub(super) fn insert(&mut self, row: Row) -> Row {
+        if !row.text("network_id").is_empty() {
+            self.of_network.entry(row.text("network_id").to_owned()).or_default().insert(row.id().to_owned());
+        }
+        *self.of_project.entry(row.text("project_id").to_owned()).or_default() += 1;
         self.rows.insert(row.id().to_owned(), row.clone());
         row
     }
 
     pub(super) fn remove(&mut self, id: &str) -> Option<Row> {
-        self.rows.remove(id)
+        let row = self.rows.remove(id)?;
+        if let Some(ids) = self.of_network.get_mut(row.text("network_id")) {
+            ids.remove(id);
+            if ids.is_empty() {
+                self.of_network.remove(row.text("network_id"));
+            }
+        }
+        if let Some(count) = self.of_project.get_mut(row.text("project_id")) {
+            *count -= 1;
+        }
+        Some(row)
     }
 
-    pub(super) fn retain(&mut self, keep: impl Fn(&Row) -> bool) {
-        self.rows.retain(|_, row| keep(row));
+    /// Removes the rows of a network.
+    pub(super) fn remove_network(&mut self, network: &str) {
+        for id in self.of_network.get(network).cloned().unwrap_or_default() {
+            self.remove(&id);
+        }
+    }
+
+    /// Holds what is looked up against the rows.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        let mut of_network: HashMap<String, BTreeSet<String>> = HashMap::new();
+        let mut of_project: HashMap<String, usize> = HashMap::new();
+        for row in self.rows().filter(|row| !row.text("network_id").is_empty()) {
+            of_network.entry(row.text("network_id").to_owned()).or_default().insert(row.id().to_owned());
+        }
+        for row in self.rows() {
+            *of_project.entry(row.text("project_id").to_owned()).or_default() += 1;
+        }
+        assert_eq!(self.of_network, of_network, "rows by network");
+        let counted: HashMap<String, usize> = self.of_project.clone().into_iter().filter(|(_, n)| *n > 0).collect();
+        assert_eq!(counted, of_project, "rows by project");
     }
 
     /// Counts a change of a row, if it is there.

@@ -133,6 +133,9 @@ fn run(neutron: &mut Neutron, step: &Step) {
 
 fn check_invariants(neutron: &Neutron) {
     let networks = neutron.all("networks");
+    for table in [&neutron.networks, &neutron.subnets, &neutron.ports, &neutron.routers] {
+        table.check();
+    }
     for subnet in neutron.subnets.rows() {
         assert!(networks.iter().any(|n| n["id"] == subnet.value["network_id"]), "a subnet without its network");
         let cidr = Cidr::parse(subnet.text("cidr")).expect("a prefix is stored as it was understood");

@@ -1,0 +1,182 @@
+//! Reads of many objects, as they are or as they were: all at once, or in pages that cost what they hold.
+
+use std::{
+    collections::BTreeMap,
+    ops::Bound,
+    sync::{Arc, atomic::Ordering},
+};
+
+use super::{Key, Object, Shelf, ShelfState, TooOld};
+
+/// Objects at one revision.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) revision: u64,
+    pub(crate) objects: Vec<Arc<Object>>,
+}
+
+/// A part of a list.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) revision: u64,
+    pub(crate) objects: Vec<Arc<Object>>,
+    /// The key after which the next page begins; nothing after the last page.
+    pub(crate) next: Option<Key>,
+    /// How many there are after this page, if that was asked for.
+    pub(crate) remaining: Option<usize>,
+}
+
+/// Which part of a list is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// Empty for all.
+    pub(crate) namespace: &'a str,
+    /// The last key of the page before.
+    pub(crate) after: Option<&'a Key>,
+    /// How many objects at most.
+    pub(crate) limit: usize,
+    /// Whether [`Page::remaining`] is wanted: only for those who want all objects.
+    pub(crate) count: bool,
+    /// How many there are after `after`, if it is known: only the first page counts, the others subtract.
+    pub(crate) rest: Option<usize>,
+}
+
+/// The time of a read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum At {
+    /// The present.
+    Now,
+    /// A revision, if it has not been compacted.
+    Revision(u64),
+    /// A revision, for readers that are in the past themselves: what was compacted on request is still there for them.
+    Past(u64),
+}
+
+impl<'a> Wanted<'a> {
+    /// Everything there is.
+    pub(crate) fn all(namespace: &'a str) -> Self {
+        Self { namespace, after: None, limit: usize::MAX, count: false, rest: None }
+    }
+
+    fn lower(&self) -> Bound<Key> {
+        match self.after {
+            // A key of another namespace would otherwise lead out of this one.
+            Some(key) if self.namespace.is_empty() || key.namespace == self.namespace => Bound::Excluded(key.clone()),
+            _ => Bound::Included(Key::new(self.namespace, "")),
+        }
+    }
+
+    fn holds(&self, key: &Key) -> bool {
+        self.namespace.is_empty() || key.namespace == self.namespace
+    }
+}
+
+impl ShelfState {
+    /// The objects of a range, in key order.
+    fn present<'a>(&'a self, wanted: Wanted<'a>) -> impl Iterator<Item = (&'a Key, &'a Arc<Object>)> {
+        self.objects.range((wanted.lower(), Bound::Unbounded)).take_while(move |(key, _)| wanted.holds(key))
+    }
+
+    /// The objects of a range as they were: those of now, but for what the log says of the time since.
+    fn past<'a>(&'a self, wanted: Wanted<'a>, revision: u64) -> impl Iterator<Item = &'a Arc<Object>> {
+        let lower = wanted.lower();
+        let mut changed: BTreeMap<&Key, Option<&Arc<Object>>> = BTreeMap::new();
+        // From the last to the first: what was before the first change since then stays.
+        for change in self.log.iter().rev().take_while(|c| c.revision > revision) {
+            let within = match &lower {
+                Bound::Excluded(after) => change.key > *after,
+                _ => true,
+            };
+            if within && wanted.holds(&change.key) {
+                changed.insert(&change.key, change.previous.as_ref());
+            }
+        }
+        let (mut now, mut changed) = (self.present(wanted).peekable(), changed.into_iter().peekable());
+        std::iter::from_fn(move || {
+            loop {
+                let key = changed.peek().map(|(key, _)| *key);
+                if let Some((_, object)) = now.next_if(|(k, _)| key.is_none_or(|key| *k < key)) {
+                    return Some(object);
+                }
+                let (key, before) = changed.next()?;
+                now.next_if(|(k, _)| *k == key);
+                if before.is_some() {
+                    return before;
+                }
+            }
+        })
+    }
+
+    /// An object as it was.
+    fn past_one(&self, key: &Key, revision: u64) -> Option<&Arc<Object>> {
+        let first = self.log.iter().skip(self.log.partition_point(|c| c.revision <= revision)).find(|c| c.key == *key);
+        match first {
+            Some(change) => change.previous.as_ref(),
+            None => self.objects.get(key),
+        }
+    }
+}
+
+impl Wanted<'_> {
+    fn page<'a>(
+        &self,
+        objects: impl Iterator<Item = &'a Arc<Object>>,
+        revision: u64,
+        matches: impl Fn(&Object) -> bool,
+    ) -> Page {
+        let mut objects = objects.filter(|o| matches(o));
+        let page: Vec<Arc<Object>> = objects.by_ref().take(self.limit).cloned().collect();
+        let more = objects.next().is_some();
+        let next = if more { page.last().map(|o| o.key()) } else { None };
+        let remaining = (more && self.count).then(|| match self.rest {
+            Some(rest) => rest.saturating_sub(page.len()),
+            None => 1 + objects.count(),
+        });
+        Page { revision, objects: page, next, remaining }
+    }
+}
+
+impl Shelf {
+    /// All objects in key order, of one namespace when it is not empty.
+    pub(crate) fn list(&self, namespace: &str) -> Snapshot {
+        self.read(|s| {
+            let objects = s.present(Wanted::all(namespace)).map(|(_, o)| Arc::clone(o)).collect();
+            Snapshot { revision: self.clock.load(Ordering::SeqCst), objects }
+        })
+    }
+
+    /// The objects as they were at `revision`, as [`At::Past`].
+    pub(crate) fn past(&self, namespace: &str, revision: u64) -> Snapshot {
+        self.read(|s| {
+            let objects = s.past(Wanted::all(namespace), revision).cloned().collect();
+            Snapshot { revision, objects }
+        })
+    }
+
+    /// An object as it was at `revision`.
+    pub(crate) fn past_one(&self, key: &Key, revision: u64) -> Option<Arc<Object>> {
+        self.read(|s| s.past_one(key, revision).cloned())
+    }
+
+    /// The wanted objects that match, in key order.
+    ///
+    /// # Errors
+    ///
+    /// [`TooOld`] when [`At::Revision`] has been compacted.
+    pub(crate) fn page(&self, wanted: &Wanted<'_>, at: At, matches: impl Fn(&Object) -> bool) -> Result<Page, TooOld> {
+        self.read(|s| match at {
+            At::Now => {
+                let objects = s.present(*wanted).map(|(_, o)| o);
+                Ok(wanted.page(objects, self.clock.load(Ordering::SeqCst), matches))
+            }
+            At::Revision(revision) => {
+                s.check(revision)?;
+                Ok(wanted.page(s.past(*wanted, revision), revision, matches))
+            }
+            At::Past(revision) => Ok(wanted.page(s.past(*wanted, revision), revision, matches)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
