@@ -192,6 +192,40 @@ fn an_object_with_cleanup_goes_when_nothing_is_left() {
     assert!(runner.current().is_none());
 }
 
+/// Has no finalizer, and says whose last state it sees.
+#[derive(Default)]
+struct Witness;
+
+impl Reconciler for Witness {
+    type Object = Value;
+    type State = String;
+
+    fn manifest() -> Manifest {
+        Manifest::new("witness", "1").primary(config_map())
+    }
+
+    fn desired(&self, _: &Context<Value>) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn actual(&self, cx: &Context<Value>) -> Result<Observation<String>> {
+        Ok(Observation::present(cx.uid().to_owned()))
+    }
+
+    fn patch(&self, _: &Context<Value>, _: Option<String>, _: Option<String>) -> Result<Outcome> {
+        Ok(Outcome::new())
+    }
+}
+
+#[test]
+fn an_object_that_is_gone_before_its_first_run_is_known_by_its_uid() {
+    let metadata = json!({"name": "a", "namespace": "default", "uid": "u-1"});
+    let mut runner =
+        Runner::<Witness>::new().object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}));
+    runner.delete();
+    assert_eq!(runner.reconcile().before, Some(json!("u-1")));
+}
+
 #[test]
 fn a_manifest_is_the_document_it_was_built_as() {
     let document = serde_json::to_value(manifest().permission("", "configmaps", &["get"]).document()).unwrap();

@@ -188,6 +188,7 @@ impl<R: Reconciler> Runner<R> {
             self.edit(|object| json_patch::merge(object, &going));
         } else {
             self.last_seen = self.world.objects.remove(&id);
+            self.uid = self.last_seen.as_ref().map(|last| text(last, "/metadata/uid")).unwrap_or_default();
         }
     }
 
