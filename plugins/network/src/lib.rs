@@ -4,16 +4,14 @@
 //! before anything is made: a crash, or a timeout after success, leaves nothing that the next reconcile does not find.
 
 mod address;
-mod auth;
 mod neutron;
 mod reconcile;
 #[cfg(test)]
 mod tests;
 
 use crate::address::Cidr;
-use crate::auth::declare_configuration;
-use crate::neutron::Neutron;
 use crate::reconcile::Reconcile;
+use neutron_client::{Neutron, declare_configuration};
 use oarlock_guest::{Context, Error, Manifest, Observation, Outcome, Reconciler, Result, export, kind};
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
 //! One object's reconcile: finding what is ours, making it what it should be, taking it away.
 
 use crate::address::{Cidr, Pool, joined};
-use crate::neutron::{Network, Neutron, Port, Refusal, Subnet};
+use crate::neutron::{Network, Subnet};
 use crate::{NetworkStatus, State, SubnetState};
+use neutron_client::{Neutron, Port, Refusal};
 use oarlock_guest::{Context, Error, Observation, Outcome, Result, cache, info, warn};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -268,8 +269,12 @@ fn allocation_pools(desired: &SubnetState) -> Result<Vec<Value>> {
     desired.pools.iter().map(pool).collect()
 }
 
+/// Ids, with the names: whoever made a port knows it by that.
 fn named(ports: &[Port]) -> String {
-    let named: Vec<&str> = ports.iter().take(PORTS_NAMED).map(|port| port.id.as_str()).collect();
+    let named = |port: &Port| {
+        if port.name.is_empty() { port.id.clone() } else { format!("{} ({})", port.id, port.name) }
+    };
+    let named: Vec<String> = ports.iter().take(PORTS_NAMED).map(named).collect();
     let more = ports.len().saturating_sub(PORTS_NAMED);
     if more == 0 { named.join(", ") } else { format!("{} and {more} more", named.join(", ")) }
 }

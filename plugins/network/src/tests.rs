@@ -276,6 +276,8 @@ fn deleting_waits_for_ports_and_names_them() {
     let report = runner.reconcile();
     assert_transient(&report, "in use by ports port-1, port-2, port-3, port-4, port-5 and 2 more");
     assert!(!report.gone && runner.current().is_some());
+    neutron.name_ports("shop/web");
+    assert_transient(&runner.reconcile(), "in use by ports port-1 (shop/web), port-2 (shop/web), ");
     neutron.remove_ports();
     assert!(runner.reconcile().gone);
 }

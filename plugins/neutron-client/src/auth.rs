@@ -8,8 +8,8 @@ use std::time::Duration;
 /// Kept when Keystone's answer does not say how long a token lives.
 const UNKNOWN_LIFETIME: Duration = Duration::from_secs(300);
 
-/// Every key of the plugin's configuration, and the origins that follow from it.
-pub(crate) fn declare_configuration(manifest: Manifest) -> Manifest {
+/// Declares every key of the configuration that says where Neutron is and who the plugin is to it, and the origins that follow from it.
+pub fn declare_configuration(manifest: Manifest) -> Manifest {
     let text = |description: &str| json!({"type": "string", "description": description});
     manifest
         .config_required("neutronUrl", text("Neutron's endpoint, with or without /v2.0: http://127.0.0.1:9696"))
@@ -20,7 +20,7 @@ pub(crate) fn declare_configuration(manifest: Manifest) -> Manifest {
         .config_property("username", text("User name"))
         .config_property("password", text("The user's password"))
         .config_property("userDomain", text("Name of the user's domain; the default domain unless set"))
-        .config_property("projectName", text("Project the networks are made in"))
+        .config_property("projectName", text("Project everything is made in"))
         .config_property("projectDomain", text("Name of the project's domain; the user's unless set"))
         .http_origin_from_config("neutronUrl")
         .http_origin_from_config("authUrl")
@@ -136,7 +136,7 @@ impl Keystone {
     /// finds the request senseless.
     fn fetch(&self) -> Result<Token> {
         cache::remove(&self.cache_key);
-        let answer = http::post(&self.url).json(&self.request).timeout(crate::neutron::TIMEOUT).send();
+        let answer = http::post(&self.url).json(&self.request).timeout(crate::client::TIMEOUT).send();
         let answer = answer.map_err(|failure| Error::from(failure).context("Keystone"))?;
         if answer.status == 401 {
             return Err(Error::transient("Keystone refuses the plugin's credentials (401)"));

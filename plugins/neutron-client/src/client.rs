@@ -1,4 +1,4 @@
-//! The part of the Neutron v2.0 API this plugin uses, and what its answers mean.
+//! Requests to Neutron, and what its answers mean.
 
 use crate::auth::{Auth, Token};
 use oarlock_guest::http::{self, Request, Response};
@@ -16,52 +16,9 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Pages of one list. A list of our own things that needs more is a server that walks in circles.
 const MOST_PAGES: usize = 1000;
 
-/// A network as Neutron describes it, without what this plugin does not read.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Network {
-    pub(crate) id: String,
-    #[serde(default)]
-    pub(crate) description: String,
-    #[serde(default)]
-    pub(crate) created_at: String,
-    pub(crate) project_id: Option<String>,
-}
-
-/// A subnet as Neutron describes it.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Subnet {
-    pub(crate) id: String,
-    pub(crate) network_id: String,
-    #[serde(default)]
-    pub(crate) description: String,
-    #[serde(default)]
-    pub(crate) created_at: String,
-    pub(crate) cidr: String,
-    pub(crate) gateway_ip: Option<String>,
-    #[serde(default)]
-    pub(crate) allocation_pools: Vec<AllocationPool>,
-    /// None: the server does not count revisions.
-    pub(crate) revision_number: Option<u64>,
-}
-
-/// Addresses ports get.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct AllocationPool {
-    pub(crate) start: String,
-    pub(crate) end: String,
-}
-
-/// A port: it is in the way.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Port {
-    pub(crate) id: String,
-    #[serde(default)]
-    pub(crate) device_owner: String,
-}
-
 /// Why Neutron did not do what it was asked to.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// What was named does not exist, or not for us.
     NotFound(String),
     /// It changed since it was read (If-Match).
@@ -90,7 +47,7 @@ impl From<Error> for Refusal {
 
 /// Neutron, and who we are to it.
 #[derive(Debug)]
-pub(crate) struct Neutron {
+pub struct Neutron {
     /// Ends in `/v2.0`.
     base: String,
     auth: Auth,
@@ -98,10 +55,12 @@ pub(crate) struct Neutron {
 }
 
 impl Neutron {
+    /// From the keys that [`declare_configuration`](crate::declare_configuration) declares.
+    ///
     /// # Errors
     ///
     /// Terminal, naming the key of the configuration that is missing.
-    pub(crate) fn from_config() -> Result<Self> {
+    pub fn from_config() -> Result<Self> {
         let url = config::require("neutronUrl")?;
         let url = url.trim_end_matches('/');
         let base = if url.ends_with("/v2.0") { url.to_owned() } else { format!("{url}/v2.0") };
@@ -109,16 +68,19 @@ impl Neutron {
     }
 
     /// The project the credentials are for, where that is known: after the first request, with Keystone.
-    pub(crate) fn project_id(&self) -> Option<String> {
+    #[must_use]
+    pub fn project_id(&self) -> Option<String> {
         self.token.borrow().as_ref()?.project_id.clone()
     }
 
     /// All of a collection that match the filters, over all pages.
-    pub(crate) fn list<T: DeserializeOwned>(
-        &self,
-        collection: &str,
-        filters: &[(&str, &str)],
-    ) -> Result<Vec<T>, Refusal> {
+    ///
+    /// * `collection` - in the plural, as in the URL: `networks`.
+    ///
+    /// # Errors
+    ///
+    /// What Neutron answers, or why there was no answer.
+    pub fn list<T: DeserializeOwned>(&self, collection: &str, filters: &[(&str, &str)]) -> Result<Vec<T>, Refusal> {
         let url = format!("{}/{collection}", self.base);
         let mut request = filters.iter().fold(http::get(&url), |request, (name, value)| request.query(name, value));
         let mut found = Vec::new();
@@ -139,17 +101,31 @@ impl Neutron {
     }
 
     /// One of a collection by its id.
-    pub(crate) fn get<T: DeserializeOwned>(&self, collection: &str, id: &str) -> Result<T, Refusal> {
+    ///
+    /// # Errors
+    ///
+    /// What Neutron answers, or why there was no answer.
+    pub fn get<T: DeserializeOwned>(&self, collection: &str, id: &str) -> Result<T, Refusal> {
         self.one(collection, &http::get(self.url(collection, id)))
     }
 
     /// Makes one.
-    pub(crate) fn create<T: DeserializeOwned>(&self, collection: &str, body: &Value) -> Result<T, Refusal> {
+    ///
+    /// * `body` - its fields, without the object Neutron wraps them in.
+    ///
+    /// # Errors
+    ///
+    /// What Neutron answers, or why there was no answer.
+    pub fn create<T: DeserializeOwned>(&self, collection: &str, body: &Value) -> Result<T, Refusal> {
         self.one(collection, &http::post(format!("{}/{collection}", self.base)).json(&wrapped(collection, body)))
     }
 
     /// Changes fields of one, unless it changed since `revision` was read.
-    pub(crate) fn update<T: DeserializeOwned>(
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create); [`Refusal::Stale`] where the revision moved on.
+    pub fn update<T: DeserializeOwned>(
         &self,
         collection: &str,
         id: &str,
@@ -164,7 +140,11 @@ impl Neutron {
     }
 
     /// Deletes one. That it is gone already counts as done.
-    pub(crate) fn delete(&self, collection: &str, id: &str) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create); [`Refusal::InUse`] where something else needs it.
+    pub fn delete(&self, collection: &str, id: &str) -> Result<(), Refusal> {
         match self.send(&http::delete(self.url(collection, id))) {
             Ok(_) | Err(Refusal::NotFound(_)) => Ok(()),
             Err(refusal) => Err(refusal),
@@ -239,7 +219,7 @@ fn garbage(request: &Request, error: &serde_json::Error) -> Error {
 }
 
 /// What an answer that is not a success means. Neutron uses one status for many things: only the type tells them apart.
-pub(crate) fn meaning(request: &Request, answer: &Response) -> Refusal {
+fn meaning(request: &Request, answer: &Response) -> Refusal {
     let error = serde_json::from_slice::<ErrorBody>(&answer.body).map(|body| body.error).unwrap_or_default();
     let said = match (error.kind.as_str(), error.message) {
         ("", message) if message.is_empty() => answer.text().chars().take(200).collect(),
@@ -272,3 +252,6 @@ struct NeutronError {
     kind: String,
     message: String,
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,12 +27,14 @@ mod answer;
 mod body;
 mod connection;
 mod control;
+mod direct;
 mod fault;
 mod journal;
 mod keystone;
 mod neutron;
 mod server;
 
+pub use direct::Direct;
 pub use fault::{Action, Fault};
 pub use journal::Request;
 pub use keystone::{Account, Auth};

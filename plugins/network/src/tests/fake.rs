@@ -125,6 +125,10 @@ impl Fake {
         self.0.borrow_mut().ports.clear();
     }
 
+    pub(super) fn name_ports(&self, name: &str) {
+        self.0.borrow_mut().ports.iter_mut().for_each(|port| port["name"] = json!(name));
+    }
+
     pub(super) fn remove_everything(&self) {
         let mut state = self.0.borrow_mut();
         state.networks.clear();

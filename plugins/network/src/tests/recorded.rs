@@ -1,27 +1,17 @@
 //! What a real Neutron answered.
 
 use super::fake::Fault;
-use super::{UID, URL, assert_terminal, assert_transient, example, made};
-use crate::neutron::{Refusal, meaning};
-use oarlock_guest::Error;
-use oarlock_guest::http::{self, Response};
+use super::{UID, assert_terminal, assert_transient, example, made};
+use oarlock_guest::http::Response;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A recorded exchange, by its file's name; `auth/` holds those with Keystone.
 #[track_caller]
 pub(super) fn fixture(name: &str) -> Value {
-    read(&folder().join(format!("{name}.json")))
-}
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/neutron/fixtures")
-}
-
-#[track_caller]
-fn read(path: &Path) -> Value {
-    let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/neutron/fixtures");
+    let path = recorded.join(format!("{name}.json"));
+    let text = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_slice(&text).unwrap()
 }
 
@@ -29,49 +19,6 @@ fn read(path: &Path) -> Value {
 pub(super) fn body(exchange: &Value) -> Response {
     let status = u16::try_from(exchange["status"].as_u64().unwrap()).unwrap();
     exchange.get("response").map_or_else(|| Response::empty(status), |body| Response::json_body(status, body))
-}
-
-fn class(refusal: &Refusal) -> &'static str {
-    match refusal {
-        Refusal::NotFound(_) => "not found",
-        Refusal::Stale(_) => "stale",
-        Refusal::InUse(_) => "in use",
-        Refusal::Other(Error::Transient { .. }) => "transient",
-        Refusal::Other(_) => "terminal",
-    }
-}
-
-/// Every error that was ever recorded.
-#[test]
-fn recorded_errors_are_told_apart_by_their_type() {
-    let mut seen = BTreeMap::new();
-    for folder in [folder(), folder().join("auth")] {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.extension().is_none_or(|extension| extension != "json") {
-                continue;
-            }
-            let exchange = read(&path);
-            let answer = body(&exchange);
-            if answer.status >= 400 {
-                let kind = exchange["response"]["NeutronError"]["type"].as_str().unwrap_or("-").to_owned();
-                seen.insert((answer.status, kind), class(&meaning(&http::get(URL), &answer)));
-            }
-        }
-    }
-    for ((status, kind), meaning) in &seen {
-        let expected = match (status, kind.as_str()) {
-            (404, _) => "not found",
-            (412, _) => "stale",
-            (409, "NetworkInUse" | "SubnetInUse" | "GatewayIpInUse" | "VlanIdInUse") => "in use",
-            (401 | 409 | 500, _) => "transient",
-            _ => "terminal",
-        };
-        assert_eq!(*meaning, expected, "{status} {kind}");
-    }
-    for needed in ["OverQuota", "NetworkInUse", "SubnetInUse", "GatewayIpInUse", "PolicyNotAuthorized"] {
-        assert!(seen.keys().any(|(_, kind)| kind == needed), "{needed} was not recorded: {seen:?}");
-    }
 }
 
 #[test]

@@ -1,0 +1,127 @@
+//! Gives Pods ports in the Neutron networks of Network objects, and guards both at admission.
+//!
+//! A port carries the Pod's uid in `device_id`, written by the request that makes it, and is looked for by it before one is made. It
+//! goes when the Pod is gone, by the last run of the Pod's key; what was missed while nobody looked, the Network finds: see `sweep`.
+
+mod door;
+mod objects;
+mod port;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use crate::objects::{NETWORK, Object, network_kind, pod_kind};
+use crate::port::PortState;
+use neutron_client::declare_configuration;
+use oarlock_guest::{AdmissionRule, Context, Manifest, Mapping, Observation, Outcome, Reconciler, Result, export};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Reconciles Pods that name a Network, and Networks with ports of Pods; reviews both.
+#[derive(Debug, Default)]
+pub struct PodNetwork;
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum State {
+    /// Of a Pod: its port.
+    Port(PortState),
+    /// Of a Network: ids of ports in it whose Pods no longer want them. Never desired.
+    LeftBehind(Vec<String>),
+    /// Of a Pod under review.
+    Review(door::Review),
+}
+
+/// Every Pod is looked at this often, those with a port and Networks more often (see there).
+const RESYNC_SECONDS: u32 = 300;
+
+/// A review that is not answered within this ends by its failure policy.
+const REVIEW_SECONDS: u32 = 5;
+
+impl Reconciler for PodNetwork {
+    type Object = Object;
+    type State = State;
+
+    fn manifest() -> Manifest {
+        let annotated = |object: &str| {
+            format!("has({object}.metadata.annotations) && '{NETWORK}' in {object}.metadata.annotations")
+        };
+        let now = annotated("object");
+        let moved = format!(
+            "!({}) || oldObject.metadata.annotations['{NETWORK}'] != object.metadata.annotations['{NETWORK}']",
+            annotated("oldObject")
+        );
+        let asks = json!({"name": "asks-for-a-network", "expression": now});
+        let asks_anew = json!({"name": "asks-for-another-one", "expression": moved});
+        let networks = AdmissionRule { validate: true, ..rule("DELETE", "samplecrd.k8s.io", "networks", None) };
+        let manifest = Manifest::new("pod-network", env!("CARGO_PKG_VERSION"))
+            .description("Gives Pods ports in the networks of Network objects, and guards both at admission")
+            .primary(pod_kind())
+            .primary(network_kind())
+            .watch(
+                network_kind(),
+                Mapping::ReferencedBy { pointer: "/metadata/annotations/samplecrd.k8s.io~1network".into() },
+            )
+            .admission(rule("CREATE", "", "pods", Some(json!([asks]))))
+            .admission(rule("UPDATE", "", "pods", Some(json!([asks, asks_anew]))))
+            .admission(networks)
+            .permission("", "pods", &["patch"])
+            .workers(4)
+            .resync_seconds(RESYNC_SECONDS);
+        declare_configuration(manifest)
+    }
+
+    fn desired(&self, cx: &Context<Object>) -> Result<Option<State>> {
+        match (is_pod(cx), cx.review()?.is_some()) {
+            (true, true) => door::wanted_of_pod(cx),
+            (false, true) => door::may_network_go(cx).map(|()| None),
+            (true, false) => port::desired(cx),
+            (false, false) => Ok(None),
+        }
+    }
+
+    fn actual(&self, cx: &Context<Object>) -> Result<Observation<State>> {
+        match (is_pod(cx), cx.review()?) {
+            (true, Some(review)) => door::found_of_pod(cx, review),
+            (false, Some(_)) => Ok(Observation::absent()),
+            (true, None) => port::observe(cx),
+            (false, None) => sweep::observe(cx),
+        }
+    }
+
+    fn patch(&self, cx: &Context<Object>, desired: Option<State>, actual: Option<State>) -> Result<Outcome> {
+        match (desired, actual) {
+            (Some(State::Port(wanted)), _) => port::ensure(cx, &wanted),
+            (_, Some(State::Review(found))) => door::answer(cx, &found),
+            (_, Some(State::LeftBehind(ports))) => sweep::give_back(&ports),
+            _ => port::release(cx),
+        }
+    }
+}
+
+fn is_pod(cx: &Context<Object>) -> bool {
+    *cx.kind() == pod_kind()
+}
+
+/// A rule without side effects that fails closed.
+fn rule(operation: &str, group: &str, resource: &str, conditions: Option<Value>) -> AdmissionRule {
+    AdmissionRule {
+        operations: vec![operation.to_owned()],
+        api_groups: vec![group.to_owned()],
+        api_versions: vec!["v1".to_owned()],
+        resources: vec![resource.to_owned()],
+        validate: false,
+        scope: Some("Namespaced".to_owned()),
+        namespace_selector: None,
+        object_selector: None,
+        match_conditions: conditions,
+        side_effects: Some("None".to_owned()),
+        match_policy: Some("Equivalent".to_owned()),
+        reinvocation_policy: None,
+        failure_policy: Some("Fail".to_owned()),
+        timeout_seconds: Some(REVIEW_SECONDS),
+    }
+}
+
+export!(PodNetwork);
