@@ -16,7 +16,7 @@ mod series;
 
 pub use self::plugin::{Call, Counted, PLUGIN_STATES, PluginMetrics, ReconcileResult, TrapCause};
 pub use self::queue::QueueMetrics;
-pub(crate) use self::queue::WorkStarted;
+pub(crate) use self::queue::{QueueReading, QueueSource, QueueTotals};
 
 use std::collections::HashMap;
 use std::fmt;
@@ -92,7 +92,7 @@ impl Metrics {
         Self { shared: Arc::new(Shared { registry, queue, plugin, informer_objects, informer_relists, known }) }
     }
 
-    /// The metrics of a workqueue. Asked for twice, the same series.
+    /// The metrics of a workqueue. Asked for twice, the same series; they tell of the queue that was made last.
     ///
     /// * `name` - the plugin's name, which becomes the label `name`.
     #[must_use]
@@ -201,11 +201,20 @@ mod tests {
         }
     }
 
-    fn record_everything(metrics: &Metrics, name: &str) {
-        let queue = metrics.queue(name);
-        queue.added();
-        queue.retried();
-        queue.set_depth(1);
+    #[derive(Debug, Default)]
+    struct Queue(QueueReading);
+
+    impl QueueSource for Queue {
+        fn read(&self, _: tokio::time::Instant) -> QueueReading {
+            self.0.clone()
+        }
+    }
+
+    /// Answers the queue, which is read as long as it is there.
+    fn record_everything(metrics: &Metrics, name: &str) -> Arc<Queue> {
+        let totals = QueueTotals { adds: 1, retries: 1, ..QueueTotals::default() };
+        let queue = Arc::new(Queue(QueueReading { totals, depth: 1, ..QueueReading::default() }));
+        metrics.queue(name).read_from(Arc::downgrade(&queue) as _);
         let plugin = metrics.plugin(name);
         plugin.reconciled(ReconcileResult::Error, Duration::from_millis(70));
         plugin.called(Call::GetDesired, Duration::from_micros(70));
@@ -214,12 +223,13 @@ mod tests {
         plugin.api_request("apply", None);
         plugin.http_request(Some(404));
         plugin.set_state("active");
+        queue
     }
 
     #[test]
     fn every_metric_has_the_name_that_dashboards_ask_for() {
         let metrics = Metrics::new();
-        record_everything(&metrics, "network");
+        let _queue = record_everything(&metrics, "network");
         metrics.set_informer_objects("samplecrd.k8s.io", "Network", 3);
         metrics.informer_relisted("", "Pod");
         let _worker = metrics.plugin("network").active_worker();
@@ -292,9 +302,9 @@ mod tests {
     #[test]
     fn removing_a_plugin_leaves_no_series_of_it_and_late_records_bring_none_back() {
         let metrics = Metrics::new();
-        record_everything(&metrics, "kept");
+        let _kept = record_everything(&metrics, "kept");
         let before = lines(&metrics).len();
-        record_everything(&metrics, "gone");
+        let gone = record_everything(&metrics, "gone");
         let (late, queue) = (metrics.plugin("gone"), metrics.queue("gone"));
         let worker = late.active_worker();
         metrics.remove_plugin("gone");
@@ -305,7 +315,7 @@ mod tests {
         late.http_request(None);
         late.set_state("retired");
         drop((worker, late.active_worker()));
-        queue.added();
+        queue.read_from(Arc::downgrade(&gone) as _);
         let after = lines(&metrics);
         assert!(!after.iter().any(|line| line.contains("gone")), "{}", after.join("\n"));
         assert_eq!(after.len(), before);
@@ -350,9 +360,46 @@ mod tests {
     #[test]
     fn asking_twice_gives_the_same_series() {
         let metrics = Metrics::new();
-        metrics.queue("network").added();
-        metrics.clone().queue("network").added();
+        let _queue = record_everything(&metrics, "network");
+        let again = metrics.clone().queue("network");
+        has(&metrics, &[r#"workqueue_adds_total{name="network"} 1"#]);
+        let totals = QueueTotals { adds: 2, ..QueueTotals::default() };
+        let queue = Arc::new(Queue(QueueReading { totals, ..QueueReading::default() }));
+        again.read_from(Arc::downgrade(&queue) as _);
         has(&metrics, &[r#"workqueue_adds_total{name="network"} 2"#]);
+    }
+
+    #[test]
+    fn of_a_queue_that_is_gone_the_totals_stay() {
+        let metrics = Metrics::new();
+        let queue = record_everything(&metrics, "network");
+        lines(&metrics);
+        drop(queue);
+        has(&metrics, &[r#"workqueue_depth{name="network"} 0"#, r#"workqueue_adds_total{name="network"} 1"#]);
+    }
+
+    #[test]
+    fn a_duration_is_in_the_first_bucket_that_is_not_shorter() {
+        let metrics = Metrics::new();
+        let mut totals = QueueTotals::default();
+        for nanos in [0, 10, 11, 1_000_000, 1_000_001, 2_000_000_000_000] {
+            totals.work_duration.observe(Duration::from_nanos(nanos));
+        }
+        let queue = Arc::new(Queue(QueueReading { totals, ..QueueReading::default() }));
+        metrics.queue("q").read_from(Arc::downgrade(&queue) as _);
+        has(
+            &metrics,
+            &[
+                r#"workqueue_work_duration_seconds_sum{name="q"} 2000.002000022"#,
+                r#"workqueue_work_duration_seconds_count{name="q"} 6"#,
+                r#"workqueue_work_duration_seconds_bucket{le="1e-8",name="q"} 2"#,
+                r#"workqueue_work_duration_seconds_bucket{le="1e-7",name="q"} 3"#,
+                r#"workqueue_work_duration_seconds_bucket{le="0.001",name="q"} 4"#,
+                r#"workqueue_work_duration_seconds_bucket{le="0.01",name="q"} 5"#,
+                r#"workqueue_work_duration_seconds_bucket{le="1000.0",name="q"} 5"#,
+                r#"workqueue_work_duration_seconds_bucket{le="+Inf",name="q"} 6"#,
+            ],
+        );
     }
 
     #[test]

@@ -37,6 +37,7 @@ mod rate_limit;
 mod shared;
 mod snapshot;
 mod state;
+mod table;
 
 #[cfg(test)]
 mod interleavings;
@@ -67,9 +68,6 @@ mod sync {
         Instant::now()
     }
 }
-
-/// Keys are hashed several times on their way: with a quick hash, seeded at random so that nobody can choose names that collide.
-type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// One key handed to one worker by [`WorkQueue::get`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +111,9 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     /// * `metrics` - from [`crate::metrics::Metrics::queue`].
     #[must_use]
     pub fn new(name: &str, config: Config, metrics: QueueMetrics) -> Self {
-        Self { name: Arc::from(name), shared: Arc::new(Shared::new(config, metrics)) }
+        let shared = Arc::new(Shared::new(config));
+        metrics.read_from(Arc::downgrade(&shared) as _);
+        Self { name: Arc::from(name), shared }
     }
 
     /// The name the queue was made with.
@@ -169,13 +169,13 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     ///
     /// Waiting, timers and processing are not touched. Call it when a reconcile went well or must not be retried.
     pub fn forget(&self, key: &K) {
-        self.shared.lock().limiter.forget(key);
+        self.shared.lock().forget(key);
     }
 
     /// How often `key` was added with [`add_rate_limited`](Self::add_rate_limited) since it was last forgotten.
     #[must_use]
     pub fn num_requeues(&self, key: &K) -> u32 {
-        self.shared.lock().limiter.failures(key)
+        self.shared.lock().failures(key)
     }
 
     /// Waits for the next key and hands it out.
@@ -230,7 +230,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     /// Whether a worker holds `key`.
     #[must_use]
     pub fn is_processing(&self, key: &K) -> bool {
-        self.shared.lock().processing.contains_key(key)
+        self.shared.lock().is_processing(key)
     }
 
     /// What is in the queue, for people to look at: totals, and the first `limit` keys.

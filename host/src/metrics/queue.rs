@@ -1,14 +1,14 @@
 //! The metrics of workqueues.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
@@ -17,11 +17,68 @@ use super::series::Series;
 
 type Seconds = Gauge<f64, AtomicU64>;
 
-/// What one workqueue records; cloning it gives another handle to the same series.
+/// The series of one workqueue, brought up to date from the queue on each scrape; cloning it gives another handle to the same.
 #[derive(Debug, Clone)]
 pub struct QueueMetrics {
     shared: Arc<QueueSeries>,
 }
+
+/// Where the series of a queue come from. A queue counts under its own lock: numbers that are shared would cost it more than
+/// the rest of its work.
+pub(crate) trait QueueSource: fmt::Debug + Send + Sync {
+    /// What there is to tell at `now`.
+    fn read(&self, now: Instant) -> QueueReading;
+}
+
+/// A queue at one moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct QueueReading {
+    pub(crate) totals: QueueTotals,
+    /// Keys that are to be handed out, those that were added while they are held included.
+    pub(crate) depth: usize,
+    /// How long the keys that are held are held, all together.
+    pub(crate) unfinished: Duration,
+    /// The longest of these.
+    pub(crate) longest: Duration,
+}
+
+/// What a queue has counted since it was made.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct QueueTotals {
+    /// Adds that were not coalesced.
+    pub(crate) adds: u64,
+    /// Retries, and requeues after a time.
+    pub(crate) retries: u64,
+    /// How long keys were ready before they were handed out.
+    pub(crate) queue_duration: Durations,
+    /// How long they were held.
+    pub(crate) work_duration: Durations,
+}
+
+/// How many durations were how long.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Durations {
+    /// By bucket, each without those before it.
+    counts: [u64; BUCKETS.len()],
+    sum: Duration,
+}
+
+/// The longest duration of each bucket in nanoseconds and in seconds: decades from 10 ns to 1000 s, as in k8s.io/component-base.
+const BUCKETS: [(u64, f64); 13] = [
+    (10, 1e-8),
+    (100, 1e-7),
+    (1_000, 1e-6),
+    (10_000, 1e-5),
+    (100_000, 1e-4),
+    (1_000_000, 1e-3),
+    (10_000_000, 1e-2),
+    (100_000_000, 0.1),
+    (1_000_000_000, 1.0),
+    (10_000_000_000, 10.0),
+    (100_000_000_000, 100.0),
+    (1_000_000_000_000, 1000.0),
+    (u64::MAX, f64::INFINITY),
+];
 
 #[derive(Debug)]
 struct QueueSeries {
@@ -32,22 +89,12 @@ struct QueueSeries {
     unfinished: Seconds,
     longest: Seconds,
     retries: Counter,
-    running: Mutex<Running>,
+    source: Mutex<Option<Weak<dyn QueueSource>>>,
 }
 
-/// The start times of keys that workers hold.
-#[derive(Debug, Default)]
-struct Running {
-    since: BTreeSet<(Instant, u64)>,
-    next_number: u64,
-}
-
-/// A key that a worker holds; to be given back to [`QueueMetrics::finished`].
-#[derive(Debug)]
-pub(crate) struct WorkStarted {
-    since: Instant,
-    number: u64,
-}
+/// Durations as a metric.
+#[derive(Debug, Clone, Default)]
+struct Histogram(Arc<Mutex<Durations>>);
 
 #[derive(Debug)]
 pub(super) struct QueueFamilies {
@@ -66,49 +113,31 @@ struct QueueLabels {
 }
 
 impl QueueMetrics {
-    /// Sets how many keys are to be handed out, those that are added while they are held included.
-    pub(crate) fn set_depth(&self, keys: usize) {
-        self.shared.depth.set(count(keys));
+    /// From now on these series are about `source`. When it is gone, its totals stay as they were last read.
+    pub(crate) fn read_from(self, source: Weak<dyn QueueSource>) {
+        *self.source() = Some(source);
     }
 
-    /// Counts an add that was not coalesced.
-    pub(crate) fn added(&self) {
-        self.shared.adds.inc();
-    }
-
-    /// Counts a retry or a requeue after a time.
-    pub(crate) fn retried(&self) {
-        self.shared.retries.inc();
-    }
-
-    /// Notes that a key was handed out after it had waited.
-    pub(crate) fn started(&self, waited: Duration, now: Instant) -> WorkStarted {
-        self.shared.queue_duration.observe(waited.as_secs_f64());
-        let mut running = self.running();
-        let number = running.next_number;
-        running.next_number += 1;
-        running.since.insert((now, number));
-        WorkStarted { since: now, number }
-    }
-
-    /// Notes that the key is done.
-    pub(crate) fn finished(&self, work: &WorkStarted, now: Instant) {
-        let WorkStarted { since, number } = *work;
-        self.running().since.remove(&(since, number));
-        self.shared.work_duration.observe(now.saturating_duration_since(since).as_secs_f64());
-    }
-
-    /// Brings up to date what grows by itself.
+    /// Brings the series up to date.
     pub(super) fn refresh(&self) {
-        let now = Instant::now();
-        let running = self.running();
-        let age = |since: &Instant| now.saturating_duration_since(*since).as_secs_f64();
-        self.shared.unfinished.set(running.since.iter().fold(0.0, |sum, (since, _)| sum + age(since)));
-        self.shared.longest.set(running.since.first().map_or(0.0, |(since, _)| age(since)));
+        let Some(source) = self.source().clone() else { return };
+        let source = source.upgrade();
+        let reading = source.as_ref().map(|source| source.read(Instant::now())).unwrap_or_default();
+        let series = &*self.shared;
+        series.depth.set(count(reading.depth));
+        series.unfinished.set(reading.unfinished.as_secs_f64());
+        series.longest.set(reading.longest.as_secs_f64());
+        if source.is_some() {
+            let QueueTotals { adds, retries, queue_duration, work_duration } = reading.totals;
+            series.adds.inner().store(adds, Ordering::Relaxed);
+            series.retries.inner().store(retries, Ordering::Relaxed);
+            *series.queue_duration.durations() = queue_duration;
+            *series.work_duration.durations() = work_duration;
+        }
     }
 
-    fn running(&self) -> MutexGuard<'_, Running> {
-        self.shared.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn source(&self) -> MutexGuard<'_, Option<Weak<dyn QueueSource>>> {
+        self.shared.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -117,8 +146,8 @@ impl QueueFamilies {
         let families = Self {
             depth: Series::new(Gauge::default),
             adds: Series::new(Counter::default),
-            queue_duration: Series::new(histogram),
-            work_duration: Series::new(histogram),
+            queue_duration: Series::new(Histogram::default),
+            work_duration: Series::new(Histogram::default),
             unfinished: Series::new(Seconds::default),
             longest: Series::new(Seconds::default),
             retries: Series::new(Counter::default),
@@ -165,7 +194,7 @@ impl QueueFamilies {
                 unfinished: self.unfinished.get(&labels),
                 longest: self.longest.get(&labels),
                 retries: self.retries.get(&labels),
-                running: Mutex::default(),
+                source: Mutex::default(),
             }),
         }
     }
@@ -182,7 +211,35 @@ impl QueueFamilies {
     }
 }
 
-/// Decades from 10 ns to 1000 s, as in k8s.io/component-base.
-fn histogram() -> Histogram {
-    Histogram::new([1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0])
+impl Durations {
+    pub(crate) fn observe(&mut self, took: Duration) {
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = BUCKETS.partition_point(|(longest, _)| *longest < nanos);
+        if let Some(count) = self.counts.get_mut(bucket) {
+            *count += 1;
+        }
+        self.sum = self.sum.saturating_add(took);
+    }
+}
+
+impl Histogram {
+    fn durations(&self) -> MutexGuard<'_, Durations> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EncodeMetric for Histogram {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        let Durations { counts, sum } = self.durations().clone();
+        let buckets: Vec<_> = BUCKETS.iter().zip(counts).map(|((_, seconds), count)| (*seconds, count)).collect();
+        encoder.encode_histogram::<NoLabelSet>(sum.as_secs_f64(), counts.iter().sum(), &buckets, None)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
+    }
+}
+
+impl TypedMetric for Histogram {
+    const TYPE: MetricType = MetricType::Histogram;
 }

@@ -1,18 +1,16 @@
 //! The keys that become ready at a later time, one timer each.
 
 use std::collections::BTreeMap;
-use std::hash::Hash;
 
 use tokio::time::Instant;
 
-use super::Map;
 use super::config::Trigger;
+use super::table::{Id, Table};
 
-/// Timers by key and by time; both maps hold the same timers.
+/// The entries that have a timer, by its time.
 #[derive(Debug)]
-pub(super) struct Delayed<K> {
-    timers: Map<K, Timer>,
-    by_time: BTreeMap<(Instant, u64), K>,
+pub(super) struct Delayed {
+    by_time: BTreeMap<(Instant, u64), Id>,
     /// Tells timers with the same due time apart, in the order in which they were set.
     next_number: u64,
 }
@@ -24,62 +22,62 @@ pub(super) struct Timer {
     number: u64,
 }
 
-impl<K: Clone + Eq + Hash> Delayed<K> {
+impl Delayed {
     pub(super) fn new() -> Self {
-        Self { timers: Map::default(), by_time: BTreeMap::new(), next_number: 0 }
+        Self { by_time: BTreeMap::new(), next_number: 0 }
     }
 
-    /// Sets the timer of `key`, or brings it forward; one that fires earlier stays. True if it is now the next to fire.
-    pub(super) fn set(&mut self, key: K, due: Instant, trigger: Trigger) -> bool {
+    /// Sets the timer of a key, or brings it forward; one that fires earlier stays. True if it is now the next to fire.
+    pub(super) fn set<K>(&mut self, table: &mut Table<K>, id: Id, due: Instant, trigger: Trigger) -> bool {
+        let Some(entry) = table.get_mut(id) else { return false };
         let next = self.next_due();
         let mut timer = Timer { due, trigger, number: self.next_number };
-        if let Some(set) = self.timers.get_mut(&key) {
+        if let Some(set) = &mut entry.timer {
             set.trigger = set.trigger.coalesce(trigger);
             if set.due <= due {
                 return false;
             }
             timer.trigger = set.trigger;
-            let (due, number) = (set.due, set.number);
-            self.by_time.remove(&(due, number));
+            self.by_time.remove(&(set.due, set.number));
         }
         self.next_number += 1;
-        self.by_time.insert((due, timer.number), key.clone());
-        self.timers.insert(key, timer);
+        self.by_time.insert((due, timer.number), id);
+        entry.timer = Some(timer);
         next.is_none_or(|next| due < next)
     }
 
     /// Takes the timer that is longest due at `now`, if any is.
-    pub(super) fn pop_due(&mut self, now: Instant) -> Option<(K, Timer)> {
+    pub(super) fn pop_due<K>(&mut self, table: &mut Table<K>, now: Instant) -> Option<(Id, Timer)> {
         let entry = self.by_time.first_entry()?;
         if entry.key().0 > now {
             return None;
         }
-        let key = entry.remove();
-        let timer = self.timers.remove(&key)?;
-        Some((key, timer))
+        let id = entry.remove();
+        let timer = table.get_mut(id)?.timer.take()?;
+        Some((id, timer))
     }
 
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.by_time.keys().next().map(|(due, _)| *due)
     }
 
-    pub(super) fn remove(&mut self, key: &K) -> bool {
-        let Some(timer) = self.timers.remove(key) else { return false };
-        self.by_time.remove(&(timer.due, timer.number));
-        true
+    pub(super) fn remove<K>(&mut self, table: &mut Table<K>, id: Id) {
+        if let Some(timer) = table.get_mut(id).and_then(|entry| entry.timer.take()) {
+            self.by_time.remove(&(timer.due, timer.number));
+        }
     }
 
+    /// Forgets all timers; the caller takes them from the entries.
     pub(super) fn clear(&mut self) {
-        self.timers.clear();
         self.by_time.clear();
     }
 
     pub(super) fn len(&self) -> usize {
-        self.timers.len()
+        self.by_time.len()
     }
 
     /// In the order in which they fire.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, Timer)> {
-        self.by_time.values().filter_map(|key| self.timers.get(key).map(|timer| (key, *timer)))
+    pub(super) fn iter(&self) -> impl Iterator<Item = Id> {
+        self.by_time.values().copied()
     }
 }

@@ -1,13 +1,11 @@
 //! The keys that wait for a worker: three lines, one per priority, and the rule that serves the lower ones too.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::Entry;
-use std::hash::Hash;
 
 use tokio::time::Instant;
 
-use super::Map;
 use super::config::{Priority, Trigger};
+use super::table::{Id, Line, Place, Table};
 
 /// Why and since when a key waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,68 +14,73 @@ pub(super) struct Mark {
     pub(super) since: Instant,
 }
 
-/// Ready keys, each once. Every key in `slots` is in the line of its trigger's priority under its number, and only there.
+/// A key in the line of its trigger's priority.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    pub(super) mark: Mark,
+    /// Its age: the smaller, the older. A key keeps it when its priority is raised.
+    number: u64,
+    /// It came from a line of a lower priority.
+    raised: bool,
+}
+
+/// Ready keys: those whose place is [`Place::Ready`], each in one line.
 #[derive(Debug)]
-pub(super) struct Ready<K> {
-    slots: Map<K, Slot>,
-    high: BTreeMap<u64, K>,
-    normal: BTreeMap<u64, K>,
-    low: BTreeMap<u64, K>,
-    /// Numbers keys in order of arrival. A key keeps its number when its priority is raised, so it also keeps its age.
+pub(super) struct Ready {
+    high: Ages,
+    normal: Ages,
+    low: Ages,
+    /// Numbers keys in order of arrival.
     next_number: u64,
     bound: u32,
     /// Keys handed out in a row while one of a lower priority waited; always less than `bound`.
     passed_over: u32,
 }
 
-#[derive(Debug)]
-struct Slot {
-    number: u64,
-    mark: Mark,
+/// The keys of one priority, by age. Most arrive in that order; those that were raised are older than who came last.
+#[derive(Debug, Default)]
+struct Ages {
+    arrived: Line,
+    raised: BTreeMap<u64, Id>,
 }
 
-impl<K: Clone + Eq + Hash> Ready<K> {
+impl Ready {
     pub(super) fn new(starvation_bound: u32) -> Self {
         Self {
-            slots: Map::default(),
-            high: BTreeMap::new(),
-            normal: BTreeMap::new(),
-            low: BTreeMap::new(),
+            high: Ages::default(),
+            normal: Ages::default(),
+            low: Ages::default(),
             next_number: 0,
             bound: starvation_bound.max(2),
             passed_over: 0,
         }
     }
 
-    /// Adds a key, or raises the one that waits. True if it was not there.
-    pub(super) fn push(&mut self, key: K, mark: Mark) -> bool {
-        let slot = match self.slots.entry(key) {
-            Entry::Occupied(slot) => slot.into_mut(),
-            Entry::Vacant(room) => {
-                let number = self.next_number;
-                self.next_number += 1;
-                let key = room.key().clone();
-                room.insert(Slot { number, mark });
-                self.line_mut(mark.trigger.priority()).insert(number, key);
-                return true;
+    /// Adds a key that nobody holds, or raises the one that waits. True if it was not there.
+    pub(super) fn push<K>(&mut self, table: &mut Table<K>, id: Id, mark: Mark) -> bool {
+        let Some(entry) = table.get_mut(id) else { return false };
+        if let Place::Ready(waiting) = &mut entry.place {
+            let before = waiting.mark.trigger;
+            let after = before.coalesce(mark.trigger);
+            let was = *waiting;
+            waiting.mark.trigger = after;
+            if before.priority() != after.priority() {
+                waiting.raised = true;
+                self.ages_mut(before.priority()).remove(table, id, was);
+                self.ages_mut(after.priority()).raised.insert(was.number, id);
             }
-        };
-        let number = slot.number;
-        let before = slot.mark.trigger;
-        slot.mark.trigger = before.coalesce(mark.trigger);
-        let after = slot.mark.trigger;
-        if before.priority() != after.priority()
-            && let Some(key) = self.line_mut(before.priority()).remove(&number)
-        {
-            self.line_mut(after.priority()).insert(number, key);
+            return false;
         }
-        false
+        entry.place = Place::Ready(Waiting { mark, number: self.next_number, raised: false });
+        self.next_number += 1;
+        self.ages_mut(mark.trigger.priority()).arrived.push_back(table, id);
+        true
     }
 
-    /// Takes the key whose turn it is.
-    pub(super) fn pop(&mut self) -> Option<(K, Mark)> {
-        let first = Priority::ALL.into_iter().find(|p| !self.line(*p).is_empty())?;
-        let passes_over = Priority::ALL.into_iter().any(|p| first.goes_before(p) && !self.line(p).is_empty());
+    /// Takes the key whose turn it is. Its place is then nowhere.
+    pub(super) fn pop<K>(&mut self, table: &mut Table<K>) -> Option<(Id, Mark)> {
+        let first = Priority::ALL.into_iter().find(|p| !self.ages(*p).is_empty())?;
+        let passes_over = Priority::ALL.into_iter().any(|p| first.goes_before(p) && !self.ages(p).is_empty());
         let turn = if !passes_over {
             self.passed_over = 0;
             first
@@ -87,53 +90,49 @@ impl<K: Clone + Eq + Hash> Ready<K> {
         } else {
             // Among requeues, too: or a low key that came later would be served in place of one that was passed over.
             self.passed_over = 0;
-            let normal = self.normal.keys().next();
-            let low = self.low.keys().next();
+            let normal = self.normal.oldest(table);
+            let low = self.low.oldest(table);
             if normal.is_some_and(|normal| low.is_none_or(|low| normal < low)) {
                 Priority::Normal
             } else {
                 Priority::Low
             }
         };
-        let (_, key) = self.line_mut(turn).pop_first()?;
-        let slot = self.slots.remove(&key)?;
-        Some((key, slot.mark))
+        let (_, id) = self.ages(turn).oldest(table)?;
+        let waiting = self.remove(table, id)?;
+        Some((id, waiting.mark))
     }
 
-    pub(super) fn remove(&mut self, key: &K) -> bool {
-        let Some(slot) = self.slots.remove(key) else { return false };
-        self.line_mut(slot.mark.trigger.priority()).remove(&slot.number);
-        true
+    /// Takes a key out of its line, if it is in one. Its place is then nowhere.
+    pub(super) fn remove<K>(&mut self, table: &mut Table<K>, id: Id) -> Option<Waiting> {
+        let entry = table.get_mut(id)?;
+        let Place::Ready(waiting) = entry.place else { return None };
+        entry.place = Place::Away;
+        self.ages_mut(waiting.mark.trigger.priority()).remove(table, id, waiting);
+        Some(waiting)
     }
 
-    pub(super) fn contains(&self, key: &K) -> bool {
-        self.slots.contains_key(key)
-    }
-
+    /// Empties the lines; the caller drops the entries.
     pub(super) fn clear(&mut self) {
-        self.slots.clear();
-        self.high.clear();
-        self.normal.clear();
-        self.low.clear();
+        self.high = Ages::default();
+        self.normal = Ages::default();
+        self.low = Ages::default();
     }
 
     pub(super) fn len(&self) -> usize {
-        self.slots.len()
+        self.high.len() + self.normal.len() + self.low.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.len() == 0
     }
 
     /// Priority by priority, oldest first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, Mark)> {
-        Priority::ALL
-            .into_iter()
-            .flat_map(|p| self.line(p).values())
-            .filter_map(|key| self.slots.get(key).map(|slot| (key, slot.mark)))
+    pub(super) fn iter<K>(&self, table: &Table<K>) -> impl Iterator<Item = Id> {
+        Priority::ALL.into_iter().flat_map(|p| self.ages(p).iter(table))
     }
 
-    fn line(&self, priority: Priority) -> &BTreeMap<u64, K> {
+    fn ages(&self, priority: Priority) -> &Ages {
         match priority {
             Priority::High => &self.high,
             Priority::Normal => &self.normal,
@@ -141,11 +140,54 @@ impl<K: Clone + Eq + Hash> Ready<K> {
         }
     }
 
-    fn line_mut(&mut self, priority: Priority) -> &mut BTreeMap<u64, K> {
+    fn ages_mut(&mut self, priority: Priority) -> &mut Ages {
         match priority {
             Priority::High => &mut self.high,
             Priority::Normal => &mut self.normal,
             Priority::Low => &mut self.low,
         }
+    }
+}
+
+impl Ages {
+    /// * `waiting` - as it was while the key was in this line.
+    fn remove<K>(&mut self, table: &mut Table<K>, id: Id, waiting: Waiting) {
+        if waiting.raised {
+            self.raised.remove(&waiting.number);
+        } else {
+            self.arrived.unlink(table, id);
+        }
+    }
+
+    fn oldest<K>(&self, table: &Table<K>) -> Option<(u64, Id)> {
+        let arrived = self.arrived.first().map(|id| (number(table, id), id));
+        let Some((number, id)) = self.raised.first_key_value() else { return arrived };
+        let raised = (*number, *id);
+        Some(arrived.map_or(raised, |arrived| arrived.min(raised)))
+    }
+
+    fn iter<K>(&self, table: &Table<K>) -> impl Iterator<Item = Id> {
+        let mut arrived = self.arrived.iter(table).peekable();
+        let mut raised = self.raised.iter().peekable();
+        std::iter::from_fn(move || {
+            let next = arrived.peek().map(|id| number(table, *id));
+            let older = |(number, _): &(&u64, &Id)| next.is_none_or(|next| **number < next);
+            raised.next_if(older).map(|(_, id)| *id).or_else(|| arrived.next())
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.arrived.len() + self.raised.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.arrived.is_empty() && self.raised.is_empty()
+    }
+}
+
+fn number<K>(table: &Table<K>, id: Id) -> u64 {
+    match table.get(id).map(|entry| entry.place) {
+        Some(Place::Ready(waiting)) => waiting.number,
+        _ => u64::MAX,
     }
 }

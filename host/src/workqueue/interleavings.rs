@@ -15,7 +15,6 @@ use shuttle::{Config as Limits, Runner, future, thread};
 use self::shared::Shared;
 use super::{Config, Item, Trigger};
 use super::{config, state};
-use crate::metrics::Metrics;
 
 #[path = "shared.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same code on other primitives is what this file is for")]
@@ -116,7 +115,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let queue = Arc::new(Shared::new(Config::default(), Metrics::new().queue("q")));
+        let queue = Arc::new(Shared::new(Config::default()));
         Self { queue, added: Arc::default(), seen: Arc::default(), held: Arc::default() }
     }
 

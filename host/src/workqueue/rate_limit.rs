@@ -1,18 +1,16 @@
 //! How long a failed key waits: its own backoff, and a bucket for all retries of the queue.
 
 use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Map;
 use super::config::{Config, MAX_DELAY};
 
-/// Counts failures per key and chooses delays. Only keys that failed and were not forgotten take room.
+/// Chooses delays.
 #[derive(Debug)]
-pub(super) struct RateLimiter<K> {
-    failures: Map<K, u32>,
+pub(super) struct RateLimiter {
     base_delay: Duration,
     max_delay: Duration,
     jitter: f64,
@@ -35,12 +33,11 @@ struct Bucket {
 #[derive(Debug)]
 struct Random(u64);
 
-impl<K: Clone + Eq + Hash> RateLimiter<K> {
+impl RateLimiter {
     pub(super) fn new(config: &Config) -> Self {
         let max_delay = config.max_delay.min(MAX_DELAY);
         let limited = config.retry_rate.is_finite() && config.retry_rate > 0.0;
         Self {
-            failures: Map::default(),
             base_delay: config.base_delay.min(max_delay),
             max_delay,
             jitter: if config.jitter.is_nan() { 0.0 } else { config.jitter.clamp(0.0, 1.0) },
@@ -49,40 +46,13 @@ impl<K: Clone + Eq + Hash> RateLimiter<K> {
         }
     }
 
-    /// Counts a failure of `key` and returns how long it waits: the longer of its backoff and the bucket's delay.
-    pub(super) fn next_delay(&mut self, key: &K, now: Instant) -> Duration {
-        let failed_before = match self.failures.get_mut(key) {
-            Some(count) => {
-                let before = *count;
-                *count = count.saturating_add(1);
-                before
-            }
-            None => {
-                self.failures.insert(key.clone(), 1);
-                0
-            }
-        };
+    /// How long a key waits that failed: the longer of its backoff and the bucket's delay.
+    ///
+    /// * `failed_before` - without this time.
+    pub(super) fn next_delay(&mut self, failed_before: u32, now: Instant) -> Duration {
         let backoff = self.backoff(failed_before);
         let lent = self.bucket.as_mut().map_or(Duration::ZERO, |bucket| bucket.take(now));
         backoff.max(lent).min(MAX_DELAY)
-    }
-
-    pub(super) fn failures(&self, key: &K) -> u32 {
-        self.failures.get(key).copied().unwrap_or(0)
-    }
-
-    pub(super) fn forget(&mut self, key: &K) {
-        self.failures.remove(key);
-    }
-
-    /// Forgets all keys. What the bucket has lent stays lent: it protects the API server, not the keys.
-    pub(super) fn clear(&mut self) {
-        self.failures.clear();
-    }
-
-    /// How many keys have failures counted.
-    pub(super) fn len(&self) -> usize {
-        self.failures.len()
     }
 
     fn backoff(&mut self, failed_before: u32) -> Duration {

@@ -6,7 +6,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::config::Trigger;
+use super::delay::Timer;
+use super::fair::Waiting;
 use super::state::State;
+use super::table::Place;
 
 /// A queue at one moment, from [`WorkQueue::snapshot`](super::WorkQueue::snapshot).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,27 +65,36 @@ pub enum Phase {
 }
 
 pub(super) fn take<K: Clone + Eq + Hash>(state: &State<K>, limit: usize, now: Instant) -> Snapshot<K> {
-    let processing = state.processing.iter().map(|(key, held)| {
-        let elapsed = now.saturating_duration_since(held.since);
-        (key, Phase::Processing { elapsed, again: held.dirty.map(|mark| mark.trigger) })
+    let table = &state.table;
+    let in_place = state.processing.iter(table).chain(state.ready.iter(table)).filter_map(|id| {
+        let entry = table.get(id)?;
+        let phase = match entry.place {
+            Place::Processing(held) => Phase::Processing {
+                elapsed: now.saturating_duration_since(held.since),
+                again: held.dirty.map(|mark| mark.trigger),
+            },
+            Place::Ready(Waiting { mark, .. }) => {
+                Phase::Ready { trigger: mark.trigger, waited: now.saturating_duration_since(mark.since) }
+            }
+            Place::Away => return None,
+        };
+        Some((entry, phase))
     });
-    let ready = state.ready.iter().map(|(key, mark)| {
-        (key, Phase::Ready { trigger: mark.trigger, waited: now.saturating_duration_since(mark.since) })
+    let delayed = state.delayed.iter().filter_map(|id| {
+        let entry = table.get(id)?;
+        let Timer { due, trigger, .. } = entry.timer?;
+        Some((entry, Phase::Delayed { trigger, remaining: due.saturating_duration_since(now) }))
     });
-    let delayed = state.delayed.iter().map(|(key, timer)| {
-        (key, Phase::Delayed { trigger: timer.trigger, remaining: timer.due.saturating_duration_since(now) })
-    });
-    let keys = processing
-        .chain(ready)
+    let keys = in_place
         .chain(delayed)
         .take(limit)
-        .map(|(key, phase)| KeyStatus { key: key.clone(), phase, failures: state.limiter.failures(key) })
+        .map(|(entry, phase)| KeyStatus { key: entry.key.clone(), phase, failures: entry.failures })
         .collect();
     Snapshot {
         ready: state.ready.len(),
         processing: state.processing.len(),
         delayed: state.delayed.len(),
-        failing: state.limiter.len(),
+        failing: state.failing,
         keys,
     }
 }

@@ -5,36 +5,34 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::Item;
 use super::config::{Config, MAX_DELAY, Trigger};
 use super::delay::Delayed;
 use super::fair::{Mark, Ready};
 use super::rate_limit::RateLimiter;
-use super::{Item, Map};
-use crate::metrics::{QueueMetrics, WorkStarted};
+use super::table::{Entry, Held, Id, Line, Place, Table};
+use crate::metrics::{QueueReading, QueueTotals};
 
 #[derive(Debug)]
 pub(super) struct State<K> {
+    pub(super) table: Table<K>,
     /// Waits for a worker; never also in `processing`.
-    pub(super) ready: Ready<K>,
+    pub(super) ready: Ready,
     /// Held by a worker.
-    pub(super) processing: Map<K, Processing>,
+    pub(super) processing: Line,
     /// How many of `processing` are dirty.
     dirty: usize,
     /// Added when their time comes; independent of the two above. Empty after a shutdown.
-    pub(super) delayed: Delayed<K>,
-    pub(super) limiter: RateLimiter<K>,
+    pub(super) delayed: Delayed,
+    limiter: RateLimiter,
+    /// How many keys have failures counted.
+    pub(super) failing: usize,
+    /// Callers of `get` that found nothing, and have to be woken. Those that were woken count until they have looked.
+    pub(super) waiting: usize,
     pub(super) shut_down: bool,
     /// Somebody waits for the drain; cleared by a shutdown without one.
     draining: bool,
-    metrics: QueueMetrics,
-}
-
-#[derive(Debug)]
-pub(super) struct Processing {
-    pub(super) since: Instant,
-    /// Set when the key was added since it was handed out: it is ready again when it is done.
-    pub(super) dirty: Option<Mark>,
-    started: WorkStarted,
+    totals: QueueTotals,
 }
 
 /// Whom an add has to wake.
@@ -49,122 +47,173 @@ pub(super) enum Added {
 }
 
 impl<K: Clone + Eq + Hash> State<K> {
-    pub(super) fn new(config: Config, metrics: QueueMetrics) -> Self {
+    pub(super) fn new(config: Config) -> Self {
         Self {
+            table: Table::new(),
             ready: Ready::new(config.starvation_bound),
-            processing: Map::default(),
+            processing: Line::default(),
             dirty: 0,
             delayed: Delayed::new(),
             limiter: RateLimiter::new(&config),
+            failing: 0,
+            waiting: 0,
             shut_down: false,
             draining: false,
-            metrics,
+            totals: QueueTotals::default(),
         }
     }
 
     /// Adds the keys whose time has come. Called before every change, so that the order of arrival is the order of
     /// events also when no worker was there to see a timer fire.
     pub(super) fn advance(&mut self, now: Instant) {
-        while let Some((key, timer)) = self.delayed.pop_due(now) {
-            self.add(key, timer.trigger, timer.due);
+        while let Some((id, timer)) = self.delayed.pop_due(&mut self.table, now) {
+            self.enqueue(id, timer.trigger, timer.due);
         }
     }
 
-    /// True if the key was not ready before and now is.
-    pub(super) fn add(&mut self, key: K, trigger: Trigger, now: Instant) -> bool {
+    pub(super) fn add(&mut self, key: K, trigger: Trigger, now: Instant) -> Added {
         if self.shut_down {
-            return false;
+            return Added::Nothing;
         }
-        let mark = Mark { trigger, since: now };
-        if let Some(held) = self.processing.get_mut(&key) {
-            if let Some(dirty) = &mut held.dirty {
-                dirty.trigger = dirty.trigger.coalesce(trigger);
-            } else {
-                held.dirty = Some(mark);
-                self.dirty += 1;
-                self.metrics.added();
-                self.report_depth();
-            }
-            return false;
-        }
-        let new = self.ready.push(key, mark);
-        if new {
-            self.metrics.added();
-            self.report_depth();
-        }
-        new
+        let id = self.table.find_or_insert(key);
+        self.enqueue(id, trigger, now)
     }
 
     pub(super) fn add_after(&mut self, key: K, delay: Duration, trigger: Trigger, now: Instant) -> Added {
         if self.shut_down {
             return Added::Nothing;
         }
+        let id = self.table.find_or_insert(key);
+        self.schedule(id, delay, trigger, now)
+    }
+
+    /// Answers the delay as well. A failure is counted also after a shutdown.
+    pub(super) fn add_rate_limited(&mut self, key: K, now: Instant) -> (Duration, Added) {
+        let id = self.table.find_or_insert(key);
+        let failed_before = self.table.get_mut(id).map_or(0, |entry| {
+            let before = entry.failures;
+            entry.failures = before.saturating_add(1);
+            before
+        });
+        self.failing += usize::from(failed_before == 0);
+        let delay = self.limiter.next_delay(failed_before, now);
+        let added = if self.shut_down { Added::Nothing } else { self.schedule(id, delay, Trigger::Retry, now) };
+        (delay, added)
+    }
+
+    fn schedule(&mut self, id: Id, delay: Duration, trigger: Trigger, now: Instant) -> Added {
         if matches!(trigger, Trigger::Requeue | Trigger::Retry) {
-            self.metrics.retried();
+            self.totals.retries += 1;
         }
         if delay.is_zero() {
-            return if self.add(key, trigger, now) { Added::Ready } else { Added::Nothing };
+            return self.enqueue(id, trigger, now);
         }
         let due = now + delay.min(MAX_DELAY);
-        if self.delayed.set(key, due, trigger) { Added::EarliestTimer } else { Added::Nothing }
+        if self.delayed.set(&mut self.table, id, due, trigger) { Added::EarliestTimer } else { Added::Nothing }
+    }
+
+    /// Makes a key ready, or dirty while it is held.
+    fn enqueue(&mut self, id: Id, trigger: Trigger, now: Instant) -> Added {
+        let mark = Mark { trigger, since: now };
+        if let Some(Entry { place: Place::Processing(held), .. }) = self.table.get_mut(id) {
+            if let Some(dirty) = &mut held.dirty {
+                dirty.trigger = dirty.trigger.coalesce(trigger);
+            } else {
+                held.dirty = Some(mark);
+                self.dirty += 1;
+                self.totals.adds += 1;
+            }
+            return Added::Nothing;
+        }
+        if !self.ready.push(&mut self.table, id, mark) {
+            return Added::Nothing;
+        }
+        self.totals.adds += 1;
+        Added::Ready
     }
 
     /// Hands out the key whose turn it is.
     pub(super) fn take(&mut self, now: Instant) -> Option<Item<K>> {
-        let (key, mark) = self.ready.pop()?;
+        let (id, mark) = self.ready.pop(&mut self.table)?;
+        self.processing.push_back(&mut self.table, id);
+        let entry = self.table.get_mut(id)?;
+        entry.place = Place::Processing(Held { since: now, dirty: None });
         let waited = now.saturating_duration_since(mark.since);
-        let started = self.metrics.started(waited, now);
-        self.processing.insert(key.clone(), Processing { since: now, dirty: None, started });
-        self.report_depth();
-        let attempt = self.limiter.failures(&key).saturating_add(1);
-        Some(Item { key, trigger: mark.trigger, attempt, waited })
+        self.totals.queue_duration.observe(waited);
+        let attempt = entry.failures.saturating_add(1);
+        Some(Item { key: entry.key.clone(), trigger: mark.trigger, attempt, waited })
     }
 
     /// True if the key is ready again.
     pub(super) fn done(&mut self, key: &K, now: Instant) -> bool {
-        let Some((key, held)) = self.processing.remove_entry(key) else { return false };
-        self.metrics.finished(&held.started, now);
-        let Some(mark) = held.dirty else { return false };
+        let Some((id, held)) = self.held(key) else { return false };
+        self.processing.unlink(&mut self.table, id);
+        self.table.put(id, Place::Away);
+        self.totals.work_duration.observe(now.saturating_duration_since(held.since));
+        let Some(mark) = held.dirty else {
+            self.table.tidy(id);
+            return false;
+        };
         self.dirty -= 1;
-        self.ready.push(key, mark);
-        self.report_depth();
-        true
+        self.ready.push(&mut self.table, id, mark)
+    }
+
+    pub(super) fn is_processing(&self, key: &K) -> bool {
+        self.held(key).is_some()
+    }
+
+    pub(super) fn failures(&self, key: &K) -> u32 {
+        self.entry(key).map_or(0, |(_, entry)| entry.failures)
+    }
+
+    pub(super) fn forget(&mut self, key: &K) {
+        if let Some(id) = self.table.find(key) {
+            self.forget_failures(id);
+            self.table.tidy(id);
+        }
     }
 
     pub(super) fn remove(&mut self, key: &K) {
-        self.ready.remove(key);
-        self.delayed.remove(key);
-        self.limiter.forget(key);
-        if self.processing.get_mut(key).is_some_and(|held| held.dirty.take().is_some()) {
+        let Some(id) = self.table.find(key) else { return };
+        self.ready.remove(&mut self.table, id);
+        self.delayed.remove(&mut self.table, id);
+        self.forget_failures(id);
+        if let Some(Entry { place: Place::Processing(held), .. }) = self.table.get_mut(id)
+            && held.dirty.take().is_some()
+        {
             self.dirty -= 1;
         }
-        self.report_depth();
+        self.table.tidy(id);
     }
 
     pub(super) fn purge(&mut self) -> usize {
-        let timers_only = self
-            .delayed
-            .iter()
-            .filter(|(key, _)| {
-                !self.ready.contains(key) && self.processing.get(*key).is_none_or(|held| held.dirty.is_none())
-            })
-            .count();
-        let dropped = self.ready.len() + self.dirty + timers_only;
+        let mut dropped = 0;
+        self.table.retain(|entry| {
+            let runs = match &mut entry.place {
+                Place::Away => false,
+                Place::Ready(_) => true,
+                Place::Processing(held) => held.dirty.take().is_some(),
+            };
+            dropped += usize::from(entry.timer.take().is_some() || runs);
+            entry.failures = 0;
+            matches!(entry.place, Place::Processing(_))
+        });
         self.ready.clear();
         self.delayed.clear();
-        self.limiter.clear();
-        for held in self.processing.values_mut() {
-            held.dirty = None;
-        }
         self.dirty = 0;
-        self.report_depth();
+        // What the bucket of retries has lent stays lent: it protects the API server, not the keys.
+        self.failing = 0;
         dropped
     }
 
     pub(super) fn shut_down(&mut self, drain: bool) {
         self.shut_down = true;
         self.draining = drain;
-        self.delayed.clear();
+        let timers: Vec<Id> = self.delayed.iter().collect();
+        for id in timers {
+            self.delayed.remove(&mut self.table, id);
+            self.table.tidy(id);
+        }
     }
 
     /// Nothing is ready and nothing will be: a dirty key would come back when it is done.
@@ -177,7 +226,32 @@ impl<K: Clone + Eq + Hash> State<K> {
         !self.draining || (self.ready.is_empty() && self.processing.is_empty())
     }
 
-    fn report_depth(&self) {
-        self.metrics.set_depth(self.ready.len() + self.dirty);
+    /// What metrics tell of the queue. Keys that are added while they are held count as waiting, too.
+    pub(super) fn reading(&self, now: Instant) -> QueueReading {
+        let held = self.processing.iter(&self.table).filter_map(|id| match self.table.get(id)?.place {
+            Place::Processing(held) => Some(now.saturating_duration_since(held.since)),
+            _ => None,
+        });
+        let (unfinished, longest) =
+            held.fold((Duration::ZERO, Duration::ZERO), |(sum, longest), age| (sum + age, longest.max(age)));
+        QueueReading { totals: self.totals.clone(), depth: self.ready.len() + self.dirty, unfinished, longest }
+    }
+
+    fn entry(&self, key: &K) -> Option<(Id, &Entry<K>)> {
+        let id = self.table.find(key)?;
+        Some((id, self.table.get(id)?))
+    }
+
+    fn held(&self, key: &K) -> Option<(Id, Held)> {
+        match self.entry(key)? {
+            (id, Entry { place: Place::Processing(held), .. }) => Some((id, *held)),
+            _ => None,
+        }
+    }
+
+    fn forget_failures(&mut self, id: Id) {
+        if let Some(entry) = self.table.get_mut(id) {
+            self.failing -= usize::from(std::mem::take(&mut entry.failures) > 0);
+        }
     }
 }
