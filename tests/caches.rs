@@ -13,7 +13,7 @@ use oarlock_devserver::{
     DevServer, Options, Running,
     faults::{Events, Fault, Requests, Rule},
 };
-use oarlock_tests::harness::eventually;
+use oarlock_tests::{harness::eventually, torture::Random};
 use std::{
     collections::{BTreeMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -22,22 +22,9 @@ use std::{
 
 const NAMESPACE: &str = "default";
 /// Rounds of writes, faults and pauses; a pause is 30 ms on average.
-const ROUNDS: u64 = 200;
+const ROUNDS: usize = 200;
 /// Backoff may have grown to 15 s, and some requests are held for a while.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// SplitMix64: small, and the same everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % sides
-    }
-}
 
 /// Name to uid and resource version.
 type Objects = BTreeMap<String, (String, u64)>;
@@ -121,16 +108,16 @@ struct Writer {
 }
 
 impl Writer {
-    async fn write(&mut self, dice: &mut Dice) -> Result<()> {
-        let name = format!("map-{}", dice.roll(5));
+    async fn write(&mut self, random: &mut Random) -> Result<()> {
+        let name = format!("map-{}", random.below(5));
         let exists = self.maps.get_opt(&name).await?;
-        let written = match (exists, dice.roll(3)) {
+        let written = match (exists, random.below(3)) {
             (Some(_), 0) => {
                 self.maps.delete(&name, &DeleteParams::default()).await?;
                 return Ok(());
             }
             (Some(mut map), _) => {
-                map.data = Some([("value".to_owned(), dice.roll(1 << 40).to_string())].into());
+                map.data = Some([("value".to_owned(), random.below(1 << 30).to_string())].into());
                 self.maps.replace(&name, &PostParams::default(), &map).await?
             }
             (None, _) => {
@@ -155,9 +142,10 @@ fn of(map: &ConfigMap) -> Result<(String, String, u64)> {
 }
 
 /// A fault for the requests of the host alone, that ends by itself or when all are taken away.
-fn fault(dice: &mut Dice) -> Rule {
-    let milliseconds = dice.roll(400);
-    let after_events = Some(dice.roll(3));
+fn fault(random: &mut Random) -> Rule {
+    let mut roll = |sides| random.below(sides) as u64;
+    let milliseconds = roll(400);
+    let after_events = Some(roll(3));
     let answer = |code, retry_after_seconds| Fault::Answer {
         code,
         reason: None,
@@ -165,7 +153,7 @@ fn fault(dice: &mut Dice) -> Rule {
         retry_after_seconds,
         after_effect: false,
     };
-    let (verbs, fault): (&[&str], Fault) = match dice.roll(15) {
+    let (verbs, fault): (&[&str], Fault) = match roll(15) {
         0 => (&["watch"], Fault::CloseWatch { after_events, after_milliseconds: None, cut: false }),
         1 => (&["watch"], Fault::CloseWatch { after_events: None, after_milliseconds: None, cut: true }),
         2 | 3 => (&["watch"], Fault::ExpireWatch { after_events, after_milliseconds: None }),
@@ -181,14 +169,14 @@ fn fault(dice: &mut Dice) -> Rule {
         10 => (&["list", "watch"], Fault::Cut { after_effect: false }),
         11 => (&["list"], Fault::Delay { milliseconds, after_effect: true }),
         12 | 13 => {
-            let versions = Some(dice.roll(12));
+            let versions = Some(roll(12));
             (&["list", "watch"], Fault::Stale { versions, not_older_than: None, cached_only: false })
         }
         _ => (&["list"], Fault::SlowBody { bytes: 100, milliseconds: 5 }),
     };
     let verbs = verbs.iter().map(|verb| (*verb).to_owned()).collect();
     let requests = Requests { verbs, user_agent: Some("oarlock/*".to_owned()), ..Requests::default() };
-    Rule::new(fault).requests(requests).events(Events::default()).times(1 + dice.roll(3))
+    Rule::new(fault).requests(requests).events(Events::default()).times(1 + roll(3))
 }
 
 /// Takes all faults away; how often they have struck.
@@ -199,7 +187,7 @@ fn clear(server: &Running) -> u64 {
 }
 
 async fn play(seed: u64) -> Result<()> {
-    let mut dice = Dice(seed);
+    let mut random = Random::new(seed, 0);
     let server = DevServer::start(Options::default().controllers(false)).await?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("kubeconfig");
@@ -217,20 +205,20 @@ async fn play(seed: u64) -> Result<()> {
     let mut struck = 0;
 
     for _ in 0..ROUNDS {
-        match dice.roll(16) {
-            0..9 => writer.write(&mut dice).await?,
-            9..12 => drop(server.faults().strike(fault(&mut dice))?),
+        match random.below(16) {
+            0..9 => writer.write(&mut random).await?,
+            9..12 => drop(server.faults().strike(fault(&mut random))?),
             12 => struck += clear(&server),
-            13 if dice.roll(2) == 0 => drop(server.faults().strike(Rule::new(Fault::Compact {}).times(1))?),
+            13 if random.below(2) == 0 => drop(server.faults().strike(Rule::new(Fault::Compact {}).times(1))?),
             14 => followers.push(Follower::new(&informers)),
             15 if followers.len() > 1 => drop(followers.remove(1)),
-            _ => tokio::time::sleep(Duration::from_millis(dice.roll(200))).await,
+            _ => tokio::time::sleep(Duration::from_millis(random.below(200) as u64)).await,
         }
         followers.iter().try_for_each(Follower::check)?;
     }
     struck += clear(&server);
     ensure!(struck > 0, "no fault has struck");
-    writer.write(&mut dice).await?;
+    writer.write(&mut random).await?;
     let live = writer.live().await?;
     for follower in &followers {
         eventually(PATIENCE, "the cache to be what the server has", || async {

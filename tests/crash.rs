@@ -3,7 +3,7 @@
 mod deployments;
 mod races;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use futures::future::BoxFuture;
 use http::Method;
 use oarlock_tests::harness::{Action, Exchange, Rule, SOON, World, WorldOptions, eventually, steady, text, with_world};
@@ -29,9 +29,7 @@ fn network<'a>(world: &'a World, name: &'a str) -> BoxFuture<'a, Result<Seen>> {
         let created = phase(world, name, &uid, "10.9.0.1").await.context("create")?;
         world.set_gateway(name, "10.9.0.7").await?;
         let edited = phase(world, name, &uid, "10.9.0.7").await.context("edit")?;
-        world.delete_network(name).await?;
-        world.gone(name).await.context("delete")?;
-        world.nothing_left(&uid).await.context("delete")?;
+        world.delete_whole_network(name, &uid).await.context("delete")?;
         nothing_double(world, from, &uid)?;
         Ok(Seen { created, edited })
     })
@@ -216,7 +214,7 @@ async fn x1_killed_before_the_finalizer_is_stored_nothing_was_made() -> Result<(
         let held = Rule::every(Action::Silence).methods(&[Method::PATCH]).path("/networks/first");
         let held = world.kubernetes_gate.rule(held);
         let uid = world.create_network("first", "10.9.0.0/24", "10.9.0.1").await?;
-        hit(&held).await?;
+        held.hit().await?;
         world.kill_host().await?;
         drop(held);
         ensure!(world.neutron_gate.journal().is_empty(), "Neutron was asked: {:?}", world.neutron_gate.journal());
@@ -243,17 +241,6 @@ async fn x7_a_crash_loop_at_one_step_converges_when_it_ends() -> Result<()> {
         world.ready("loop").await?;
         steady(Duration::from_secs(1), "one network", || async { world.only_network(&uid).await.map(|_| ()) }).await?;
         ensure!(made_at(&world.neutron_gate.journal(), "/v2.0/networks") == 1, "{:?}", world.neutron_gate.journal());
-        Ok(())
-    })
-    .await
-}
-
-/// Waits until the rule took a request.
-async fn hit(rule: &oarlock_tests::harness::RuleHandle) -> Result<()> {
-    eventually(SOON, "the request that is held", || async {
-        if rule.hits() == 0 {
-            bail!("it has not come yet");
-        }
         Ok(())
     })
     .await

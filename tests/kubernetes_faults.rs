@@ -31,9 +31,7 @@ async fn writes_meet(action: Action, times: u64) -> Result<()> {
         let object = world.network("struck").await?;
         ensure!(text(&object, "/status/networkId") == text(&network, "/id"), "{object}");
         made_once(&world)?;
-        world.delete_network("struck").await?;
-        world.gone("struck").await?;
-        world.nothing_left(&uid).await
+        world.delete_whole_network("struck", &uid).await
     })
     .await
 }

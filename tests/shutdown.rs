@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use http::Method;
-use oarlock_tests::harness::{Action, Rule, SOON, World, WorldOptions, eventually, text, with_world};
+use oarlock_tests::harness::{Action, Rule, SOON, World, WorldOptions, text, with_world};
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
@@ -12,11 +12,7 @@ async fn sigterm_finishes_what_is_under_way_and_exits_0() -> Result<()> {
         let slow = Rule::every(Action::Delay(Duration::from_secs(2))).methods(&[Method::POST]).path("/v2.0/networks");
         let rule = world.neutron_gate.rule(slow);
         let uid = world.create_network("draining", "10.6.0.0/24", "10.6.0.1").await?;
-        eventually(SOON, "a reconcile to be under way", || async {
-            ensure!(rule.hits() == 1, "not yet");
-            Ok(())
-        })
-        .await?;
+        rule.hit().await?;
         let (status, process) = world.stop_host(SOON).await?;
         ensure!(status.code() == Some(0), "{status}:\n{}", process.tail());
         // The reconcile ran to its end: its network, its subnet, its status.
@@ -48,11 +44,7 @@ async fn a_second_signal_does_not_wait() -> Result<()> {
         let stuck = Rule::every(Action::Silence).methods(&[Method::POST]).path("/v2.0/networks");
         let rule = world.neutron_gate.rule(stuck);
         world.create_network("stuck", "10.6.0.0/24", "10.6.0.1").await?;
-        eventually(SOON, "a reconcile to be under way", || async {
-            ensure!(rule.hits() == 1, "not yet");
-            Ok(())
-        })
-        .await?;
+        rule.hit().await?;
         let mut process = world.take_host().await?.into_process();
         process.terminate().await?;
         process.line(SOON, "that it stops", |line| line.text.contains("stopping")).await?;

@@ -2,12 +2,9 @@
 
 use anyhow::{Context, Result, ensure};
 use http::Method;
-use oarlock_tests::harness::{
-    Action, Exchange, Rule, RuleHandle, SOON, World, WorldOptions, eventually, steady, text, with_world,
-};
+use oarlock_tests::harness::{Action, Exchange, Rule, SOON, World, WorldOptions, eventually, steady, text, with_world};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
-use tokio_util::sync::CancellationToken;
 
 const NETWORKS: &str = "/networks";
 
@@ -18,21 +15,6 @@ async fn with_deployments(body: impl AsyncFnOnce(Arc<World>) -> Result<()>) -> R
         world.plugins.add("deployment-network", "deployment-network", &world.deployment_network_grant())?;
         world.start_host().await?;
         body(world).await
-    })
-    .await
-}
-
-/// Holds the first request that matches until the token is cancelled.
-fn hold(world: &World, method: Method, part: &str) -> (RuleHandle, CancellationToken) {
-    let go = CancellationToken::new();
-    let rule = Rule::every(Action::Until(go.clone())).methods(&[method]).path(part).times(1);
-    (world.kubernetes_gate.rule(rule), go)
-}
-
-async fn hit(rule: &RuleHandle) -> Result<()> {
-    eventually(SOON, "the request that is held", || async {
-        ensure!(rule.hits() > 0, "it has not come yet");
-        Ok(())
     })
     .await
 }
@@ -67,9 +49,9 @@ async fn network_but(world: &World, name: &str, uid: &str) -> Result<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s1_a_lagging_watch_does_not_make_the_host_write_again() -> Result<()> {
     with_deployments(async |world: Arc<World>| {
-        let (apply, go) = hold(&world, Method::PATCH, NETWORKS);
+        let (apply, go) = world.kubernetes_gate.hold(Method::PATCH, NETWORKS);
         world.create_deployment("shop", "10.20.0.1").await?;
-        hit(&apply).await?;
+        apply.hit().await?;
         world.kubernetes_gate.stall(&["/"]);
         go.cancel();
         network_but(&world, "shop", "").await?;
@@ -78,9 +60,7 @@ async fn s1_a_lagging_watch_does_not_make_the_host_write_again() -> Result<()> {
             ensure!(writes.len() == 1, "{writes:?}");
             Ok(())
         })
-        .await?;
-        world.kubernetes_gate.stall(&[]);
-        Ok(())
+        .await
     })
     .await
 }
@@ -93,7 +73,7 @@ async fn s2_a_write_that_was_carried_out_and_never_answered_is_not_made_double()
         let lost = world.kubernetes_gate.rule(lost);
         world.kubernetes_gate.stall(&[NETWORKS]);
         world.create_deployment("shop", "10.20.0.1").await?;
-        hit(&lost).await?;
+        lost.hit().await?;
         let uid = network_but(&world, "shop", "").await?;
         steady(Duration::from_secs(3), "one Network, as it was made", || async {
             let network = world.network("shop").await?;
@@ -104,7 +84,6 @@ async fn s2_a_write_that_was_carried_out_and_never_answered_is_not_made_double()
         })
         .await?;
         ensure!(writes(&world, &Method::PATCH).len() == 2, "it was not tried again");
-        world.kubernetes_gate.stall(&[]);
         Ok(())
     })
     .await
@@ -115,9 +94,9 @@ async fn s3_after_its_own_deletion_that_the_watch_does_not_show_the_host_makes_o
     with_deployments(async |world: Arc<World>| {
         world.create_deployment("shop", "10.20.0.1").await?;
         let first = network_but(&world, "shop", "").await?;
-        let (delete, go) = hold(&world, Method::DELETE, NETWORKS);
+        let (delete, go) = world.kubernetes_gate.hold(Method::DELETE, NETWORKS);
         world.annotate_deployment("shop", "network", "false").await?;
-        hit(&delete).await?;
+        delete.hit().await?;
         world.kubernetes_gate.stall(&[NETWORKS]);
         go.cancel();
         world.gone("shop").await?;
@@ -129,9 +108,7 @@ async fn s3_after_its_own_deletion_that_the_watch_does_not_show_the_host_makes_o
             ensure!(deleted.len() == 1 && applied.len() == 2, "{deleted:?} {applied:?}");
             Ok(())
         })
-        .await?;
-        world.kubernetes_gate.stall(&[]);
-        Ok(())
+        .await
     })
     .await
 }
@@ -193,9 +170,9 @@ async fn s6_the_status_of_an_object_that_is_gone_is_not_written_to_the_next_of_i
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s6_a_finalizer_meant_for_an_object_that_is_gone_is_not_stored_on_the_next_of_its_name() -> Result<()> {
     with_world(WorldOptions::default(), async |world: Arc<World>| {
-        let (finalizer, go) = hold(&world, Method::PATCH, "/networks/twin");
+        let (finalizer, go) = world.kubernetes_gate.hold(Method::PATCH, "/networks/twin");
         let first = world.create_network("twin", "10.6.0.0/24", "10.6.0.1").await?;
-        hit(&finalizer).await?;
+        finalizer.hit().await?;
         let second = replaced(&world, "twin").await?;
         go.cancel();
         refused(&world, &Method::PATCH, "/networks/twin").await?;
@@ -297,9 +274,9 @@ async fn faults(world: &World, method: Method, path: &str, rules: String) -> Res
 async fn s9_while_the_watch_shows_nothing_at_all_objects_are_read_past_it() -> Result<()> {
     let options = WorldOptions { resync_seconds: 1, ..WorldOptions::default() };
     with_world(options, async |world: Arc<World>| {
-        let (finalizer, go) = hold(&world, Method::PATCH, "/networks/unseen");
+        let (finalizer, go) = world.kubernetes_gate.hold(Method::PATCH, "/networks/unseen");
         let uid = world.create_network("unseen", "10.6.0.0/24", "10.6.0.1").await?;
-        hit(&finalizer).await?;
+        finalizer.hit().await?;
         world.kubernetes_gate.stall(&[NETWORKS]);
         go.cancel();
         world.ready("unseen").await?;
@@ -313,9 +290,7 @@ async fn s9_while_the_watch_shows_nothing_at_all_objects_are_read_past_it() -> R
         let live = world.kubernetes_gate.journal();
         let live = live.iter().find(|one| one.method == Method::GET && one.path.ends_with("/networks/unseen"));
         live.context("nothing was read past the cache")?;
-        world.ready("unseen").await?;
-        world.kubernetes_gate.stall(&[]);
-        Ok(())
+        world.ready("unseen").await.map(drop)
     })
     .await
 }

@@ -2,13 +2,6 @@
 
 use super::deployments::{add_plugin, network_of};
 use super::*;
-use tokio_util::sync::CancellationToken;
-
-/// A rule's action, and what lets go of it.
-fn held() -> (Action, CancellationToken) {
-    let go = CancellationToken::new();
-    (Action::Until(go.clone()), go)
-}
 
 /// Waits until Neutron has nothing of that name, whoever it was made for.
 async fn nothing_named(world: &World, name: &str) -> Result<()> {
@@ -27,11 +20,9 @@ async fn x6_a_conflict_at_the_removal_of_the_finalizer_is_looked_at_again() -> R
     with_world(WorldOptions::default(), async |world: Arc<World>| {
         let uid = world.create_network("edited", "10.9.0.0/24", "10.9.0.1").await?;
         world.ready("edited").await?;
-        let (action, go) = held();
-        let delete = Rule::every(action).methods(&[Method::DELETE]).path("/v2.0/networks/").times(1);
-        let delete = world.neutron_gate.rule(delete);
+        let (delete, go) = world.neutron_gate.hold(Method::DELETE, "/v2.0/networks/");
         world.delete_network("edited").await?;
-        hit(&delete).await?;
+        delete.hit().await?;
         let label = json!({"metadata": {"labels": {"edited": "meanwhile"}}});
         world.cluster.merge_patch(&world.network_path("edited"), &label).await?;
         go.cancel();
@@ -52,11 +43,9 @@ async fn x6_a_conflict_at_the_removal_of_the_finalizer_is_looked_at_again() -> R
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn x8_a_network_deleted_between_get_desired_and_patch_leaves_nothing() -> Result<()> {
     with_world(WorldOptions::default(), async |world: Arc<World>| {
-        let (action, go) = held();
-        let look = Rule::every(action).methods(&[Method::GET]).path("/v2.0/networks").times(1);
-        let look = world.neutron_gate.rule(look);
+        let (look, go) = world.neutron_gate.hold(Method::GET, "/v2.0/networks");
         let uid = world.create_network("short", "10.9.0.0/24", "10.9.0.1").await?;
-        hit(&look).await?;
+        look.hit().await?;
         world.delete_network("short").await?;
         go.cancel();
         world.gone("short").await?;
@@ -70,11 +59,9 @@ async fn x8_a_network_deleted_between_get_desired_and_patch_leaves_nothing() -> 
 async fn x8_a_deployment_replaced_between_get_desired_and_patch_gets_a_network_of_its_own() -> Result<()> {
     with_world(WorldOptions::default(), async |world: Arc<World>| {
         add_plugin(&world)?;
-        let (action, go) = held();
-        let look = Rule::every(action).methods(&[Method::GET]).path("/networks/shop").times(1);
-        let look = world.kubernetes_gate.rule(look);
+        let (look, go) = world.kubernetes_gate.hold(Method::GET, "/networks/shop");
         let first = world.create_deployment("shop", "10.20.0.1").await?;
-        hit(&look).await?;
+        look.hit().await?;
         world.cluster.delete(&world.deployment_path("shop")).await?;
         let second = world.create_deployment("shop", "10.20.0.9").await?;
         let mark = world.kubernetes_gate.mark();
@@ -97,11 +84,9 @@ async fn x9_a_spec_changed_between_get_actual_and_patch_is_not_said_to_be_done()
     with_world(WorldOptions::default(), async |world: Arc<World>| {
         let uid = world.create_network("moving", "10.9.0.0/24", "10.9.0.1").await?;
         world.ready("moving").await?;
-        let (action, go) = held();
-        let update = Rule::every(action).methods(&[Method::PUT]).path("/v2.0/subnets/").times(1);
-        let update = world.neutron_gate.rule(update);
+        let (update, go) = world.neutron_gate.hold(Method::PUT, "/v2.0/subnets/");
         world.set_gateway("moving", "10.9.0.7").await?;
-        hit(&update).await?;
+        update.hit().await?;
         world.set_gateway("moving", "10.9.0.9").await?;
         go.cancel();
         phase(&world, "moving", &uid, "10.9.0.9").await?;
@@ -123,11 +108,9 @@ async fn x9_a_spec_changed_between_get_actual_and_patch_is_not_said_to_be_done()
 async fn x9_a_deployment_changed_while_its_old_plan_is_written_ends_with_the_new_one() -> Result<()> {
     with_world(WorldOptions::default(), async |world: Arc<World>| {
         add_plugin(&world)?;
-        let (action, go) = held();
-        let apply = Rule::every(action).methods(&[Method::PATCH]).path("/networks/shop").times(1);
-        let apply = world.kubernetes_gate.rule(apply);
+        let (apply, go) = world.kubernetes_gate.hold(Method::PATCH, "/networks/shop");
         let owner = world.create_deployment("shop", "10.20.0.1").await?;
-        hit(&apply).await?;
+        apply.hit().await?;
         world.annotate_deployment("shop", "gateway", "10.20.0.9").await?;
         go.cancel();
         let network = network_of(&world, "shop", &owner).await?;
@@ -235,9 +218,7 @@ async fn x12_an_object_that_claims_the_network_of_another_gets_its_own() -> Resu
         let own = world.only_network(&second).await?;
         ensure!(text(&own.0, "/id") != text(&before.0, "/id") && text(&own.1, "/id") != text(&before.1, "/id"));
         ensure!(world.only_network(&first).await? == before, "the first object's network was touched");
-        world.delete_network("second").await?;
-        world.gone("second").await?;
-        world.nothing_left(&second).await?;
+        world.delete_whole_network("second", &second).await?;
         ensure!(world.only_network(&first).await? == before, "the first object's network was touched");
         Ok(())
     })

@@ -41,9 +41,7 @@ async fn n8_an_expired_token_is_renewed_without_anybody_noticing() -> Result<()>
         })
         .await?;
         world.ready("token").await?;
-        world.delete_network("token").await?;
-        world.gone("token").await?;
-        world.nothing_left(&uid).await
+        world.delete_whole_network("token", &uid).await
     })
     .await
 }

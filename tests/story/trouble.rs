@@ -77,9 +77,7 @@ impl Story<'_> {
         ensure!(text(&object, "/status/networkId") == text(&network, "/id"), "{object}");
         world.only_network(uid).await?;
         world.narrator.step("started again: it finds what it made; no duplicate, nothing orphaned");
-        world.delete_network("second-network").await?;
-        world.gone("second-network").await?;
-        world.nothing_left(&second).await
+        world.delete_whole_network("second-network", &second).await
     }
 
     pub(super) async fn deleted(&self, uid: &str) -> Result<()> {

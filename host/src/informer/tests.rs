@@ -3,11 +3,14 @@
 mod behind;
 mod counting;
 mod faults;
+mod kinds;
 mod memory;
 mod oracle;
 mod random;
+mod reads;
 mod rotation;
 mod server;
+mod subscribers;
 
 use super::*;
 use crate::api::ObjectKey;

@@ -1,5 +1,7 @@
 //! What a gate does with some of the requests.
 
+use crate::harness::{wait::eventually, world::SOON};
+use anyhow::{Result, ensure};
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -145,6 +147,15 @@ impl Armed {
     }
 }
 
+impl super::Gate {
+    /// Holds back the first request of this method whose path and query contain `part`, until the token is cancelled.
+    #[must_use]
+    pub fn hold(&self, method: Method, part: &str) -> (RuleHandle, CancellationToken) {
+        let go = CancellationToken::new();
+        (self.rule(Rule::every(Action::Until(go.clone())).methods(&[method]).path(part).times(1)), go)
+    }
+}
+
 /// Holds a rule in force. Dropping it ends the rule.
 #[derive(Debug)]
 pub struct RuleHandle(Arc<Armed>);
@@ -158,6 +169,19 @@ impl RuleHandle {
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.0.hits.load(Ordering::SeqCst)
+    }
+
+    /// Waits until it took a request.
+    ///
+    /// # Errors
+    ///
+    /// When none comes soon.
+    pub async fn hit(&self) -> Result<()> {
+        eventually(SOON, "a request that meets the rule", || async {
+            ensure!(self.hits() > 0, "none has come yet: {:?}", self.0.rule);
+            Ok(())
+        })
+        .await
     }
 }
 

@@ -102,6 +102,17 @@ impl World {
         self.cluster.delete(&self.network_path(name)).await
     }
 
+    /// Deletes a Network, and waits until it is gone and nothing in Neutron carries its uid any more.
+    ///
+    /// # Errors
+    ///
+    /// When the API server refuses, or something is left.
+    pub async fn delete_whole_network(&self, name: &str, uid: &str) -> Result<()> {
+        self.delete_network(name).await?;
+        self.gone(name).await?;
+        self.nothing_left(uid).await
+    }
+
     /// Waits until a Network is Ready for its current generation, and returns it.
     ///
     /// # Errors
