@@ -1,13 +1,14 @@
 //! The generator keeps what it promises, and every oracle of the operation sequences can fail.
 
 use anyhow::{Context, Result, bail, ensure};
+use http::{Method, StatusCode};
 use oarlock_schema::Crd;
 use oarlock_tests::{
     fuzz_plugin::{
         Expected, Files, Finding, Limits, Names, Operation, Oracle, Plan, Report, Seen, Source, Step, Subject, Verdict,
-        compare, normalise, plan, play_once, shrink,
+        compare, normalise, plan, play_once, shrink, unharmed,
     },
-    harness::{misfit_version, repository_root},
+    harness::{Action, Cluster, Rule, World, WorldOptions, misfit_version, repository_root},
     torture::Random,
 };
 use proptest::prelude::*;
@@ -257,7 +258,8 @@ async fn found(mode: &str, values: &[&str]) -> Result<Vec<Finding>> {
     let plan = Plan { seed: 0, objects: 1, resync_seconds: 1, steps: values.iter().map(step).collect() };
     let clean_up = Duration::from_secs(4);
     let settle = if mode == "never-equal" { clean_up } else { Duration::from_secs(60) };
-    let limits = Limits { quiet_resyncs: 2, settle, clean_up, ..Limits::default() };
+    let quiet = if mode.starts_with("never-settles:") { Duration::from_secs(60) } else { Duration::ZERO };
+    let limits = Limits { quiet_resyncs: 2, quiet, settle, clean_up, ..Limits::default() };
     let failure = play_once(&subject, &plan, &limits, &mut Report::default()).await?;
     Ok(failure.map(|failure| failure.findings).unwrap_or_default())
 }
@@ -302,7 +304,43 @@ async fn a_plugin_that_writes_at_every_resync_is_found() -> Result<()> {
     finds("never-settles", &["one"], Oracle::Quiet, "nothing changed").await
 }
 
+/// The resyncs that are counted have passed by then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_writes_at_every_twelfth_resync_is_found_in_a_minute_of_quiet() -> Result<()> {
+    finds("never-settles:12", &["one"], Oracle::Quiet, "silence did not last").await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_that_writes_much_for_a_change_is_found() -> Result<()> {
     finds("changes:30", &["one"], Oracle::Bounded, "writes for 1 change").await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_api_server_that_fails_and_a_process_that_panics_are_found() -> Result<()> {
+    if Cluster::external().is_some() {
+        return Ok(());
+    }
+    let world = World::start(WorldOptions::default()).await?;
+    let finds = |word: &str| {
+        let Err(found) = unharmed(&world) else { bail!("{word}: nothing was found") };
+        ensure!(found.oracle == Oracle::Unharmed && found.text.contains(word), "{word}: {found}");
+        Ok(())
+    };
+    world.create_network("well", "10.6.0.0/24", "10.6.0.1").await?;
+    world.ready("well").await?;
+    ensure!(unharmed(&world).is_ok(), "{:?}", unharmed(&world));
+    let failure = Action::kubernetes(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "as told", None);
+    let rule = world.kubernetes_gate.rule(Rule::every(failure).methods(&[Method::PATCH]).times(1));
+    world.set_gateway("well", "10.6.0.7").await?;
+    rule.hit().await?;
+    world.ready("well").await?;
+    finds("-> 500")?;
+    for process in ["apiserver", "host"] {
+        let log = world.folder().join(format!("{process}.log"));
+        let mut text = std::fs::read_to_string(&log)?;
+        text.push_str(&format!("\nthread 'tokio-runtime-worker' panicked at {process}.rs:1:1:\nas told\n"));
+        std::fs::write(&log, text)?;
+        finds(&format!("panicked at {process}.rs"))?;
+    }
+    Ok(())
 }

@@ -6,6 +6,7 @@
 
 mod breaks;
 mod draw;
+mod harm;
 mod kinds;
 mod observe;
 mod outside;
@@ -22,6 +23,7 @@ mod verdict;
 
 pub use breaks::{Broken, break_one};
 pub use draw::Draw;
+pub use harm::unharmed;
 pub use outside::{Names, normalise};
 pub use plan::{Operation, Plan, Step, plan};
 pub use run::{Failure, Limits, Report, fuzz, play_once};

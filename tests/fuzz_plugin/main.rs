@@ -46,6 +46,9 @@ struct Arguments {
     /// Operations of a plan
     #[arg(long, default_value_t = 24)]
     steps: usize,
+    /// How long nothing may be written in the end of one plan, of the first that has resyncs; of the one that is played
+    #[arg(long, default_value_t = 0)]
+    quiet_seconds: u64,
     /// Writes that one change may cost
     #[arg(long, default_value_t = 10.0)]
     writes: f64,
@@ -95,6 +98,7 @@ async fn fuzz_plugin(arguments: &Arguments) -> Result<(Report, Option<Failure>)>
         objects: arguments.objects.max(1),
         steps: arguments.steps,
         writes_per_change: arguments.writes,
+        quiet: Duration::from_secs(arguments.quiet_seconds),
         ..Limits::default()
     };
     if let Some(file) = &arguments.replay {

@@ -1,5 +1,6 @@
 //! One plan, played in one world.
 
+use super::harm::unharmed;
 use super::plan::{Operation, Plan, Step};
 use super::run::Limits;
 use super::settle::Stage;
@@ -7,10 +8,11 @@ use super::shipped;
 use super::source::Expected;
 use super::subject::Subject;
 use super::verdict::{Finding, Oracle, Seen, Verdict};
-use crate::harness::{api_code, eventually, text};
+use crate::harness::{api_code, eventually, steady, text};
 use anyhow::{Result, ensure};
 use serde_json::Value;
 use std::ops::ControlFlow;
+use tokio::time::Instant;
 
 /// What one object is like.
 #[derive(Clone, Debug)]
@@ -59,14 +61,10 @@ pub(super) async fn play(
     let mut playing = Playing::new(&stage, limits, &plan.steps);
     let mut at = 0;
     let ended = playing.play(&plan.steps, if plan.resyncs() { quiet } else { 0 }, &mut at).await?;
-    let account = match stage.world.no_panic() {
-        Ok(()) => None,
-        Err(panics) => Some(Finding::new(Oracle::Unharmed, format!("{panics:#}"))),
-    };
-    let finding = match (ended, account) {
-        (_, Some(panic)) => panic,
-        (ControlFlow::Break(finding), None) => finding,
-        (ControlFlow::Continue(seen), None) => {
+    let finding = match (ended, unharmed(&stage.world)) {
+        (_, Err(harm)) => harm,
+        (ControlFlow::Break(finding), Ok(())) => finding,
+        (ControlFlow::Continue(seen), Ok(())) => {
             let last = playing.slots.iter().enumerate().filter_map(|(at, slot)| Some((at, slot.last.clone()?)));
             return Ok(Ok(Played { seen, last: last.collect(), done: playing.done }));
         }
@@ -252,14 +250,21 @@ impl<'a> Playing<'a> {
         let (calm, failing) = (of(true), of(false));
         // Events are written after the fact.
         self.stage.resyncs(&calm, 1).await?;
-        let marks = self.stage.marks();
+        let (began, marks) = (Instant::now(), self.stage.marks());
+        let silence = || async {
+            let written = self.stage.written_since(&marks, &failing);
+            let since = began.elapsed().as_secs();
+            ensure!(written.is_empty(), "{} writes in {since} s in which nothing changed: {written:#?}", written.len());
+            Ok(())
+        };
         self.stage.resyncs(&calm, resyncs).await?;
-        let written = self.stage.written_since(&marks, &failing);
-        if written.is_empty() {
-            return Ok(Ok(()));
+        let mut held = steady(self.limits.quiet.saturating_sub(began.elapsed()), "silence", silence).await;
+        if held.is_ok() {
+            // It still looks.
+            self.stage.resyncs(&calm, 1).await?;
+            held = silence().await;
         }
-        let text = format!("{} writes in {resyncs} resyncs in which nothing changed: {written:#?}", written.len());
-        Ok(Err(Finding::new(Oracle::Quiet, text)))
+        Ok(held.map_err(|error| Finding::new(Oracle::Quiet, format!("{error:#}"))))
     }
 
     /// Deletes everything; nothing may be left.

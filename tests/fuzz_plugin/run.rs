@@ -22,6 +22,8 @@ pub struct Limits {
     pub writes_per_change: f64,
     /// Resyncs that must pass without a write in the end.
     pub quiet_resyncs: usize,
+    /// How long they take at least. [`fuzz`] waits so long once, in the first plan that has resyncs.
+    pub quiet: Duration,
     /// How long it may take until an object is in sync, fails for good, or is gone.
     pub settle: Duration,
     /// How long what was made for deleted objects may take to go.
@@ -35,7 +37,16 @@ impl Default for Limits {
         // A Network costs its finalizer, two requests that make, a status and an event to create: 5; deleting it 4.
         // For slow machines.
         let (settle, clean_up) = (Duration::from_secs(60), Duration::from_secs(60));
-        Self { objects: 4, steps: 24, writes_per_change: 10.0, quiet_resyncs: 5, settle, clean_up, shrink_tries: 24 }
+        Self {
+            objects: 4,
+            steps: 24,
+            writes_per_change: 10.0,
+            quiet_resyncs: 5,
+            quiet: Duration::ZERO,
+            settle,
+            clean_up,
+            shrink_tries: 24,
+        }
     }
 }
 
@@ -141,7 +152,7 @@ pub async fn play_once(
 
 /// Plays plans of one seed after the other until the time is over or one fails; that one is made shorter.
 ///
-/// * `period` - no plan is begun after that; the first always is.
+/// * `period` - no plan is begun after that; the first always is, and what [`Limits::quiet`] waits for.
 /// * `tell` - is told what happens, for people.
 ///
 /// # Errors
@@ -155,20 +166,26 @@ pub async fn fuzz(
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<(Report, Option<Failure>)> {
     let (mut report, began) = (Report::default(), Instant::now());
-    let mut seed = seed;
+    let (mut seed, mut limits) = (seed, limits.clone());
+    let quiet = std::mem::take(&mut limits.quiet);
+    let mut quiet_is_due = !quiet.is_zero();
     loop {
         let drawn = plan(&subject.source, seed, limits.objects, limits.steps)?;
-        let failure = play_once(subject, &drawn, limits, &mut report).await?;
+        let now = quiet_is_due && drawn.resyncs();
+        limits.quiet = if now { quiet } else { Duration::ZERO };
+        let failure = play_once(subject, &drawn, &limits, &mut report).await?;
         let Some(failure) = failure else {
-            tell(&format!("seed {seed}: {} operations, everything held", drawn.steps.len()));
-            if began.elapsed() >= period {
+            quiet_is_due &= !now;
+            let waited = if now { format!(", and {} s of quiet", quiet.as_secs()) } else { String::new() };
+            tell(&format!("seed {seed}: {} operations{waited}, everything held", drawn.steps.len()));
+            if began.elapsed() >= period && !quiet_is_due {
                 return Ok((report, None));
             }
             seed += 1;
             continue;
         };
         tell(&format!("seed {seed} fails: {}", failure.findings.first().map_or_else(String::new, ToString::to_string)));
-        return Ok((report, Some(shortened(subject, failure, limits, tell).await?)));
+        return Ok((report, Some(shortened(subject, failure, &limits, tell).await?)));
     }
 }
 

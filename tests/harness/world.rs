@@ -278,6 +278,8 @@ impl World {
 
     /// Leaves somebody's cluster as it was: no Network, no finalizer that nobody serves any more, no namespace.
     async fn leave(&self) -> Result<()> {
+        // What the test held back, the host needs to clean up.
+        self.kubernetes_gate.stall(&[]);
         let networks = self.network_path("").trim_end_matches('/').to_owned();
         // Without the CRD there are none.
         let all = async || Ok::<_, anyhow::Error>(self.cluster.get(&networks).await?.unwrap_or_default());
@@ -303,12 +305,18 @@ impl World {
         self.cluster.delete(&format!("/api/v1/namespaces/{}", self.namespace)).await
     }
 
-    /// No byte of a guest, of the API server or of Neutron may make the host panic, in whatever test.
+    /// No byte of a guest, of the API server or of Neutron may make the host panic, in whatever test, and none of a client the
+    /// embedded API server.
     pub(crate) fn no_panic(&self) -> Result<()> {
-        let log = std::fs::read_to_string(&self.host_options().log).unwrap_or_default();
         let panicked = |line: &&str| line.contains("panicked at") && !line.contains(r#""target":"plugin""#);
-        let panics: Vec<_> = log.lines().filter(panicked).collect();
-        ensure!(panics.is_empty(), "the host panicked: {panics:?}");
+        for (process, log) in [
+            ("host", self.host_options().log.clone()),
+            ("embedded API server", self.folder.path().join("apiserver.log")),
+        ] {
+            let log = std::fs::read_to_string(log).unwrap_or_default();
+            let panics: Vec<_> = log.lines().filter(panicked).collect();
+            ensure!(panics.is_empty(), "the {process} panicked: {panics:?}");
+        }
         Ok(())
     }
 

@@ -262,7 +262,10 @@ impl Reconcile {
 
     /// What a well-behaved misfit wants.
     fn child(&self) -> Value {
-        let seen = if self.mode == "never-settles" { json!(self.next_count().to_string()) } else { self.value.clone() };
+        let seen = match self.mode.as_str() {
+            "never-settles" => json!((self.next_count() / self.count(1).max(1) as u64).to_string()),
+            _ => self.value.clone(),
+        };
         self.object("ConfigMap", "child", &json!({"seen": seen}))
     }
 

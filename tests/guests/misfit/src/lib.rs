@@ -43,7 +43,7 @@
 //! | `event-flood:N` | the patch has N different events (10 000 unless told) |
 //! | `event-garbage` | an event with a reason of spaces and 1 MiB of text |
 //! | `never-equal` | desired is a counter that grows with each call; the patch changes nothing |
-//! | `never-settles` | the child's data is such a counter: every reconcile applies |
+//! | `never-settles:N` | the child's data is such a counter: every Nth reconcile (every one unless told) applies |
 //! | `requeue:N` | in sync, and look again in N ms (100 unless told) |
 //! | `transient` | `get-actual` fails with a transient error |
 //! | `transient-after:N` | the same, with a delay of N ms |
