@@ -141,8 +141,13 @@ fn of(map: &ConfigMap) -> Result<(String, String, u64)> {
     Ok((metadata.name.context("no name")?, metadata.uid.context("no uid")?, version))
 }
 
+/// Kinds of faults, and how many of them leave the watch open.
+const FAULTS: (usize, usize) = (15, 3);
+
 /// A fault for the requests of the host alone, that ends by itself or when all are taken away.
-fn fault(random: &mut Random) -> Rule {
+///
+/// * `kinds` - one of the first so many.
+fn fault(random: &mut Random, kinds: usize) -> Rule {
     let mut roll = |sides| random.below(sides) as u64;
     let milliseconds = roll(400);
     let after_events = Some(roll(3));
@@ -153,16 +158,16 @@ fn fault(random: &mut Random) -> Rule {
         retry_after_seconds,
         after_effect: false,
     };
-    let (verbs, fault): (&[&str], Fault) = match roll(15) {
-        0 => (&["watch"], Fault::CloseWatch { after_events, after_milliseconds: None, cut: false }),
-        1 => (&["watch"], Fault::CloseWatch { after_events: None, after_milliseconds: None, cut: true }),
-        2 | 3 => (&["watch"], Fault::ExpireWatch { after_events, after_milliseconds: None }),
-        4 => {
+    let (verbs, fault): (&[&str], Fault) = match roll(kinds) {
+        0 => (&["watch"], Fault::DuplicateEvents {}),
+        1 => (&["watch"], Fault::DelayEvents { milliseconds }),
+        2 => {
             let milliseconds = Some(milliseconds);
             (&["watch"], Fault::StallWatch { after_events, after_milliseconds: None, milliseconds })
         }
-        5 => (&["watch"], Fault::DelayEvents { milliseconds }),
-        6 => (&["watch"], Fault::DuplicateEvents {}),
+        3 => (&["watch"], Fault::CloseWatch { after_events, after_milliseconds: None, cut: false }),
+        4 => (&["watch"], Fault::CloseWatch { after_events: None, after_milliseconds: None, cut: true }),
+        5 | 6 => (&["watch"], Fault::ExpireWatch { after_events, after_milliseconds: None }),
         7 => (&["list", "watch"], answer(429, Some(1))),
         8 => (&["list", "watch"], answer(403, None)),
         9 => (&["list", "watch"], answer(500, None)),
@@ -204,10 +209,12 @@ async fn play(seed: u64) -> Result<()> {
     let mut followers = vec![Follower::new(&informers)];
     let mut struck = 0;
 
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
+        // After a failure the cache waits longer than all rounds take: at first it follows.
+        let kinds = if round < ROUNDS / 2 { FAULTS.1 } else { FAULTS.0 };
         match random.below(16) {
             0..9 => writer.write(&mut random).await?,
-            9..12 => drop(server.faults().strike(fault(&mut random))?),
+            9..12 => drop(server.faults().strike(fault(&mut random, kinds))?),
             12 => struck += clear(&server),
             13 if random.below(2) == 0 => drop(server.faults().strike(Rule::new(Fault::Compact {}).times(1))?),
             14 => followers.push(Follower::new(&informers)),
@@ -217,6 +224,7 @@ async fn play(seed: u64) -> Result<()> {
         followers.iter().try_for_each(Follower::check)?;
     }
     struck += clear(&server);
+    followers.push(Follower::new(&informers));
     ensure!(struck > 0, "no fault has struck");
     writer.write(&mut random).await?;
     let live = writer.live().await?;

@@ -29,6 +29,8 @@ pub(super) struct Told {
     objects: BTreeMap<ObjectKey, State>,
     /// The newest version told of each key.
     newest: BTreeMap<ObjectKey, u64>,
+    /// The kind was not served, or not listed yet, at the last change.
+    parked: bool,
     /// The first change that cannot follow what was told before.
     pub(super) violation: Option<String>,
 }
@@ -36,10 +38,11 @@ pub(super) struct Told {
 impl Told {
     /// * `parked` - the kind is not served, as far as the watch knows.
     fn take(&mut self, delta: &Delta, parked: bool, server: &Server, selection: &Selection) {
-        if let (Delta::Deleted(last), true) = (delta, parked) {
-            // When the kind is served again, its objects may be as they were.
-            self.newest.insert(last.key().clone(), 0);
+        if parked && !self.parked {
+            // When the kind is served again, its objects may be as they were, also those whose end was told before.
+            self.newest.clear();
         }
+        self.parked = parked;
         let verdict = self.follow(delta).and_then(|()| self.happened(delta, server, selection));
         if let Err(violation) = verdict {
             self.violation.get_or_insert(format!("{violation}: {delta:?} after {:?}", self.log));
