@@ -286,6 +286,20 @@ fn compare(queue: &WorkQueue<u8>, model: &Model) {
     assert_eq!(seen.ready, model.list.len());
     assert_eq!(seen.delayed, model.timers.len());
     assert_eq!(seen.failing, model.failures.len());
+    let known: BTreeSet<u8> = model
+        .dirty
+        .keys()
+        .chain(&model.processing)
+        .chain(model.timers.keys())
+        .chain(model.failures.keys())
+        .copied()
+        .collect();
+    assert_eq!(queue.shared.lock().table.len(), known.len(), "room is taken for these only");
+    assert_eq!(queue.shared.lock().waiting, 0, "callers that are gone do not count");
+    let mut line = model.list.clone();
+    line.sort_by_key(|key| rank(model.dirty[key]));
+    let ready = seen.keys.iter().filter(|status| matches!(status.phase, Phase::Ready { .. }));
+    assert_eq!(ready.map(|status| status.key).collect::<Vec<_>>(), line, "by priority and age");
     for key in 0..8 {
         assert_eq!(queue.is_processing(&key), model.processing.contains(&key), "processing {key}");
         assert_eq!(queue.num_requeues(&key), model.failures.get(&key).copied().unwrap_or(0), "failures of {key}");

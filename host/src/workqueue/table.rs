@@ -114,6 +114,12 @@ impl<K: Eq + Hash> Table<K> {
         self.give_back();
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        assert_eq!(self.entries.len(), self.ids.len());
+        self.entries.len()
+    }
+
     fn give_back(&mut self) {
         if self.entries.is_empty() && self.entries.capacity() > LARGE {
             self.entries = Slab::new();
