@@ -67,12 +67,15 @@ def compare(title, expected, found):
 
 def short_of(goal, areas):
     """Where the goal is missed: so many percent of the steps of these areas together, and of each alone."""
+    wanted = {name: goal["each"] for name in goal["areas"]}
+    wanted.update({name: least for name, least in goal["atLeast"].items() if name in areas})
     missed, sums = [], [0, 0]
-    for name in goal["areas"]:
+    for name, least in wanted.items():
         passed, total = areas.get(name, {"steps": [0, 1]})["steps"]
-        sums = [sums[0] + passed, sums[1] + total]
-        if passed * 100 < total * goal["each"]:
-            missed.append("goal: area %s passes %d of %d steps, at least %d %% are wanted" % (name, passed, total, goal["each"]))
+        if name in goal["areas"]:
+            sums = [sums[0] + passed, sums[1] + total]
+        if passed * 100 < total * least:
+            missed.append("goal: area %s passes %d of %d steps, at least %d %% are wanted" % (name, passed, total, least))
     if sums[0] * 100 < sums[1] * goal["together"]:
         missed.append("goal: %s together pass %d of %d steps, at least %d %% are wanted"
                       % (", ".join(goal["areas"]), *sums, goal["together"]))

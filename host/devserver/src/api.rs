@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Options,
+    admission::Hooks,
     authentication::Tokens,
     faults::{Board, Faults},
     kinds::Resource,
@@ -24,6 +25,7 @@ pub(crate) struct Api {
     pub(crate) requests: RequestLog,
     pub(crate) tokens: Tokens,
     pub(crate) faults: Board,
+    pub(crate) hooks: Hooks,
     pub(crate) options: Options,
     /// Cancelled when the server shuts down: ends watches and controllers.
     pub(crate) stop: CancellationToken,
@@ -42,6 +44,7 @@ impl Api {
             requests: RequestLog::new(options.request_history),
             tokens: Tokens::new(options.tokens.clone()),
             faults: Board::new(),
+            hooks: Hooks::default(),
             options,
             stop: CancellationToken::new(),
         };

@@ -34,8 +34,9 @@ impl Api {
         let writer = Writer { manager: "kube-apiserver".to_owned(), subresource: String::new(), time: time::now() };
         let key = Key::new(namespace, name);
         let user = User::admin();
-        let mut write = Write { api: self, user: &user, resource, key, dry_run: false, writer, tracked: false };
-        if let Err(error) = write.create(object) {
+        let mut write =
+            Write { api: self, user: &user, resource, key, dry_run: false, writer, tracked: false, call: None };
+        if let Err(error) = write.create_own(object) {
             // Somebody else made it, or its namespace is gone again.
             tracing::debug!(plural, namespace, name, status = %error.code(), "not created");
         }

@@ -53,6 +53,14 @@ impl CustomVersion {
         Some(value)
     }
 
+    /// A value that is to be stored, in this version; `None` when it is the stored form.
+    pub(crate) fn converted(&self, value: &Value) -> Option<Value> {
+        self.storage.as_ref()?;
+        let mut value = value.clone();
+        self.schema.prune(&mut value);
+        Some(value)
+    }
+
     /// Drops what this version does not have and answers the paths.
     pub(crate) fn prune(&self, object: &mut Value) -> Vec<String> {
         self.schema.prune(object)

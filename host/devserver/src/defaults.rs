@@ -34,14 +34,23 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What admission and the kind itself add to a new object.
+/// What admission adds to a new object, before webhooks are asked and again when one changed it.
+pub(crate) fn plugins(api: &Api, resource: &Resource, value: &mut Value) -> Result<()> {
+    if resource.is("", "pods") {
+        pod::admit(api, value)?;
+    }
+    if resource.custom.is_none() && resource.has_status() && !resource.is("", "nodes") {
+        // There is always one in what a webhook is shown.
+        set_status(value, json!({}));
+    }
+    Ok(())
+}
+
+/// What the kind itself adds to a new object.
 pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result<()> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => namespace(value),
-        ("", "pods") => {
-            pod::admit(api, value)?;
-            pod::status(value);
-        }
+        ("", "pods") => pod::status(value),
         ("", "services") => {
             service::allocate(api, value);
             set_status(value, json!({"loadBalancer": {}}));

@@ -1,8 +1,8 @@
 //! An embedded Kubernetes API server for development and tests.
 //!
 //! [`DevServer::start`] serves plain HTTP on loopback. kubectl, kube and other clients find discovery, the built-in kinds,
-//! CRDs, watches, patches, server-side apply, garbage collection and namespace deletion; there are no controllers that
-//! make pods and no admission webhooks.
+//! CRDs, watches, patches, server-side apply, garbage collection, namespace deletion and admission webhooks; there are no
+//! controllers that make pods.
 //!
 //! Whoever shows no credentials is the administrator and may do everything, so keep the server on loopback. Requests that
 //! impersonate somebody (`kubectl --as`) or carry a bearer token are held to RBAC.
@@ -30,6 +30,7 @@ use std::{
 use axum::serve::ListenerExt as _;
 use tokio::{net::TcpListener, task::JoinHandle};
 
+mod admission;
 mod api;
 mod authentication;
 mod authorization;

@@ -15,7 +15,7 @@ use crate::{
     status::{ApiError, Cause, Result},
 };
 
-mod json;
+pub(crate) mod json;
 
 /// What the media type says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

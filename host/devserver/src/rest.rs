@@ -48,13 +48,13 @@ pub(crate) async fn answer(api: &Arc<Api>, call: &Call, path: &ResourcePath) -> 
     let resource = find(&served, path)?;
     let request = Request { api, call, path, resource };
     let deprecation = request.resource.custom.as_ref().and_then(|c| c.deprecation.clone());
-    let outcome = request.dispatch().map(|a| a.warn(deprecation.into_iter().collect()));
+    let outcome = request.dispatch().await.map(|a| a.warn(deprecation.into_iter().collect()));
     if let Err(error) = &outcome
         && error.code() == StatusCode::GATEWAY_TIMEOUT
     {
         // The version may be written meanwhile; ask once more before giving up.
         tokio::time::sleep(FUTURE_WAIT).await;
-        return request.dispatch();
+        return request.dispatch().await;
     }
     outcome
 }
@@ -80,10 +80,10 @@ fn find(served: &Served, path: &ResourcePath) -> Result<Arc<Resource>> {
 }
 
 impl Request<'_> {
-    fn dispatch(&self) -> Result<Answer> {
+    async fn dispatch(&self) -> Result<Answer> {
         let (path, resource) = (self.path, &self.resource);
         if !path.subresource.is_empty() {
-            return self.subresource();
+            return self.subresource().await;
         }
         let named = !path.name.is_empty();
         if resource.namespaced && path.namespace.is_empty() && (named || self.call.method != Method::GET) {
@@ -94,12 +94,12 @@ impl Request<'_> {
             ("GET", false) => self.list_or_watch(),
             ("GET", true) if path.watch || self.call.query.flag("watch") => self.list_or_watch(),
             ("GET", true) => self.get(),
-            ("POST", false) if resource.verbs == ["create"] => reviews::create(self),
-            ("POST", false) => self.create(),
-            ("PUT", true) => self.replace(),
-            ("PATCH", true) => self.patch(),
-            ("DELETE", true) => self.delete(),
-            ("DELETE", false) if resource.verbs.contains(&"deletecollection") => self.delete_collection(),
+            ("POST", false) if resource.verbs == ["create"] => reviews::create(self).await,
+            ("POST", false) => self.create().await,
+            ("PUT", true) => self.replace().await,
+            ("PATCH", true) => self.patch().await,
+            ("DELETE", true) => self.delete().await,
+            ("DELETE", false) if resource.verbs.contains(&"deletecollection") => self.delete_collection().await,
             _ => Err(ApiError::method_not_allowed()),
         }
     }

@@ -4,6 +4,7 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    admission::Kind,
     authentication::User,
     authorization::{bindings, rules::Rule},
     defaults, encode,
@@ -25,13 +26,26 @@ const TOKEN_SECONDS: (i64, i64) = (3600, 600);
 /// Whom a token is for when the client does not say.
 const AUDIENCE: &str = "https://kubernetes.default.svc";
 
+/// Kinds about which webhooks are asked as about any other.
+const REVIEWS: [Kind; 6] = [
+    ("authentication.k8s.io", "v1", "SelfSubjectReview"),
+    ("authentication.k8s.io", "v1", "TokenReview"),
+    ("authorization.k8s.io", "v1", "LocalSubjectAccessReview"),
+    ("authorization.k8s.io", "v1", "SelfSubjectAccessReview"),
+    ("authorization.k8s.io", "v1", "SelfSubjectRulesReview"),
+    ("authorization.k8s.io", "v1", "SubjectAccessReview"),
+];
+
 /// Answers a POST of a create-only kind.
-pub(crate) fn create(request: &Request<'_>) -> Result<Answer> {
+pub(crate) async fn create(request: &Request<'_>) -> Result<Answer> {
     let resource = &request.resource;
     let options = WriteOptions::parse(&request.call.query, "CreateOptions")?;
     let Decoded { mut object, warnings } =
         decode::decode(request.call, Expected::of(resource), options.field_validation)?;
     drop_empty(&mut object);
+    if let Some((group, version, kind)) = REVIEWS.iter().copied().find(|(_, _, kind)| *kind == resource.kind) {
+        object = request.admitted((group, version, kind), (object, None), &options).await?;
+    }
     let status = match resource.kind.as_str() {
         "SelfSubjectAccessReview" | "SubjectAccessReview" | "LocalSubjectAccessReview" => {
             access::review(request, &mut object)?
@@ -98,13 +112,14 @@ fn token_owner(request: &Request<'_>, object: &Value) -> Value {
 }
 
 /// `POST serviceaccounts/{name}/token`: a token that is accepted for as long as the server runs, whatever time is asked for.
-pub(crate) fn token(request: &Request<'_>) -> Result<Answer> {
+pub(crate) async fn token(request: &Request<'_>) -> Result<Answer> {
     let key = Key::new(&request.path.namespace, &request.path.name);
     let options = WriteOptions::parse(&request.call.query, "CreateOptions")?;
     let (group, kind) = ("authentication.k8s.io", "TokenRequest");
     let expected = Expected { group, version: "v1", kind, custom: None };
     let Decoded { mut object, warnings } = decode::decode(request.call, expected, options.field_validation)?;
     let account = request.api.get(&request.resource, &key)?;
+    object = request.admitted((group, "v1", kind), (object, None), &options).await?;
     let (usual, least) = TOKEN_SECONDS;
     let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(usual);
     if seconds < least {

@@ -1,6 +1,6 @@
 //! HTTP: one handler for all paths.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::{
     Router,
@@ -32,6 +32,32 @@ use crate::{
 /// The largest request body, as in Kubernetes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
+/// What a client is warned of while its request is carried out; each text once.
+#[derive(Debug, Default)]
+pub(crate) struct Warnings(Mutex<Vec<String>>);
+
+impl Warnings {
+    pub(crate) fn add(&self, texts: Vec<String>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for text in texts.into_iter().filter(|t| !t.is_empty()) {
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+    }
+
+    /// All of them. When they are long together, each is cut, as Kubernetes does.
+    fn take(&self) -> Vec<String> {
+        const TOTAL: usize = 4 * 1024;
+        const EACH: usize = 256;
+        let mut all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if all.iter().map(|t| t.chars().count()).sum::<usize>() > TOTAL {
+            all.iter_mut().for_each(|t| *t = t.chars().take(EACH).collect());
+        }
+        all
+    }
+}
+
 /// A request, read completely.
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -47,6 +73,8 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     /// Why there is no body; told only to those who may do what they ask.
     pub(crate) unread: Option<ApiError>,
+    /// What webhooks warn of.
+    pub(crate) warnings: Warnings,
     /// The revision at which a read is answered, when a fault rule says so.
     pub(crate) past: Option<u64>,
 }
@@ -117,6 +145,7 @@ async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
         user: User::default(),
         body: Bytes::new(),
         unread: None,
+        warnings: Warnings::default(),
         past: None,
     };
     let known = identify(&api, &mut call, &parts.headers, body).await;
@@ -170,7 +199,10 @@ pub(crate) async fn act(api: &Arc<Api>, call: &Call) -> Result<Answer> {
     require(api, call)?;
     match &call.unread {
         Some(error) => Err(error.clone()),
-        None => answer(api, call).await,
+        None => match answer(api, call).await {
+            Ok(answer) => Ok(answer.warn(call.warnings.take())),
+            Err(error) => Err(error.warn(call.warnings.take())),
+        },
     }
 }
 
@@ -252,7 +284,7 @@ fn refusal(error: &ApiError) -> Response {
         return build(error.code(), "text/plain; charset=utf-8", Body::from(text.to_owned()), &[]);
     }
     let body = serde_json::to_vec(&error.to_value()).unwrap_or_default();
-    let mut response = build(error.code(), "application/json", Body::from(body), &[]);
+    let mut response = build(error.code(), "application/json", Body::from(body), error.warnings());
     if let Some(seconds) = error.retry_after() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -271,7 +303,7 @@ fn build(code: StatusCode, content_type: &'static str, body: Body, warnings: &[S
     for warning in warnings {
         let escaped = warning.replace('\\', "\\\\").replace('"', "\\\"");
         // A text that cannot be a header is left away; the answer does not depend on it.
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{escaped}\"")) {
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{escaped}\"").as_bytes()) {
             headers.append(header::WARNING, value);
         }
     }

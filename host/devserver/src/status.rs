@@ -21,6 +21,8 @@ struct Refusal {
     details: Option<Map<String, Value>>,
     /// Answered as text instead of a `Status`.
     plain: bool,
+    /// What the client is to be warned of all the same.
+    warnings: Vec<String>,
     /// A `Status` that only carries `code` and `message`, as the API server's own internal errors do on some paths.
     bare: bool,
 }
@@ -92,7 +94,15 @@ fn details(group: &str, kind: &str, name: &str) -> Map<String, Value> {
 
 impl ApiError {
     fn new(code: StatusCode, reason: &'static str, message: String, details: Option<Map<String, Value>>) -> Self {
-        Self(Box::new(Refusal { code, reason: reason.into(), message, details, plain: false, bare: false }))
+        Self(Box::new(Refusal {
+            code,
+            reason: reason.into(),
+            message,
+            details,
+            plain: false,
+            bare: false,
+            warnings: Vec::new(),
+        }))
     }
 
     /// What a fault rule answers: absent parts as Kubernetes has them for this code.
@@ -142,6 +152,33 @@ impl ApiError {
     /// Text instead of a `Status`, for paths outside of the resources.
     pub(crate) fn plain(&self) -> Option<&str> {
         self.0.plain.then_some(self.0.message.as_str())
+    }
+
+    /// What it says.
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What the client is to be warned of all the same.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.0.warnings
+    }
+
+    /// Adds warnings.
+    pub(crate) fn warn(mut self, more: Vec<String>) -> Self {
+        self.0.warnings.extend(more);
+        self
+    }
+
+    /// A `Status` of somebody else's as a refusal: what is no code of an error becomes 400.
+    pub(crate) fn of_status(status: &Map<String, Value>) -> Self {
+        let text = |key: &str| status.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let code = status.get("code").and_then(Value::as_u64).filter(|c| *c >= 400);
+        let code = code.and_then(|c| StatusCode::from_u16(u16::try_from(c).ok()?).ok());
+        let details = status.get("details").and_then(Value::as_object).cloned();
+        let mut error = Self::new(code.unwrap_or(StatusCode::BAD_REQUEST), "", text("message"), details);
+        error.0.reason = text("reason").into();
+        error
     }
 
     /// The `Status` object.

@@ -158,6 +158,10 @@ impl ShelfState {
         if present.revision == expected { Ok(()) } else { Err(WriteError::Modified) }
     }
 
+    fn last_change(&self) -> u64 {
+        self.log.back().map_or(self.compacted, |c| c.revision)
+    }
+
     /// Refuses to begin at a version that is too old.
     fn check(&self, revision: u64) -> Result<(), TooOld> {
         let oldest = self.compacted.max(self.forgotten);
@@ -200,6 +204,11 @@ impl Shelf {
     /// How far back the log reaches.
     pub(crate) fn reach(&self) -> u64 {
         self.read(|s| s.compacted)
+    }
+
+    /// The revision of the last change, or the one it begins at.
+    pub(crate) fn last_change(&self) -> u64 {
+        self.read(ShelfState::last_change)
     }
 
     /// Whether a watch may begin after `revision`.

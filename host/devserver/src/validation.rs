@@ -10,6 +10,7 @@ mod metadata;
 pub(crate) mod names;
 mod pod;
 mod rbac;
+mod webhooks;
 mod workload;
 
 impl From<FieldError> for Cause {
@@ -98,6 +99,9 @@ fn common(resource: &Resource, object: &Value) -> Vec<Cause> {
         ("", "services") => core::service(object),
         ("coordination.k8s.io", _) => core::lease(object),
         (authorization::GROUP, _) => rbac::check(resource, object),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations" | "validatingwebhookconfigurations") => {
+            webhooks::check(object)
+        }
         ("apps" | "batch", _) | ("", "replicationcontrollers") => workload::check(resource, object),
         _ => Vec::new(),
     }

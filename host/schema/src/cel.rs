@@ -1,5 +1,6 @@
 //! `x-kubernetes-validations`: rules in CEL.
 
+mod condition;
 mod parse;
 pub(crate) mod value;
 
@@ -11,6 +12,7 @@ use kube_cel::{
 };
 use serde_json::Value;
 
+pub use self::condition::Condition;
 pub(crate) use self::parse::parse;
 use crate::{
     error::FieldError,

@@ -47,6 +47,7 @@ mod schema;
 mod validate;
 
 pub use crate::{
+    cel::Condition,
     columns::{PrinterColumn, age, cells, column_definitions},
     crd::{
         Crd, Names, Scale, Version, default_crd, is_protected_group, prune_crd, reconcile_status, validate_crd,

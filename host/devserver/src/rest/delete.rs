@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Request, decode, read, write::ATTEMPTS};
 use crate::{
+    admission::{self, Attributes, Old, Operation},
     api::Api,
     crd,
     encode::{self, ListMeta},
@@ -38,10 +39,42 @@ impl Request<'_> {
         DeleteOptions::parse(&self.call.query, Some(&parsed.value))
     }
 
-    pub(super) fn delete(&self) -> Result<Answer> {
+    /// Deletes an object if the webhooks let it.
+    ///
+    /// * `name` - what they are told of its name: nothing in a deletion of many.
+    async fn delete_admitted(&self, key: &Key, name: &str, options: &DeleteOptions) -> Result<Deleted> {
+        let namespaces = self.resource.is("", "namespaces");
+        let attributes = Attributes {
+            api: self.api,
+            user: &self.call.user,
+            resource: &self.resource,
+            subresource: "",
+            namespace: if namespaces { &key.name } else { &key.namespace },
+            name,
+            operation: Operation::Delete,
+            options: admission::delete_options(options),
+            dry_run: options.dry_run,
+            kind: None,
+        };
+        for _ in 0..ATTEMPTS {
+            let old = self.api.get(&self.resource, key)?;
+            check_preconditions(&self.resource, key, &old, options)?;
+            attributes.mutate(self.call, None, Old::Stored(&old)).await?;
+            attributes.validate(self.call, None, Old::Stored(&old)).await?;
+            if let Some(outcome) = attempt(self.api, &self.resource, key, options, &old)? {
+                if !options.dry_run {
+                    crd::after_write(self.api, &self.resource, key);
+                }
+                return Ok(outcome);
+            }
+        }
+        Err(ApiError::modified(&self.resource.group, &self.resource.plural, &key.name))
+    }
+
+    pub(super) async fn delete(&self) -> Result<Answer> {
         let format = negotiate::format(&self.call.accept, true)?;
         let options = self.delete_options()?;
-        let outcome = delete(self.api, &self.resource, &self.key(), &options)?;
+        let outcome = self.delete_admitted(&self.key(), &self.path.name, &options).await?;
         match outcome {
             Deleted::Gone(object) if !self.resource.returns_deleted() => {
                 let mut details = Map::new();
@@ -59,7 +92,7 @@ impl Request<'_> {
         }
     }
 
-    pub(super) fn delete_collection(&self) -> Result<Answer> {
+    pub(super) async fn delete_collection(&self) -> Result<Answer> {
         let format = negotiate::list_format(&self.call.accept)?;
         let options = self.delete_options()?;
         let list = ListOptions::parse(&self.call.query, false)?;
@@ -71,7 +104,7 @@ impl Request<'_> {
             if !selection.matches(&self.resource, &object) {
                 continue;
             }
-            match delete(self.api, &self.resource, &object.key(), &options) {
+            match self.delete_admitted(&object.key(), "", &options).await {
                 Err(error) if error.code() == StatusCode::NOT_FOUND => {}
                 Err(error) => return Err(error),
                 // The answer shows what was there before.
@@ -84,7 +117,7 @@ impl Request<'_> {
     }
 }
 
-/// Deletes an object, or marks it when finalizers or a kubelet hold it.
+/// Deletes an object, or marks it when finalizers or a kubelet hold it. No webhook is asked.
 pub(crate) fn delete(api: &Arc<Api>, resource: &Arc<Resource>, key: &Key, options: &DeleteOptions) -> Result<Deleted> {
     let outcome = remove(api, resource, key, options)?;
     if !options.dry_run {
@@ -95,33 +128,46 @@ pub(crate) fn delete(api: &Arc<Api>, resource: &Arc<Resource>, key: &Key, option
 
 /// [`delete`] without its consequences for the definition of the object.
 pub(crate) fn remove(api: &Api, resource: &Arc<Resource>, key: &Key, options: &DeleteOptions) -> Result<Deleted> {
-    let shelf = api.shelf(resource);
     for _ in 0..ATTEMPTS {
         let old = api.get(resource, key)?;
         check_preconditions(resource, key, &old, options)?;
-        let mut new = old.value.clone();
-        let plan = mark(resource, &mut new, options);
-        if options.dry_run {
-            let object = Arc::new(Object::new(new, old.revision));
-            return Ok(if plan == Plan::Remove { Deleted::Gone(object) } else { Deleted::Marked(object) });
-        }
-        let changed = !strategy::same(&new, &old.value);
-        let outcome = match plan {
-            Plan::Mark if !changed => return Ok(Deleted::Marked(old)),
-            Plan::Mark => shelf.update(key, old.revision, new).map(Deleted::Marked),
-            Plan::Remove => shelf.delete(key, old.revision).map(Deleted::Gone),
-            Plan::MarkAndRemove => shelf
-                .update(key, old.revision, new)
-                .and_then(|marked| shelf.delete(key, marked.revision).map(Deleted::Gone)),
-        };
-        match outcome {
-            Ok(outcome) => return Ok(outcome),
-            Err(WriteError::Modified) => {}
-            Err(WriteError::Unsaved) => return Err(ApiError::unsaved()),
-            Err(_) => return Err(ApiError::not_found(&resource.group, &resource.plural, &key.name)),
+        if let Some(outcome) = attempt(api, resource, key, options, &old)? {
+            return Ok(outcome);
         }
     }
     Err(ApiError::modified(&resource.group, &resource.plural, &key.name))
+}
+
+/// Deletes or marks a version; `None` when there is a newer one.
+fn attempt(
+    api: &Api,
+    resource: &Resource,
+    key: &Key,
+    options: &DeleteOptions,
+    old: &Arc<Object>,
+) -> Result<Option<Deleted>> {
+    let shelf = api.shelf(resource);
+    let mut new = old.value.clone();
+    let plan = mark(resource, &mut new, options);
+    if options.dry_run {
+        let object = Arc::new(Object::new(new, old.revision));
+        return Ok(Some(if plan == Plan::Remove { Deleted::Gone(object) } else { Deleted::Marked(object) }));
+    }
+    let changed = !strategy::same(&new, &old.value);
+    let outcome = match plan {
+        Plan::Mark if !changed => return Ok(Some(Deleted::Marked(Arc::clone(old)))),
+        Plan::Mark => shelf.update(key, old.revision, new).map(Deleted::Marked),
+        Plan::Remove => shelf.delete(key, old.revision).map(Deleted::Gone),
+        Plan::MarkAndRemove => shelf
+            .update(key, old.revision, new)
+            .and_then(|marked| shelf.delete(key, marked.revision).map(Deleted::Gone)),
+    };
+    match outcome {
+        Ok(outcome) => Ok(Some(outcome)),
+        Err(WriteError::Modified) => Ok(None),
+        Err(WriteError::Unsaved) => Err(ApiError::unsaved()),
+        Err(_) => Err(ApiError::not_found(&resource.group, &resource.plural, &key.name)),
+    }
 }
 
 fn check_preconditions(resource: &Resource, key: &Key, old: &Object, options: &DeleteOptions) -> Result<()> {

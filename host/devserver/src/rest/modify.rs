@@ -32,20 +32,21 @@ impl Request<'_> {
             dry_run: options.dry_run,
             writer: Writer::new(options, &self.call.user_agent, &self.path.subresource),
             tracked: false,
+            call: Some(self.call),
         }
     }
 
-    pub(super) fn create(&self) -> Result<Answer> {
+    pub(super) async fn create(&self) -> Result<Answer> {
         negotiate::format(&self.call.accept, true)?;
         let options = WriteOptions::parse(&self.call.query, "CreateOptions")?;
         let decoded = decode::decode(self.call, Expected::of(&self.resource), options.field_validation)?;
-        let stored = self.write(&options).create(decoded.object)?;
+        let stored = self.write(&options).create(decoded.object).await?;
         let mut warnings = decoded.warnings;
         warnings.extend(validation::warnings(&self.resource, &stored.value));
         self.reply(StatusCode::CREATED, &stored, warnings)
     }
 
-    pub(super) fn replace(&self) -> Result<Answer> {
+    pub(super) async fn replace(&self) -> Result<Answer> {
         negotiate::format(&self.call.accept, true)?;
         let options = WriteOptions::parse(&self.call.query, "UpdateOptions")?;
         let Decoded { mut object, warnings } =
@@ -62,12 +63,12 @@ impl Request<'_> {
                     meta.remove("resourceVersion");
                 }
                 self.may_create()?;
-                let stored = write.create(object)?;
+                let stored = write.create(object).await?;
                 return self.reply(StatusCode::CREATED, &stored, warnings);
             };
             let conditional = self.check_version(&object, &old)?;
             let new = versions::to_stored(&self.resource, object.clone(), Some(&old.value));
-            match write.update(&old, new) {
+            match write.update(&old, new).await {
                 Ok(stored) => return self.reply(StatusCode::OK, &stored, warnings),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Retry) if conditional => return Err(write.modified()),
@@ -148,7 +149,7 @@ impl Request<'_> {
         Ok(true)
     }
 
-    pub(super) fn patch(&self) -> Result<Answer> {
+    pub(super) async fn patch(&self) -> Result<Answer> {
         negotiate::format(&self.call.accept, true)?;
         let options = WriteOptions::parse(&self.call.query, "PatchOptions")?;
         let custom = self.resource.custom.is_some();
@@ -175,10 +176,10 @@ impl Request<'_> {
             write.tracked = kind == patch::Kind::Apply;
             let Some(old) = old else {
                 self.may_create()?;
-                let stored = write.create(patched.object)?;
+                let stored = write.create(patched.object).await?;
                 return self.reply(StatusCode::CREATED, &stored, patched.warnings);
             };
-            match self.patched(&write, &old, patched.object) {
+            match self.patched(&write, &old, patched.object).await {
                 Ok(stored) => return self.reply(StatusCode::OK, &stored, patched.warnings),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Retry) => {}
@@ -187,7 +188,7 @@ impl Request<'_> {
         Err(write.modified())
     }
 
-    fn patched(
+    async fn patched(
         &self,
         write: &Write<'_>,
         old: &Arc<Object>,
@@ -222,6 +223,6 @@ impl Request<'_> {
             return Err(write.modified().into());
         }
         let new = versions::to_stored(&self.resource, object, Some(&old.value));
-        write.update(old, new)
+        write.update(old, new).await
     }
 }

@@ -12,6 +12,7 @@ use super::{
     write::{ATTEMPTS, Failure},
 };
 use crate::{
+    admission::{self, Attributes, Kind, Old, Operation},
     encode, negotiate, patch,
     query::{DeleteOptions, WriteOptions},
     reviews, selector,
@@ -22,7 +23,7 @@ use crate::{
 };
 
 impl Request<'_> {
-    pub(super) fn subresource(&self) -> Result<Answer> {
+    pub(super) async fn subresource(&self) -> Result<Answer> {
         let name = self.path.subresource.as_str();
         let verb = match self.call.method.as_str() {
             "GET" => "get",
@@ -37,19 +38,50 @@ impl Request<'_> {
             return Err(ApiError::method_not_allowed());
         }
         match (name, verb) {
-            ("scale", verb) => self.scale(verb),
-            ("binding", _) => self.bind(),
-            ("eviction", _) => self.evict(),
-            ("token", _) => reviews::token(self),
-            ("finalize", _) => self.finalize(),
+            ("scale", verb) => self.scale(verb).await,
+            ("binding", _) => self.bind().await,
+            ("eviction", _) => self.evict().await,
+            ("token", _) => reviews::token(self).await,
+            ("finalize", _) => self.finalize().await,
             (_, "get") => self.get(),
-            (_, "update") => self.replace(),
-            _ => self.patch(),
+            (_, "update") => self.replace().await,
+            _ => self.patch().await,
         }
     }
 
+    /// What webhooks make of an object that is not of the resource's own kind and is not stored: a Scale, a Binding, an Eviction.
+    ///
+    /// * `object` - with what it was before, if this is an update.
+    pub(crate) async fn admitted(
+        &self,
+        kind: Kind,
+        (object, old): (Value, Option<&Value>),
+        options: &WriteOptions,
+    ) -> Result<Value> {
+        let (operation, named) = match old {
+            Some(_) => (Operation::Update, "UpdateOptions"),
+            None => (Operation::Create, "CreateOptions"),
+        };
+        let attributes = Attributes {
+            api: self.api,
+            user: &self.call.user,
+            resource: &self.resource,
+            subresource: &self.path.subresource,
+            namespace: &self.path.namespace,
+            name: &self.path.name,
+            operation,
+            options: admission::options(named, &self.call.query),
+            dry_run: options.dry_run,
+            kind: Some(kind),
+        };
+        let old = old.map_or(Old::None, Old::Plain);
+        let object = attributes.mutate(self.call, Some(&object), old).await?.unwrap_or(object);
+        attributes.validate(self.call, Some(&object), old).await?;
+        Ok(object)
+    }
+
     /// `PUT namespaces/{name}/finalize` sets `spec.finalizers`.
-    fn finalize(&self) -> Result<Answer> {
+    async fn finalize(&self) -> Result<Answer> {
         let options = WriteOptions::parse(&self.call.query, "UpdateOptions")?;
         let body = decode::decode(self.call, Expected::of(&self.resource), options.field_validation)?;
         let finalizers = body.object.pointer("/spec/finalizers").cloned().unwrap_or_else(|| json!([]));
@@ -63,7 +95,7 @@ impl Request<'_> {
             {
                 spec.insert("finalizers".to_owned(), finalizers.clone());
             }
-            match write.update(&old, new) {
+            match write.update(&old, new).await {
                 Ok(stored) => return self.reply(StatusCode::OK, &stored, Vec::new()),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Retry) => {}
@@ -72,11 +104,12 @@ impl Request<'_> {
         Err(write.modified())
     }
 
-    fn bind(&self) -> Result<Answer> {
+    async fn bind(&self) -> Result<Answer> {
         let options = WriteOptions::parse(&self.call.query, "CreateOptions")?;
         let expected = Expected { group: "", version: "v1", kind: "Binding", custom: None };
         let body = decode::decode(self.call, expected, options.field_validation)?;
-        let node = body.object.pointer("/target/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let binding = self.admitted(("", "v1", "Binding"), (body.object, None), &options).await?;
+        let node = binding.pointer("/target/name").and_then(Value::as_str).unwrap_or_default().to_owned();
         if node.is_empty() {
             let cause = Cause::required("target.name", "");
             return Err(ApiError::invalid("", "Binding", &self.path.name, &[cause]));
@@ -106,9 +139,11 @@ impl Request<'_> {
         Err(ApiError::modified("", "pods", &self.path.name))
     }
 
-    fn evict(&self) -> Result<Answer> {
+    async fn evict(&self) -> Result<Answer> {
         let body = decode::parse(self.call, "Eviction")?;
-        let options = DeleteOptions::parse(&self.call.query, body.value.get("deleteOptions"))?;
+        let write = WriteOptions::parse(&self.call.query, "CreateOptions")?;
+        let eviction = self.admitted(("policy", "v1", "Eviction"), (body.value, None), &write).await?;
+        let options = DeleteOptions::parse(&self.call.query, eviction.get("deleteOptions"))?;
         delete::delete(self.api, &self.resource, &self.key(), &options)?;
         let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
         Ok(Answer::with(StatusCode::CREATED, &status))
@@ -147,7 +182,7 @@ impl Request<'_> {
         json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": wanted, "status": shown})
     }
 
-    fn scale(&self, verb: &str) -> Result<Answer> {
+    async fn scale(&self, verb: &str) -> Result<Answer> {
         let format = negotiate::format(&self.call.accept, false)?;
         let answer = |object: &Object| -> Result<Answer> {
             if let Some(custom) = self.resource.custom.as_ref().and_then(|c| c.scale.as_ref())
@@ -172,8 +207,11 @@ impl Request<'_> {
                 let expected = Expected { group: "autoscaling", version: "v1", kind: "Scale", custom: None };
                 decode::decode(self.call, expected, options.field_validation)?.object
             };
+            let before = self.scale_of(&old);
+            let kind = ("autoscaling", "v1", "Scale");
+            let scale = self.admitted(kind, (scale, Some(&before)), &options).await?;
             let new = self.scaled(&scale, &old)?;
-            match write.update(&old, new) {
+            match write.update_own(&old, new) {
                 Ok(stored) => return answer(&stored),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Retry) => {}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    admission::{self, Attributes, Old, Operation},
     api::Api,
     authentication::User,
     authorization::escalation,
@@ -12,6 +13,7 @@ use crate::{
     kinds::Resource,
     managed::{self, Writer},
     namespaces,
+    server::Call,
     status::{ApiError, Cause, Result},
     storage::{Key, Object, WriteError},
     strategy, time, validation, versions,
@@ -32,6 +34,8 @@ pub(crate) struct Write<'a> {
     pub(crate) writer: Writer,
     /// The entries of managedFields are already in the object (an apply).
     pub(crate) tracked: bool,
+    /// The request; nothing when the server itself writes.
+    pub(crate) call: Option<&'a Call>,
 }
 
 /// Why an update was not done.
@@ -73,28 +77,83 @@ impl Write<'_> {
     }
 
     /// Stores a new object; settles its name when only a prefix was given.
-    pub(crate) fn create(&mut self, mut object: Value) -> Result<Arc<Object>> {
+    pub(crate) async fn create(&mut self, object: Value) -> Result<Arc<Object>> {
+        let mut object = self.begin(object)?;
+        let name = self.key.name.clone();
+        let call = self.call;
+        let admission = self.admission(&name, Operation::Create);
+        if let (Some(call), Some(attributes)) = (call, &admission)
+            && let Some(changed) = attributes.mutate(call, Some(&object), Old::None).await?
+        {
+            object = changed;
+        }
+        let object = self.settle(object)?;
+        let admission = self.admission(&name, Operation::Create);
+        if let (Some(call), Some(attributes)) = (call, &admission) {
+            attributes.validate(call, Some(&object), Old::None).await?;
+        }
+        self.store(object)
+    }
+
+    /// [`Self::create`] by the server itself: no webhook is asked.
+    pub(crate) fn create_own(&mut self, object: Value) -> Result<Arc<Object>> {
+        let object = self.begin(object)?;
+        let object = self.settle(object)?;
+        self.store(object)
+    }
+
+    /// What webhooks are told of this write; `None` when none is asked.
+    fn admission<'a>(&'a self, name: &'a str, operation: Operation) -> Option<Attributes<'a>> {
+        let kind = if operation == Operation::Create { "CreateOptions" } else { "UpdateOptions" };
+        Some(Attributes {
+            api: self.api,
+            user: self.user,
+            resource: self.resource,
+            subresource: &self.writer.subresource,
+            namespace: if self.resource.is("", "namespaces") { &self.key.name } else { &self.key.namespace },
+            name,
+            operation,
+            options: admission::options(kind, &self.call?.query),
+            dry_run: self.dry_run,
+            kind: None,
+        })
+    }
+
+    /// A new object up to where webhooks are asked.
+    fn begin(&mut self, mut object: Value) -> Result<Value> {
         let resource = Arc::clone(self.resource);
-        self.identity(&mut object)?;
+        self.check_identity(&mut object)?;
         namespaces::admit_create(self.api, &resource, &self.key)?;
         if resource.custom.as_ref().is_some_and(|c| crd::terminating(self.api, &c.crd)) {
             let why = "create not allowed while custom resource definition is terminating";
             return Err(ApiError::forbidden(&resource.group, &resource.plural, &self.key.name, why));
         }
-        let new_event = resource.is_new_event();
         object = versions::to_stored(&resource, object, None);
         defaults::fill_in(&resource, &mut object)?;
         // Ownership is booked before admission: what the server adds on its own belongs to nobody.
         if !self.tracked {
             managed::track(&resource, None, &mut object, &self.writer);
         }
+        defaults::plugins(self.api, &resource, &mut object)?;
+        Ok(object)
+    }
+
+    /// A new object as it is stored, if it is valid.
+    fn settle(&mut self, mut object: Value) -> Result<Value> {
+        let resource = Arc::clone(self.resource);
+        self.identify(&mut object);
         strategy::prepare_create(&resource, &mut object);
         defaults::admit(self.api, &resource, &mut object)?;
-        let causes = validation::create(&resource, &object, new_event);
+        let causes = validation::create(&resource, &object, resource.is_new_event());
         if !causes.is_empty() {
             return Err(self.invalid(&causes));
         }
         escalation::check(self.api, self.user, &resource, &self.key, &object)?;
+        Ok(object)
+    }
+
+    fn store(&mut self, object: Value) -> Result<Arc<Object>> {
+        let resource = Arc::clone(self.resource);
         let shelf = self.api.shelf(&resource);
         if self.dry_run {
             if shelf.get(&self.key).is_some() {
@@ -116,8 +175,8 @@ impl Write<'_> {
         Ok(stored)
     }
 
-    /// Name, namespace, uid and creation time of a new object.
-    fn identity(&mut self, object: &mut Value) -> Result<()> {
+    /// The name and namespace a client gives a new object.
+    fn check_identity(&mut self, object: &mut Value) -> Result<()> {
         let Some(map) = object.as_object_mut() else { return Err(ApiError::bad_request("not an object")) };
         if !map.get("metadata").is_some_and(Value::is_object) {
             map.insert("metadata".to_owned(), json!({}));
@@ -129,43 +188,96 @@ impl Write<'_> {
             meta.remove("namespace");
         }
         check_namespace(meta, &self.key.namespace)?;
-        let text =
-            |meta: &Map<String, Value>, key: &str| meta.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        if !matches!(text(meta, "resourceVersion").as_str(), "" | "0") {
+        if !matches!(text(meta, "resourceVersion"), "" | "0") {
             return Err(ApiError::internal("resourceVersion should not be set on objects to be created"));
         }
-        let mut name = text(meta, "name");
-        let prefix = text(meta, "generateName");
-        if name.is_empty() && !prefix.is_empty() {
-            name = generate_name(&prefix);
-            meta.insert("name".to_owned(), name.clone().into());
-        }
-        self.key.name = name;
-        meta.insert("uid".to_owned(), uuid::Uuid::new_v4().to_string().into());
-        meta.insert("creationTimestamp".to_owned(), time::now().into());
+        self.key.name = text(meta, "name").to_owned();
         meta.remove("resourceVersion");
         drop_empty(meta);
         Ok(())
     }
 
+    /// Gives a new object its name, if it has only the beginning of one, its uid and its time.
+    fn identify(&mut self, object: &mut Value) {
+        let Some(meta) = defaults::object(object, "metadata") else { return };
+        let prefix = text(meta, "generateName");
+        self.key.name = text(meta, "name").to_owned();
+        if self.key.name.is_empty() && !prefix.is_empty() {
+            self.key.name = generate_name(prefix);
+            meta.insert("name".to_owned(), self.key.name.clone().into());
+        }
+        meta.insert("uid".to_owned(), uuid::Uuid::new_v4().to_string().into());
+        meta.insert("creationTimestamp".to_owned(), time::now().into());
+        drop_empty(meta);
+    }
+
     /// Replaces `old` by `new`, which already has what the client wants.
-    pub(crate) fn update(&self, old: &Arc<Object>, mut new: Value) -> std::result::Result<Arc<Object>, Failure> {
-        let resource = self.resource;
-        let subresource = self.writer.subresource.as_str();
-        strategy::prepare_update(resource, subresource, &mut new, &old.value);
+    pub(crate) async fn update(&self, old: &Arc<Object>, mut new: Value) -> std::result::Result<Arc<Object>, Failure> {
+        let call = self.call;
+        let Some((call, attributes)) = call.zip(self.admission(&self.key.name, Operation::Update)) else {
+            return self.update_own(old, new);
+        };
+        let mut tracked = self.prepared(old, new.clone())?;
+        if attributes.may_change() {
+            defaults::fill_in(self.resource, &mut new)?;
+            // Ownership is booked before admission.
+            if let (Some(meta), Some(owners)) =
+                (defaults::object(&mut new, "metadata"), tracked.pointer("/metadata/managedFields"))
+            {
+                meta.insert(managed::FIELD.to_owned(), owners.clone());
+            }
+            if let Some(changed) = attributes.mutate(call, Some(&new), Old::Stored(old)).await? {
+                let owners = tracked.pointer("/metadata/managedFields").cloned();
+                tracked = self.overwritten(old, changed)?;
+                if let (Some(meta), Some(owners)) = (defaults::object(&mut tracked, "metadata"), owners) {
+                    meta.insert(managed::FIELD.to_owned(), owners);
+                }
+            }
+        }
+        let new = self.checked(old, tracked)?;
+        attributes.validate(call, Some(&new), Old::Stored(old)).await?;
+        self.replace(old, new)
+    }
+
+    /// [`Self::update`] without asking webhooks.
+    pub(crate) fn update_own(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Arc<Object>, Failure> {
+        let new = self.prepared(old, new)?;
+        let new = self.checked(old, new)?;
+        self.replace(old, new)
+    }
+
+    /// [`Self::overwritten`], with the owners of its fields.
+    fn prepared(&self, old: &Arc<Object>, new: Value) -> Result<Value> {
+        let mut new = self.overwritten(old, new)?;
+        if !self.tracked {
+            managed::track(self.resource, Some(&old.value), &mut new, &self.writer);
+        }
+        Ok(new)
+    }
+
+    /// A new version with what the client may not change, and with defaults.
+    fn overwritten(&self, old: &Arc<Object>, mut new: Value) -> Result<Value> {
+        strategy::prepare_update(self.resource, &self.writer.subresource, &mut new, &old.value);
         if let Some(meta) = new.get_mut("metadata").and_then(Value::as_object_mut) {
             drop_empty(meta);
         }
-        defaults::update(self.api, resource, &mut new, &old.value)?;
-        let causes = validation::update(resource, subresource, &new, &old.value);
+        defaults::update(self.api, self.resource, &mut new, &old.value)?;
+        Ok(new)
+    }
+
+    /// A new version, if it is valid.
+    fn checked(&self, old: &Arc<Object>, mut new: Value) -> Result<Value> {
+        let causes = validation::update(self.resource, &self.writer.subresource, &new, &old.value);
         if !causes.is_empty() {
-            return Err(self.invalid(&causes).into());
+            return Err(self.invalid(&causes));
         }
-        escalation::check(self.api, self.user, resource, &self.key, &new)?;
-        strategy::bump_generation(resource, &mut new, &old.value);
-        if !self.tracked {
-            managed::track(resource, Some(&old.value), &mut new, &self.writer);
-        }
+        escalation::check(self.api, self.user, self.resource, &self.key, &new)?;
+        strategy::bump_generation(self.resource, &mut new, &old.value);
+        Ok(new)
+    }
+
+    fn replace(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Arc<Object>, Failure> {
+        let resource = self.resource;
         let shelf = self.api.shelf(resource);
         if strategy::released(resource, &new) {
             if !self.dry_run {
@@ -197,6 +309,10 @@ impl Write<'_> {
     fn stored(&self, resource: &Resource) {
         crd::after_write(self.api, resource, &self.key);
     }
+}
+
+fn text<'a>(meta: &'a Map<String, Value>, key: &str) -> &'a str {
+    meta.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The namespace of a body must be the one of the URL; absent it is filled in.

@@ -12,7 +12,7 @@ impl Store {
     pub(crate) fn replay(&self, name: &str, revision: u64, key: &Key, value: Option<Value>) {
         let shelf = self.existing(name).unwrap_or_else(|| self.put_shelf(name, revision.saturating_sub(1)));
         shelf.write(|s| {
-            if revision > s.log.back().map_or(s.compacted, |c| c.revision)
+            if revision > s.last_change()
                 && let Some(change) = s.change(key, revision, value)
             {
                 s.settle(change, self.history);
@@ -77,8 +77,7 @@ impl Shelf {
     /// The objects, and the revision of the last change of any of them.
     pub(crate) fn saved(&self) -> (u64, Vec<(Key, Arc<Object>)>) {
         self.read(|s| {
-            let revision = s.log.back().map_or(s.compacted, |c| c.revision);
-            (revision, s.objects.iter().map(|(key, object)| (key.clone(), Arc::clone(object))).collect())
+            (s.last_change(), s.objects.iter().map(|(key, object)| (key.clone(), Arc::clone(object))).collect())
         })
     }
 }

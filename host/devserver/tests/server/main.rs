@@ -18,6 +18,7 @@ mod kube_client;
 mod kubectl;
 mod persistence;
 mod recordings;
+mod webhooks;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -155,7 +156,8 @@ impl Server {
         }
         let response = self.http.request(request.body(Full::new(body.into())).unwrap()).await?;
         let status = response.status().as_u16();
-        let warnings = response.headers().get_all("warning").iter().map(|w| w.to_str().unwrap().to_owned()).collect();
+        let warnings = response.headers().get_all("warning").iter();
+        let warnings = warnings.map(|w| String::from_utf8_lossy(w.as_bytes()).into_owned()).collect();
         let retry_after = response.headers().get("retry-after").map(|v| v.to_str().unwrap().to_owned());
         let bytes = response.into_body().collect().await?.to_bytes();
         Ok(Answer { status, warnings, retry_after, text: String::from_utf8_lossy(&bytes).into_owned() })

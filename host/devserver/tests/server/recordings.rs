@@ -13,8 +13,6 @@ async fn answers_are_those_of_a_real_api_server() {
     let server = Server::with(Options::default().controllers(false)).await;
     let mut command = Command::new("python3");
     command.arg(folder.join("figures.py")).args(["--server", &server.running.url()]);
-    // There are no webhooks: each of these steps waits for a call that never comes.
-    command.args(["--skip", "admission"]);
     let output = match command.output().await {
         Ok(output) => output,
         Err(error) => {

@@ -1,0 +1,376 @@
+//! Admission webhooks: who is asked about a write, in which order, and what becomes of the answers.
+//!
+//! # Source
+//!
+//! apiserver `pkg/admission/plugin/webhook`: `generic/webhook.go`, `mutating/dispatcher.go`, `validating/dispatcher.go`.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures::future::join_all;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    api::Api,
+    authentication::User,
+    defaults, encode,
+    kinds::Resource,
+    managed, patch,
+    query::{DeleteOptions, Query},
+    rest::decode::{self, Expected},
+    server::Call,
+    status::{ApiError, Result},
+    storage::Object,
+    types, versions,
+};
+
+mod client;
+mod hooks;
+mod matching;
+mod review;
+mod tls;
+
+use hooks::Hook;
+pub(crate) use hooks::Hooks;
+use matching::Target;
+use review::{Failure, Response};
+
+/// What is being done to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Operation {
+    /// As rules and reviews spell it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// Group, version and kind.
+pub(crate) type Kind = (&'static str, &'static str, &'static str);
+
+/// A write about which webhooks are asked.
+#[derive(Debug)]
+pub(crate) struct Attributes<'a> {
+    pub(crate) api: &'a Arc<Api>,
+    pub(crate) user: &'a User,
+    pub(crate) resource: &'a Arc<Resource>,
+    pub(crate) subresource: &'a str,
+    pub(crate) namespace: &'a str,
+    /// Empty when the server makes the name up, and in a deletion of many.
+    pub(crate) name: &'a str,
+    pub(crate) operation: Operation,
+    /// CreateOptions, UpdateOptions or DeleteOptions, as the webhook is told.
+    pub(crate) options: Value,
+    pub(crate) dry_run: bool,
+    /// What the object is when it is not of the resource's own kind: a Scale, a Binding. Such objects are not converted.
+    pub(crate) kind: Option<Kind>,
+}
+
+/// The object before the write.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Old<'a> {
+    None,
+    Stored(&'a Object),
+    /// Of the kind in [`Attributes::kind`].
+    Plain(&'a Value),
+}
+
+impl<'a> Old<'a> {
+    fn value(self) -> Option<&'a Value> {
+        match self {
+            Self::None => None,
+            Self::Stored(object) => Some(&object.value),
+            Self::Plain(value) => Some(value),
+        }
+    }
+}
+
+/// The options of a write as webhooks see them.
+pub(crate) fn options(kind: &str, query: &Query) -> Value {
+    let mut map = head(kind);
+    if query.get("dryRun").is_some() {
+        map.insert("dryRun".to_owned(), json!(["All"]));
+    }
+    for key in ["fieldManager", "fieldValidation"] {
+        if let Some(value) = query.get(key) {
+            map.insert(key.to_owned(), value.into());
+        }
+    }
+    Value::Object(map)
+}
+
+/// The options of a deletion as webhooks see them.
+pub(crate) fn delete_options(options: &DeleteOptions) -> Value {
+    let mut map = head("DeleteOptions");
+    if options.dry_run {
+        map.insert("dryRun".to_owned(), json!(["All"]));
+    }
+    if let Some(seconds) = options.grace_seconds {
+        map.insert("gracePeriodSeconds".to_owned(), seconds.into());
+    }
+    if let Some(policy) = options.propagation {
+        map.insert("propagationPolicy".to_owned(), format!("{policy:?}").into());
+    }
+    let parts = [("uid", &options.uid), ("resourceVersion", &options.resource_version)];
+    let given: Map<String, Value> =
+        parts.into_iter().filter_map(|(k, v)| Some((k.to_owned(), v.clone()?.into()))).collect();
+    if !given.is_empty() {
+        map.insert("preconditions".to_owned(), Value::Object(given));
+    }
+    Value::Object(map)
+}
+
+fn head(kind: &str) -> Map<String, Value> {
+    let head = [("kind", kind), ("apiVersion", "meta.k8s.io/v1")];
+    head.into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect()
+}
+
+/// Why an operation of a patch cannot be carried out.
+fn inapplicable(operation: &Value) -> String {
+    let text = |key: &str| operation.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (kind, path) = (text("op"), text("path"));
+    match kind {
+        "test" => format!("testing value {path} failed: test failed"),
+        "add" | "remove" | "replace" | "move" | "copy" => {
+            format!("{kind} operation does not apply: doc is missing path: {path}: missing value")
+        }
+        _ => format!("Unexpected kind: {kind}"),
+    }
+}
+
+/// Which webhooks were asked already.
+#[derive(Debug, Default)]
+struct Rounds {
+    /// Those that may be asked once more.
+    asked: BTreeSet<usize>,
+    /// Those that will be.
+    again: BTreeSet<usize>,
+    /// Whether an object was changed by a webhook.
+    changed: bool,
+}
+
+impl Rounds {
+    fn object_changed(&mut self) {
+        self.changed = true;
+        self.again.append(&mut self.asked);
+    }
+}
+
+impl Attributes<'_> {
+    /// Configurations of admission are not admitted themselves: a broken one could never be mended.
+    fn exempt(&self) -> bool {
+        self.resource.group == "admissionregistration.k8s.io"
+    }
+
+    /// Whether any webhook may have to be asked: if not, there is nothing to prepare for them.
+    pub(crate) fn may_change(&self) -> bool {
+        !self.exempt() && !self.api.hooks.mutating(self.api).is_empty()
+    }
+
+    /// Asks the mutating webhooks. `None` when nothing was changed; `object` is in its stored form, as is the answer.
+    pub(crate) async fn mutate(&self, call: &Call, object: Option<&Value>, old: Old<'_>) -> Result<Option<Value>> {
+        if self.exempt() {
+            return Ok(None);
+        }
+        let hooks = self.api.hooks.mutating(self.api);
+        if hooks.is_empty() {
+            return Ok(None);
+        }
+        let mut object = object.cloned();
+        let mut rounds = Rounds::default();
+        self.round(call, &hooks, &mut object, old, &mut rounds, false).await?;
+        if !rounds.changed {
+            return Ok(None);
+        }
+        if let Some(object) = &mut object {
+            let before = object.clone();
+            self.plugins(object)?;
+            if *object != before {
+                rounds.object_changed();
+            }
+        }
+        self.round(call, &hooks, &mut object, old, &mut rounds, true).await?;
+        Ok(object)
+    }
+
+    /// What the server's own admission does to new objects.
+    fn plugins(&self, object: &mut Value) -> Result<()> {
+        if self.operation == Operation::Create && self.kind.is_none() && self.subresource.is_empty() {
+            defaults::plugins(self.api, self.resource, object)?;
+        }
+        Ok(())
+    }
+
+    async fn round(
+        &self,
+        call: &Call,
+        hooks: &[Hook],
+        object: &mut Option<Value>,
+        old: Old<'_>,
+        rounds: &mut Rounds,
+        again: bool,
+    ) -> Result<()> {
+        for (number, hook) in hooks.iter().enumerate() {
+            let Some(target) = self.matches(hook, object.as_ref(), old)? else { continue };
+            if again && !rounds.again.contains(&number) {
+                continue;
+            }
+            let outcome = self.ask(call, hook, &target, object.as_ref(), old, true).await;
+            let outcome = match outcome {
+                Ok(response) => self.patched(hook, &target, &response, object.as_ref(), old),
+                Err(failure) => Err(failure),
+            };
+            match outcome {
+                Ok(None) => {}
+                Ok(Some(changed)) => {
+                    *object = Some(changed);
+                    rounds.object_changed();
+                }
+                Err(failure) => failure.decide(hook)?,
+            }
+            if hook.reinvoke {
+                rounds.asked.insert(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the validating webhooks, all at once.
+    pub(crate) async fn validate(&self, call: &Call, object: Option<&Value>, old: Old<'_>) -> Result<()> {
+        if self.exempt() {
+            return Ok(());
+        }
+        let hooks = self.api.hooks.validating(self.api);
+        let mut asked = Vec::new();
+        for hook in hooks.iter() {
+            if let Some(target) = self.matches(hook, object, old)? {
+                asked.push((hook, target));
+            }
+        }
+        let answers = join_all(asked.iter().map(|(hook, target)| async move {
+            let answer = self.ask(call, hook, target, object, old, false).await;
+            answer.map(drop).or_else(|failure| failure.decide(hook))
+        }));
+        answers.await.into_iter().collect()
+    }
+
+    /// Asks one webhook; what it warns of goes to the client in any case.
+    async fn ask(
+        &self,
+        call: &Call,
+        hook: &Hook,
+        target: &Target,
+        object: Option<&Value>,
+        old: Old<'_>,
+        mutating: bool,
+    ) -> std::result::Result<Response, Failure> {
+        let uid = uuid::Uuid::new_v4().to_string();
+        let mut request = self.request(target, &uid);
+        if let Some(map) = request.as_object_mut() {
+            map.insert("object".to_owned(), object.map_or(Value::Null, |o| self.shown(target, o)));
+            map.insert("oldObject".to_owned(), self.shown_old(target, old));
+        }
+        let api_version = format!("admission.k8s.io/{}", hook.review_version);
+        let sent = json!({"kind": "AdmissionReview", "apiVersion": api_version, "request": request});
+        let body = hook.client.call(self.api, &sent, hook.timeout).await.map_err(Failure::not_called)?;
+        let mut response = review::read(&body, hook.review_version, &uid, mutating)?;
+        call.warnings.add(std::mem::take(&mut response.warnings));
+        if !response.allowed {
+            return Err(Failure::Refused(review::denial(&hook.name, response.status.take())));
+        }
+        Ok(response)
+    }
+
+    /// The object with a webhook's patch; `None` when that changes nothing.
+    fn patched(
+        &self,
+        hook: &Hook,
+        target: &Target,
+        response: &Response,
+        object: Option<&Value>,
+        old: Old<'_>,
+    ) -> std::result::Result<Option<Value>, Failure> {
+        let broken = |why: &str| Failure::Refused(ApiError::internal_error(why));
+        let operations = response.operations().map_err(|why| broken(&why))?;
+        if operations.is_empty() {
+            return Ok(None);
+        }
+        let Some(object) = object else {
+            let name = &hook.name;
+            let why = format!(
+                "admission webhook \"{name}\" attempted to modify the object, which is not supported for this operation"
+            );
+            return Err(broken(&why));
+        };
+        if let Some(other) = response.patch_type.as_deref().filter(|t| *t != "JSONPatch") {
+            return Err(Failure::NotCalled(format!("unsupported patch type \"{other}\"")));
+        }
+        let mut patched = self.shown(target, object);
+        let before = patched.clone();
+        for operation in &operations {
+            let one = std::slice::from_ref(operation);
+            patch::json::apply(&mut patched, one).map_err(|_failed| broken(&inapplicable(operation)))?;
+        }
+        if patched == before {
+            return Ok(None);
+        }
+        let patched = self.stored(target, patched, object, old).map_err(|why| broken(&why))?;
+        Ok(Some(patched).filter(|p| p != object))
+    }
+
+    /// An object as a webhook is shown it.
+    fn shown(&self, target: &Target, object: &Value) -> Value {
+        if self.kind.is_some() {
+            return object.clone();
+        }
+        let resource = &target.resource;
+        let converted = versions::to_served(resource, object)
+            .or_else(|| resource.custom.as_ref().and_then(|custom| custom.converted(object)));
+        let mut shown = converted.unwrap_or_else(|| object.clone());
+        encode::stamp(resource, &mut shown);
+        shown
+    }
+
+    fn shown_old(&self, target: &Target, old: Old<'_>) -> Value {
+        match old {
+            Old::None => Value::Null,
+            Old::Plain(value) => value.clone(),
+            Old::Stored(object) => encode::value(&target.resource, object),
+        }
+    }
+
+    /// The stored form of what a webhook made of an object: without what its kind does not have, with defaults.
+    fn stored(
+        &self,
+        target: &Target,
+        mut patched: Value,
+        before: &Value,
+        old: Old<'_>,
+    ) -> std::result::Result<Value, String> {
+        if let Some((group, version, kind)) = self.kind {
+            types::restrict(group, version, kind, &mut patched).map_err(|e| e.decoding)?;
+            return Ok(patched);
+        }
+        decode::restrict(Expected::of(&target.resource), &mut patched).map_err(|e| e.decoding)?;
+        let mut patched = versions::to_stored(&target.resource, patched, old.value());
+        encode::stamp(self.resource, &mut patched);
+        defaults::fill_in(self.resource, &mut patched).map_err(|e| e.message().to_owned())?;
+        // Who owns what is not for webhooks to say.
+        let owners = before.pointer("/metadata").and_then(|m| m.get(managed::FIELD)).cloned();
+        if let Some(meta) = defaults::object(&mut patched, "metadata") {
+            match owners {
+                Some(owners) => meta.insert(managed::FIELD.to_owned(), owners),
+                None => meta.remove(managed::FIELD),
+            };
+        }
+        Ok(patched)
+    }
+}

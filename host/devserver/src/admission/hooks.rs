@@ -1,0 +1,136 @@
+//! The webhooks that are configured.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use oarlock_schema::Condition;
+use serde_json::Value;
+
+use super::client::Client;
+use crate::{
+    api::Api,
+    selector::{self, LabelSelector},
+};
+
+/// The shelves of the configurations.
+const SHELVES: [&str; 2] = [
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    "validatingwebhookconfigurations.admissionregistration.k8s.io",
+];
+
+/// Which requests a webhook is for.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) operations: Vec<String>,
+    pub(super) groups: Vec<String>,
+    pub(super) versions: Vec<String>,
+    /// `plural` or `plural/subresource`.
+    pub(super) resources: Vec<String>,
+    /// `Cluster`, `Namespaced` or `*`.
+    pub(super) scope: String,
+}
+
+/// One webhook of a configuration.
+#[derive(Debug)]
+pub(super) struct Hook {
+    pub(super) name: String,
+    pub(super) rules: Vec<Rule>,
+    /// Whether rules also match other versions of the same object.
+    pub(super) equivalent: bool,
+    pub(super) namespaces: LabelSelector,
+    pub(super) objects: LabelSelector,
+    pub(super) conditions: Vec<Condition>,
+    /// Whether requests pass when it cannot be asked.
+    pub(super) ignore: bool,
+    /// Whether it is asked once more when a later one changed the object.
+    pub(super) reinvoke: bool,
+    pub(super) timeout: Duration,
+    /// `v1` or `v1beta1`, the first it knows.
+    pub(super) review_version: &'static str,
+    pub(super) client: Client,
+}
+
+/// A list of webhooks, and of when it is.
+type Known = Mutex<(u64, Arc<[Hook]>)>;
+
+/// The webhooks, read again when a configuration changed.
+#[derive(Debug)]
+pub(crate) struct Hooks {
+    kinds: [Known; 2],
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        let nothing = || Mutex::new((0, Arc::from([])));
+        Self { kinds: [nothing(), nothing()] }
+    }
+}
+
+impl Hooks {
+    /// The mutating webhooks, in the order they are asked: by the names of their configurations.
+    pub(super) fn mutating(&self, api: &Api) -> Arc<[Hook]> {
+        let ([known, _], [shelf, _]) = (&self.kinds, SHELVES);
+        current(known, api, shelf)
+    }
+
+    /// The validating webhooks.
+    pub(super) fn validating(&self, api: &Api) -> Arc<[Hook]> {
+        let ([_, known], [_, shelf]) = (&self.kinds, SHELVES);
+        current(known, api, shelf)
+    }
+}
+
+fn current(known: &Known, api: &Api, shelf: &str) -> Arc<[Hook]> {
+    let shelf = api.store.shelf(shelf);
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    let changed = shelf.last_change();
+    if known.0 != changed {
+        let configurations = shelf.list("").objects;
+        let hooks = configurations.iter().filter_map(|c| c.value.get("webhooks")?.as_array());
+        *known = (changed, hooks.flatten().map(Hook::new).collect());
+    }
+    Arc::clone(&known.1)
+}
+
+fn texts(value: &Value, key: &str) -> Vec<String> {
+    let list = value.get(key).and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// A structured selector; one that cannot be read was refused when it was written.
+fn selector(hook: &Value, key: &str) -> LabelSelector {
+    LabelSelector::parse(&selector::to_text(hook.get(key))).unwrap_or_default()
+}
+
+impl Hook {
+    /// A webhook that was validated and has its defaults.
+    fn new(hook: &Value) -> Self {
+        let text = |key: &str| hook.get(key).and_then(Value::as_str).unwrap_or_default();
+        let list = |key: &str| hook.get(key).and_then(Value::as_array).into_iter().flatten();
+        let rule = |rule: &Value| Rule {
+            operations: texts(rule, "operations"),
+            groups: texts(rule, "apiGroups"),
+            versions: texts(rule, "apiVersions"),
+            resources: texts(rule, "resources"),
+            scope: rule.get("scope").and_then(Value::as_str).unwrap_or("*").to_owned(),
+        };
+        let expression = |c: &Value| Condition::parse(c.get("expression")?.as_str()?).ok();
+        let versions = texts(hook, "admissionReviewVersions");
+        let old = versions.iter().find(|v| matches!(v.as_str(), "v1" | "v1beta1")).is_some_and(|v| v == "v1beta1");
+        Self {
+            name: text("name").to_owned(),
+            rules: list("rules").map(rule).collect(),
+            equivalent: text("matchPolicy") != "Exact",
+            namespaces: selector(hook, "namespaceSelector"),
+            objects: selector(hook, "objectSelector"),
+            conditions: list("matchConditions").filter_map(expression).collect(),
+            ignore: text("failurePolicy") == "Ignore",
+            reinvoke: text("reinvocationPolicy") == "IfNeeded",
+            timeout: Duration::from_secs(hook.get("timeoutSeconds").and_then(Value::as_u64).unwrap_or(10)),
+            review_version: if old { "v1beta1" } else { "v1" },
+            client: Client::new(hook.get("clientConfig").unwrap_or(&Value::Null)),
+        }
+    }
+}

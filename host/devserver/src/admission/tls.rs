@@ -1,0 +1,127 @@
+//! Which certificates of webhooks are trusted.
+
+use std::sync::Arc;
+
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+        verify_server_name,
+    },
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+    server::ParsedCertificate,
+};
+
+/// The one provider of cryptography.
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// What trusts the certificates of a bundle (PEM) and nothing else: without a bundle nobody.
+///
+/// # Errors
+///
+/// Why the bundle cannot be used.
+pub(super) fn client(bundle: &[u8]) -> Result<Arc<ClientConfig>, String> {
+    let unusable = |why: String| format!("unable to load root certificates: {why}");
+    let mut roots = RootCertStore::empty();
+    let mut pinned = Vec::new();
+    for certificate in CertificateDer::pem_slice_iter(bundle) {
+        let certificate = certificate.map_err(|e| unusable(e.to_string()))?;
+        roots.add(certificate.clone()).map_err(|e| unusable(e.to_string()))?;
+        pinned.push(certificate);
+    }
+    let inner = if pinned.is_empty() {
+        None
+    } else {
+        let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
+        Some(built.map_err(|e| unusable(e.to_string()))?)
+    };
+    let config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|e| unusable(e.to_string()))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Verifier { inner, pinned }))
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+/// What went wrong, in the words of Go.
+pub(super) fn words(error: &Error) -> String {
+    let why = match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
+            "certificate signed by unknown authority"
+        }
+        Error::InvalidCertificate(
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. },
+        ) => "certificate has expired or is not yet valid",
+        Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => "certificate is not valid for the name of the server",
+        other => return format!("tls: {other}"),
+    };
+    format!("tls: failed to verify certificate: x509: {why}")
+}
+
+/// The usual checks; and, as Go has it, a certificate of the bundle may be that of the server itself.
+#[derive(Debug)]
+struct Verifier {
+    inner: Option<Arc<WebPkiServerVerifier>>,
+    pinned: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let Some(inner) = &self.inner else { return Err(CertificateError::UnknownIssuer.into()) };
+        match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            // Its time was checked before this.
+            // Its time was checked before this.
+            Err(Error::InvalidCertificate(CertificateError::Other(other)))
+                if other.to_string() == "CaUsedAsEndEntity" =>
+            {
+                if !self.pinned.contains(end_entity) {
+                    return Err(CertificateError::UnknownIssuer.into());
+                }
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = provider().signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, &algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = provider().signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, &algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        provider().signature_verification_algorithms.supported_schemes()
+    }
+}

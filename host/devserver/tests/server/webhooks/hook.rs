@@ -1,0 +1,194 @@
+//! A webhook: a real HTTPS server that answers as a test says.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{Request, Response, body::Incoming, service::service_fn};
+use hyper_util::rt::TokioIo;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::{
+    ServerConfig,
+    crypto::ring,
+    pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
+};
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_rustls::TlsAcceptor;
+
+/// What a webhook answers.
+pub(super) enum Reply {
+    /// The `response` of a review; the uid is filled in unless it is there.
+    Response(Value),
+    /// Anything.
+    Raw(u16, Vec<u8>),
+    /// Nothing, ever.
+    Silence,
+    /// The connection ends.
+    Cut,
+}
+
+/// A certificate of a server, and the bundle that trusts it.
+pub(super) struct Identity {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+    pub(super) bundle: String,
+}
+
+impl Identity {
+    /// Signed by an authority of its own.
+    pub(super) fn signed(names: &[&str]) -> Self {
+        let mut authority = CertificateParams::new(Vec::new()).unwrap();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority_key = KeyPair::generate().unwrap();
+        let bundle = authority.self_signed(&authority_key).unwrap().pem();
+        let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
+        let key = KeyPair::generate().unwrap();
+        let signer = Issuer::new(authority, authority_key);
+        let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &signer).unwrap();
+        Self { certificate: certificate.der().to_vec(), key: key.serialize_der(), bundle: BASE64.encode(bundle) }
+    }
+
+    /// Signed by itself, as `openssl req -x509` makes them: an authority and a server in one.
+    pub(super) fn self_signed(names: &[&str]) -> Self {
+        let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let bundle = BASE64.encode(certificate.pem());
+        Self { certificate: certificate.der().to_vec(), key: key.serialize_der(), bundle }
+    }
+}
+
+/// A review that was received: path, query and the review.
+pub(super) type Received = (String, String, Value);
+
+type Behaviour = Arc<dyn Fn(&str, &Value) -> BoxFuture<'static, Reply> + Send + Sync>;
+
+/// A running webhook.
+pub(super) struct Hook {
+    pub(super) address: SocketAddr,
+    pub(super) bundle: String,
+    calls: Arc<Mutex<Vec<Received>>>,
+    server: JoinHandle<()>,
+}
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl Hook {
+    /// Answers each path by `behave`, under a certificate for 127.0.0.1.
+    pub(super) async fn start(behave: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static) -> Self {
+        let behave = Arc::new(behave);
+        Self::with(Identity::signed(&["127.0.0.1"]), move |path, review| {
+            let reply = behave(path, review);
+            Box::pin(async move { reply })
+        })
+        .await
+    }
+
+    /// Answers under a certificate, at its leisure.
+    pub(super) async fn with(
+        identity: Identity,
+        behave: impl Fn(&str, &Value) -> BoxFuture<'static, Reply> + Send + Sync + 'static,
+    ) -> Self {
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(identity.key));
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![identity.certificate.into()], key)
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let calls: Arc<Mutex<Vec<Received>>> = Arc::default();
+        let (log, behave) = (Arc::clone(&calls), Arc::new(behave) as Behaviour);
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let server = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (acceptor, log, behave) = (acceptor.clone(), Arc::clone(&log), Arc::clone(&behave));
+                tokio::spawn(async move {
+                    let Ok(stream) = acceptor.accept(stream).await else { return };
+                    let service = service_fn(move |request| answer(request, Arc::clone(&log), Arc::clone(&behave)));
+                    let _ = hyper::server::conn::http1::Builder::new()
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                });
+            }
+        });
+        Self { address, bundle: identity.bundle, calls, server }
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("https://{}/{path}", self.address)
+    }
+
+    /// The reviews received since the last time this was asked.
+    pub(super) fn calls(&self) -> Vec<Received> {
+        std::mem::take(&mut self.calls.lock().unwrap())
+    }
+
+    /// The paths of [`Self::calls`].
+    pub(super) fn paths(&self) -> Vec<String> {
+        self.calls().into_iter().map(|(path, ..)| path).collect()
+    }
+
+    /// A webhook of a configuration that asks this one about everything; `more` is laid over it.
+    pub(super) fn entry(&self, path: &str, more: Value) -> Value {
+        let mut entry = json!({
+            "name": format!("{path}.example.com"), "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            "clientConfig": {"url": self.url(path), "caBundle": self.bundle},
+            "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}],
+        });
+        let Value::Object(more) = more else { panic!("an object") };
+        entry.as_object_mut().unwrap().extend(more);
+        entry
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    log: Arc<Mutex<Vec<Received>>>,
+    behave: Behaviour,
+) -> Result<Response<Full<Bytes>>, std::io::Error> {
+    let path = request.uri().path().trim_start_matches('/').to_owned();
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let body = request.into_body().collect().await.unwrap().to_bytes();
+    let review: Value = serde_json::from_slice(&body).unwrap();
+    log.lock().unwrap().push((path.clone(), query, review.clone()));
+    let respond = |status: u16, body: Vec<u8>| {
+        let response = Response::builder().status(status).header("content-type", "application/json");
+        Ok(response.header("location", "/elsewhere").body(Full::new(body.into())).unwrap())
+    };
+    match behave(&path, &review).await {
+        Reply::Response(mut response) => {
+            if response.get("uid").is_none() {
+                response["uid"] = review["request"]["uid"].clone();
+            }
+            let answer = json!({"kind": "AdmissionReview", "apiVersion": review["apiVersion"], "response": response});
+            respond(200, answer.to_string().into_bytes())
+        }
+        Reply::Raw(status, body) => respond(status, body),
+        Reply::Silence => std::future::pending().await,
+        Reply::Cut => Err(std::io::Error::other("cut")),
+    }
+}
+
+/// An answer that allows and patches.
+pub(super) fn patch(operations: Value) -> Reply {
+    Reply::Response(json!({"allowed": true, "patchType": "JSONPatch", "patch": BASE64.encode(operations.to_string())}))
+}
+
+/// An answer that allows.
+pub(super) fn allow() -> Reply {
+    Reply::Response(json!({"allowed": true}))
+}

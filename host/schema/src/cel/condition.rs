@@ -1,0 +1,81 @@
+//! Conditions on a request, such as the match conditions of a webhook.
+
+use kube_cel::cel::{IdedExpr, Value as CelValue};
+use serde_json::Value;
+
+use super::{FUNCTIONS, parse, runtime_text, value};
+
+/// An expression that says yes or no, with Kubernetes' functions.
+#[derive(Debug)]
+pub struct Condition {
+    program: IdedExpr,
+    text: String,
+}
+
+impl Condition {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    ///
+    /// Why it is none.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let program = parse(text).map_err(|error| error.to_string())?;
+        Ok(Self { program, text: text.trim().to_owned() })
+    }
+
+    /// Whether it names a variable.
+    #[must_use]
+    pub fn uses(&self, variable: &str) -> bool {
+        self.program.references().has_variable(variable)
+    }
+
+    /// Whether it holds.
+    ///
+    /// * `variables` - names and values; numbers, texts and lists are what JSON says they are.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be answered, in the words of the API server.
+    pub fn holds(&self, variables: &[(&str, &Value)]) -> Result<bool, String> {
+        FUNCTIONS.with(|functions| {
+            let mut scope = functions.new_inner_scope();
+            for (name, value) in variables {
+                scope.add_variable_from_value(*name, value::convert(None, value));
+            }
+            match CelValue::resolve(&self.program, &scope) {
+                Ok(CelValue::Bool(holds)) => Ok(holds),
+                Ok(_) => Err(format!("expression '{}' resulted in a value that is no bool", self.text)),
+                Err(error) => Err(format!("expression '{}' resulted in error: {}", self.text, runtime_text(&error))),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn conditions_see_objects_and_requests() {
+        let object = json!({"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"replicas": 3}});
+        let request = json!({"operation": "CREATE", "userInfo": {"groups": ["a", "b"]}});
+        let check = |text: &str| {
+            Condition::parse(text).unwrap().holds(&[
+                ("object", &object),
+                ("oldObject", &Value::Null),
+                ("request", &request),
+            ])
+        };
+        assert_eq!(check("object.metadata.labels['x'] == 'y' && oldObject == null"), Ok(true));
+        assert_eq!(check("!has(object.metadata.annotations) && object.spec.replicas > 2"), Ok(true));
+        assert_eq!(check("'c' in request.userInfo.groups"), Ok(false));
+        let missing = "expression 'object.data.missing' resulted in error: no such key: data";
+        assert_eq!(check("object.data.missing"), Err(missing.to_owned()));
+        assert!(check("object.spec.replicas").is_err_and(|e| e.contains("no bool")));
+        assert!(Condition::parse("object.").is_err());
+        let condition = Condition::parse("object.a == request.b").unwrap();
+        assert!(condition.uses("object") && condition.uses("request") && !condition.uses("authorizer"));
+    }
+}
