@@ -19,6 +19,7 @@ mod neutron_faults;
 mod operation_sequences;
 mod plugin_faults;
 mod plugin_files;
+mod pod_network;
 mod rbac;
 mod sandbox;
 mod shutdown;

@@ -1,7 +1,7 @@
 //! A plugin directory of a test: copies of built plugins, and the grants of each.
 
 use anyhow::{Context, Result, ensure};
-use oarlock_manifest::{GrantedHttp, Limits, PluginGrant, PolicyRule, SafeRequest};
+use oarlock_manifest::{GrantedAdmission, GrantedHttp, Limits, PluginGrant, PolicyRule, SafeRequest};
 use std::{
     collections::BTreeMap,
     env, fs,
@@ -97,6 +97,18 @@ impl Grant {
             verbs: owned(verbs),
             resource_names: Vec::new(),
             namespaces: Some(namespace.to_owned()).filter(|name| !name.is_empty()).into_iter().collect(),
+        });
+        self
+    }
+
+    /// To answer these operations on a resource of a group at admission.
+    #[must_use]
+    pub fn admission(mut self, operations: &[&str], group: &str, resource: &str) -> Self {
+        self.0.admission.push(GrantedAdmission {
+            operations: operations.iter().map(|&operation| operation.to_owned()).collect(),
+            api_groups: vec![group.to_owned()],
+            resources: vec![resource.to_owned()],
+            ..GrantedAdmission::default()
         });
         self
     }

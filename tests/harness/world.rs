@@ -2,6 +2,7 @@
 
 mod limited;
 mod networks;
+mod pods;
 
 pub use networks::{Ready, ready, text};
 

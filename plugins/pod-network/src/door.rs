@@ -17,10 +17,12 @@ pub struct Review {
 
 /// What a Pod under review should be: one whose Network is Ready.
 ///
+/// Where it has to be changed as well, that its Network is not Ready is no difference: it still is not after the change.
+///
 /// # Errors
 ///
 /// Denied, where it could never get a port.
-pub(crate) fn wanted_of_pod(cx: &Context<Object>) -> Result<Option<State>> {
+pub(crate) fn wanted_of_pod(cx: &Context<Object>, review: &Value) -> Result<Option<State>> {
     let pod = cx.object()?;
     let Some(name) = pod.wanted_network() else { return Ok(None) };
     if pod.on_host_network() {
@@ -40,7 +42,8 @@ pub(crate) fn wanted_of_pod(cx: &Context<Object>) -> Result<Option<State>> {
             "Network {name:?} is being deleted: no Pod gets a port in it any more"
         )));
     }
-    Ok(Some(State::Review(Review::default())))
+    let not_ready = if copied(pod, review).is_empty() { None } else { network.not_ready().map(str::to_owned) };
+    Ok(Some(State::Review(Review { not_ready, copied: Vec::new() })))
 }
 
 /// What a Pod under review is.
@@ -53,9 +56,13 @@ pub(crate) fn found_of_pod(cx: &Context<Object>, review: &Value) -> Result<Obser
     let Some(name) = pod.wanted_network() else { return Ok(Observation::absent()) };
     let network = get_network(cx.namespace(), name)?;
     let not_ready = network.as_ref().and_then(|network| network.not_ready()).map(str::to_owned);
+    Ok(Observation::present(State::Review(Review { not_ready, copied: copied(pod, review) })))
+}
+
+/// What only this plugin writes, on a Pod that is new.
+fn copied(pod: &Object, review: &Value) -> Vec<String> {
     let new = review.get("operation").and_then(Value::as_str) == Some("CREATE");
-    let copied = pod.written().filter(|_| new).map(str::to_owned).collect();
-    Ok(Observation::present(State::Review(Review { not_ready, copied })))
+    pod.written().filter(|_| new).map(str::to_owned).collect()
 }
 
 /// Warns of a Network that is not Ready, and takes off what was copied along.
@@ -83,7 +90,12 @@ pub(crate) fn answer(cx: &Context<Object>, found: &Review) -> Result<Outcome> {
 ///
 /// Denied, with the Pods' names; transient, where Neutron does not say which ports there are.
 pub(crate) fn may_network_go(cx: &Context<Object>) -> Result<()> {
-    let name = cx.name();
+    let network = cx.object()?;
+    if network.going() {
+        return Ok(());
+    }
+    // Of a collection that is deleted, the request has no names.
+    let name = network.metadata.name.as_str();
     let pods = pods(cx.namespace())?;
     let holders: Vec<&str> = pods
         .iter()
@@ -93,7 +105,7 @@ pub(crate) fn may_network_go(cx: &Context<Object>) -> Result<()> {
     if !holders.is_empty() {
         return Err(in_use(format!("Network {name:?} is in use by Pods {}: delete them first", few(&holders))));
     }
-    let ports = sweep::ports_of_pods(cx.object()?)?;
+    let ports = sweep::ports_of_pods(network)?;
     let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
     if names.is_empty() {
         return Ok(());

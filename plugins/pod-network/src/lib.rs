@@ -73,11 +73,11 @@ impl Reconciler for PodNetwork {
     }
 
     fn desired(&self, cx: &Context<Object>) -> Result<Option<State>> {
-        match (is_pod(cx), cx.review()?.is_some()) {
-            (true, true) => door::wanted_of_pod(cx),
-            (false, true) => door::may_network_go(cx).map(|()| None),
-            (true, false) => port::desired(cx),
-            (false, false) => Ok(None),
+        match (is_pod(cx), cx.review()?) {
+            (true, Some(review)) => door::wanted_of_pod(cx, review),
+            (false, Some(_)) => door::may_network_go(cx).map(|()| None),
+            (true, None) => port::desired(cx),
+            (false, None) => Ok(None),
         }
     }
 

@@ -86,8 +86,8 @@ fn a_pod_whose_network_is_not_ready_is_warned_and_admitted_as_it_is() {
 }
 
 #[test]
-fn a_copied_pod_loses_the_address_of_its_original_and_admission_twice_is_once() {
-    let (mut runner, _) = reviewing();
+fn a2_a_copied_pod_loses_the_address_of_its_original_and_admission_twice_is_once() {
+    let (mut runner, lab) = reviewing();
     let mut copy = pod("web", "");
     copy["metadata"]["annotations"]["samplecrd.k8s.io/network-ip"] = json!("10.0.0.9");
     copy["metadata"]["annotations"]["samplecrd.k8s.io/network-port-id"] = json!("p");
@@ -97,6 +97,14 @@ fn a_copied_pod_loses_the_address_of_its_original_and_admission_twice_is_once() 
     let (report, again) = admit(&mut runner, "CREATE", &admitted);
     assert!(!report.patched);
     assert_eq!(again, admitted);
+    // Also where it is warned: a change must lead to what is desired.
+    let mut network = lab.object("blue");
+    network["status"]["conditions"][0]["status"] = json!("False");
+    runner.put(network);
+    let (report, admitted) = admit(&mut runner, "CREATE", &copy);
+    assert!(report.in_sync() && report.warnings.len() == 1, "{report:#?}");
+    assert_eq!(admitted, pod("web", ""));
+    runner.put(lab.object("blue"));
     // One that has its port keeps what this plugin wrote.
     assert!(!admit(&mut runner, "UPDATE", &copy).0.patched);
 }
@@ -112,6 +120,15 @@ fn a_network_that_pods_ask_for_is_not_deleted_and_they_are_named() {
         runner.put(pod(name, name));
     }
     assert_denied(&admit(&mut runner, "DELETE", &network).0, 409, "by Pods a, b, c, d, e and 2 more");
+}
+
+/// Nothing is decided by a second delete.
+#[test]
+fn a_network_that_is_going_may_be_deleted_again() {
+    let (mut runner, lab) = lab();
+    let mut network = lab.object("blue");
+    network["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    assert!(admit(&mut runner, "DELETE", &network).0.in_sync());
 }
 
 #[test]
