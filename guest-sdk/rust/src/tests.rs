@@ -421,3 +421,72 @@ fn admission_changes_the_object_under_review_or_refuses_it() {
     assert_eq!(report.error, Some(Error::denied("nobody may do that")));
     assert_eq!(object, thing(&json!({})));
 }
+
+#[test]
+fn under_review_the_namespace_is_known_and_the_name_may_still_be_made() {
+    let pod = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "card-"}});
+    let (report, object) =
+        Runner::<Gate>::new().admit(&pod, json!({"namespace": "shop", "userInfo": {"username": "a"}}));
+    assert!(report.in_sync(), "{report:?}");
+    assert_eq!(object["metadata"]["labels"]["gate"], "checked");
+}
+
+#[test]
+fn lists_are_applied_by_their_keys() {
+    let deployment = |containers: Value| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"},
+               "spec": {"template": {"spec": {"containers": containers}}}})
+    };
+    let names = |runner: &Runner<Sidecar>| -> Vec<String> {
+        let live = runner.get(&kind("apps/v1", "Deployment"), "default", "web").unwrap();
+        let containers = live["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+        containers.iter().map(|container| container["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut runner = Runner::<Sidecar>::new().object(deployment(json!([{"name": "web", "image": "web:1"}])));
+    assert!(runner.reconcile().in_sync());
+    assert_eq!(names(&runner), ["web", "proxy"]);
+    assert!(!runner.reconcile().patched);
+    // What others set beside it is no difference, what they change of it is.
+    runner.edit(|live| live["spec"]["template"]["spec"]["containers"][1]["stdin"] = json!(true));
+    assert!(!runner.reconcile().patched);
+    runner.edit(|live| live["spec"]["template"]["spec"]["containers"][1]["image"] = json!("proxy:0"));
+    assert!(runner.reconcile().patched);
+    runner.edit(|live| live["metadata"]["annotations"] = json!({"plain": "true"}));
+    assert!(runner.reconcile().in_sync());
+    assert_eq!(names(&runner), ["web"]);
+}
+
+/// Adds a container by apply.
+#[derive(Default)]
+struct Sidecar;
+
+impl Sidecar {
+    fn document(containers: &Value) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"},
+               "spec": {"template": {"spec": {"containers": containers}}}})
+    }
+}
+
+impl Reconciler for Sidecar {
+    type Object = Value;
+    type State = Value;
+
+    fn manifest() -> Manifest {
+        Manifest::new("sidecar", "1").primary(kind("apps/v1", "Deployment"))
+    }
+
+    fn desired(&self, cx: &Context<Value>) -> Result<Option<Value>> {
+        let plain = cx.object()?.pointer("/metadata/annotations/plain").is_some();
+        Ok((!plain).then(|| Self::document(&json!([{"name": "proxy", "image": "proxy:1"}]))))
+    }
+
+    fn actual(&self, cx: &Context<Value>) -> Result<Observation<Value>> {
+        Ok(Observation::of(cluster::get_applied(cx.kind(), cx.namespace(), cx.name())?))
+    }
+
+    fn patch(&self, _: &Context<Value>, desired: Option<Value>, _: Option<Value>) -> Result<Outcome> {
+        let nothing = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                             "metadata": {"name": "web", "namespace": "default"}});
+        Ok(Outcome::new().apply(desired.unwrap_or(nothing)))
+    }
+}

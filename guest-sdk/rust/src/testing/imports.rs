@@ -24,20 +24,8 @@ pub(crate) mod cluster {
     pub(crate) fn get_applied(kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<String>, Error> {
         with(|world| {
             let id = (world.declared(kind)?, key.namespace.clone(), key.name.clone());
-            let (live, applied) = (world.objects.get(&id), world.applied.get(&id));
-            Ok(live.zip(applied).map(|(live, applied)| owned(live, applied).to_string()))
+            Ok(world.applied(&id).map(|part| part.to_string()))
         })
-    }
-
-    /// What is left, in the live object, of what was applied.
-    fn owned(live: &Value, applied: &Value) -> Value {
-        match (live, applied) {
-            (Value::Object(live), Value::Object(applied)) => {
-                let part = |(key, value): (&String, &Value)| Some((key.clone(), owned(live.get(key)?, value)));
-                Value::Object(applied.iter().filter_map(part).collect())
-            }
-            (live, _) => live.clone(),
-        }
     }
 
     pub(crate) fn list_objects(kind: &GroupVersionKind, options: &ListOptions) -> Result<Vec<String>, Error> {

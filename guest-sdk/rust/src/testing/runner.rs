@@ -1,6 +1,6 @@
 //! One object, reconciled as the host would.
 
-use super::world::{Id, Installed, LogLine, World, id_of, terminal, with};
+use super::world::{Id, Installed, LogLine, World, id_of, kind_of, terminal, with};
 use crate::http::{Failure, Request, Response};
 use crate::raw::{self, Guest};
 use crate::{Adapter, Change, Error, Event, Kind, Reconciler, Severity, Trigger};
@@ -264,18 +264,20 @@ impl<R: Reconciler> Runner<R> {
         reports
     }
 
-    /// Admission of `object`: `review` is the AdmissionRequest. Returns the object as it was changed, too.
+    /// Admission of `object`: `review` is the AdmissionRequest, whose `namespace` and `name` count where the object has none. Returns
+    /// the object as it was changed, too.
     pub fn admit(&mut self, object: impl Serialize, review: impl Serialize) -> (Report, Value) {
         let mut object = serde_json::to_value(object).unwrap_or_default();
+        let review = serde_json::to_value(review).unwrap_or_default();
         let mut report = Report::default();
-        let result = id_of(&object).and_then(|id| {
+        let result = under_review(&object, &review).and_then(|id| {
             let mut request = self.request(&id);
             request.uid = text(&object, "/metadata/uid");
             request.object = Some(object.to_string());
             request.last_seen = None;
             request.deleting = object.pointer("/metadata/deletionTimestamp").is_some();
             request.trigger = Trigger::Admission;
-            request.review = Some(serde_json::to_string(&review).unwrap_or_default());
+            request.review = Some(review.to_string());
             let _installed = Installed::new(&mut self.world);
             run::<R>(&request, &mut report, Some(&mut object))
         });
@@ -398,6 +400,19 @@ fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
         }
         (a, b) => a == b,
     }
+}
+
+/// What is under review. Its name is empty where the API server is still to make one.
+fn under_review(object: &Value, review: &Value) -> Result<Id, raw::Error> {
+    let told = |field: &str| {
+        let own = text(object, &format!("/metadata/{field}"));
+        if own.is_empty() { text(review, &format!("/{field}")) } else { own }
+    };
+    let (namespace, name) = (told("namespace"), told("name"));
+    if name.is_empty() && text(object, "/metadata/generateName").is_empty() {
+        return id_of(object);
+    }
+    Ok((kind_of(object), namespace, name))
 }
 
 fn text(object: &Value, pointer: &str) -> String {

@@ -4,12 +4,18 @@ use crate::http::{Failure, Request, Response};
 use crate::log::Level;
 use crate::raw::{self, Change, Precondition};
 use crate::{Kind, PatchType, PluginManifest, kind};
+use oarlock_merge::apply::{ManagedFields, Write, applied_part, apply};
 use oarlock_merge::schema::Schema;
 use oarlock_merge::strategic;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+
+/// The field manager of what the reconciler applies.
+const MANAGER: &str = "native";
+/// When everything happens.
+const NOW: &str = "2026-01-01T00:00:00Z";
 
 thread_local! {
     static WORLD: RefCell<World> = RefCell::new(World::default());
@@ -32,14 +38,25 @@ pub struct LogLine {
     pub fields: Vec<(String, String)>,
 }
 
+/// The last apply to an object.
+#[derive(Debug)]
+pub(crate) struct Applied {
+    /// Which fields it made the plugin's.
+    managed_fields: Value,
+    /// Those fields, right after it.
+    owned: Value,
+    /// The document.
+    document: Value,
+}
+
 /// Everything an import can reach.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) manifest: Option<PluginManifest>,
     pub(crate) config: BTreeMap<String, String>,
     pub(crate) objects: BTreeMap<Id, Value>,
-    /// Documents as this plugin applied them last.
-    pub(crate) applied: BTreeMap<Id, Value>,
+    /// What this plugin applied last.
+    pub(crate) applied: BTreeMap<Id, Applied>,
     /// Values with the time they expire.
     pub(crate) cache: BTreeMap<String, (Vec<u8>, Option<u64>)>,
     pub(crate) now_ms: u64,
@@ -78,14 +95,20 @@ impl Drop for Installed<'_> {
     }
 }
 
+/// The kind a document says it is of.
+pub(crate) fn kind_of(object: &Value) -> Kind {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    kind(text("apiVersion"), text("kind"))
+}
+
 /// The kind, namespace and name a document carries.
 pub(crate) fn id_of(object: &Value) -> Result<Id, raw::Error> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (api_version, kind_name, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
-    if api_version.is_empty() || kind_name.is_empty() || name.is_empty() {
+    let (kind, name) = (kind_of(object), text("/metadata/name"));
+    if kind.version.is_empty() || kind.kind.is_empty() || name.is_empty() {
         return Err(terminal(format!("an object needs apiVersion, kind and metadata.name: {object}")));
     }
-    Ok((kind(&api_version, &kind_name), text("/metadata/namespace"), name))
+    Ok((kind, text("/metadata/namespace"), name))
 }
 
 pub(crate) fn terminal(message: impl Into<String>) -> raw::Error {
@@ -109,13 +132,7 @@ impl World {
                 let document = parse(&apply.object)?;
                 let id = id_of(&document)?;
                 self.check(&id, &apply.precondition)?;
-                let mut object = self.objects.remove(&id).unwrap_or_else(|| document.clone());
-                if let Some(before) = self.applied.get(&id) {
-                    remove_left_out(&mut object, before, &document);
-                }
-                merge_into(&mut object, &document);
-                self.applied.insert(id.clone(), document);
-                self.store(id, object);
+                self.apply(id, document)?;
             }
             Change::Create(text) => {
                 let object = parse(text)?;
@@ -146,6 +163,42 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Server-side apply by the code the host itself uses, without conflicts: fields others own are taken over. Lists of kinds
+    /// that are not built in are one value.
+    fn apply(&mut self, id: Id, document: Value) -> Result<(), raw::Error> {
+        let schema = rules(&id.0);
+        let write = Write::new(&schema, MANAGER, NOW);
+        let refused = |error: &dyn fmt::Display| terminal(format!("apply: {error}"));
+        let mut merged = apply(self.managed(&id).as_ref(), &document, &write, true).map_err(|error| refused(&error))?;
+        let owned = applied_part(&merged, MANAGER, Some(&schema)).map_err(|error| refused(&error))?;
+        let managed_fields = merged.pointer("/metadata/managedFields").cloned().unwrap_or_default();
+        ManagedFields::clear(&mut merged);
+        match owned {
+            Some(owned) => self.applied.insert(id.clone(), Applied { managed_fields, owned, document }),
+            None => self.applied.remove(&id),
+        };
+        self.store(id, merged);
+        Ok(())
+    }
+
+    /// What this plugin owns of an object, as it was applied while nothing of it changed.
+    pub(crate) fn applied(&self, id: &Id) -> Option<Value> {
+        let last = self.applied.get(id)?;
+        let owned = applied_part(&self.managed(id)?, MANAGER, Some(&rules(&id.0))).ok()??;
+        Some(if owned == last.owned { last.document.clone() } else { owned })
+    }
+
+    /// An object with its managedFields, which plugins never see.
+    fn managed(&self, id: &Id) -> Option<Value> {
+        let mut object = self.objects.get(id)?.clone();
+        if let Some((applied, metadata)) =
+            self.applied.get(id).zip(object.get_mut("metadata").and_then(Value::as_object_mut))
+        {
+            metadata.insert("managedFields".to_owned(), applied.managed_fields.clone());
+        }
+        Some(object)
     }
 
     /// Stores an object with a uid and a new resource version.
@@ -185,6 +238,11 @@ pub(crate) fn schema(kind: &Kind) -> Result<Schema, raw::Error> {
     schema.ok_or_else(|| terminal(format!("strategic merge does not know the kind {}", kind.kind)))
 }
 
+/// What apply goes by.
+fn rules(kind: &Kind) -> Schema {
+    schema(kind).unwrap_or_else(|_| Schema::from_openapi(&Value::Null))
+}
+
 fn patched(object: &mut Value, patch_type: PatchType, body: &Value) -> Result<(), raw::Error> {
     match patch_type {
         PatchType::MergePatch => json_patch::merge(object, body),
@@ -194,37 +252,9 @@ fn patched(object: &mut Value, patch_type: PatchType, body: &Value) -> Result<()
             json_patch::patch(object, &patch).map_err(|error| terminal(format!("JSON patch: {error}")))?;
         }
         PatchType::StrategicMergePatch => {
-            let merged = strategic::apply_patch(&schema(&id_of(object)?.0)?, object, body);
+            let merged = strategic::apply_patch(&schema(&kind_of(object))?, object, body);
             *object = merged.map_err(|error| terminal(format!("strategic merge patch: {error}")))?;
         }
     }
     Ok(())
-}
-
-/// Objects field by field, everything else whole: apply without list keys, enough to see what was asked for.
-fn merge_into(object: &mut Value, document: &Value) {
-    match (object, document) {
-        (Value::Object(object), Value::Object(document)) => {
-            for (key, value) in document {
-                merge_into(object.entry(key.clone()).or_insert(Value::Null), value);
-            }
-        }
-        (object, document) => object.clone_from(document),
-    }
-}
-
-/// Takes out what was applied before and is left out now.
-fn remove_left_out(object: &mut Value, before: &Value, now: &Value) {
-    let empty = Map::new();
-    let (Value::Object(object), Value::Object(before)) = (object, before) else { return };
-    let now = now.as_object().unwrap_or(&empty);
-    for (key, value) in before {
-        match (object.get_mut(key), now.get(key)) {
-            (Some(inner), Some(kept)) => remove_left_out(inner, value, kept),
-            (Some(_), None) => {
-                object.remove(key);
-            }
-            (None, _) => {}
-        }
-    }
 }

@@ -1,0 +1,102 @@
+//! The plugin's configuration.
+
+use oarlock_guest::{Error, Manifest, Result, config};
+use serde_json::json;
+use std::time::Duration;
+
+const CONFIG_NAMESPACE: &str = "configNamespace";
+const INJECT_BY_DEFAULT: &str = "injectByDefault";
+const INJECT_HOST_NETWORK: &str = "injectHostNetwork";
+const ORDER: &str = "order";
+const INIT_ORDER: &str = "initOrder";
+const WORKLOAD_MODE: &str = "workloadMode";
+const ROLLOUT_SECONDS: &str = "rolloutSeconds";
+
+/// Where injected containers stand among a Pod's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Before them.
+    First,
+    /// After them.
+    Last,
+}
+
+/// What the grant configures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Where the ConfigMaps `envoy-initializer` and `envoy` are.
+    pub(crate) config_namespace: String,
+    /// Whether Pods and namespaces that say nothing are injected.
+    pub(crate) by_default: bool,
+    /// Whether Pods in the node's network are injected without asking for it.
+    pub(crate) host_network: bool,
+    /// Of containers.
+    pub(crate) order: Order,
+    /// Of init containers, native sidecars among them.
+    pub(crate) init_order: Order,
+    /// Whether templates of annotated workloads are patched.
+    pub(crate) workload_mode: bool,
+    /// How long one workload's rollout may hold up the next.
+    pub(crate) rollout: Duration,
+}
+
+impl Settings {
+    /// Declares every key.
+    pub(crate) fn declare(manifest: Manifest) -> Manifest {
+        let switch = |default: &str, what: &str| json!({"type": "string", "enum": ["true", "false"], "default": default, "description": what});
+        let order =
+            |what: &str| json!({"type": "string", "enum": ["first", "last"], "default": "last", "description": what});
+        let text = |default: &str, what: &str| json!({"type": "string", "default": default, "description": what});
+        manifest
+            .config_property(CONFIG_NAMESPACE, text("default", "Where the ConfigMaps envoy-initializer and envoy are"))
+            .config_property(INJECT_BY_DEFAULT, switch("false", "Inject where neither Pod nor namespace says anything"))
+            .config_property(
+                INJECT_HOST_NETWORK,
+                switch("false", "Inject Pods with hostNetwork that do not ask for it"),
+            )
+            .config_property(ORDER, order("Where injected containers stand among a Pod's own"))
+            .config_property(INIT_ORDER, order("Where injected init containers stand among a Pod's own"))
+            .config_property(WORKLOAD_MODE, switch("false", "Patch the Pod templates of annotated workloads"))
+            .config_property(ROLLOUT_SECONDS, text("600", "Longest wait for one workload before the next is patched"))
+    }
+
+    /// Reads them. Whether a request passes when they make no sense is the failure policy's to say.
+    ///
+    /// # Errors
+    ///
+    /// Transient, naming the key that makes no sense.
+    pub(crate) fn read() -> Result<Self> {
+        let seconds = config::get(ROLLOUT_SECONDS).unwrap_or_else(|| "600".to_owned());
+        let seconds: u64 =
+            seconds.parse().map_err(|_| nonsense(ROLLOUT_SECONDS, &seconds, "a whole number of seconds"))?;
+        Ok(Self {
+            config_namespace: config::get(CONFIG_NAMESPACE).unwrap_or_else(|| "default".to_owned()),
+            by_default: switch(INJECT_BY_DEFAULT)?,
+            host_network: switch(INJECT_HOST_NETWORK)?,
+            order: order(ORDER)?,
+            init_order: order(INIT_ORDER)?,
+            workload_mode: switch(WORKLOAD_MODE)?,
+            rollout: Duration::from_secs(seconds.max(1)),
+        })
+    }
+}
+
+fn switch(key: &str) -> Result<bool> {
+    match config::get(key).as_deref() {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => Err(nonsense(key, other, "true or false")),
+    }
+}
+
+fn order(key: &str) -> Result<Order> {
+    match config::get(key).as_deref() {
+        None | Some("last") => Ok(Order::Last),
+        Some("first") => Ok(Order::First),
+        Some(other) => Err(nonsense(key, other, "first or last")),
+    }
+}
+
+fn nonsense(key: &str, value: &str, wanted: &str) -> Error {
+    Error::transient(format_args!("the plugin's configuration {key}: {value:?} is not {wanted}"))
+}
