@@ -110,7 +110,7 @@ impl Reconciler for EnvoyInjector {
         match Subject::of(cx) {
             Subject::NewPod => admission::patch(cx, desired, actual),
             Subject::Pod => Ok(pod::patch()),
-            Subject::Namespace => namespace::patch(cx, desired, actual),
+            Subject::Namespace => namespace::patch(cx, desired, actual.is_some()),
             Subject::Workload => workload::patch(cx, desired),
         }
     }

@@ -50,9 +50,10 @@ pub(crate) fn actual(cx: &Context<Value>) -> Result<Observation<Value>> {
     Ok(Observation::present(applied(cx)?.unwrap_or_else(|| json!({}))))
 }
 
-pub(crate) fn patch(cx: &Context<Value>, desired: Option<Value>, actual: Option<Value>) -> Result<Outcome> {
+/// * `seen` - whether there is a copy.
+pub(crate) fn patch(cx: &Context<Value>, desired: Option<Value>, seen: bool) -> Result<Outcome> {
     // Past the cache where nothing was seen: one that somebody made a moment ago must not be taken over.
-    let existing = if actual.is_some() { live(cx)? } else { cluster::get_live(&config_map_kind(), cx.name(), CONFIG)? };
+    let existing = if seen { live(cx)? } else { cluster::get_live(&config_map_kind(), cx.name(), CONFIG)? };
     if existing.as_ref().is_some_and(|existing| !is_ours(existing, cx)) {
         return Ok(Outcome::new());
     }

@@ -67,8 +67,9 @@ impl Settings {
     /// Transient, naming the key that makes no sense.
     pub(crate) fn read() -> Result<Self> {
         let seconds = config::get(ROLLOUT_SECONDS).unwrap_or_else(|| "600".to_owned());
-        let seconds: u64 =
-            seconds.parse().map_err(|_| nonsense(ROLLOUT_SECONDS, &seconds, "a whole number of seconds"))?;
+        let rollout = seconds.parse::<u64>().ok().filter(|&seconds| seconds > 0);
+        let rollout =
+            rollout.ok_or_else(|| nonsense(ROLLOUT_SECONDS, &seconds, "a whole number of seconds, at least 1"))?;
         Ok(Self {
             config_namespace: config::get(CONFIG_NAMESPACE).unwrap_or_else(|| "default".to_owned()),
             by_default: switch(INJECT_BY_DEFAULT)?,
@@ -76,7 +77,7 @@ impl Settings {
             order: order(ORDER)?,
             init_order: order(INIT_ORDER)?,
             workload_mode: switch(WORKLOAD_MODE)?,
-            rollout: Duration::from_secs(seconds.max(1)),
+            rollout: Duration::from_secs(rollout),
         })
     }
 }

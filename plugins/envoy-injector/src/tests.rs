@@ -1,6 +1,7 @@
 //! The plugin on a cluster in memory.
 
 mod admission;
+mod golden;
 mod namespaces;
 mod pods;
 mod properties;
@@ -99,6 +100,13 @@ fn the_grant_in_the_folder_covers_what_the_manifest_asks_for() {
         for verb in ["get", "list", "watch"] {
             assert!(granted(&kind.group, &crate::plural(&kind.kind), verb, name), "{verb} {kind:?} {name:?}");
         }
+    }
+    for rule in &manifest.admission {
+        let covers = |entry: &oarlock_manifest::GrantedAdmission| {
+            (&entry.operations, &entry.api_groups, &entry.resources)
+                == (&rule.operations, &rule.api_groups, &rule.resources)
+        };
+        assert!(grant.admission.iter().any(covers), "{rule:?}");
     }
     let declared = manifest.config.as_ref().unwrap()["properties"].as_object().unwrap();
     for (key, value) in &grant.config {
