@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use clap::Parser;
 use oarlock_tests::{
-    harness::{World, WorldOptions, built_plugin},
+    harness::{World, WorldOptions},
     story,
 };
 use std::process::ExitCode;
@@ -51,11 +51,7 @@ async fn demo(arguments: &Arguments) -> Result<bool> {
     let options =
         WorldOptions { resync_seconds: 2, crd: false, network: true, host: false, keystone: false, demo: true };
     let world = World::start(options).await?;
-    for name in ["deployment-network"] {
-        if built_plugin(name).is_ok() {
-            world.plugins.add(name, name, &world.deployment_network_grant())?;
-        }
-    }
+    story::furnish(&world)?;
     println!(
         "API server, Neutron ({}) and plugins are ready; logs are in {}\n",
         world.neutron.url(),

@@ -37,6 +37,7 @@ fn forbidden(world: &World) -> Vec<String> {
 
 async fn story_with_the_least(impersonate: bool) -> Result<()> {
     limited(2, false, async |world: Arc<World>| {
+        story::furnish(&world)?;
         world.limit_host(impersonate).await?;
         world.apply_rbac(impersonate).await?;
         story::play(&world).await?;

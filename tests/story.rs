@@ -4,6 +4,7 @@
 
 mod deployment;
 mod lifecycle;
+mod pod;
 mod trouble;
 
 use crate::harness::World;
@@ -11,7 +12,17 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 use std::{fs, path::PathBuf};
 
-/// Plays the whole story in a world without the CRD and without a running host, with a resync of a few seconds.
+/// Puts in what the story needs beside the network plugin.
+///
+/// # Errors
+///
+/// When a plugin has not been built.
+pub fn furnish(world: &World) -> Result<()> {
+    world.plugins.add("deployment-network", "deployment-network", &world.deployment_network_grant())?;
+    world.plugins.add("pod-network", "pod-network", &world.pod_network_grant()?)
+}
+
+/// Plays the whole story in a [furnished](furnish) world without the CRD and without a running host, with a resync of a few seconds.
 ///
 /// # Errors
 ///
@@ -28,6 +39,7 @@ pub async fn play(world: &World) -> Result<()> {
     story.deleted(&uid).await.context("kubectl delete")?;
     story.deleted_while_down().await.context("kubectl delete while Neutron is down")?;
     story.deployment().await.context("a Deployment gets a Network")?;
+    story.pod().await.context("a Pod gets a port in a Network")?;
     Ok(())
 }
 
@@ -73,7 +85,7 @@ impl<'w> Story<'w> {
     /// Shows what Neutron has, without the fields that are the same for everybody.
     fn show_neutron(&self, things: &[&Value]) {
         for thing in things {
-            let told = ["name", "id", "description", "status", "cidr", "gateway_ip", "allocation_pools"];
+            let told = ["name", "id", "description", "status", "cidr", "gateway_ip", "allocation_pools", "fixed_ips"];
             let brief: Map<String, Value> =
                 told.iter().filter_map(|key| Some(((*key).to_owned(), thing.get(*key)?.clone()))).collect();
             self.world.narrator.show(&format!("Neutron: {}", Value::Object(brief)));

@@ -11,7 +11,7 @@ async fn story() -> Result<()> {
     let options =
         WorldOptions { resync_seconds: 2, crd: false, network: true, host: false, keystone: false, demo: false };
     with_world(options, async |world| {
-        world.plugins.add("deployment-network", "deployment-network", &world.deployment_network_grant())?;
+        story::furnish(&world)?;
         story::play(&world).await
     })
     .await
