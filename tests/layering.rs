@@ -1,6 +1,6 @@
 //! Who may know whom: held by reading the sources.
 //!
-//! `cli, runtime → lifecycle → controller, admission → plugin → apply → workqueue, informer → api, metrics, config`; only `apply` (and later
+//! `cli, runtime → admission → lifecycle → controller → plugin → apply → workqueue, informer → api, metrics, config`; only `apply` (and later
 //! the lease) writes to the API server; only the bindings and the capabilities name generated WIT types; the host library and
 //! the embedded API server do not know each other.
 
@@ -17,8 +17,9 @@ const LAYERS: &[&[&str]] = &[
     &["main", "lib", "cli"],
     &["runtime"],
     &["admin"],
+    &["admission"],
     &["lifecycle"],
-    &["controller", "admission"],
+    &["controller"],
     &["plugin"],
     &["apply"],
     &["rbac"],

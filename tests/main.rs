@@ -1,6 +1,7 @@
 //! End-to-end tests: one target, one module per behaviour. `tests/README.md` says which promise each test holds.
 
 mod admin;
+mod admission;
 mod api_server;
 mod appliers;
 mod caches;

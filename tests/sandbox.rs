@@ -52,7 +52,7 @@ async fn refusal(name: &str) -> Result<String> {
 }
 
 fn run() -> Run {
-    Run { reads: None, key: "default/one".to_owned(), correlation_id: String::new(), dry_run: false }
+    Run { reads: None, key: "default/one".to_owned(), correlation_id: String::new(), dry_run: false, at_most: None }
 }
 
 fn request() -> Request {
@@ -66,6 +66,7 @@ fn request() -> Request {
         trigger: Trigger::Event,
         attempt: 1,
         correlation_id: String::new(),
+        review: None,
         dry_run: false,
     }
 }

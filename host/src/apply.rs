@@ -8,6 +8,7 @@ pub mod applied;
 mod change;
 pub mod events;
 mod finalizer;
+mod host;
 mod own;
 mod request;
 pub mod reviewed;

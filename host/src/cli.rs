@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand.
 
+mod admission;
 mod apiserver;
 mod compile;
 mod compiling;

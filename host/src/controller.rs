@@ -3,6 +3,7 @@
 //! The queue belongs to the plugin, not to a version: a key is held by at most one worker, whichever version it runs on, and
 //! backoff outlives a replacement.
 
+mod admit;
 mod breaker;
 mod compare;
 mod handler;
@@ -14,6 +15,7 @@ mod tombstones;
 mod version;
 mod worker;
 
+pub use admit::{Admitted, Entered, Review, Verdict};
 pub use health::PROBATION_SHARE;
 pub use version::{Loaded, Version};
 
@@ -155,12 +157,14 @@ impl Controller {
         let (subscriptions, stores) = handler::subscribe(&loaded.manifest, &self.shared.informers, &wakes);
         let reads = Arc::new(Reads::new(author.clone(), self.shared.writer.clone(), stores.clone()));
         let workers = loaded.guest.grants.workers(&loaded.manifest);
+        let admission = loaded.guest.grants.admission(&loaded.manifest);
         let pool = Pool::new(loaded.component.clone(), loaded.guest.clone(), workers);
         Arc::new(Version {
             loaded,
             pool,
             author,
             reads,
+            admission,
             subscriptions,
             stores,
             live,

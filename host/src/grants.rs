@@ -7,7 +7,7 @@ mod asked;
 mod compare;
 mod permission;
 
-pub use admission::{Admission, fault as admission_fault};
+pub use admission::{Admission, both as both_selectors, fault as admission_fault, resource_covers};
 pub use asked::{Plurals, guess_plural};
 pub use compare::difference;
 pub use permission::{PERMISSIONS, Permission, each};

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod admin;
+pub mod admission;
 pub mod api;
 pub mod apply;
 pub mod controller;

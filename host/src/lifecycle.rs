@@ -20,7 +20,7 @@ pub use registry::State;
 use crate::api::GroupVersionKind;
 use crate::apply::access::Asked;
 use crate::apply::events::Regarding;
-use crate::controller::{Happened, Notice, Shared, Version};
+use crate::controller::{Controller, Happened, Notice, Shared, Version};
 use crate::plugin::directory::{self, DirectoryWatch, Snapshot};
 use crate::plugin::{Engine, HttpGate};
 use loading::{Load, Read};
@@ -60,6 +60,8 @@ pub struct Options {
     pub grant_what_is_asked: bool,
     /// What the events about plugins are events of: the host's own object.
     pub host_object: Regarding,
+    /// Whether somebody asks plugins about admission.
+    pub answers_admission: bool,
 }
 
 /// Something that was waited for, or that somebody wants.
@@ -114,6 +116,26 @@ impl Handle {
     #[must_use]
     pub fn describe(&self) -> Value {
         view::describe(&lock(&self.registry))
+    }
+
+    /// The plugin of this name, if one runs or is about to.
+    #[must_use]
+    pub fn controller(&self, plugin: &str) -> Option<Arc<Controller>> {
+        lock(&self.registry).plugins.get(plugin).map(|plugin| Arc::clone(&plugin.controller))
+    }
+
+    /// All plugins that run or are about to.
+    #[must_use]
+    pub fn controllers(&self) -> Vec<Arc<Controller>> {
+        lock(&self.registry).plugins.values().map(|plugin| Arc::clone(&plugin.controller)).collect()
+    }
+
+    /// Whether a file is being compiled, or a plugin's first version waits for its watches.
+    #[must_use]
+    pub fn is_loading(&self) -> bool {
+        let registry = lock(&self.registry);
+        let first = |plugin: &registry::Plugin| plugin.controller.current().is_none();
+        registry.starting || !registry.nothing_is_compiling() || registry.plugins.values().any(first)
     }
 
     /// Asks for something; answers with a line for people.

@@ -9,6 +9,7 @@
 //! `workqueue_*`: client-go `util/workqueue/metrics.go` with the buckets of k8s.io/component-base. `controller_runtime_*`:
 //! controller-runtime `pkg/internal/controller/metrics/metrics.go`.
 
+mod admission;
 mod plugin;
 mod process;
 mod queue;
@@ -29,6 +30,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use self::admission::AdmissionFamilies;
 use self::plugin::PluginFamilies;
 use self::queue::QueueFamilies;
 use self::series::Series;
@@ -47,6 +49,7 @@ struct Shared {
     registry: Registry,
     queue: QueueFamilies,
     plugin: PluginFamilies,
+    admission: AdmissionFamilies,
     informer_objects: Series<InformerLabels, Gauge>,
     informer_relists: Series<InformerLabels, Counter>,
     known: Mutex<Known>,
@@ -80,6 +83,7 @@ impl Metrics {
         process::register(&mut registry);
         let queue = QueueFamilies::register(&mut registry);
         let plugin = PluginFamilies::register(&mut registry);
+        let admission = AdmissionFamilies::register(&mut registry);
         let informer_objects = Series::new(Gauge::default);
         registry.register("oarlock_informer_objects", "Objects in the store, by kind", informer_objects.clone());
         let informer_relists = Series::new(Counter::default);
@@ -89,7 +93,9 @@ impl Metrics {
             informer_relists.clone(),
         );
         let known = Mutex::default();
-        Self { shared: Arc::new(Shared { registry, queue, plugin, informer_objects, informer_relists, known }) }
+        Self {
+            shared: Arc::new(Shared { registry, queue, plugin, admission, informer_objects, informer_relists, known }),
+        }
     }
 
     /// The metrics of a workqueue. Asked for twice, the same series; they tell of the queue that was made last.
@@ -133,6 +139,7 @@ impl Metrics {
         }
         self.shared.queue.remove(name);
         self.shared.plugin.remove(name);
+        self.shared.admission.remove(name);
     }
 
     /// Sets how many objects of a kind the store holds.
@@ -152,6 +159,18 @@ impl Metrics {
         let gone = InformerLabels::new(group, kind);
         self.shared.informer_objects.retain(|labels| *labels != gone);
         self.shared.informer_relists.retain(|labels| *labels != gone);
+    }
+
+    /// Counts a request to the admission server and how long it took.
+    ///
+    /// * `webhook` - of those there are; never what a client made up.
+    pub fn webhook_answered(&self, webhook: &str, code: u16, took: std::time::Duration) {
+        self.shared.admission.answered(webhook, code, took);
+    }
+
+    /// Counts a review by what came of it: `allowed`, `changed`, `refused` or `ignored`.
+    pub fn reviewed(&self, plugin: &str, result: &'static str) {
+        self.shared.admission.reviewed(plugin, result);
     }
 
     /// Writes all metrics in the OpenMetrics text format, for the content type [`CONTENT_TYPE`].

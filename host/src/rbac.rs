@@ -12,6 +12,12 @@ pub use yaml::{Options, Plugin, yaml};
 use crate::grants::{self, Grants, Permission, Plurals, guess_plural};
 use oarlock_manifest::{Kind, PluginManifest};
 
+/// The Secret in which the host keeps the certificates of its admission server.
+pub const ADMISSION_SECRET: &str = "oarlock-admission";
+
+/// The name of the webhook configurations the host generates.
+pub const WEBHOOKS: &str = "oarlock";
+
 /// What the host itself does for a plugin: list and watch its kinds, keep finalizers and status, write events.
 ///
 /// * `plurals` - the resources of the manifest's kinds, where they are known; else they are guessed.
@@ -37,11 +43,51 @@ pub fn of_host(manifest: &PluginManifest, grants: &Grants, plurals: &Plurals<'_>
             add("", "events", &["get", "create", "patch"], "events about its primary");
         }
     }
+    if !grants.admission(manifest).is_empty() {
+        of_admission(&mut needs, plugin);
+    }
     for watch in &manifest.watches {
         let (kind, plural) = (watch.gvk(), plural_of(&watch.gvk(), plurals));
         for namespace in places(grants.namespaces(&kind.group, &plural, &watch.namespaces, &watch.names)) {
             needs.add(plugin, "a kind it watches", &namespace, &kind.group, &plural, &["list", "watch"]);
         }
+    }
+    needs
+}
+
+/// What the host needs to have its plugins asked at admission, but for the Secret with its certificates.
+fn of_admission(needs: &mut Needs, plugin: &str) {
+    let group = "admissionregistration.k8s.io";
+    for resource in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+        for verb in ["get", "list", "watch", "create", "patch", "delete"] {
+            let (resource, verb, group) = (resource.to_owned(), verb.to_owned(), group.to_owned());
+            let one = Permission { namespace: String::new(), group, resource, name: WEBHOOKS.to_owned(), verb };
+            needs.insert(one, plugin, "the webhook configurations the host generates");
+        }
+    }
+    needs.add(
+        plugin,
+        "which plugins initialize what",
+        "",
+        "oarlock.dev",
+        "initializerconfigurations",
+        &["list", "watch"],
+    );
+}
+
+/// What the host needs to keep its certificates in the Secret [`ADMISSION_SECRET`] in its namespace.
+#[must_use]
+pub fn of_certificates(plugin: &str, namespace: &str) -> Needs {
+    let mut needs = Needs::default();
+    for (verb, name) in [("get", ADMISSION_SECRET), ("patch", ADMISSION_SECRET), ("create", "")] {
+        let one = Permission {
+            namespace: namespace.to_owned(),
+            group: String::new(),
+            resource: "secrets".to_owned(),
+            name: name.to_owned(),
+            verb: verb.to_owned(),
+        };
+        needs.insert(one, plugin, "the certificates of the admission server");
     }
     needs
 }

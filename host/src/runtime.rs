@@ -1,5 +1,6 @@
 //! Wires the parts: start order, readiness, shutdown.
 
+use crate::admission::{self, Admission};
 use crate::api::{self, Discovery, GroupVersionKind, ObjectKey};
 use crate::apply::Writer;
 use crate::apply::events::{Recorder, Regarding};
@@ -39,6 +40,8 @@ pub struct Options {
     pub engine: EngineOptions,
     /// Grant every plugin without a grant file what its manifest asks for.
     pub grant_what_is_asked: bool,
+    /// How admission is answered. `None`: it is not.
+    pub admission: Option<admission::Options>,
 }
 
 /// Runs until `stop` is cancelled, then drains.
@@ -68,6 +71,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
             resync_seconds: options.resync_seconds,
             grant_what_is_asked: options.grant_what_is_asked,
             host_object: host_object(),
+            answers_admission: options.admission.is_some(),
         },
         shared.clone(),
         engine,
@@ -94,7 +98,24 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
 
     tracing::info!(api_server = url, plugins = %options.plugins.display(), "oarlock {}", env!("CARGO_PKG_VERSION"));
     let counting = tokio::spawn(count_objects(shared.clone()));
-    lifecycle.run(stop, || loaded.met()).await;
+    let door = match options.admission {
+        Some(options) => Some(Admission::open(options, shared.clone(), lifecycle.handle()).await?),
+        None => None,
+    };
+    // Reviews under way are finished before the plugins that answer them end.
+    let (closed, stopping) = (CancellationToken::new(), stop.clone());
+    let closing = {
+        let closed = closed.clone();
+        tokio::spawn(async move {
+            stopping.cancelled().await;
+            if let Some(door) = door {
+                door.close().await;
+            }
+            closed.cancel();
+        })
+    };
+    lifecycle.run(closed, || loaded.met()).await;
+    let _ = closing.await;
 
     counting.abort();
     let _ = counting.await;

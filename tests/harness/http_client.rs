@@ -1,15 +1,20 @@
-//! A small HTTP client for plain HTTP on loopback.
+//! A small HTTP client for loopback.
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
 use serde_json::Value;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -48,7 +53,7 @@ impl Answer {
 /// Requests against one server.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     base: String,
 }
 
@@ -56,7 +61,36 @@ impl HttpClient {
     /// * `base` - scheme, host and port, and a path prefix if there is one; no slash at the end.
     #[must_use]
     pub fn new(base: &str) -> Self {
-        Self { client: Client::builder(TokioExecutor::new()).build_http(), base: base.trim_end_matches('/').to_owned() }
+        Self::trusting(base, RootCertStore::empty())
+    }
+
+    /// One for HTTPS.
+    ///
+    /// * `ca_bundle` - whom to trust, PEM.
+    ///
+    /// # Errors
+    ///
+    /// When the bundle is none.
+    pub fn with_ca(base: &str, ca_bundle: &[u8]) -> Result<Self> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(ca_bundle) {
+            roots.add(certificate.context("not PEM")?)?;
+        }
+        Ok(Self::trusting(base, roots))
+    }
+
+    fn trusting(base: &str, roots: RootCertStore) -> Self {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap_or_else(|_| unreachable!("the provider has the default versions"))
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();
+        Self {
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            base: base.trim_end_matches('/').to_owned(),
+        }
     }
 
     /// Where requests go.

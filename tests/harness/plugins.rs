@@ -113,6 +113,27 @@ impl Grant {
         self
     }
 
+    /// Everything its manifest asks for at admission.
+    #[must_use]
+    pub fn all_admission(self) -> Self {
+        self.admission_with(|_| {})
+    }
+
+    /// The same, on other terms.
+    #[must_use]
+    pub fn admission_with(mut self, change: impl FnOnce(&mut GrantedAdmission)) -> Self {
+        let any = || vec!["*".to_owned()];
+        let mut granted = GrantedAdmission {
+            operations: any(),
+            api_groups: any(),
+            resources: vec!["*/*".to_owned()],
+            ..GrantedAdmission::default()
+        };
+        change(&mut granted);
+        self.0.admission.push(granted);
+        self
+    }
+
     /// Requests to this origin.
     #[must_use]
     pub fn origin(mut self, origin: &str) -> Self {

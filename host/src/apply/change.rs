@@ -44,6 +44,19 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// What it would do, for messages.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Apply { .. } => "an apply".to_owned(),
+            Self::Create(_) => "a create".to_owned(),
+            Self::Patch { target, .. } => format!("a patch of {} {}", target.kind.kind, target.key),
+            Self::Delete { target, .. } => format!("a deletion of {} {}", target.kind.kind, target.key),
+        }
+    }
+}
+
 /// One object of one kind.
 #[derive(Clone, Debug)]
 pub struct ObjectRef {

@@ -3,11 +3,12 @@
 use anyhow::Context as _;
 use clap::Args;
 use kube::api::{DynamicObject, Patch, PatchParams};
+use oarlock::admission;
 use oarlock::api::{Discovery, GroupVersionKind, client};
 use oarlock::runtime;
 use serde::Deserialize as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a kind may take to be served after its CRD was applied.
@@ -57,8 +58,11 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
     let kubeconfig = super::write_kubeconfig(&args.kubeconfig_out, &server.kubeconfig())?;
     tracing::info!("try: kubectl --kubeconfig {} get namespaces", kubeconfig.display());
     let client_options = client::Options { kubeconfig: Some(kubeconfig), context: None };
+    apply(&client_options, admission::INITIALIZERS).await?;
     for file in &args.apply {
-        apply(&client_options, file).await.with_context(|| format!("cannot apply {}", file.display()))?;
+        let read = std::fs::read_to_string(file).map_err(anyhow::Error::from);
+        let applied = async { apply(&client_options, &read?).await };
+        applied.await.with_context(|| format!("cannot apply {}", file.display()))?;
     }
     let options = runtime::Options {
         plugins: args.plugins,
@@ -68,18 +72,22 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
         impersonate: args.impersonation.namespace(),
         engine: args.compiling.options(),
         grant_what_is_asked: true,
+        admission: Some(admission::Options {
+            addr: (std::net::Ipv4Addr::LOCALHOST, 0).into(),
+            reach: None,
+            certificates: admission::Certificate::InMemory,
+        }),
     };
     let result = runtime::run(options, stop).await;
     server.shutdown().await;
     result
 }
 
-/// Applies every document of a YAML file; waits for kinds whose CRD was just made.
-async fn apply(options: &client::Options, file: &Path) -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(file)?;
+/// Applies every document of a YAML text; waits for kinds whose CRD was just made.
+async fn apply(options: &client::Options, yaml: &str) -> anyhow::Result<()> {
     let kube = client::build(client::load_config(options).await?)?;
     let discovery = Discovery::new(kube.clone());
-    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text)?;
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(yaml)?;
     for document in documents.into_iter().filter(|d| !d.is_null()) {
         let object =
             DynamicObject::deserialize(&document).context("a document is not an object with apiVersion and kind")?;

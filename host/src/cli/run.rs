@@ -37,6 +37,9 @@ pub(super) struct RunArgs {
 
     #[command(flatten)]
     impersonation: super::impersonation::Impersonation,
+
+    #[command(flatten)]
+    admission: super::admission::AdmissionArgs,
 }
 
 pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
@@ -49,6 +52,7 @@ pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
         impersonate: args.impersonation.namespace(),
         engine: args.compiling.options(),
         grant_what_is_asked: false,
+        admission: args.admission.options()?,
     };
     runtime::run(options, stop).await
 }

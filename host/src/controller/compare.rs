@@ -11,6 +11,52 @@ pub(super) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     }
 }
 
+/// The first place where two states differ, in words where it is the whole of them.
+pub(super) fn place(a: Option<&Value>, b: Option<&Value>) -> String {
+    let place = match (a, b) {
+        (Some(a), Some(b)) => first_difference(a, b).unwrap_or_default(),
+        _ => String::new(),
+    };
+    if place.is_empty() { "the whole state".to_owned() } else { place }
+}
+
+/// The JSON pointers of at most so many places where two values differ, down to single values; lists of different length differ as a whole.
+pub(super) fn differences(a: &Value, b: &Value, most: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    all_differences(a, b, &mut String::new(), most, &mut found);
+    found
+}
+
+fn all_differences(a: &Value, b: &Value, path: &mut String, most: usize, found: &mut Vec<String>) {
+    if found.len() >= most {
+        return;
+    }
+    let before = path.len();
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            for key in a.keys().chain(b.keys().filter(|k| !a.contains_key(*k))) {
+                path.push('/');
+                path.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                match (a.get(key), b.get(key)) {
+                    (Some(a), Some(b)) => all_differences(a, b, path, most, found),
+                    _ => found.push(path.clone()),
+                }
+                path.truncate(before);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (i, (a, b)) in a.iter().zip(b).enumerate() {
+                path.push_str(&format!("/{i}"));
+                all_differences(a, b, path, most, found);
+                path.truncate(before);
+            }
+        }
+        (a, b) if same(Some(a), Some(b)) => {}
+        _ => found.push(path.clone()),
+    }
+    found.truncate(most);
+}
+
 /// The JSON pointer of the first place where two values differ.
 pub(super) fn first_difference(a: &Value, b: &Value) -> Option<String> {
     let mut path = String::new();
@@ -83,6 +129,15 @@ mod tests {
         ] {
             assert_eq!(first_difference(&a, &b).as_deref(), expected, "{a} {b}");
         }
+    }
+
+    #[test]
+    fn every_difference_is_named_up_to_a_number() {
+        let (a, b) = (json!({"a": 1, "b": [1, {"c": 2}], "d/e": null}), json!({"a": 2, "b": [1, {"c": 3}], "f": [1]}));
+        assert_eq!(differences(&a, &b, 10), ["/a", "/b/1/c", "/d~1e", "/f"]);
+        assert_eq!(differences(&a, &b, 2), ["/a", "/b/1/c"]);
+        assert_eq!(differences(&json!([1]), &json!([1, 2]), 10), [""]);
+        assert_eq!(differences(&json!(1), &json!(1.0), 10), Vec::<String>::new());
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Failure {
     /// Whether only a change of the object (or of the grant) can help.
     pub(super) fn is_terminal(&self) -> bool {
         match self {
-            Self::Call(CallError::Terminal(_)) | Self::NotGranted(_) => true,
+            Self::Call(CallError::Terminal(_) | CallError::Denied { .. }) | Self::NotGranted(_) => true,
             Self::Write { error, .. } => {
                 matches!(error, WriteError::Denied(_) | WriteError::Malformed(_) | WriteError::Invalid(_))
             }
@@ -130,7 +130,7 @@ impl Failure {
     pub(super) fn reason(&self) -> &'static str {
         match self {
             Self::Call(CallError::Transient { .. }) => "ReconcileError",
-            Self::Call(CallError::Terminal(_)) => "TerminalError",
+            Self::Call(CallError::Terminal(_) | CallError::Denied { .. }) => "TerminalError",
             Self::Call(_) => "PluginError",
             Self::NotGranted(_) | Self::Write { error: WriteError::Denied(_), .. } => "NotGranted",
             Self::Write { error: WriteError::Conflict(_), .. } => "Conflict",

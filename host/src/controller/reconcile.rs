@@ -110,6 +110,7 @@ impl<'a> Reconcile<'a> {
             key: self.item.key.key.to_string(),
             correlation_id: self.correlation_id.clone(),
             dry_run: false,
+            at_most: None,
         };
         let mut instance = self.version.pool.take(run).await?;
         let desired = if request.deleting || request.object.is_none() {
@@ -187,6 +188,7 @@ impl<'a> Reconcile<'a> {
             trigger: self.item.trigger,
             attempt: self.item.attempt,
             correlation_id: self.correlation_id.clone(),
+            review: None,
             dry_run: false,
         }
     }
@@ -223,11 +225,7 @@ impl<'a> Reconcile<'a> {
     }
 
     fn fight(&self, known: &Known, desired: Option<&Value>, actual: Option<&Value>) {
-        let place = match (desired, actual) {
-            (Some(desired), Some(actual)) => compare::first_difference(desired, actual).unwrap_or_default(),
-            _ => String::new(),
-        };
-        let place = if place.is_empty() { "the whole state".to_owned() } else { place };
+        let place = compare::place(desired, actual);
         let message = format!(
             "patched again and again, last because {place} differed: another writer changes it back, or the plugin never \
              wants the same twice; slowed down"

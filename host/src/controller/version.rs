@@ -3,6 +3,7 @@
 use super::handler;
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Author;
+use crate::grants::Admission;
 use crate::informer::Subscription;
 use crate::plugin::{Component, Guest, Pool, Reads, StoreOf};
 use oarlock_manifest::PluginManifest;
@@ -33,6 +34,8 @@ pub struct Version {
     pub(super) pool: Pool,
     pub(super) author: Author,
     pub(super) reads: Arc<Reads>,
+    /// What it answers at admission.
+    pub(super) admission: Vec<Admission>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) stores: HashMap<GroupVersionKind, Vec<StoreOf>>,
     /// While it is false, the handlers of this version wake nobody.
@@ -50,6 +53,12 @@ impl Version {
     #[must_use]
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
+    }
+
+    /// What it answers at admission.
+    #[must_use]
+    pub fn admission(&self) -> &[Admission] {
+        &self.admission
     }
 
     /// Whether all its watches hold everything that exists.

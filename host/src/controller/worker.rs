@@ -43,22 +43,15 @@ impl Controller {
                 item = self.next() => item,
             };
             let Some(item) = item else { return };
-            let (version, under_way) = loop {
-                let Some(version) = self.current() else { return };
-                let under_way = version.enter();
-                // Replaced between the two: it may have been drained already.
-                if self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, &version)) {
-                    break (version, under_way);
-                }
-            };
+            let Some(entered) = self.enter() else { return };
             let busy = self.metrics.active_worker();
             let began = Instant::now();
-            let next = self.run(&version, &item).await;
+            let next = self.run(entered.held(), &item).await;
             self.metrics.reconciled(next.result(), began.elapsed());
             drop(busy);
             self.requeue(&item.key, &next);
             self.queue.done(&item.key);
-            drop(under_way);
+            drop(entered);
         }
     }
 
@@ -116,6 +109,14 @@ impl Controller {
             self.tell(version, Happened::FirstReconcile);
         }
         let strike = ended.error.as_deref().filter(|_| ended.strike);
+        self.judge(version, key, took, strike);
+    }
+
+    /// Counts what a reconcile or a review means for the version it ran on, if that is the current one.
+    pub(super) fn judge(&self, version: &Arc<Version>, key: &ReconcileKey, took: Duration, strike: Option<&str>) {
+        if !self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, version)) {
+            return;
+        }
         match self.health.reconciled(key, took, strike) {
             Verdict::Fine => {}
             Verdict::Proven => self.tell(version, Happened::Proven),

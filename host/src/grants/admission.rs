@@ -55,7 +55,8 @@ fn covers(grant: &GrantedAdmission, rule: &AdmissionRule) -> bool {
 
 /// Whether `some` of a webhook rule's resources stands for `wanted`: `*` for all resources, `*/*` for subresources as well, `pods/*` for
 /// those of pods, `*/scale` for that of all.
-pub(super) fn resource_covers(some: &str, wanted: &str) -> bool {
+#[must_use]
+pub fn resource_covers(some: &str, wanted: &str) -> bool {
     let (resource, subresource) = some.split_once('/').unwrap_or((some, ""));
     let (of, sub) = wanted.split_once('/').unwrap_or((wanted, ""));
     (some == "*/*")

@@ -124,6 +124,12 @@ impl Lifecycle {
     /// Opens the watches of a version; when they are in sync it becomes the current one.
     fn take(&mut self, name: &str, offer: Offer) {
         let plugin = offer.name().to_owned();
+        if !offer.compiled.manifest.admission.is_empty() && !self.options.answers_admission {
+            tracing::warn!(
+                plugin,
+                "it answers admission, but nobody will ask it: the host runs without --admission-service, --admission-url or --admission-addr"
+            );
+        }
         let mut registry = lock(&self.registry);
         let entry = registry.plugins.entry(plugin.clone()).or_insert_with(|| Plugin {
             file: name.to_owned(),

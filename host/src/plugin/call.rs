@@ -3,6 +3,7 @@
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Change;
 use crate::apply::events::Event;
+use crate::apply::reviewed::ReviewedPatch;
 use crate::metrics::TrapCause;
 pub use crate::workqueue::Trigger;
 use serde_json::{Map, Value};
@@ -30,6 +31,8 @@ pub struct Request {
     pub attempt: u32,
     /// Ties log lines together.
     pub correlation_id: String,
+    /// At admission: the AdmissionRequest without its object, as JSON.
+    pub review: Option<Arc<str>>,
     /// Nothing may change.
     pub dry_run: bool,
 }
@@ -50,6 +53,10 @@ pub struct Observation {
 pub struct Outcome {
     /// To be carried out in order.
     pub changes: Vec<Change>,
+    /// At admission: of the object under review, in order.
+    pub patches: Vec<ReviewedPatch>,
+    /// At admission: for the user who sent the request.
+    pub warnings: Vec<String>,
     /// To be written after them.
     pub events: Vec<Event>,
     /// Look again.
@@ -70,6 +77,16 @@ pub enum CallError {
     /// The guest says: this object cannot be reconciled as it is.
     #[error("{0}")]
     Terminal(String),
+    /// The guest refuses the object under review.
+    #[error("denied: {message}")]
+    Denied {
+        /// HTTP status for the user.
+        code: u16,
+        /// UpperCamelCase; may be empty.
+        reason: String,
+        /// For the user.
+        message: String,
+    },
     /// The guest ended abnormally.
     #[error("the plugin trapped in {call}: {reason}")]
     Trap {
@@ -129,7 +146,7 @@ impl CallError {
     #[must_use]
     pub fn cause(&self) -> Option<TrapCause> {
         match self {
-            Self::Transient { .. } | Self::Terminal(_) => None,
+            Self::Transient { .. } | Self::Terminal(_) | Self::Denied { .. } => None,
             Self::Trap { .. } => Some(TrapCause::Trap),
             Self::Deadline { .. } => Some(TrapCause::Deadline),
             Self::Memory { .. } | Self::Table { .. } => Some(TrapCause::Memory),

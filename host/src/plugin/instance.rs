@@ -81,7 +81,7 @@ impl Instance {
         const CALL: &str = "its start";
         let engine = component.engine().clone();
         let deadline_seconds = guest.grants.limits().deadline_seconds;
-        let left = Duration::from_secs(u64::from(deadline_seconds));
+        let left = time_for(deadline_seconds, &run);
         let waited = tokio::time::timeout(left, Arc::clone(engine.instances()).acquire_owned()).await;
         let Ok(Ok(room)) = waited else {
             let message = "the host has no room for another instance".to_owned();
@@ -104,7 +104,7 @@ impl Instance {
 
     /// Begins another reconcile with what the last one left. False: nothing is left that could be entered.
     pub(super) fn begin(&mut self, run: Run) -> bool {
-        self.left = Duration::from_secs(u64::from(self.deadline_seconds));
+        self.left = time_for(self.deadline_seconds, &run);
         let Some(live) = &mut self.live else { return false };
         live.store.data_mut().begin(run);
         self.served += 1;
@@ -204,25 +204,31 @@ impl Instance {
         actual: Option<&Value>,
     ) -> Result<Outcome, CallError> {
         const CALL: &str = "patch";
-        let request = to_wit(request);
+        let (about, request) = (request.clone(), to_wit(request));
         let (desired, actual) = (desired.map(Value::to_string), actual.map(Value::to_string));
         self.call(CALL, move |live| {
             Box::pin(async move {
                 let guest = live.plugin.oarlock_reconciler_reconcile();
                 let answered = guest.call_patch(&mut live.store, &request, desired.as_ref(), actual.as_ref()).await;
                 let outcome = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
-                if outcome.changes.len() > MOST_CHANGES || outcome.events.len() > MOST_CHANGES {
-                    return Err(bad(CALL, format!("more than {MOST_CHANGES} changes or events")));
+                let lists = [outcome.changes.len(), outcome.events.len(), outcome.warnings.len()];
+                if lists.iter().any(|length| *length > MOST_CHANGES) {
+                    return Err(bad(CALL, format!("more than {MOST_CHANGES} changes, events or warnings")));
                 }
                 let documents = outcome.changes.iter().map(convert::document_bytes);
                 let texts = outcome.events.iter().map(|e| e.reason.len() + e.message.len());
-                let bytes = documents.chain(texts).sum();
+                let bytes = documents.chain(texts).chain(outcome.warnings.iter().map(String::len)).sum();
                 let answer = Answer::check(CALL, live.store.data(), bytes).await?;
-                let changes = outcome.changes.into_iter();
-                let changes = changes.map(|c| convert::change(c, |what, text| answer.json(what, text)));
-                let changes = changes.collect::<Result<_, _>>()?;
+                let json = |what: &str, text: &str| answer.json(what, text);
+                let (ours, others): (Vec<_>, Vec<_>) =
+                    outcome.changes.into_iter().partition(|change| convert::of_reviewed(change, &about));
+                let patches = ours.into_iter().filter_map(|c| convert::reviewed(c, json).transpose());
+                let patches = patches.collect::<Result<_, _>>()?;
+                let changes = others.into_iter().map(|c| convert::change(c, json)).collect::<Result<_, _>>()?;
                 let events = outcome.events.into_iter().map(event).collect();
-                Ok(Outcome { changes, events, requeue_after: requeue(outcome.requeue_after_ms) })
+                let warnings =
+                    outcome.warnings.iter().map(|text| crate::shorten(text, MESSAGE_LIMIT_BYTES).to_owned()).collect();
+                Ok(Outcome { changes, patches, warnings, events, requeue_after: requeue(outcome.requeue_after_ms) })
             })
         })
         .await
@@ -276,6 +282,12 @@ impl Drop for Instance {
             self.engine.heavy().drop_aside(live);
         }
     }
+}
+
+/// The time for all calls of a run.
+fn time_for(deadline_seconds: u32, run: &Run) -> Duration {
+    let granted = Duration::from_secs(u64::from(deadline_seconds));
+    run.at_most.map_or(granted, |at_most| granted.min(at_most))
 }
 
 /// An empty store with every limit set.

@@ -111,7 +111,7 @@ impl Component {
 /// Nothing is left running when the future is dropped, and at most a complete entry in the code cache.
 pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Component, PluginManifest), LoadError> {
     let component = component(engine, Arc::new(bytes)).await?;
-    let run = Run { reads: None, key: String::new(), correlation_id: String::new(), dry_run: true };
+    let run = Run { reads: None, key: String::new(), correlation_id: String::new(), dry_run: true, at_most: None };
     let mut instance = Pool::new(component.clone(), guest.clone(), 0).take(run).await.map_err(LoadError::Describe)?;
     let text = instance.describe().await.map_err(LoadError::Describe)?;
     let manifest = validate::manifest(&text).map_err(LoadError::Manifest)?;

@@ -1,6 +1,6 @@
 //! The YAML that `oarlock rbac` prints: made by hand, because comments matter as much as the rules.
 
-use super::{Needs, Rule, of_host, of_impersonator, of_plugin, service_account, unwatched};
+use super::{Needs, Rule, of_certificates, of_host, of_impersonator, of_plugin, service_account, unwatched};
 use crate::grants::Grants;
 use oarlock_manifest::{Kind, PluginManifest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +40,9 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
         let Some(grants) = &plugin.grants else { continue };
         let name = &plugin.manifest.name;
         host.extend(of_host(&plugin.manifest, grants, &|kind| plugin.plurals.get(kind).cloned()));
+        if !grants.admission(&plugin.manifest).is_empty() {
+            host.extend(of_certificates(name, &options.namespace));
+        }
         if options.impersonate {
             host.extend(of_impersonator(name, &options.namespace));
             accounts.push((service_account(name), of_plugin(name, grants)));

@@ -3,6 +3,7 @@
 use super::{MESSAGE_LIMIT_BYTES, bad};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::events::Event;
+use crate::apply::reviewed::ReviewedPatch;
 use crate::apply::{Change, ObjectRef, PatchKind, Precondition, Propagation};
 use crate::plugin::bindings::{reconcile, types};
 use crate::plugin::call::{CallError, Request, Trigger};
@@ -33,11 +34,7 @@ pub(super) fn change(
             };
             Change::Patch {
                 target: object_ref(target),
-                kind: match c.patch_type {
-                    reconcile::PatchType::JsonPatch => PatchKind::Json,
-                    reconcile::PatchType::MergePatch => PatchKind::Merge,
-                    reconcile::PatchType::StrategicMergePatch => PatchKind::Strategic,
-                },
+                kind: patch_kind(c.patch_type),
                 patch: json("a patch", &c.patch)?,
                 subresource: checked_subresource(c.subresource)?,
                 precondition: precondition(c.precondition),
@@ -53,6 +50,32 @@ pub(super) fn change(
             precondition: precondition(c.precondition),
         },
     })
+}
+
+/// A patch of the object under review, if it is one: without a target, or with that object as its target.
+pub(super) fn of_reviewed(change: &reconcile::Change, request: &Request) -> bool {
+    let reconcile::Change::Patch(patch) = change else { return false };
+    let same = |target: &reconcile::ObjectRef| {
+        kind_from(target.kind.clone()) == request.kind && key_from(target.key.clone()) == request.key
+    };
+    request.review.is_some() && patch.target.as_ref().is_none_or(same)
+}
+
+/// A patch of the object under review in the host's own type.
+pub(super) fn reviewed(
+    change: reconcile::Change,
+    json: impl Fn(&str, &str) -> Result<Value, CallError>,
+) -> Result<Option<ReviewedPatch>, CallError> {
+    let reconcile::Change::Patch(patch) = change else { return Ok(None) };
+    Ok(Some(ReviewedPatch { kind: patch_kind(patch.patch_type), patch: json("a patch", &patch.patch)? }))
+}
+
+fn patch_kind(kind: reconcile::PatchType) -> PatchKind {
+    match kind {
+        reconcile::PatchType::JsonPatch => PatchKind::Json,
+        reconcile::PatchType::MergePatch => PatchKind::Merge,
+        reconcile::PatchType::StrategicMergePatch => PatchKind::Strategic,
+    }
 }
 
 /// The size of a change's document.
@@ -73,7 +96,13 @@ pub(super) fn guest_error(error: types::Error) -> CallError {
         }
         types::Error::Terminal(message) => CallError::Terminal(cut(&message)),
         types::Error::Denied(denial) => {
-            CallError::Terminal(format!("denied outside admission: {}", cut(&denial.message)))
+            let reason = if denial.reason.bytes().all(|b| b.is_ascii_alphanumeric()) {
+                cut(&denial.reason)
+            } else {
+                String::new()
+            };
+            let code = if (400..600).contains(&denial.code) { denial.code } else { 403 };
+            CallError::Denied { code, reason, message: cut(&denial.message) }
         }
     }
 }
@@ -127,6 +156,7 @@ pub(super) fn to_wit(request: &Request) -> reconcile::Request {
         last_seen: request.last_seen.as_deref().map(str::to_owned),
         deleting: request.deleting,
         trigger: match request.trigger {
+            _ if request.review.is_some() => types::Trigger::Admission,
             Trigger::Event => types::Trigger::Event,
             Trigger::InitialList => types::Trigger::InitialList,
             Trigger::Resync => types::Trigger::Resync,
@@ -136,7 +166,7 @@ pub(super) fn to_wit(request: &Request) -> reconcile::Request {
         },
         attempt: request.attempt,
         correlation_id: request.correlation_id.clone(),
-        review: None,
+        review: request.review.as_deref().map(str::to_owned),
         dry_run: request.dry_run,
     }
 }

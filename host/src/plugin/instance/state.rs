@@ -40,6 +40,8 @@ pub struct Run {
     pub correlation_id: String,
     /// Refuse requests that could change something.
     pub dry_run: bool,
+    /// Less time than the grant allows: somebody waits for the answer.
+    pub at_most: Option<Duration>,
 }
 
 /// What the instances of one version share.

@@ -1,0 +1,306 @@
+//! From a request to a webhook to its answer: which plugin, which version, which rule; and what its failure means.
+
+use super::Door;
+use super::initializers::{self, Initializer};
+use super::review::{Answer, Asked, Unreadable};
+use crate::controller::{Admitted, Controller, Entered, Review, Verdict};
+use crate::grants::Admission;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How often a plugin that is still being loaded is looked for again.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// What a path asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Path {
+    /// A rule of a plugin, by its place in the manifest.
+    Rule { plugin: String, index: usize, validate: bool },
+    /// All initializers that are about the object.
+    Initialize,
+}
+
+impl Path {
+    pub(super) fn parse(path: &str) -> Option<Self> {
+        if path == super::webhooks::INITIALIZE {
+            return Some(Self::Initialize);
+        }
+        let mut parts = path.strip_prefix('/')?.split('/');
+        let validate = match parts.next()? {
+            "mutate" => false,
+            "validate" => true,
+            _ => return None,
+        };
+        let (plugin, index) = (parts.next()?.to_owned(), parts.next()?.parse().ok()?);
+        parts.next().is_none().then_some(Self::Rule { plugin, index, validate })
+    }
+}
+
+/// A version that runs, and its rule for the request.
+struct Chosen {
+    controller: Arc<Controller>,
+    entered: Entered,
+    rule: Option<Admission>,
+}
+
+impl Door {
+    /// Answers a review.
+    ///
+    /// * `deadline` - when the answer is needed.
+    pub(super) async fn answer(&self, path: &Path, asked: &Asked, deadline: Instant) -> Result<Answer, Unreadable> {
+        match path {
+            Path::Rule { plugin, index, validate } => {
+                let Some(chosen) = self.choose(plugin, deadline, |rules| pick(rules, asked, *index, *validate)).await?
+                else {
+                    let warning = format!("plugin {plugin} was removed from the host and was not asked");
+                    return Ok(Answer { warnings: vec![warning], ..Answer::default() });
+                };
+                Ok(self.by_rule(&chosen, asked, *validate, deadline).await)
+            }
+            Path::Initialize => self.initialize(asked, deadline).await,
+        }
+    }
+
+    /// The version to ask. None: the plugin was removed a moment ago, and the API server does not know yet.
+    async fn choose(
+        &self,
+        plugin: &str,
+        deadline: Instant,
+        pick: impl Fn(&[Admission]) -> Option<Admission>,
+    ) -> Result<Option<Chosen>, Unreadable> {
+        loop {
+            if let Some(controller) = self.lifecycle.controller(plugin)
+                && let Some(entered) = controller.enter()
+            {
+                let rule = pick(entered.rules());
+                return Ok(Some(Chosen { controller, entered, rule }));
+            }
+            if self.ended.lately(plugin) {
+                return Ok(None);
+            }
+            if !self.lifecycle.is_loading() {
+                return Err(Unreadable::new(404, format!("there is no plugin {plugin} on this host")));
+            }
+            if Instant::now() + ASK_AGAIN >= deadline {
+                return Err(Unreadable::new(503, format!("plugin {plugin} is still being loaded")));
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    }
+
+    async fn by_rule(&self, chosen: &Chosen, asked: &Asked, validate: bool, deadline: Instant) -> Answer {
+        let Chosen { controller, entered, rule } = chosen;
+        let Some(rule) = rule else {
+            // A version before had such a rule; this one has nothing to say about it.
+            return Answer::default();
+        };
+        let review = review(asked, asked.object.clone(), asked.request(None), validate, deadline);
+        let mut answer = match controller.admit(entered, &review).await {
+            Ok(Admitted { verdict, warnings }) => said(controller.name(), verdict, warnings),
+            Err(failure) => failed(rule, failure),
+        };
+        answer.audit.push(("plugin", format!("{} {}", controller.name(), entered.version())));
+        answer
+    }
+
+    /// Calls the initializers that are about the object, each with what those before made of it.
+    async fn initialize(&self, asked: &Asked, deadline: Instant) -> Result<Answer, Unreadable> {
+        let all = self.initializers();
+        let due = initializers::of(&all, asked);
+        let mut pending: Vec<String> = due.iter().map(|initializer| initializer.name.clone()).collect();
+        let mut object = asked.object.clone();
+        let mut answer = Answer::default();
+        for initializer in due {
+            let before = initializers::with_pending(object, &pending);
+            let (after, warnings) = match self.run(initializer, asked, before, &pending, deadline).await? {
+                Step::Refused(refused) => return Ok(refused),
+                Step::Passed(after, warnings) => (after, warnings),
+            };
+            answer.warnings.extend(warnings);
+            pending.remove(0);
+            object = after;
+        }
+        answer.changed = Some(initializers::with_pending(object, &[]));
+        Ok(answer)
+    }
+
+    async fn run(
+        &self,
+        initializer: &Initializer,
+        asked: &Asked,
+        object: Value,
+        pending: &[String],
+        deadline: Instant,
+    ) -> Result<Step, Unreadable> {
+        let Initializer { name, plugin, .. } = initializer;
+        let refused = |code, reason, why: String| {
+            Step::Refused(Answer::refused(code, reason, format!("initializer {name}: {why}")))
+        };
+        let granted =
+            |rules: &[Admission]| rules.iter().find(|rule| !rule.rule.validate && asked.is_for(rule)).cloned();
+        let chosen = match self.choose(plugin, deadline, granted).await {
+            Ok(Some(chosen)) => chosen,
+            Ok(None) => return Ok(refused(500, "InternalError", format!("its plugin {plugin} was removed"))),
+            Err(unreadable) => return Ok(refused(500, "InternalError", unreadable.message)),
+        };
+        let Some(rule) = &chosen.rule else {
+            let why = format!("plugin {plugin} is not granted to answer the creation of {}", asked.resource.path());
+            return Ok(refused(403, "Forbidden", why));
+        };
+        let review = review(asked, object.clone(), asked.request(Some(pending)), false, deadline);
+        let (verdict, warnings) = match chosen.controller.admit(&chosen.entered, &review).await {
+            Ok(Admitted { verdict, warnings }) => (verdict, warnings),
+            Err(failure) => {
+                let answer = failed(rule, failure);
+                // Ignored: the next one goes on with the object as it was.
+                return Ok(match answer.refusal {
+                    Some(refusal) => refused(refusal.code, &refusal.reason, refusal.message),
+                    None => Step::Passed(object, answer.warnings),
+                });
+            }
+        };
+        let after = match verdict {
+            Verdict::Allowed => object,
+            Verdict::Changed(after) => after,
+            Verdict::Denied { code, reason, message } => {
+                return Ok(refused(code, &reason, format!("plugin {plugin}: {message}")));
+            }
+        };
+        let rest = pending.get(1..).unwrap_or_default();
+        Ok(match initializers::pending(&after) {
+            Some(left) if left == rest => Step::Passed(after, warnings),
+            Some(left) if left.contains(name) => {
+                let why = format!(
+                    "plugin {plugin} left it pending; it must take its own name off metadata.initializers.pending"
+                );
+                refused(500, "InternalError", why)
+            }
+            _ => {
+                let why = format!("plugin {plugin} may take only its own name off metadata.initializers.pending");
+                refused(500, "InternalError", why)
+            }
+        })
+    }
+}
+
+/// What came of one initializer.
+enum Step {
+    Refused(Answer),
+    Passed(Value, Vec<String>),
+}
+
+/// The rule a path means, if it is about the request; else the first that is: places change from version to version.
+fn pick(rules: &[Admission], asked: &Asked, index: usize, validate: bool) -> Option<Admission> {
+    let fits = |rule: &&Admission| rule.rule.validate == validate && !rule.only_as_initializer && asked.is_for(rule);
+    let meant = rules.iter().find(|rule| rule.index == index).filter(fits);
+    meant.or_else(|| rules.iter().find(fits)).cloned()
+}
+
+fn review(asked: &Asked, object: Value, request: Arc<str>, validate: bool, deadline: Instant) -> Review {
+    let uid = object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Review {
+        kind: asked.kind.clone(),
+        key: asked.key.clone(),
+        uid,
+        object,
+        request,
+        dry_run: asked.dry_run,
+        subresource: asked.resource.subresource.clone(),
+        validate,
+        deadline,
+        correlation_id: crate::shorten(&asked.uid, 36).to_owned(),
+    }
+}
+
+/// The answer to a verdict.
+fn said(plugin: &str, verdict: Verdict, warnings: Vec<String>) -> Answer {
+    match verdict {
+        Verdict::Allowed => Answer { warnings, ..Answer::default() },
+        Verdict::Changed(after) => Answer { changed: Some(after), warnings, ..Answer::default() },
+        Verdict::Denied { code, reason, message } => {
+            Answer { warnings, ..Answer::refused(code, &reason, format!("plugin {plugin}: {message}")) }
+        }
+    }
+}
+
+/// The answer where a plugin has none.
+fn failed(rule: &Admission, failure: String) -> Answer {
+    if rule.rule.failure_policy.as_deref() == Some("Ignore") {
+        let warning = format!("{failure} (ignored, as its failurePolicy says)");
+        return Answer { warnings: vec![warning], ignored: true, ..Answer::default() };
+    }
+    Answer::refused(500, "InternalError", failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_path_names_a_rule() {
+        let rule = |plugin: &str, index, validate| Some(Path::Rule { plugin: plugin.to_owned(), index, validate });
+        assert_eq!(Path::parse("/mutate/envoy/0"), rule("envoy", 0, false));
+        assert_eq!(Path::parse("/validate/guard/12"), rule("guard", 12, true));
+        assert_eq!(Path::parse("/initialize"), Some(Path::Initialize));
+        for none in [
+            "",
+            "/",
+            "/mutate",
+            "/mutate/a",
+            "/mutate/a/b",
+            "/mutate/a/0/",
+            "/mutate/a/-1",
+            "/other/a/0",
+            "/initialize/x",
+        ] {
+            assert_eq!(Path::parse(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn the_rule_that_is_meant_is_taken_and_else_one_that_fits() {
+        let rule = |index, operation: &str, validate: bool| Admission {
+            index,
+            rule: serde_json::from_value(json!({"operations": [operation], "apiGroups": [""], "apiVersions": ["v1"],
+                "resources": ["pods"], "validate": validate}))
+            .unwrap(),
+            only_as_initializer: false,
+        };
+        let asked = Asked::read(
+            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u",
+                "kind": {"group": "", "version": "v1", "kind": "Pod"}, "operation": "CREATE", "object": {},
+                "resource": {"group": "", "version": "v1", "resource": "pods"}}})
+            .to_string()
+            .as_bytes(),
+        )
+        .unwrap();
+        let rules =
+            [rule(0, "UPDATE", false), rule(1, "CREATE", false), rule(2, "CREATE", true), rule(3, "CREATE", false)];
+        let picked = |index, validate| pick(&rules, &asked, index, validate).map(|rule| rule.index);
+        assert_eq!(picked(3, false), Some(3));
+        assert_eq!(picked(0, false), Some(1));
+        assert_eq!(picked(9, false), Some(1));
+        assert_eq!(picked(1, true), Some(2));
+        assert_eq!(pick(&rules[..1], &asked, 0, false), None);
+    }
+
+    #[test]
+    fn the_failure_policy_decides_what_a_failure_means() {
+        let rule = |policy: Option<&str>| Admission {
+            index: 0,
+            rule: serde_json::from_value(json!({"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"],
+                "resources": ["*"], "failurePolicy": policy}))
+            .unwrap(),
+            only_as_initializer: false,
+        };
+        for policy in [None, Some("Fail")] {
+            let refusal = failed(&rule(policy), "plugin p: too slow".to_owned()).refusal.unwrap();
+            assert_eq!((refusal.code, refusal.message.as_str()), (500, "plugin p: too slow"));
+        }
+        let ignored = failed(&rule(Some("Ignore")), "plugin p: too slow".to_owned());
+        assert!(ignored.refusal.is_none() && ignored.warnings[0].starts_with("plugin p: too slow"));
+    }
+}

@@ -1,0 +1,218 @@
+//! The certificates of the door: who makes them, where they are kept, and how they change without a request being dropped.
+
+mod issue;
+
+use crate::api::{GroupVersionKind, ObjectKey};
+use crate::apply::{WriteError, Writer};
+use anyhow::Context as _;
+use arc_swap::ArcSwap;
+use base64::Engine as _;
+use issue::Issued;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How often the Secret is read again: another replica may have renewed what is in it.
+const READ_SECRET: Duration = Duration::from_secs(60);
+
+/// How often the files are looked at.
+const READ_FILES: Duration = Duration::from_secs(1);
+
+/// How often a Secret is tried that another replica writes at the same time.
+const ATTEMPTS: usize = 5;
+
+/// Where certificates come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The host makes them.
+    Own {
+        /// DNS names and addresses to make them for.
+        names: Vec<String>,
+        /// Where they are kept. None: nowhere.
+        secret: Option<ObjectKey>,
+    },
+    /// `tls.crt`, `tls.key` and `ca.crt` in this directory.
+    Files(PathBuf),
+}
+
+/// What is served now. A connection is served with what there is when it begins; those that are open go on.
+pub(super) struct Certificates {
+    source: Source,
+    writer: Writer,
+    issued: Option<Issued>,
+    serving: Arc<Serving>,
+    bundle: watch::Sender<String>,
+}
+
+#[derive(Debug)]
+struct Serving(ArcSwap<CertifiedKey>);
+
+impl ResolvesServerCert for Serving {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.load_full())
+    }
+}
+
+impl Certificates {
+    /// Reads or makes the certificates to begin with.
+    pub(super) async fn load(source: Source, writer: Writer) -> anyhow::Result<Self> {
+        let (bundle, certified, issued) = match &source {
+            Source::Own { names, secret } => {
+                let issued = own(names, secret.as_ref(), &writer, None).await?;
+                (issued.ca_bundle.clone(), certified(&issued.certificate, &issued.key)?, Some(issued))
+            }
+            Source::Files(folder) => {
+                let (bundle, certificate, key) = files(folder)?;
+                (bundle, certified(&certificate, &key).with_context(|| folder.display().to_string())?, None)
+            }
+        };
+        let serving = Arc::new(Serving(ArcSwap::from_pointee(certified)));
+        Ok(Self { source, writer, issued, serving, bundle: watch::Sender::new(bundle) })
+    }
+
+    /// The CA bundle, PEM, and its changes.
+    pub(super) fn bundle(&self) -> watch::Receiver<String> {
+        self.bundle.subscribe()
+    }
+
+    pub(super) fn server_config(&self) -> anyhow::Result<Arc<ServerConfig>> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(&self.serving) as Arc<dyn ResolvesServerCert>);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+
+    /// Renews what is due, and takes over what others renewed.
+    pub(super) async fn keep(mut self) {
+        loop {
+            tokio::time::sleep(if matches!(self.source, Source::Files(_)) { READ_FILES } else { READ_SECRET }).await;
+            if let Err(error) = self.look().await {
+                let error = crate::chain(error.as_ref());
+                tracing::warn!(
+                    error,
+                    "the certificates of the admission server could not be renewed: what there is goes on"
+                );
+            }
+        }
+    }
+
+    async fn look(&mut self) -> anyhow::Result<()> {
+        let (bundle, certificate, key) = match &self.source {
+            Source::Own { names, secret } => {
+                let issued = own(names, secret.as_ref(), &self.writer, self.issued.as_ref()).await?;
+                self.issued = Some(issued.clone());
+                (issued.ca_bundle, issued.certificate, issued.key)
+            }
+            Source::Files(folder) => files(folder)?,
+        };
+        let new = certified(&certificate, &key)?;
+        // Published first, so that what is served is known to those who check it.
+        self.bundle.send_if_modified(|there| {
+            let changed = *there != bundle;
+            *there = bundle;
+            changed
+        });
+        if new.cert != self.serving.0.load().cert {
+            let ends = issue::ends(&certificate).unwrap_or_default();
+            let until = jiff::Timestamp::from_second(ends).map(|at| at.to_string()).unwrap_or_default();
+            tracing::info!(until, "the admission server has a new certificate");
+            self.serving.0.store(Arc::new(new));
+        }
+        Ok(())
+    }
+}
+
+fn files(folder: &Path) -> anyhow::Result<(String, String, String)> {
+    let read = |name: &str| {
+        let path = folder.join(name);
+        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    Ok((read("ca.crt")?, read("tls.crt")?, read("tls.key")?))
+}
+
+/// A certificate with its key, if they belong together.
+fn certified(certificate: &str, key: &str) -> anyhow::Result<CertifiedKey> {
+    let chain = CertificateDer::pem_slice_iter(certificate.as_bytes())
+        .collect::<Result<Vec<_>, _>>()
+        .context("tls.crt is not a certificate in PEM")?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).context("tls.key is not a private key in PEM")?;
+    let provider = rustls::crypto::ring::default_provider();
+    CertifiedKey::from_der(chain, key, &provider).context("tls.crt and tls.key do not belong together")
+}
+
+/// The host's own certificates, renewed where that is due.
+async fn own(
+    names: &[String],
+    secret: Option<&ObjectKey>,
+    writer: &Writer,
+    there: Option<&Issued>,
+) -> anyhow::Result<Issued> {
+    let now = jiff::Timestamp::now().as_second();
+    let renew = |there: Option<&Issued>| issue::renew(there, names, now).map_err(anyhow::Error::msg);
+    let Some(key) = secret else {
+        return Ok(match renew(there)? {
+            Some(new) => new,
+            None => there.cloned().context("there is no certificate")?,
+        });
+    };
+    let kind = GroupVersionKind::new("", "v1", "Secret");
+    let mut conflict = None;
+    for _ in 0..ATTEMPTS {
+        let stored = writer.read_own(&kind, key).await.with_context(|| format!("Secret {key} cannot be read"))?;
+        let version = stored.as_ref().and_then(|secret| secret.pointer("/metadata/resourceVersion")).cloned();
+        let issued = stored.as_ref().and_then(from_secret);
+        let Some(new) = renew(issued.as_ref())? else {
+            return issued.context("there is no certificate");
+        };
+        let written = match version {
+            Some(version) => writer.apply_own(&to_secret(key, &new, Some(version))).await,
+            None => writer.create_own(&to_secret(key, &new, None)).await,
+        };
+        match written {
+            Ok(_) => return Ok(new),
+            // Another replica was faster.
+            Err(error @ WriteError::Conflict(_)) => conflict = Some(error),
+            Err(error) => return Err(error).with_context(|| format!("Secret {key} cannot be written")),
+        }
+    }
+    Err(anyhow::Error::msg(conflict.map(|error| error.to_string()).unwrap_or_default()))
+        .with_context(|| format!("Secret {key} is written by others all the time"))
+}
+
+fn to_secret(key: &ObjectKey, issued: &Issued, version: Option<Value>) -> Value {
+    let encode = |text: &str| base64::prelude::BASE64_STANDARD.encode(text);
+    let mut secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
+        "metadata": {"name": &*key.name, "namespace": &*key.namespace, "labels": {"app.kubernetes.io/managed-by": "oarlock"}},
+        "data": {"ca.crt": encode(&issued.ca_bundle), "ca.key": encode(&issued.ca_key),
+            "tls.crt": encode(&issued.certificate), "tls.key": encode(&issued.key)},
+    });
+    if let (Some(version), Some(metadata)) = (version, secret.get_mut("metadata").and_then(Value::as_object_mut)) {
+        metadata.insert("resourceVersion".to_owned(), version);
+    }
+    secret
+}
+
+/// What a Secret holds. None: not all of it.
+fn from_secret(secret: &Value) -> Option<Issued> {
+    let decode = |name: &str| {
+        let text = secret.get("data")?.get(name)?.as_str()?;
+        String::from_utf8(base64::prelude::BASE64_STANDARD.decode(text).ok()?).ok()
+    };
+    Some(Issued {
+        ca_bundle: decode("ca.crt")?,
+        ca_key: decode("ca.key")?,
+        certificate: decode("tls.crt")?,
+        key: decode("tls.key")?,
+    })
+}

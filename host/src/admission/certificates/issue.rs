@@ -1,0 +1,271 @@
+//! A CA and the certificate it issues: pure functions of what there is and of the time.
+//!
+//! Both are renewed when two thirds of their lifetime have passed. A new CA is first only published; it issues the serving certificate
+//! an hour later, when every API server has had time to learn of it. Until the old CA ends, both are published.
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
+use time::OffsetDateTime;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+use x509_parser::pem::Pem;
+
+/// Lifetimes in seconds.
+const CA_LIFETIME: i64 = 10 * 365 * 24 * 3600;
+const SERVING_LIFETIME: i64 = 90 * 24 * 3600;
+
+/// A new CA is published for this long before it issues anything.
+const PUBLISHED_FIRST: i64 = 3600;
+
+/// Clocks of other machines may be behind by this.
+const BACKDATED: i64 = 300;
+
+/// A CA with its key, and a serving certificate with its key. All PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Issued {
+    /// The newest CA first, then those that have not ended.
+    pub(super) ca_bundle: String,
+    /// Of the newest CA.
+    pub(super) ca_key: String,
+    pub(super) certificate: String,
+    pub(super) key: String,
+}
+
+impl std::fmt::Debug for Issued {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Issued").finish_non_exhaustive()
+    }
+}
+
+/// What a certificate says, as far as it matters here. Times in Unix seconds.
+struct Facts {
+    not_before: i64,
+    not_after: i64,
+    names: Vec<String>,
+    subject: String,
+    issuer: String,
+    pem: String,
+}
+
+impl Facts {
+    fn all(pem: &str) -> Result<Vec<Self>, String> {
+        let mut all = Vec::new();
+        for block in Pem::iter_from_buffer(pem.as_bytes()) {
+            let block = block.map_err(|e| format!("not PEM: {e}"))?;
+            let certificate = block.parse_x509().map_err(|e| format!("not a certificate: {e}"))?;
+            all.push(Self::of(&certificate, &block.contents));
+        }
+        if all.is_empty() { Err("it holds no certificate".to_owned()) } else { Ok(all) }
+    }
+
+    fn of(certificate: &X509Certificate<'_>, der: &[u8]) -> Self {
+        let alternative = certificate.subject_alternative_name().ok().flatten();
+        let names = alternative.map(|names| names.value.general_names.as_slice()).unwrap_or_default();
+        let names = names.iter().filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some((*name).to_owned()),
+            GeneralName::IPAddress(bytes) => address(bytes),
+            _ => None,
+        });
+        let validity = certificate.validity();
+        Self {
+            not_before: validity.not_before.timestamp(),
+            not_after: validity.not_after.timestamp(),
+            names: names.collect(),
+            subject: certificate.subject().to_string(),
+            issuer: certificate.issuer().to_string(),
+            pem: encode("CERTIFICATE", der),
+        }
+    }
+
+    fn is_due(&self, now: i64) -> bool {
+        now >= self.not_before + (self.not_after - self.not_before) / 3 * 2
+    }
+}
+
+fn address(bytes: &[u8]) -> Option<String> {
+    let short = <[u8; 4]>::try_from(bytes).map(|bytes| std::net::Ipv4Addr::from(bytes).to_string());
+    short.ok().or_else(|| Some(std::net::Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).to_string()))
+}
+
+fn encode(label: &str, der: &[u8]) -> String {
+    use base64::Engine as _;
+    let text = base64::prelude::BASE64_STANDARD.encode(der);
+    let mut pem = format!("-----BEGIN {label}-----\n");
+    for line in text.as_bytes().chunks(64) {
+        pem.push_str(&String::from_utf8_lossy(line));
+        pem.push('\n');
+    }
+    pem + &format!("-----END {label}-----\n")
+}
+
+/// When the first certificate of a chain ends, in Unix seconds.
+pub(super) fn ends(certificate: &str) -> Result<i64, String> {
+    Facts::all(certificate)?.first().map(|facts| facts.not_after).ok_or_else(|| "it holds no certificate".to_owned())
+}
+
+/// What should be there, given what is. None: it is as it should be.
+///
+/// * `names` - DNS names and addresses the serving certificate is for.
+/// * `now` - Unix seconds.
+pub(super) fn renew(there: Option<&Issued>, names: &[String], now: i64) -> Result<Option<Issued>, String> {
+    let Some((there, authorities, serving)) = there.and_then(|there| read(there, now)) else {
+        let (authority, ca_key) = authority(now)?;
+        let (certificate, key) = issue(&authority, &ca_key, names, now)?;
+        return Ok(Some(Issued { ca_bundle: authority, ca_key, certificate, key }));
+    };
+    let mut new = there.clone();
+    let newest = authorities.first().ok_or("there is no CA")?;
+    if newest.is_due(now) {
+        let (authority, ca_key) = authority(now)?;
+        new.ca_bundle = authority + &bundle(&authorities, now);
+        new.ca_key = ca_key;
+        return Ok(Some(new));
+    }
+    new.ca_bundle = bundle(&authorities, now);
+    let published = authorities.len() == 1 || now >= newest.not_before + BACKDATED + PUBLISHED_FIRST;
+    let covers = names.iter().all(|name| serving.names.contains(name));
+    if published && (serving.is_due(now) || !covers || serving.issuer != newest.subject) {
+        (new.certificate, new.key) = issue(&newest.pem, &there.ca_key, names, now)?;
+    }
+    Ok((new != *there).then_some(new))
+}
+
+/// What is there, if all of it can still be used.
+fn read(there: &Issued, now: i64) -> Option<(&Issued, Vec<Facts>, Facts)> {
+    let authorities = Facts::all(&there.ca_bundle).ok()?;
+    let serving = Facts::all(&there.certificate).ok()?.into_iter().next()?;
+    KeyPair::from_pem(&there.ca_key).ok()?;
+    KeyPair::from_pem(&there.key).ok()?;
+    let known = authorities.iter().any(|authority| authority.subject == serving.issuer && authority.not_after > now);
+    (known && serving.not_after > now).then_some((there, authorities, serving))
+}
+
+fn bundle(authorities: &[Facts], now: i64) -> String {
+    authorities.iter().filter(|authority| authority.not_after > now).map(|authority| authority.pem.as_str()).collect()
+}
+
+fn authority(now: i64) -> Result<(String, String), String> {
+    let fault = |e: rcgen::Error| format!("a CA could not be made: {e}");
+    let key = KeyPair::generate().map_err(fault)?;
+    let mut params = lasting(CA_LIFETIME, now)?;
+    // Its own name, so that the issuer of a serving certificate tells which CA that was.
+    params
+        .distinguished_name
+        .push(DnType::CommonName, format!("oarlock admission CA {}", uuid::Uuid::new_v4().simple()));
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let certificate = params.self_signed(&key).map_err(fault)?;
+    Ok((certificate.pem(), key.serialize_pem()))
+}
+
+fn issue(authority: &str, ca_key: &str, names: &[String], now: i64) -> Result<(String, String), String> {
+    let fault = |e: rcgen::Error| format!("a certificate for {} could not be made: {e}", names.join(", "));
+    let issuer = Issuer::from_ca_cert_pem(authority, KeyPair::from_pem(ca_key).map_err(fault)?).map_err(fault)?;
+    let key = KeyPair::generate().map_err(fault)?;
+    let mut params = CertificateParams::new(names.to_vec()).map_err(fault)?;
+    let validity = lasting(SERVING_LIFETIME, now)?;
+    (params.not_before, params.not_after) = (validity.not_before, validity.not_after);
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "oarlock admission");
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.use_authority_key_identifier_extension = true;
+    let certificate = params.signed_by(&key, &issuer).map_err(fault)?;
+    Ok((certificate.pem(), key.serialize_pem()))
+}
+
+fn lasting(seconds: i64, now: i64) -> Result<CertificateParams, String> {
+    let at = |seconds: i64| OffsetDateTime::from_unix_timestamp(seconds).map_err(|e| format!("the clock is off: {e}"));
+    let mut params = CertificateParams::default();
+    (params.not_before, params.not_after) = (at(now - BACKDATED)?, at(now + seconds)?);
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    Ok(params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_800_000_000;
+    const DAY: i64 = 24 * 3600;
+
+    fn names() -> Vec<String> {
+        vec!["host.oarlock.svc".to_owned(), "127.0.0.1".to_owned()]
+    }
+
+    fn first() -> Issued {
+        renew(None, &names(), NOW).unwrap().unwrap()
+    }
+
+    fn authorities(issued: &Issued) -> Vec<Facts> {
+        Facts::all(&issued.ca_bundle).unwrap()
+    }
+
+    fn serving(issued: &Issued) -> Facts {
+        Facts::all(&issued.certificate).unwrap().remove(0)
+    }
+
+    #[test]
+    fn what_is_made_is_for_the_names_and_stays_for_two_thirds_of_its_time() {
+        let issued = first();
+        let facts = serving(&issued);
+        assert_eq!(facts.names, names());
+        assert_eq!(facts.issuer, authorities(&issued)[0].subject);
+        assert_eq!(ends(&issued.certificate).unwrap(), NOW + 90 * DAY);
+        assert_eq!(renew(Some(&issued), &names(), NOW + 59 * DAY).unwrap(), None);
+        let later = renew(Some(&issued), &names(), NOW + 61 * DAY).unwrap().unwrap();
+        assert_eq!((&later.ca_bundle, &later.ca_key), (&issued.ca_bundle, &issued.ca_key));
+        assert!(later.certificate != issued.certificate && later.key != issued.key);
+    }
+
+    #[test]
+    fn a_certificate_for_other_names_is_made_anew() {
+        let issued = first();
+        let other = vec!["other.svc".to_owned()];
+        let renewed = renew(Some(&issued), &other, NOW + 1).unwrap().unwrap();
+        assert_eq!((serving(&renewed).names, &renewed.ca_bundle), (other, &issued.ca_bundle));
+        // One that covers more is good enough.
+        assert_eq!(renew(Some(&issued), &names()[..1], NOW + 1).unwrap(), None);
+    }
+
+    #[test]
+    fn a_new_ca_is_published_before_it_issues_and_the_old_one_until_it_ends() {
+        let issued = first();
+        let due = NOW + CA_LIFETIME / 3 * 2 + DAY;
+        let issued =
+            Issued { certificate: issue(&issued.ca_bundle, &issued.ca_key, &names(), due - DAY).unwrap().0, ..issued };
+        let key = issue(&authorities(&issued)[0].pem, &issued.ca_key, &names(), due - DAY).unwrap();
+        let issued = Issued { certificate: key.0, key: key.1, ..issued };
+        let published = renew(Some(&issued), &names(), due).unwrap().unwrap();
+        assert_eq!(authorities(&published).len(), 2);
+        assert_eq!(published.certificate, issued.certificate);
+        assert_eq!(renew(Some(&published), &names(), due + PUBLISHED_FIRST - 1).unwrap(), None);
+        let taken = renew(Some(&published), &names(), due + PUBLISHED_FIRST + 1).unwrap().unwrap();
+        assert_eq!(serving(&taken).issuer, authorities(&taken)[0].subject);
+        assert_eq!(authorities(&taken).len(), 2);
+        let at_the_end = NOW + CA_LIFETIME + 1;
+        let fresh = issue(&authorities(&taken)[0].pem, &taken.ca_key, &names(), at_the_end - DAY).unwrap();
+        let taken = Issued { certificate: fresh.0, key: fresh.1, ..taken };
+        assert_eq!(authorities(&renew(Some(&taken), &names(), at_the_end).unwrap().unwrap()).len(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_made_anew() {
+        let issued = first();
+        for broken in [
+            Issued { ca_bundle: String::new(), ..issued.clone() },
+            Issued {
+                ca_bundle: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_owned(),
+                ..issued.clone()
+            },
+            Issued { ca_key: "no key".to_owned(), ..issued.clone() },
+            Issued { certificate: first().certificate, ..issued.clone() },
+            Issued { key: String::new(), ..issued.clone() },
+        ] {
+            let renewed = renew(Some(&broken), &names(), NOW + 1).unwrap().unwrap();
+            assert_eq!(renew(Some(&renewed), &names(), NOW + 2).unwrap(), None);
+        }
+        assert!(renew(Some(&issued), &names(), NOW + 91 * DAY).unwrap().is_some());
+    }
+}

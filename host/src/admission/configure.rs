@@ -1,0 +1,173 @@
+//! Keeps the webhook configurations in step with the plugins that run, the initializers there are, and the CA.
+
+use super::Door;
+use super::initializers::{self, Initializer};
+use super::webhooks::{self, Called, Reach, Wanted};
+use crate::api::{GroupVersionKind, ObjectKey};
+use crate::controller::Shared;
+use crate::informer::{Handler, Subscription, WatchSpec};
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+/// How often is looked whether something changed that nobody tells of.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// After a write that failed.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// What is kept in step.
+pub(super) struct Keeper {
+    door: Arc<Door>,
+    shared: Shared,
+    reach: Reach,
+    bundle: watch::Receiver<String>,
+    changed: Arc<Notify>,
+    configurations: [(&'static str, Subscription); 2],
+    initializers: Subscription,
+    /// By kind: what was written last, and the resourceVersion it got.
+    written: HashMap<&'static str, (Value, String)>,
+    running: BTreeSet<String>,
+    try_again: Option<Instant>,
+}
+
+impl Keeper {
+    pub(super) fn new(door: Arc<Door>, shared: Shared, reach: Reach, bundle: watch::Receiver<String>) -> Self {
+        let changed = Arc::new(Notify::new());
+        let tell = Arc::clone(&changed);
+        let handler: Handler = Arc::new(move |_| tell.notify_one());
+        let ours = |kind: &'static str| {
+            let spec = WatchSpec {
+                field_selector: Some(format!("metadata.name={}", webhooks::NAME)),
+                ..WatchSpec::all(configuration(kind))
+            };
+            (kind, shared.informers.subscribe(spec, Arc::clone(&handler)))
+        };
+        let configurations = [ours("MutatingWebhookConfiguration"), ours("ValidatingWebhookConfiguration")];
+        let initializers = shared.informers.subscribe(WatchSpec::all(initializers::kind()), Arc::clone(&handler));
+        Self {
+            door,
+            shared,
+            reach,
+            bundle,
+            changed,
+            configurations,
+            initializers,
+            written: HashMap::new(),
+            running: BTreeSet::new(),
+            try_again: None,
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        loop {
+            tokio::select! {
+                () = self.changed.notified() => {}
+                // An error is the end of the host.
+                Ok(()) = self.bundle.changed() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            let initializers = initializers::all(self.initializers.store());
+            self.door.set_initializers(initializers.clone());
+            let wanted = self.wanted(initializers);
+            if self.try_again.is_some_and(|when| Instant::now() < when) {
+                continue;
+            }
+            self.try_again = None;
+            for (kind, document) in wanted.documents() {
+                if let Err(error) = self.keep(kind, document).await {
+                    tracing::warn!(kind, error, "the webhook configuration could not be written");
+                    self.try_again = Some(Instant::now() + TRY_AGAIN);
+                }
+            }
+        }
+    }
+
+    fn wanted(&mut self, initializers: Vec<Initializer>) -> Wanted {
+        let controllers = self.door.lifecycle.controllers();
+        let mut called = Vec::new();
+        let mut running = BTreeSet::new();
+        for controller in controllers {
+            let Some(version) = controller.current() else { continue };
+            running.insert(controller.name().to_owned());
+            let rules = version.admission().iter().cloned();
+            called.extend(rules.map(|admission| Called { plugin: controller.name().to_owned(), admission }));
+        }
+        for ended in self.running.difference(&running) {
+            self.door.ended.note(ended);
+        }
+        self.running = running;
+        let namespace = match &self.reach {
+            Reach::Service { namespace, .. } => Some(namespace.clone()),
+            Reach::Url(_) => std::env::var("POD_NAMESPACE").ok().filter(|namespace| !namespace.is_empty()),
+        };
+        let ca_bundle = self.bundle.borrow().clone();
+        Wanted { called, initializers, reach: self.reach.clone(), namespace, ca_bundle }
+    }
+
+    /// Writes a configuration that is not as it should be, or takes it away.
+    async fn keep(&mut self, kind: &'static str, wanted: Option<Value>) -> Result<(), String> {
+        let Some((_, subscription)) = self.configurations.iter().find(|(of, _)| *of == kind) else { return Ok(()) };
+        let store = subscription.store();
+        if !store.synced() {
+            return Ok(());
+        }
+        let key = ObjectKey::new("", webhooks::NAME);
+        let live = store.get(&key);
+        let Some(wanted) = self.complete(kind, wanted, live.as_deref().map(|object| object.json())) else {
+            return Ok(());
+        };
+        let version = live.as_ref().map(|object| object.resource_version().to_owned());
+        let Some(document) = wanted else {
+            if let Some(object) = live
+                && object.label("app.kubernetes.io/managed-by") == Some("oarlock")
+            {
+                self.written.remove(kind);
+                let writer = &self.shared.writer;
+                writer.delete_own(&configuration(kind), &key, object.uid()).await.map_err(|e| e.to_string())?;
+                tracing::info!(kind, "the webhook configuration was removed: no plugin answers admission");
+            }
+            return Ok(());
+        };
+        if let (Some((last, ours)), Some(version)) = (self.written.get(kind), &version)
+            && *last == document
+            && ours == version
+        {
+            return Ok(());
+        }
+        let object = self.shared.writer.apply_own(&document).await.map_err(|e| e.to_string())?;
+        if version.as_deref() != Some(object.resource_version()) {
+            let webhooks = document.get("webhooks").and_then(Value::as_array).map_or(0, Vec::len);
+            tracing::info!(kind, webhooks, "the webhook configuration was written");
+        }
+        self.written.insert(kind, (document, object.resource_version().to_owned()));
+        Ok(())
+    }
+
+    /// What is to be written while plugins are still being loaded: nothing that takes a webhook away. None: wait.
+    #[expect(clippy::option_option, reason = "wait, none, or this one")]
+    fn complete(&self, kind: &str, wanted: Option<Value>, live: Option<&str>) -> Option<Option<Value>> {
+        if !self.door.lifecycle.is_loading() {
+            return Some(wanted);
+        }
+        let names = |document: &Value| -> BTreeSet<String> {
+            let webhooks = document.get("webhooks").and_then(Value::as_array).into_iter().flatten();
+            webhooks.filter_map(|webhook| webhook.get("name")?.as_str().map(str::to_owned)).collect()
+        };
+        let there =
+            live.and_then(|json| serde_json::from_str::<Value>(json).ok()).map(|live| names(&live)).unwrap_or_default();
+        let to_be = wanted.as_ref().map(names).unwrap_or_default();
+        if there.is_subset(&to_be) {
+            return Some(wanted);
+        }
+        tracing::debug!(kind, "plugins are still being loaded: no webhook is taken away before");
+        None
+    }
+}
+
+fn configuration(kind: &str) -> GroupVersionKind {
+    GroupVersionKind::new("admissionregistration.k8s.io", "v1", kind)
+}

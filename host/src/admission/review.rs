@@ -1,0 +1,341 @@
+//! AdmissionReview v1: what the API server asks, and how it is answered.
+//!
+//! # Source
+//!
+//! k8s.io/api `admission/v1/types.go`.
+
+use crate::api::{GroupVersionKind, ObjectKey};
+use crate::apply::reviewed::difference;
+use crate::grants::{Admission, resource_covers};
+use base64::Engine as _;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+const API_VERSION: &str = "admission.k8s.io/v1";
+
+/// A longer uid is none.
+const MOST_UID_BYTES: usize = 256;
+
+/// Why a request is no review that can be answered: an HTTP status, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct Unreadable {
+    pub(super) status: u16,
+    pub(super) message: String,
+}
+
+impl Unreadable {
+    pub(super) fn new(status: u16, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+}
+
+/// A review, read.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) uid: String,
+    pub(super) kind: GroupVersionKind,
+    pub(super) resource: Resource,
+    pub(super) operation: String,
+    pub(super) key: ObjectKey,
+    /// The object under review; of a deletion the one that is stored.
+    pub(super) object: Value,
+    pub(super) dry_run: bool,
+    /// The AdmissionRequest without the object.
+    pub(super) request: Map<String, Value>,
+}
+
+/// What a request is about, in the words of a webhook's rules.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+pub(super) struct Resource {
+    #[serde(default)]
+    pub(super) group: String,
+    #[serde(default)]
+    pub(super) version: String,
+    #[serde(default)]
+    pub(super) resource: String,
+    #[serde(skip)]
+    pub(super) subresource: String,
+}
+
+impl Asked {
+    /// Reads the body of a request.
+    pub(super) fn read(body: &[u8]) -> Result<Self, Unreadable> {
+        let bad = |message: &str| Unreadable::new(400, message);
+        if body.iter().all(u8::is_ascii_whitespace) {
+            return Err(bad("the body is empty; expected an AdmissionReview"));
+        }
+        let mut review: Value =
+            serde_json::from_slice(body).map_err(|e| Unreadable::new(400, format!("the body is not JSON: {e}")))?;
+        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (version, kind) = (text(&review, "apiVersion"), text(&review, "kind"));
+        if version != API_VERSION || kind != "AdmissionReview" {
+            let found = format!("{}, {}", crate::shorten(&version, 100), crate::shorten(&kind, 100));
+            return Err(Unreadable::new(
+                400,
+                format!("expected apiVersion {API_VERSION} and kind AdmissionReview, found {found}"),
+            ));
+        }
+        let Some(Value::Object(mut request)) = review.get_mut("request").map(Value::take) else {
+            return Err(bad("the AdmissionReview has no request"));
+        };
+        let string = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let uid = string("uid");
+        if uid.is_empty() || uid.len() > MOST_UID_BYTES {
+            return Err(bad("request.uid is missing or too long"));
+        }
+        let (operation, namespace, name, subresource) =
+            (string("operation"), string("namespace"), string("name"), string("subResource"));
+        let named = |key: &str| request.get(key).cloned().unwrap_or_default();
+        let kind: Gvk = serde_json::from_value(named("kind"))
+            .map_err(|e| Unreadable::new(400, format!("request.kind is not a group, version and kind: {e}")))?;
+        let resource: Resource = serde_json::from_value(named("resource"))
+            .map_err(|e| Unreadable::new(400, format!("request.resource is not a group, version and resource: {e}")))?;
+        let dry_run = request.get("dryRun").and_then(Value::as_bool).unwrap_or(false);
+        let object = match request.remove("object") {
+            Some(object @ Value::Object(_)) => object,
+            None | Some(Value::Null) => match request.get("oldObject") {
+                Some(old @ Value::Object(_)) => old.clone(),
+                _ => return Err(bad("the request has neither an object nor an oldObject")),
+            },
+            Some(_) => return Err(bad("request.object is not an object")),
+        };
+        Ok(Self {
+            uid,
+            kind: GroupVersionKind::new(kind.group, kind.version, kind.kind),
+            resource: Resource { subresource, ..resource },
+            operation,
+            key: ObjectKey::new(namespace, name),
+            object,
+            dry_run,
+            request,
+        })
+    }
+
+    /// The AdmissionRequest without the object, as JSON, with what initializers have to know.
+    pub(super) fn request(&self, pending: Option<&[String]>) -> Arc<str> {
+        match pending {
+            None => serde_json::to_string(&self.request),
+            Some(pending) => {
+                let mut request = self.request.clone();
+                request.insert("pending".to_owned(), json!(pending));
+                serde_json::to_string(&request)
+            }
+        }
+        .unwrap_or_default()
+        .into()
+    }
+
+    /// Whether a rule is about this request. Selectors and conditions are the API server's.
+    pub(super) fn is_for(&self, admission: &Admission) -> bool {
+        let rule = &admission.rule;
+        let holds = |list: &[String], wanted: &str| list.iter().any(|one| one == "*" || one == wanted);
+        let resource = self.resource.path();
+        holds(&rule.operations, &self.operation)
+            && holds(&rule.api_groups, &self.resource.group)
+            && holds(&rule.api_versions, &self.resource.version)
+            && rule.resources.iter().any(|one| resource_covers(one, &resource))
+    }
+}
+
+impl Resource {
+    /// `pods`, or `pods/status`.
+    pub(super) fn path(&self) -> String {
+        match self.subresource.as_str() {
+            "" => self.resource.clone(),
+            subresource => format!("{}/{subresource}", self.resource),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Gvk {
+    #[serde(default)]
+    group: String,
+    version: String,
+    kind: String,
+}
+
+/// What the API server is answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Answer {
+    /// None: it may pass.
+    pub(super) refusal: Option<Refusal>,
+    /// The object as it is to be. None: as it is.
+    pub(super) changed: Option<Value>,
+    pub(super) warnings: Vec<String>,
+    /// The plugin failed, and its failure policy lets pass.
+    pub(super) ignored: bool,
+    /// Key to value, for the audit log.
+    pub(super) audit: Vec<(&'static str, String)>,
+}
+
+/// Why an object does not pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) code: u16,
+    pub(super) reason: String,
+    pub(super) message: String,
+}
+
+impl Answer {
+    pub(super) fn refused(code: u16, reason: &str, message: String) -> Self {
+        Self { refusal: Some(Refusal { code, reason: reason.to_owned(), message }), ..Self::default() }
+    }
+
+    /// The body of the answer to `asked`.
+    pub(super) fn to_json(&self, asked: &Asked) -> Value {
+        let mut response = json!({"uid": asked.uid, "allowed": self.refusal.is_none()});
+        let Some(fields) = response.as_object_mut() else { return response };
+        if let Some(Refusal { code, reason, message }) = &self.refusal {
+            let mut status = json!({"code": code, "message": message});
+            if !reason.is_empty()
+                && let Some(status) = status.as_object_mut()
+            {
+                status.insert("reason".to_owned(), reason.clone().into());
+            }
+            fields.insert("status".to_owned(), status);
+        } else if let Some(changed) = &self.changed {
+            let operations = difference(&asked.object, changed);
+            if !operations.is_empty() {
+                let patch = serde_json::to_vec(&operations).unwrap_or_default();
+                fields.insert("patchType".to_owned(), "JSONPatch".into());
+                fields.insert("patch".to_owned(), base64::prelude::BASE64_STANDARD.encode(patch).into());
+            }
+        }
+        if !self.warnings.is_empty() {
+            fields.insert("warnings".to_owned(), json!(self.warnings));
+        }
+        if !self.audit.is_empty() {
+            let audit: Map<String, Value> =
+                self.audit.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
+            fields.insert("auditAnnotations".to_owned(), Value::Object(audit));
+        }
+        json!({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn review(change: &Value) -> Value {
+        let mut review = json!({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": {
+            "uid": "u", "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"}, "operation": "CREATE", "namespace": "n",
+            "userInfo": {"username": "me"}, "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "p-"}}}});
+        json_patch::merge(&mut review, change);
+        review
+    }
+
+    fn read(change: &Value) -> Result<Asked, Unreadable> {
+        Asked::read(review(change).to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_review_is_read_and_the_rest_is_kept_for_the_plugin() {
+        let asked = read(&json!({"request": {"fieldOfTomorrow": 1, "dryRun": true}, "more": 2})).unwrap();
+        assert_eq!((asked.uid.as_str(), asked.dry_run, &*asked.key.namespace, &*asked.key.name), ("u", true, "n", ""));
+        let request: Value = serde_json::from_str(&asked.request(None)).unwrap();
+        assert_eq!((&request["fieldOfTomorrow"], &request["object"]), (&json!(1), &Value::Null));
+        assert_eq!(request["userInfo"]["username"], "me");
+        let request: Value = serde_json::from_str(&asked.request(Some(&["a.b.c".to_owned()]))).unwrap();
+        assert_eq!(request["pending"], json!(["a.b.c"]));
+    }
+
+    #[test]
+    fn of_a_deletion_the_stored_object_is_under_review() {
+        let asked =
+            read(&json!({"request": {"operation": "DELETE", "object": null, "oldObject": {"old": true}}})).unwrap();
+        assert_eq!(asked.object, json!({"old": true}));
+        assert!(read(&json!({"request": {"object": null}})).is_err());
+    }
+
+    #[test]
+    fn what_is_no_review_is_told_in_a_sentence() {
+        for (body, expected) in [
+            (String::new(), "the body is empty"),
+            ("  \n".to_owned(), "the body is empty"),
+            ("{\"apiVersion\":".to_owned(), "not JSON"),
+            ("<xml/>".to_owned(), "not JSON"),
+            ("[".repeat(100_000), "not JSON"),
+            ("7".to_owned(), "found , "),
+            (
+                review(&json!({"apiVersion": "admission.k8s.io/v1beta1"})).to_string(),
+                "found admission.k8s.io/v1beta1, AdmissionReview",
+            ),
+            (review(&json!({"kind": "ConversionReview"})).to_string(), "ConversionReview"),
+            (review(&json!({"request": null})).to_string(), "no request"),
+            (review(&json!({"request": {"uid": ""}})).to_string(), "request.uid"),
+            (review(&json!({"request": {"uid": "u".repeat(300)}})).to_string(), "request.uid"),
+            (review(&json!({"request": {"kind": 7}})).to_string(), "request.kind"),
+            (review(&json!({"request": {"resource": "pods"}})).to_string(), "request.resource"),
+            (review(&json!({"request": {"object": [1]}})).to_string(), "request.object"),
+        ] {
+            let refused = Asked::read(body.as_bytes()).unwrap_err();
+            assert_eq!(refused.status, 400);
+            assert!(refused.message.contains(expected), "{body:.80}: {refused}");
+        }
+    }
+
+    #[test]
+    fn an_answer_carries_the_uid_and_only_what_there_is_to_say() {
+        let asked = read(&json!({})).unwrap();
+        let said = |answer: Answer| answer.to_json(&asked)["response"].clone();
+        assert_eq!(said(Answer::default()), json!({"uid": "u", "allowed": true}));
+        let same = Answer { changed: Some(asked.object.clone()), ..Answer::default() };
+        assert_eq!(said(same), json!({"uid": "u", "allowed": true}));
+        let refused = Answer::refused(403, "Forbidden", "no".to_owned());
+        let status = json!({"code": 403, "reason": "Forbidden", "message": "no"});
+        assert_eq!(said(refused), json!({"uid": "u", "allowed": false, "status": status}));
+        let mut changed = asked.object.clone();
+        changed["metadata"]["labels"] = json!({"a/b": "1"});
+        let answer = Answer { changed: Some(changed), warnings: vec!["careful".to_owned()], ..Answer::default() };
+        let said = said(answer);
+        assert_eq!((&said["patchType"], &said["warnings"]), (&json!("JSONPatch"), &json!(["careful"])));
+        let patch = base64::prelude::BASE64_STANDARD.decode(said["patch"].as_str().unwrap()).unwrap();
+        let expected = json!([{"op": "add", "path": "/metadata/labels", "value": {"a/b": "1"}}]);
+        assert_eq!(serde_json::from_slice::<Value>(&patch).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_rule_is_about_what_it_names() {
+        let asked = read(&json!({})).unwrap();
+        let rule = |change: &Value| {
+            let mut rule =
+                json!({"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["pods"]});
+            json_patch::merge(&mut rule, change);
+            Admission { index: 0, rule: serde_json::from_value(rule).unwrap(), only_as_initializer: false }
+        };
+        assert!(asked.is_for(&rule(&json!({}))));
+        for change in [
+            json!({"operations": ["UPDATE"]}),
+            json!({"apiGroups": ["apps"]}),
+            json!({"apiVersions": ["v2"]}),
+            json!({"resources": ["pods/status"]}),
+            json!({"resources": ["services"]}),
+        ] {
+            assert!(!asked.is_for(&rule(&change)), "{change}");
+        }
+        let status = read(&json!({"request": {"subResource": "status"}})).unwrap();
+        assert!(!status.is_for(&rule(&json!({}))) && status.is_for(&rule(&json!({"resources": ["pods/*"]}))));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        /// Whatever bytes come in place of a part of a review, reading it ends with a review or a sentence.
+        #[test]
+        fn no_bytes_can_hurt_the_reader(at in 0_usize..400, with in prop::collection::vec(any::<u8>(), 0..20), cut in 0_usize..400) {
+            let mut body = review(&json!({})).to_string().into_bytes();
+            let at = at.min(body.len());
+            body.splice(at..(at + with.len()).min(body.len()), with);
+            body.truncate(body.len().saturating_sub(cut / 4));
+            if let Err(refused) = Asked::read(&body) {
+                prop_assert!(refused.status == 400 && !refused.message.is_empty());
+            }
+        }
+    }
+}

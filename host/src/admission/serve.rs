@@ -1,0 +1,216 @@
+//! The HTTPS listener: bounded in connections, sizes and time, whatever a client sends.
+
+use super::Door;
+use super::answer::Path;
+use super::review::{Asked, Unreadable};
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Connections at once; further ones wait to be taken.
+const CONNECTIONS: usize = 2048;
+
+/// Reviews that are worked on at once; further ones wait, within their deadlines.
+const REVIEWS: usize = 256;
+
+/// A client that does not get through its TLS handshake in this time is not waited for,
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// nor one that does not send the head of its next request.
+const HEAD: Duration = Duration::from_secs(90);
+
+/// Largest body: two objects of the largest size an API server takes, and what is around them.
+const BODY_BYTES: usize = 16 << 20;
+
+/// How long reviews under way get when the host stops.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// How long the API server waits when it does not say.
+const TIMEOUT: Duration = Duration::from_secs(super::webhooks::TIMEOUT_SECONDS as u64);
+
+/// The answer is on its way this long, at least and at most, before the API server gives up.
+const MARGIN: std::ops::RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_millis(500);
+
+/// Takes connections until `stop` is cancelled, then finishes the reviews under way.
+pub(super) async fn serve(door: Arc<Door>, listener: TcpListener, tls: Arc<ServerConfig>, stop: CancellationToken) {
+    let acceptor = TlsAcceptor::from(tls);
+    let connections = Arc::new(Semaphore::new(CONNECTIONS));
+    let reviews = Arc::new(Semaphore::new(REVIEWS));
+    let tasks = TaskTracker::new();
+    loop {
+        let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { break };
+        let stream = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of descriptors, or a connection that broke before it was taken.
+                    tracing::warn!(%error, "a connection to the admission server could not be taken");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            },
+        };
+        let connection = Connection { door: Arc::clone(&door), reviews: Arc::clone(&reviews), stop: stop.clone() };
+        tasks.spawn(connection.run(stream, acceptor.clone(), permit));
+    }
+    tasks.close();
+    let _ = tokio::time::timeout(DRAIN, tasks.wait()).await;
+}
+
+#[derive(Clone)]
+struct Connection {
+    door: Arc<Door>,
+    reviews: Arc<Semaphore>,
+    stop: CancellationToken,
+}
+
+impl Connection {
+    async fn run(self, stream: TcpStream, acceptor: TlsAcceptor, _permit: OwnedSemaphorePermit) {
+        let _ = stream.set_nodelay(true);
+        let tls = match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
+            Ok(Ok(tls)) => tls,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a TLS handshake with the admission server failed");
+                return;
+            }
+            Err(_elapsed) => return,
+        };
+        let stop = self.stop.clone();
+        let service = hyper::service::service_fn(move |request| {
+            let connection = self.clone();
+            async move { Ok::<_, Infallible>(connection.respond(request).await) }
+        });
+        let mut http = hyper::server::conn::http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(HEAD);
+        let serving = http.serve_connection(TokioIo::new(tls), service);
+        tokio::pin!(serving);
+        tokio::select! {
+            _ = &mut serving => return,
+            () = stop.cancelled() => serving.as_mut().graceful_shutdown(),
+        }
+        let _ = serving.await;
+    }
+
+    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let began = Instant::now();
+        let timeout = timeout_of(request.uri().query().unwrap_or_default());
+        let path = request.uri().path().to_owned();
+        let label = Path::parse(&path);
+        let answered = match &label {
+            None => Err(Unreadable::new(404, "there is no such webhook here")),
+            Some(path) => self.review(path, request, began + timeout).await,
+        };
+        let (status, body) = match answered {
+            Ok(body) => (StatusCode::OK, body),
+            Err(Unreadable { status, message }) => {
+                tracing::warn!(path, status, message, "a request to the admission server could not be answered");
+                (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), Bytes::from(message + "\n"))
+            }
+        };
+        if let Some(series) = label.as_ref().and_then(|path| self.door.series(path)) {
+            self.door.metrics.webhook_answered(&series, status.as_u16(), began.elapsed());
+        }
+        let content_type = if status == StatusCode::OK { "application/json" } else { "text/plain; charset=utf-8" };
+        let mut response = Response::new(Full::new(body));
+        *response.status_mut() = status;
+        response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+        response
+    }
+
+    async fn review(&self, path: &Path, request: Request<Incoming>, deadline: Instant) -> Result<Bytes, Unreadable> {
+        if request.method() != Method::POST {
+            return Err(Unreadable::new(405, "an AdmissionReview must be sent with POST"));
+        }
+        let content_type =
+            request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let media = content_type.split(';').next().unwrap_or_default().trim();
+        if !media.eq_ignore_ascii_case("application/json") {
+            let found = crate::shorten(media, 100);
+            return Err(Unreadable::new(415, format!("expected content type application/json, found {found:?}")));
+        }
+        let body = read(request.into_body(), deadline).await?;
+        let busy = || Unreadable::new(503, "the host has too many reviews to answer in time");
+        let Ok(Ok(_room)) = tokio::time::timeout_at(deadline, self.reviews.acquire()).await else { return Err(busy()) };
+        let asked = Asked::read(&body)?;
+        drop(body);
+        let answer = self.door.answer(path, &asked, deadline).await?;
+        self.door.count(path, &answer);
+        Ok(Bytes::from(answer.to_json(&asked).to_string()))
+    }
+}
+
+async fn read(body: Incoming, deadline: Instant) -> Result<Bytes, Unreadable> {
+    match tokio::time::timeout_at(deadline, Limited::new(body, BODY_BYTES).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(Unreadable::new(413, format!("the body is larger than {} MiB", BODY_BYTES >> 20)))
+        }
+        Ok(Err(error)) => Err(Unreadable::new(400, format!("the body could not be read: {error}"))),
+        Err(_elapsed) => Err(Unreadable::new(408, "the body did not come in time")),
+    }
+}
+
+/// How long there is for an answer, of the time the API server says it waits (`?timeout=5s`).
+fn timeout_of(query: &str) -> Duration {
+    let said = url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "timeout");
+    let waits = said.and_then(|(_, value)| duration(&value)).unwrap_or(TIMEOUT).min(Duration::from_secs(60));
+    let margin = (waits / 10).clamp(*MARGIN.start(), *MARGIN.end());
+    waits.saturating_sub(margin)
+}
+
+/// A duration as Go writes it: `5s`, `1m30s`, `500ms`.
+fn duration(text: &str) -> Option<Duration> {
+    let (mut rest, mut seconds) = (text, 0.0);
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, after) = rest.split_at(digits);
+        let letters = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(letters);
+        let factor = match unit {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "µs" => 1e-6,
+            "ns" => 1e-9,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * factor;
+        rest = after;
+    }
+    Duration::try_from_secs_f64(seconds).ok().filter(|_| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_comes_before_the_api_server_gives_up() {
+        for (query, milliseconds) in [
+            ("timeout=10s", 9500),
+            ("timeout=1s", 900),
+            ("a=b&timeout=500ms", 450),
+            ("timeout=1m30s", 59_500),
+            ("timeout=30ms", 0),
+            ("timeout=soon", 9500),
+            ("timeout=-1s", 9500),
+            ("", 9500),
+        ] {
+            assert_eq!(timeout_of(query).as_millis(), milliseconds, "{query}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The options of the admission server.
+
+use anyhow::Context as _;
+use clap::Args;
+use oarlock::admission::{Certificate, Options, Reach};
+use oarlock::api::ObjectKey;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Where the host keeps its certificates when it is reached through a Service: in the Service's namespace.
+const SECRET: &str = oarlock::rbac::ADMISSION_SECRET;
+
+/// Where the admission server listens when nobody says.
+const DEFAULT_ADDR: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 9443);
+
+#[derive(Debug, Args)]
+pub(super) struct AdmissionArgs {
+    /// Answer admission: the Service through which the API server reaches this host, with its port if that is not 443
+    #[arg(long, value_name = "NAMESPACE/NAME[:PORT]", value_parser = service, conflicts_with = "admission_url")]
+    admission_service: Option<Reach>,
+
+    /// Answer admission: https://HOST:PORT at which the API server reaches this host, where there is no Service
+    #[arg(long, value_name = "URL")]
+    admission_url: Option<String>,
+
+    /// Answer admission here; without a Service or URL, it is also where the API server finds it [default: 0.0.0.0:9443]
+    #[arg(long, value_name = "ADDR")]
+    admission_addr: Option<SocketAddr>,
+
+    /// Directory with tls.crt, tls.key and ca.crt, read again when they change, instead of certificates the host makes itself
+    #[arg(long, value_name = "DIR")]
+    admission_cert_dir: Option<PathBuf>,
+}
+
+impl AdmissionArgs {
+    /// None: admission is not answered.
+    pub(super) fn options(self) -> anyhow::Result<Option<Options>> {
+        let url = self.admission_url.map(|url| checked(&url).map(Reach::Url)).transpose()?;
+        let reach = self.admission_service.or(url);
+        if reach.is_none() && self.admission_addr.is_none() {
+            anyhow::ensure!(
+                self.admission_cert_dir.is_none(),
+                "--admission-cert-dir needs --admission-service, --admission-url or --admission-addr"
+            );
+            return Ok(None);
+        }
+        let certificates = match (self.admission_cert_dir, &reach) {
+            (Some(folder), _) => Certificate::Files(folder),
+            (None, Some(Reach::Service { namespace, .. })) => {
+                Certificate::Secret(ObjectKey::new(namespace.as_str(), SECRET))
+            }
+            (None, _) => Certificate::InMemory,
+        };
+        let addr = self.admission_addr.unwrap_or(DEFAULT_ADDR);
+        Ok(Some(Options { addr, reach, certificates }))
+    }
+}
+
+fn service(text: &str) -> Result<Reach, String> {
+    let (namespace, name) = text.split_once('/').ok_or("must be NAMESPACE/NAME[:PORT]")?;
+    let (name, port) = name.split_once(':').unwrap_or((name, "443"));
+    let port = port.parse().map_err(|_not_a_port| format!("{port:?} is no port"))?;
+    if namespace.is_empty() || name.is_empty() {
+        return Err("must be NAMESPACE/NAME[:PORT]".to_owned());
+    }
+    Ok(Reach::Service { namespace: namespace.to_owned(), name: name.to_owned(), port })
+}
+
+fn checked(text: &str) -> anyhow::Result<String> {
+    let url = url::Url::parse(text).with_context(|| format!("--admission-url {text:?} is no URL"))?;
+    let plain = url.scheme() == "https" && matches!(url.path(), "" | "/") && url.query().is_none();
+    anyhow::ensure!(plain, "--admission-url {text:?} must be https://HOST:PORT, without a path");
+    Ok(text.trim_end_matches('/').to_owned())
+}

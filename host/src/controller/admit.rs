@@ -1,0 +1,285 @@
+//! One review: the same three calls, asked about an object that is not stored yet, answered before a deadline.
+
+use super::{Controller, ReconcileKey, Version, compare};
+use crate::api::{GroupVersionKind, ObjectKey};
+use crate::apply::events::{Event, Regarding};
+use crate::apply::reviewed;
+use crate::grants::Admission;
+use crate::metrics::Call;
+use crate::plugin::{CallError, Instance, Outcome, Request, Run, Trigger};
+use futures::FutureExt as _;
+use oarlock_merge::schema::Schema;
+use serde_json::Value;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+/// Of a validating rule, at most this many differences are named.
+const NAMED: usize = 10;
+
+/// How often a version whose caches are not in sync is looked at again.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// What is under review.
+#[derive(Clone, Debug)]
+pub struct Review {
+    /// The kind of the object, as the review has it.
+    pub kind: GroupVersionKind,
+    /// The namespace of the request; the name may be empty when one is to be generated.
+    pub key: ObjectKey,
+    /// Empty at the creation.
+    pub uid: String,
+    /// The object, or of a deletion the one that is stored.
+    pub object: Value,
+    /// The AdmissionRequest without the object, as JSON.
+    pub request: Arc<str>,
+    /// Nothing may change.
+    pub dry_run: bool,
+    /// Empty for the object itself.
+    pub subresource: String,
+    /// Refuse what differs, instead of changing it.
+    pub validate: bool,
+    /// When the answer is needed.
+    pub deadline: Instant,
+    /// Ties log lines together.
+    pub correlation_id: String,
+}
+
+/// What a plugin says of an object under review.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// It may pass as it is.
+    Allowed,
+    /// It passes like this.
+    Changed(Value),
+    /// It does not pass.
+    Denied {
+        /// HTTP status for the user.
+        code: u16,
+        /// UpperCamelCase; may be empty.
+        reason: String,
+        /// For the user.
+        message: String,
+    },
+}
+
+/// An answer, and what else the user is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Admitted {
+    /// Whether it may pass.
+    pub verdict: Verdict,
+    /// For the user.
+    pub warnings: Vec<String>,
+}
+
+/// A version with a reconcile or a review under way: it is not drained before this is dropped.
+#[derive(Debug)]
+pub struct Entered {
+    version: Arc<Version>,
+    _under_way: TaskTrackerToken,
+}
+
+impl Entered {
+    pub(super) fn held(&self) -> &Arc<Version> {
+        &self.version
+    }
+
+    /// The rules that this version answers at admission.
+    #[must_use]
+    pub fn rules(&self) -> &[Admission] {
+        &self.version.admission
+    }
+
+    /// Its version, for people.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version.loaded.manifest.version
+    }
+}
+
+impl Controller {
+    /// The current version, held for one reconcile or review. None: there is none (yet).
+    #[must_use]
+    pub fn enter(&self) -> Option<Entered> {
+        loop {
+            let version = self.current()?;
+            let under_way = version.enter();
+            // Replaced between the two: it may have been drained already.
+            if self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, &version)) {
+                return Some(Entered { version, _under_way: under_way });
+            }
+        }
+    }
+
+    /// Asks a version about an object under review.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no answer, in a sentence that names the plugin: the rule's failure policy decides.
+    pub async fn admit(&self, entered: &Entered, review: &Review) -> Result<Admitted, String> {
+        let version = &entered.version;
+        let began = Instant::now();
+        let fault = |why: &str| format!("plugin {} (version {}): {why}", self.name, version.loaded.manifest.version);
+        let asked = AssertUnwindSafe(self.ask(version, review)).catch_unwind();
+        let answered = tokio::select! {
+            answered = tokio::time::timeout_at(review.deadline, asked) => answered,
+            () = version.cut.cancelled() => return Err(fault("cut off while it was replaced")),
+        };
+        let answered = match answered {
+            Ok(Ok(answered)) => answered,
+            Ok(Err(_panic)) => {
+                tracing::error!(plugin = self.name, key = %review.key, "the host panicked in a review; please report this");
+                return Err(fault("the host panicked; please report this"));
+            }
+            // Its own fault only when it had time enough; a host that is busy is not.
+            Err(_elapsed) => {
+                let waited = began.elapsed().as_millis();
+                return Err(fault(&format!("too slow: no answer within the {waited} ms there were for it")));
+            }
+        };
+        let strike = answered.as_ref().err().filter(|error| error.cause().is_some()).map(ToString::to_string);
+        if let Err(error) = &answered
+            && let Some(cause) = error.cause()
+        {
+            self.metrics.trapped(cause);
+        }
+        let key = ReconcileKey { kind: Arc::new(review.kind.clone()), key: review.key.clone() };
+        self.judge(version, &key, began.elapsed(), strike.as_deref());
+        match answered {
+            Ok(admitted) => Ok(admitted),
+            Err(CallError::Denied { code, reason, message }) => {
+                Ok(Admitted { verdict: Verdict::Denied { code, reason, message }, warnings: Vec::new() })
+            }
+            Err(CallError::Terminal(message)) => {
+                let verdict = Verdict::Denied { code: 400, reason: "BadRequest".to_owned(), message };
+                Ok(Admitted { verdict, warnings: Vec::new() })
+            }
+            Err(error) => Err(fault(&error.to_string())),
+        }
+    }
+
+    async fn ask(&self, version: &Version, review: &Review) -> Result<Admitted, CallError> {
+        while !version.synced() {
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+        let request = Request {
+            kind: review.kind.clone(),
+            key: review.key.clone(),
+            uid: review.uid.clone(),
+            object: Some(without_managed_fields(&review.object).to_string().into()),
+            last_seen: None,
+            deleting: false,
+            trigger: Trigger::Event,
+            attempt: 1,
+            correlation_id: review.correlation_id.clone(),
+            review: Some(Arc::clone(&review.request)),
+            dry_run: review.dry_run,
+        };
+        let run = Run {
+            reads: Some(Arc::clone(&version.reads)),
+            key: review.key.to_string(),
+            correlation_id: review.correlation_id.clone(),
+            dry_run: review.dry_run,
+            at_most: Some(review.deadline.saturating_duration_since(Instant::now())),
+        };
+        let mut instance = version.pool.take(run).await?;
+        let answered = self.converse(&mut instance, request, version, review).await;
+        version.pool.give_back(instance);
+        answered
+    }
+
+    /// Desired, actual and, where they differ and may be changed, patch and actual again.
+    async fn converse(
+        &self,
+        instance: &mut Instance,
+        mut request: Request,
+        version: &Version,
+        review: &Review,
+    ) -> Result<Admitted, CallError> {
+        let timed = |call, began: Instant| self.metrics.called(call, began.elapsed());
+        let began = Instant::now();
+        let desired = instance.get_desired(&request).await;
+        timed(Call::GetDesired, began);
+        let desired = desired?;
+        let began = Instant::now();
+        let actual = instance.get_actual(&request).await;
+        timed(Call::GetActual, began);
+        let actual = actual?.state;
+        if compare::same(desired.as_ref(), actual.as_ref()) {
+            return Ok(Admitted { verdict: Verdict::Allowed, warnings: Vec::new() });
+        }
+        if review.validate {
+            return Ok(Admitted { verdict: differs(desired.as_ref(), actual.as_ref()), warnings: Vec::new() });
+        }
+        let began = Instant::now();
+        let outcome = instance.patch(&request, desired.as_ref(), actual.as_ref()).await;
+        timed(Call::Patch, began);
+        let Outcome { changes, patches, events, warnings, .. } = outcome?;
+        if let Some(change) = changes.first() {
+            let reason = format!("{}; at admission only the object under review can be patched", change.summary());
+            return Err(CallError::BadAnswer { call: "patch", reason });
+        }
+        let verdict = if patches.is_empty() {
+            Verdict::Allowed
+        } else {
+            let kind = &review.kind;
+            let schema = Schema::builtin(&kind.group, &kind.version, &kind.kind);
+            let bad = |reason| CallError::BadAnswer { call: "patch", reason };
+            let after =
+                reviewed::patched(&review.object, &patches, schema.as_ref(), &review.subresource).map_err(bad)?;
+            request.object = Some(without_managed_fields(&after).to_string().into());
+            let again = instance.get_actual(&request).await?.state;
+            if !compare::same(desired.as_ref(), again.as_ref()) {
+                let place = compare::place(desired.as_ref(), again.as_ref());
+                return Err(bad(format!("a patch that does not lead to what it desires: {place} differs after it")));
+            }
+            Verdict::Changed(after)
+        };
+        self.record(version, review, events);
+        Ok(Admitted { verdict, warnings })
+    }
+
+    /// Events are about objects that are stored, and a dry run leaves no trace.
+    fn record(&self, version: &Version, review: &Review, events: Vec<Event>) {
+        for event in events {
+            if review.dry_run || review.uid.is_empty() || review.key.name.is_empty() {
+                tracing::info!(plugin = self.name, key = %review.key, reason = event.reason, message = event.message, "at admission");
+                continue;
+            }
+            let about = Regarding::named(review.kind.clone(), review.key.clone(), &review.uid);
+            self.shared.recorder.record(&version.author, &about, event);
+        }
+    }
+}
+
+fn without_managed_fields(object: &Value) -> std::borrow::Cow<'_, Value> {
+    if object.pointer("/metadata/managedFields").is_none() {
+        return std::borrow::Cow::Borrowed(object);
+    }
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    std::borrow::Cow::Owned(object)
+}
+
+/// The refusal of a validating rule.
+fn differs(desired: Option<&Value>, actual: Option<&Value>) -> Verdict {
+    let message = match (desired, actual) {
+        (Some(desired), Some(actual)) => {
+            let paths = compare::differences(desired, actual, NAMED + 1);
+            let named: Vec<&str> = paths
+                .iter()
+                .take(NAMED)
+                .map(|path| if path.is_empty() { "the whole object" } else { path.as_str() })
+                .collect();
+            let more = if paths.len() > NAMED { " and more" } else { "" };
+            format!("it is not as it should be: {}{more}", named.join(", "))
+        }
+        (None, _) => "it should not exist".to_owned(),
+        (Some(_), None) => "what should exist does not".to_owned(),
+    };
+    Verdict::Denied { code: 403, reason: "Forbidden".to_owned(), message }
+}
