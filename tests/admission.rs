@@ -204,10 +204,8 @@ async fn the_webhook_configurations_follow_the_plugins_and_are_repaired() -> Res
     with_world(options(), async |world: Arc<World>| {
         open(&world, &grant()).await?;
         let path = format!("{CONFIGURATIONS}/mutatingwebhookconfigurations/oarlock");
-        ensure!(
-            configuration(&world, "validating").await?["webhooks"][0]["name"] == "rule-1.gatekeeper.oarlock.dev",
-            "the other"
-        );
+        let validating = eventually(SOON, "the other one", || configuration(&world, "validating")).await?;
+        ensure!(validating["webhooks"][0]["name"] == "rule-1.gatekeeper.oarlock.dev", "{validating}");
         // Somebody else's idea of it does not last.
         world.cluster.merge_patch(&path, &json!({"webhooks": []})).await?;
         let there = || async {
