@@ -27,7 +27,7 @@ mod client;
 mod hooks;
 mod matching;
 mod review;
-mod tls;
+pub(crate) mod tls;
 
 use hooks::Hook;
 pub(crate) use hooks::Hooks;
@@ -276,11 +276,11 @@ impl Attributes<'_> {
         let mut request = self.request(target, &uid);
         if let Some(map) = request.as_object_mut() {
             map.insert("object".to_owned(), object.map_or(Value::Null, |o| self.shown(target, o)));
-            map.insert("oldObject".to_owned(), self.shown_old(target, old));
+            map.insert("oldObject".to_owned(), shown_old(target, old));
         }
         let api_version = format!("admission.k8s.io/{}", hook.review_version);
         let sent = json!({"kind": "AdmissionReview", "apiVersion": api_version, "request": request});
-        let body = hook.client.call(self.api, &sent, hook.timeout).await.map_err(Failure::not_called)?;
+        let body = hook.client.call(self.api, &sent, hook.timeout).await.map_err(|why| Failure::not_called(&why))?;
         let mut response = review::read(&body, hook.review_version, &uid, mutating)?;
         call.warnings.add(std::mem::take(&mut response.warnings));
         if !response.allowed {
@@ -339,14 +339,6 @@ impl Attributes<'_> {
         shown
     }
 
-    fn shown_old(&self, target: &Target, old: Old<'_>) -> Value {
-        match old {
-            Old::None => Value::Null,
-            Old::Plain(value) => value.clone(),
-            Old::Stored(object) => encode::value(&target.resource, object),
-        }
-    }
-
     /// The stored form of what a webhook made of an object: without what its kind does not have, with defaults.
     fn stored(
         &self,
@@ -372,5 +364,14 @@ impl Attributes<'_> {
             };
         }
         Ok(patched)
+    }
+}
+
+/// What an object was before, as a webhook is shown it.
+fn shown_old(target: &Target, old: Old<'_>) -> Value {
+    match old {
+        Old::None => Value::Null,
+        Old::Plain(value) => value.clone(),
+        Old::Stored(object) => encode::value(&target.resource, object),
     }
 }

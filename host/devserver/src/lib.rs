@@ -1,11 +1,11 @@
 //! An embedded Kubernetes API server for development and tests.
 //!
-//! [`DevServer::start`] serves plain HTTP on loopback. kubectl, kube and other clients find discovery, the built-in kinds,
+//! [`DevServer::start`] serves HTTP, or HTTPS ([`Tls`]), on loopback. kubectl, kube and other clients find discovery, the built-in kinds,
 //! CRDs, watches, patches, server-side apply, garbage collection, namespace deletion and admission webhooks; there are no
 //! controllers that make pods.
 //!
 //! Whoever shows no credentials is the administrator and may do everything, so keep the server on loopback. Requests that
-//! impersonate somebody (`kubectl --as`) or carry a bearer token are held to RBAC.
+//! impersonate somebody (`kubectl --as`), carry a bearer token or come with a client certificate are held to RBAC.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), oarlock_devserver::Error> {
@@ -44,6 +44,7 @@ mod encode;
 mod events;
 pub mod faults;
 mod gc;
+mod https;
 mod kinds;
 mod managed;
 mod namespaces;
@@ -72,9 +73,11 @@ mod versions;
 mod watch;
 
 pub use authentication::StaticTokens;
+pub use https::Tls;
 pub use requests::RequestRecord;
 
 use api::Api;
+use authentication::User;
 use faults::{Faults, Rules};
 
 /// How the server is set up; start from `Options::default()`.
@@ -99,6 +102,8 @@ pub struct Options {
     pub data_dir: Option<PathBuf>,
     /// How many bytes of changes are kept in the data directory before a snapshot replaces them. Default 8 MiB.
     pub data_log_bytes: u64,
+    /// Serves HTTPS instead of HTTP, and believes certificates of clients. Default `None`.
+    pub tls: Option<Tls>,
     /// What goes wrong from the start. Default nothing.
     pub faults: Rules,
     /// Whether rules that kill processes are taken over HTTP. Default false: whoever reaches the server could end any process
@@ -116,6 +121,7 @@ impl Default for Options {
             tokens: StaticTokens::default(),
             data_dir: None,
             data_log_bytes: 8 * 1024 * 1024,
+            tls: None,
             faults: Rules::default(),
             faults_may_kill: false,
         }
@@ -172,6 +178,13 @@ impl Options {
         self
     }
 
+    /// Sets [`tls`](Self::tls).
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// Sets [`faults`](Self::faults).
     #[must_use]
     pub fn faults(mut self, rules: Rules) -> Self {
@@ -207,6 +220,14 @@ pub enum Error {
         line: usize,
         /// What is wrong with it.
         why: &'static str,
+    },
+    /// A certificate or a key cannot be used.
+    #[error("the {what} cannot be used: {why}")]
+    Tls {
+        /// Which of the texts.
+        what: &'static str,
+        /// What is wrong with it.
+        why: String,
     },
     /// A file of the data directory cannot be used.
     #[error("cannot use {} for the data of the API server", path.display())]
@@ -267,18 +288,7 @@ impl DevServer {
         }
         api.begin();
         let controllers = tokio::spawn(gc::run(Arc::clone(&api), feed));
-        let stop = api.stop.clone();
-        let listener = listener.tap_io(|stream| {
-            // Without it every small answer waits for the client's delayed acknowledgement.
-            let _ = stream.set_nodelay(true);
-        });
-        let router = server::router(Arc::clone(&api));
-        let serve = axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await });
-        let server = tokio::spawn(async move {
-            if let Err(error) = serve.await {
-                tracing::error!(%error, "the embedded API server stopped");
-            }
-        });
+        let server = tokio::spawn(serve(Arc::clone(&api), listener, addr));
         tracing::debug!(%addr, "embedded API server listens");
         Ok(Running { addr, api, server, controllers })
     }
@@ -295,6 +305,29 @@ impl DevServer {
     }
 }
 
+/// Serves until the server stops.
+async fn serve(api: Arc<Api>, listener: TcpListener, addr: SocketAddr) {
+    let router = server::router(Arc::clone(&api));
+    let stop = api.stop.clone().cancelled_owned();
+    let ended = match api.options.tls.clone() {
+        Some(tls) => {
+            let listener = https::Listener::new(listener, addr, tls, api.stop.clone());
+            let service = router.into_make_service_with_connect_info::<https::Peer>();
+            axum::serve(listener, service).with_graceful_shutdown(stop).await
+        }
+        None => {
+            let listener = listener.tap_io(|stream| {
+                // Without it every small answer waits for the client's delayed acknowledgement.
+                let _ = stream.set_nodelay(true);
+            });
+            axum::serve(listener, router).with_graceful_shutdown(stop).await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::error!(%error, "the embedded API server stopped");
+    }
+}
+
 /// A server that serves. Dropping it stops the server without waiting.
 #[derive(Debug)]
 pub struct Running {
@@ -305,20 +338,27 @@ pub struct Running {
 }
 
 impl Running {
-    /// `http://127.0.0.1:PORT`
+    /// `http://127.0.0.1:PORT`, or `https://…`.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.addr)
+        let scheme = if self.api.options.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.addr)
     }
 
-    /// A kubeconfig (YAML) for this server, without credentials.
+    /// A kubeconfig (YAML) for this server: without credentials, but over HTTPS, where kubectl would ask for some, with a token
+    /// of the administrator.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
+        let token = self.api.options.tls.as_ref().map(|_| format!("token: {}", self.api.tokens.issue(User::admin())));
+        let trusted =
+            self.api.options.tls.as_ref().map(|tls| format!("\n    certificate-authority-data: {}", tls.authority()));
         format!(
-            "apiVersion: v1\nkind: Config\nclusters:\n- name: oarlock\n  cluster:\n    server: {}\ncontexts:\n- name: \
+            "apiVersion: v1\nkind: Config\nclusters:\n- name: oarlock\n  cluster:\n    server: {}{}\ncontexts:\n- name: \
              oarlock\n  context:\n    cluster: oarlock\n    user: oarlock\n    namespace: default\ncurrent-context: \
-             oarlock\nusers:\n- name: oarlock\n  user: {{}}\n",
-            self.url()
+             oarlock\nusers:\n- name: oarlock\n  user: {{{}}}\n",
+            self.url(),
+            trusted.unwrap_or_default(),
+            token.unwrap_or_default()
         )
     }
 

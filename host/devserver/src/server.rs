@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::{
     Router,
     body::Body,
-    extract::{Request, State},
+    extract::{ConnectInfo, Request, State},
     response::Response,
 };
 use bytes::Bytes;
@@ -19,6 +19,7 @@ use crate::{
     authorization::{self, impersonation},
     discovery,
     faults::{self, Faults, effect::Cut, plan::Strike},
+    https::Peer,
     negotiate::Format,
     openapi,
     path::{self, Target},
@@ -148,7 +149,8 @@ async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
         warnings: Warnings::default(),
         past: None,
     };
-    let known = identify(&api, &mut call, &parts.headers, body).await;
+    let peer = parts.extensions.get::<ConnectInfo<Peer>>().map(|info| &info.0);
+    let known = identify(&api, &mut call, (&parts.headers, peer), body).await;
     if let Some(rule) = faults::admin::rest(&call.path) {
         let shown = parts.headers.contains_key(faults::admin::HEADER);
         let outcome = known.and_then(|()| require(&api, &call));
@@ -178,9 +180,19 @@ async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
 }
 
 /// Who it is. The body is read in any case, so that the connection stays usable.
-async fn identify(api: &Arc<Api>, call: &mut Call, headers: &HeaderMap, body: Body) -> Result<()> {
+async fn identify(
+    api: &Arc<Api>,
+    call: &mut Call,
+    (headers, peer): (&HeaderMap, Option<&Peer>),
+    body: Body,
+) -> Result<()> {
     let body = Limited::new(body, BODY_LIMIT).collect().await;
-    let requester = api.tokens.authenticate(headers)?;
+    let requester = match peer {
+        Some(Peer::User(user)) => user.clone(),
+        // A token may still tell who it is.
+        Some(Peer::Stranger) if !headers.contains_key(header::AUTHORIZATION) => return Err(ApiError::unauthorized()),
+        _ => api.tokens.authenticate(headers)?,
+    };
     call.user = impersonation::user(api, requester, headers)?;
     match body {
         Ok(whole) => call.body = whole.to_bytes(),

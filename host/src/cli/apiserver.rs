@@ -2,14 +2,14 @@
 
 use anyhow::Context as _;
 use clap::Args;
-use oarlock_devserver::{DevServer, Options, Running, StaticTokens, faults::Rules};
+use oarlock_devserver::{DevServer, Options, Running, StaticTokens, Tls, faults::Rules};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// The options of `oarlock apiserver`.
 #[derive(Debug, Args)]
 #[command(
-    about = "Run the embedded API server: plain HTTP on loopback, objects in memory or in a directory",
+    about = "Run the embedded API server: HTTP or HTTPS on loopback, objects in memory or in a directory",
     after_help = "Examples:\n  oarlock apiserver --port 8001 --kubeconfig-out ./kubeconfig\n  kubectl --kubeconfig ./kubeconfig get \
                   namespaces\n\n  echo '{requests: {verbs: [create]}, times: 1, fault: {cut: {afterEffect: true}}}' > rules.yaml\n  \
                   curl -H 'X-Oarlock-Faults: 1' --data-binary @rules.yaml http://127.0.0.1:8001/_oarlock/faults"
@@ -27,6 +27,18 @@ pub(super) struct ApiserverArgs {
     /// administrator's
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+
+    /// Serve HTTPS with this certificate (PEM), behind it those that signed it
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    tls_cert_file: Option<PathBuf>,
+
+    /// The private key of --tls-cert-file (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    tls_private_key_file: Option<PathBuf>,
+
+    /// Who signs certificates of clients (PEM): a client's common name is the user, its organisations are the groups
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    client_ca_file: Option<PathBuf>,
 
     /// Collect no garbage and delete no namespaces' contents: only clients change objects
     #[arg(long)]
@@ -62,6 +74,10 @@ pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
         let text = read(path)?;
         let tokens = StaticTokens::parse(&text).with_context(|| format!("{} cannot be used", path.display()))?;
         options = options.tokens(tokens);
+    }
+    if let (Some(certificate), Some(key)) = (&args.tls_cert_file, &args.tls_private_key_file) {
+        let clients = args.client_ca_file.as_deref().map(read).transpose()?;
+        options = options.tls(Tls::new(&read(certificate)?, &read(key)?, clients.as_deref())?);
     }
     let server = start(args.port, options).await?;
     if let Some(path) = &args.kubeconfig_out {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{
     Attributes, Old, Operation,
     hooks::{Hook, Rule},
+    shown_old,
 };
 use crate::{
     kinds::Resource,
@@ -100,7 +101,7 @@ impl Attributes<'_> {
 
     fn conditions_hold(&self, hook: &Hook, target: &Target, object: Option<&Value>, old: Old<'_>) -> Result<bool> {
         let object = object.map_or(Value::Null, |o| self.shown(target, o));
-        let old = self.shown_old(target, old);
+        let old = shown_old(target, old);
         let request = self.request(target, "");
         let variables = [("object", &object), ("oldObject", &old), ("request", &request)];
         let mut errors = Vec::new();

@@ -22,11 +22,11 @@ pub(super) enum Failure {
 
 impl Failure {
     /// It could not be asked.
-    pub(super) fn not_called(why: String) -> Self {
+    pub(super) fn not_called(why: &str) -> Self {
         Self::NotCalled(format!("failed to call webhook: {why}"))
     }
 
-    fn invalid(why: String) -> Self {
+    fn invalid(why: &str) -> Self {
         Self::NotCalled(format!("received invalid webhook response: {why}"))
     }
 
@@ -78,7 +78,7 @@ impl Response {
 ///
 /// * `version` - the one that was asked in, `v1` or `v1beta1`.
 pub(super) fn read(body: &[u8], version: &str, uid: &str, mutating: bool) -> Result<Response, Failure> {
-    let unreadable = |why: &str| Failure::not_called(format!("couldn't get version/kind; json parse error: {why}"));
+    let unreadable = |why: &str| Failure::not_called(&format!("couldn't get version/kind; json parse error: {why}"));
     let answer = match serde_json::from_slice(body) {
         Ok(Value::Object(answer)) => answer,
         Ok(_) => return Err(unreadable("json: cannot unmarshal a value that is no object")),
@@ -94,23 +94,23 @@ pub(super) fn read(body: &[u8], version: &str, uid: &str, mutating: bool) -> Res
     let known = kind.is_empty() && api_version.is_empty()
         || kind == "AdmissionReview" && matches!(api_version, "admission.k8s.io/v1" | "admission.k8s.io/v1beta1");
     if !known {
-        return Err(Failure::not_called(format!(
+        return Err(Failure::not_called(&format!(
             "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/util/webhook/client.go:71\""
         )));
     }
     let Some(response) = answer.get("response").filter(|r| !r.is_null()) else {
-        return Err(Failure::invalid("webhook response was absent".to_owned()));
+        return Err(Failure::invalid("webhook response was absent"));
     };
-    let mut response = Response::deserialize(response).map_err(|e| Failure::not_called(e.to_string()))?;
+    let mut response = Response::deserialize(response).map_err(|e| Failure::not_called(&e.to_string()))?;
     if let Some(bad) = response.patch.as_deref().and_then(|p| BASE64.decode(p).err()) {
-        return Err(Failure::not_called(format!("illegal base64 data: {bad}")));
+        return Err(Failure::not_called(&format!("illegal base64 data: {bad}")));
     }
     if version == "v1beta1" {
         // The old version knows one kind of patch, and neither named it nor echoed the uid.
         response.patch_type = None;
         return Ok(response);
     }
-    check(&response, (kind, api_version), uid, mutating).map_err(Failure::invalid)?;
+    check(&response, (kind, api_version), uid, mutating).map_err(|why| Failure::invalid(&why))?;
     Ok(response)
 }
 

@@ -212,13 +212,14 @@ impl Write<'_> {
     }
 
     /// Replaces `old` by `new`, which already has what the client wants.
-    pub(crate) async fn update(&self, old: &Arc<Object>, mut new: Value) -> std::result::Result<Arc<Object>, Failure> {
+    pub(crate) async fn update(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Arc<Object>, Failure> {
         let call = self.call;
         let Some((call, attributes)) = call.zip(self.admission(&self.key.name, Operation::Update)) else {
             return self.update_own(old, new);
         };
-        let mut tracked = self.prepared(old, new.clone())?;
-        if attributes.may_change() {
+        let asked = attributes.may_change().then(|| new.clone());
+        let mut tracked = self.prepared(old, new)?;
+        if let Some(mut new) = asked {
             defaults::fill_in(self.resource, &mut new)?;
             // Ownership is booked before admission.
             if let (Some(meta), Some(owners)) =

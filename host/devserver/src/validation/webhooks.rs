@@ -209,3 +209,68 @@ fn conditions(at: &str, conditions: &[Value], causes: &mut Vec<Cause>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn refuse(change: &Value, field: &str, why: &str) {
+        let mut hook = json!({"name": "a.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"url": "https://127.0.0.1/x"}});
+        hook.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let causes = format!("{:?}", check(&json!({"webhooks": [hook]})));
+        assert_eq!(causes.matches("Cause {").count(), usize::from(!field.is_empty()), "{causes}");
+        assert!(
+            causes.contains(&format!("\"webhooks[0].{field}")) && causes.contains(why) || field.is_empty(),
+            "{causes}"
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        refuse(&json!({}), "", "");
+        let url = |url: &str| json!({"clientConfig": {"url": url}});
+        refuse(&url("https://a/b?c=d"), "clientConfig.url", "query parameters are not permitted");
+        refuse(&url("https://me@a/b"), "clientConfig.url", "user information is not permitted");
+        refuse(&url("https://a/b#c"), "clientConfig.url", "fragments are not permitted");
+        refuse(&url("nothing"), "clientConfig.url", "url must be a valid URL");
+        let service = |more: Value| json!({"clientConfig": {"service": more}});
+        refuse(&service(json!({"name": "s"})), "clientConfig.service.namespace", "service namespace is required");
+        refuse(
+            &service(json!({"name": "s", "namespace": "n", "port": 0})),
+            "clientConfig.service.port",
+            "between 1 and 65535",
+        );
+        refuse(
+            &service(json!({"name": "s", "namespace": "n", "path": "x"})),
+            "clientConfig.service.path",
+            "must start with",
+        );
+        let both = json!({"clientConfig": {"url": "https://a", "service": {"name": "s", "namespace": "n"}}});
+        refuse(&both, "clientConfig", "exactly one of url or service is required");
+        let rule = |key: &str, value: Value| {
+            let mut rule =
+                json!({"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["*", "*/status"]});
+            rule[key] = value;
+            json!({"rules": [rule]})
+        };
+        refuse(&rule("scope", json!("*")), "", "");
+        refuse(&rule("scope", json!("Here")), "rules[0].scope", "supported values");
+        refuse(&rule("operations", json!(["*", "CREATE"])), "rules[0].operations", "if '*' is present");
+        refuse(&rule("apiGroups", json!([])), "rules[0].apiGroups", "Required value");
+        refuse(&rule("resources", json!(["*", "pods"])), "rules[0].resources", "if '*' is present");
+        let condition = |name: &str, text: &str| json!({"matchConditions": [{"name": name, "expression": text}]});
+        refuse(&condition("c", "object.x == 1"), "", "");
+        refuse(&condition("", "true"), "matchConditions[0].name", "Required value");
+        refuse(&condition("c", "object."), "matchConditions[0].expression", "compilation failed");
+        refuse(
+            &condition("c", "authorizer.group('')"),
+            "matchConditions[0].expression",
+            "undeclared reference to 'authorizer'",
+        );
+        refuse(&json!({"objectSelector": {"matchLabels": {"a": "b c"}}}), "objectSelector", "label selector");
+    }
+}

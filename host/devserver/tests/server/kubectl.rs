@@ -25,11 +25,15 @@ struct Kubectl {
 
 impl Kubectl {
     async fn start() -> Option<Self> {
+        Self::of(Server::start).await
+    }
+
+    async fn of<F: Future<Output = Server>>(start: impl FnOnce() -> F) -> Option<Self> {
         if !Path::new("/usr/bin/kubectl").exists() {
             eprintln!("skipped: there is no /usr/bin/kubectl");
             return None;
         }
-        let this = Self { server: Server::start().await, dir: tempfile::tempdir().unwrap() };
+        let this = Self { server: start().await, dir: tempfile::tempdir().unwrap() };
         this.file("config", &this.server.running.kubeconfig());
         Some(this)
     }

@@ -14,6 +14,7 @@ mod collection;
 mod consistency;
 mod faults;
 mod http;
+mod https;
 mod kube_client;
 mod kubectl;
 mod persistence;

@@ -41,7 +41,7 @@ fn message(answer: &Answer) -> String {
 #[tokio::test]
 async fn a_mutating_webhook_is_told_of_the_write_and_changes_it() {
     let server = Server::start().await;
-    let hook = Hook::start(|_, _| patch(json!([{"op": "add", "path": "/data/added", "value": "1"}]))).await;
+    let hook = Hook::start(|_, _| patch(&json!([{"op": "add", "path": "/data/added", "value": "1"}]))).await;
     let only = json!({"rules": rule(&["CREATE", "UPDATE"], &["configmaps"]), "timeoutSeconds": 7});
     configure(&server, "Mutating", "m", &[hook.entry("add", only)]).await;
 
@@ -78,7 +78,7 @@ async fn a_mutating_webhook_is_told_of_the_write_and_changes_it() {
 #[tokio::test]
 async fn what_a_webhook_adds_belongs_to_nobody() {
     let server = Server::start().await;
-    let hook = Hook::start(|_, _| patch(json!([{"op": "add", "path": "/data/added", "value": "1"}]))).await;
+    let hook = Hook::start(|_, _| patch(&json!([{"op": "add", "path": "/data/added", "value": "1"}]))).await;
     configure(&server, "Mutating", "m", &[hook.entry("add", json!({"rules": rule(&["*"], &["configmaps"])}))]).await;
     server.json("POST", &format!("{MAPS}?fieldManager=one"), map("a", &json!({}))).await;
     let two = json!({"data": {"new": "2"}}).to_string();
@@ -211,10 +211,10 @@ async fn failures_are_told_or_ignored_as_the_policy_says() {
 async fn a_patch_that_cannot_be_carried_out_is_an_error_under_any_policy() {
     let server = Server::start().await;
     let hook = Hook::start(|path, _| match path {
-        "missing" => patch(json!([{"op": "replace", "path": "/no/where", "value": 1}])),
-        "test" => patch(json!([{"op": "test", "path": "/data/k", "value": "other"}])),
-        "number" => patch(json!([{"op": "add", "path": "/data/n", "value": 1}])),
-        _ => patch(json!({"op": "add"})),
+        "missing" => patch(&json!([{"op": "replace", "path": "/no/where", "value": 1}])),
+        "test" => patch(&json!([{"op": "test", "path": "/data/k", "value": "other"}])),
+        "number" => patch(&json!([{"op": "add", "path": "/data/n", "value": 1}])),
+        _ => patch(&json!({"op": "add"})),
     })
     .await;
     let paths = ["missing", "test", "number", "object"];
@@ -285,7 +285,7 @@ async fn webhooks_are_asked_in_order_and_once_more_if_needed() {
     let server = Server::start().await;
     let hook = Hook::start(|path, review| {
         let seen = review["request"]["object"]["data"].as_object().map_or(0, serde_json::Map::len);
-        patch(json!([{"op": "add", "path": format!("/data/{path}"), "value": "1"},
+        patch(&json!([{"op": "add", "path": format!("/data/{path}"), "value": "1"},
             {"op": "add", "path": format!("/data/seen-{path}"), "value": seen.to_string()}]))
     })
     .await;
@@ -315,7 +315,7 @@ async fn validating_webhooks_are_asked_at_once_about_the_object_as_it_is_stored(
         Box::pin(async move {
             if mutating {
                 return patch(
-                    json!([{"op": "add", "path": "/spec/containers/-", "value": {"name": "b", "image": "b"}}]),
+                    &json!([{"op": "add", "path": "/spec/containers/-", "value": {"name": "b", "image": "b"}}]),
                 );
             }
             // Neither is answered before the other was asked.
@@ -487,7 +487,7 @@ async fn other_versions_of_an_object_are_matched_unless_exactly_is_asked_for() {
     server.json("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
     server.until("/apis/example.com/v2/namespaces/default/things", 200).await;
     let hook = Hook::start(|_, _| {
-        patch(json!([{"op": "add", "path": "/spec/a", "value": 1}, {"op": "add", "path": "/spec/junk", "value": 1},
+        patch(&json!([{"op": "add", "path": "/spec/a", "value": 1}, {"op": "add", "path": "/spec/junk", "value": 1},
             {"op": "remove", "path": "/spec/b"}]))
     })
     .await;
@@ -508,7 +508,7 @@ async fn other_versions_of_an_object_are_matched_unless_exactly_is_asked_for() {
     assert_eq!(request["object"]["apiVersion"], "example.com/v1");
     assert!(hook.calls().is_empty(), "the exact one is for v1 alone");
     // What a webhook breaks is refused like anything else.
-    let broken = Hook::start(|_, _| patch(json!([{"op": "add", "path": "/spec/a", "value": "text"}]))).await;
+    let broken = Hook::start(|_, _| patch(&json!([{"op": "add", "path": "/spec/a", "value": "text"}]))).await;
     configure(&server, "Mutating", "n", &[broken.entry("broken", json!({}))]).await;
     let thing = json!({"kind": "Thing", "apiVersion": "example.com/v2", "metadata": {"name": "u"}, "spec": {}});
     let refused = server.json("POST", "/apis/example.com/v2/namespaces/default/things", thing).await;

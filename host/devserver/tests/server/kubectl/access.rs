@@ -66,3 +66,29 @@ async fn a_token_of_a_service_account_is_held_to_its_roles() {
     assert_eq!(k.server.send_with(&headers, "POST", path, config_map).await.status, 403);
     k.fails(&[("create token nobody", "error: failed to create token: serviceaccounts \"nobody\" not found")]).await;
 }
+
+#[tokio::test]
+async fn the_certificate_of_a_user_is_held_to_its_roles() {
+    let authority = crate::https::Authority::new();
+    let Some(k) = Kubectl::of(|| crate::https::start(&authority)).await else { return };
+    k.run("create role r --verb=get,list --resource=configmaps").await;
+    k.run("create rolebinding b --role=r --group=devs").await;
+    let jane = authority.client("jane", "devs");
+    k.file("jane", &crate::https::kubeconfig(&k.server, Some(&jane)));
+    k.prints(&[
+        ("--kubeconfig jane auth whoami", "ATTRIBUTE VALUE\nUsername jane\nGroups [devs system:authenticated]"),
+        ("--kubeconfig jane auth can-i list configmaps", "yes"),
+    ])
+    .await;
+    let refused = "Error from server (Forbidden): secrets is forbidden: User \"jane\" cannot list resource \"secrets\" in API group \"\" in \
+                   the namespace \"default\"";
+    k.fails(&[("--kubeconfig jane get secrets", refused)]).await;
+    // Over HTTPS kubectl sends tokens, too.
+    k.run("create serviceaccount robot").await;
+    let token = k.run("create token robot").await;
+    k.prints(&[(
+        &format!("--token {} auth whoami -o jsonpath='{{.status.userInfo.username}}'", token.trim()),
+        "system:serviceaccount:default:robot",
+    )])
+    .await;
+}

@@ -184,7 +184,7 @@ async fn answer(
 }
 
 /// An answer that allows and patches.
-pub(super) fn patch(operations: Value) -> Reply {
+pub(super) fn patch(operations: &Value) -> Reply {
     Reply::Response(json!({"allowed": true, "patchType": "JSONPatch", "patch": BASE64.encode(operations.to_string())}))
 }
 
