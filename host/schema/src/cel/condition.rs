@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn conditions_see_objects_and_requests() {
-        let object = json!({"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"replicas": 3}});
+        let metadata = json!({"name": "a", "labels": {"x": "y", "example.com/net": "blue"}});
+        let object = json!({"metadata": metadata, "spec": {"replicas": 3}});
         let request = json!({"operation": "CREATE", "userInfo": {"groups": ["a", "b"]}});
         let check = |text: &str| {
             Condition::parse(text).unwrap().holds(&[
@@ -69,6 +70,8 @@ mod tests {
             ])
         };
         assert_eq!(check("object.metadata.labels['x'] == 'y' && oldObject == null"), Ok(true));
+        assert_eq!(check("'example.com/net' in object.metadata.labels"), Ok(true));
+        assert_eq!(check("object.metadata.labels['example.com/net'] == 'blue'"), Ok(true));
         assert_eq!(check("!has(object.metadata.annotations) && object.spec.replicas > 2"), Ok(true));
         assert_eq!(check("'c' in request.userInfo.groups"), Ok(false));
         let missing = "expression 'object.data.missing' resulted in error: no such key: data";

@@ -91,8 +91,8 @@ pub(crate) fn convert(node: Option<&Node>, value: &Value) -> CelValue {
             CelValue::List(Arc::new(items.iter().map(|item| convert(of_items, item)).collect()))
         }
         Value::Object(object) => {
-            // Keys of a map are data and keep their spelling; names of fields are escaped.
-            let is_map = node.is_some_and(|n| matches!(n.additional.as_ref(), Some(Additional::Schema(_))));
+            // Keys of a map, and of what has no schema, are data and keep their spelling; names of fields are escaped.
+            let is_map = node.is_none_or(|n| matches!(n.additional.as_ref(), Some(Additional::Schema(_))));
             let map: HashMap<Key, CelValue> = object
                 .iter()
                 .map(|(key, child)| {
