@@ -65,6 +65,17 @@ impl WatchSpec {
         self.namespace.as_ref().is_none_or(|own| own == namespace)
     }
 
+    /// The field selector of all objects of one name.
+    pub fn field_of_name(name: &str) -> String {
+        format!("metadata.name={name}")
+    }
+
+    /// Whether an object of this name may be watched, as far as the field selector tells without asking the API server.
+    pub fn may_be_named(&self, name: &str) -> bool {
+        let only = self.field_selector.as_deref().and_then(|fields| fields.strip_prefix("metadata.name="));
+        only.filter(|only| !only.contains(',')).is_none_or(|only| only == name)
+    }
+
     /// Whether every object of the namespaces it covers is watched.
     pub fn is_complete(&self) -> bool {
         self.label_selector.is_none() && self.field_selector.is_none()

@@ -84,9 +84,18 @@ pub(super) fn subscribe(
             }
             _ => Arc::new(|_: &Delta| {}) as Handler,
         };
-        open(&gvk, &watch.namespaces, &watch.label_selector, "", &handler, false);
+        open(&gvk, &watch.namespaces, &watch.label_selector, &named(&watch.names), &handler, false);
     }
     (subscriptions, stores)
+}
+
+/// One name can be asked for; of several, the handler sorts out.
+fn named(names: &[String]) -> String {
+    let plain = |name: &&String| name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.'));
+    match names {
+        [name] if plain(&name) => WatchSpec::field_of_name(name),
+        _ => String::new(),
+    }
 }
 
 /// A primary wakes its own key, except by the echo of the host's own write.
@@ -315,6 +324,15 @@ mod tests {
         _: http::Request<kube::client::Body>,
     ) -> Result<http::Response<kube::client::Body>, std::convert::Infallible> {
         Ok(http::Response::builder().status(503).body(kube::client::Body::empty()).unwrap())
+    }
+
+    #[test]
+    fn one_name_is_asked_for_and_several_are_not() {
+        let names = |names: &[&str]| named(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        assert_eq!(names(&["settings"]), "metadata.name=settings");
+        assert_eq!(names(&[]), "");
+        assert_eq!(names(&["a", "b"]), "");
+        assert_eq!(names(&["a,metadata.namespace=b"]), "", "what means something in a selector is no name");
     }
 
     #[test]

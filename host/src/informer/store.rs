@@ -197,7 +197,8 @@ impl Store {
     /// Notes a write by the object the server answered with. Better than [`record_write`](Self::record_write): a
     /// store whose selector leaves the object out is not made to wait for it.
     pub fn record_object(&self, object: &Object) {
-        let selected = self.shared.selector.as_ref().is_none_or(|s| s.matches(|label| object.label(label)));
+        let selected = self.shared.selector.as_ref().is_none_or(|s| s.matches(|label| object.label(label)))
+            && self.shared.spec.may_be_named(&object.key().name);
         if selected || self.get(object.key()).is_some() {
             self.record_write(object.key(), object.uid(), Some(object.resource_version()));
         }

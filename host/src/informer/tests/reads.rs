@@ -69,3 +69,20 @@ async fn s3_reads_wait_for_the_hosts_own_deletions() {
     assert_eq!(waiting.await.unwrap(), Ok(()));
     assert!(follower.store().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn s1_a_watch_of_one_name_waits_for_no_other() {
+    let server = Server::new();
+    server.apply("default/a", &json!({}));
+    let informers = informers(&server);
+    let spec = WatchSpec { field_selector: Some(WatchSpec::field_of_name("a")), ..WatchSpec::all(gvk()) };
+    let follower = Follower::new(&informers, spec);
+    follower.until_told("synced").await;
+    eventually("watching", || server.open_watches() == 1).await;
+    server.world().black_hole = true;
+    for (name, waits) in [("default/b", false), ("default/a", true)] {
+        let written = Object::parse(&server.apply(name, &json!({"app": "web"})).to_string()).unwrap();
+        informers.record_object(&gvk(), &written);
+        assert_eq!(follower.store().fresh(written.key(), Instant::now()).await.is_err(), waits, "{name}");
+    }
+}
