@@ -12,6 +12,7 @@ mod fuzz_itself;
 mod harness_itself;
 mod hot_swap;
 mod impersonation;
+mod injection;
 mod inspect;
 mod invariants;
 mod kubernetes_faults;

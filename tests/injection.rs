@@ -1,0 +1,192 @@
+//! The plugin envoy-injector on a whole host.
+
+use anyhow::{Context, Result, ensure};
+use oarlock_tests::harness::{
+    SOON, World, WorldOptions, built_plugin, eventually, repository_root, steady, text, with_world,
+};
+use serde_json::{Value, json};
+use std::{fs, sync::Arc, time::Duration};
+
+const SWITCH: &str = "initializer.kubernetes.io/envoy";
+
+/// A world without the Network plugin, and without a host yet. Its namespace is where the ConfigMaps are.
+async fn with_home(body: impl AsyncFnOnce(Arc<World>) -> Result<()>) -> Result<()> {
+    let options = WorldOptions { network: false, host: false, crd: false, ..WorldOptions::default() };
+    with_world(options, async move |world: Arc<World>| {
+        config_map(&world, "envoy-initializer", &json!({"config": INITIALIZER})).await?;
+        config_map(&world, "envoy", &json!({"envoy.yaml": "admin: {}"})).await?;
+        body(world).await
+    })
+    .await
+}
+
+const INITIALIZER: &str = "
+containers:
+  - name: envoy
+    image: envoy:1
+    ports: [{containerPort: 9901}]
+    resources: {requests: {cpu: 0.5}}
+    volumeMounts: [{name: envoy, mountPath: /etc/envoy}]
+initContainers:
+  - {name: envoy-redirect, image: 'redirect:1'}
+volumes:
+  - {name: envoy, configMap: {name: envoy}}
+";
+
+/// Starts the host with the plugin, on the terms of the grant it is shipped with.
+async fn start(world: &World, config: &[(&str, &str)]) -> Result<()> {
+    let file = repository_root().join("plugins/envoy-injector/envoy-injector.yaml");
+    let mut grant: Value = serde_saphyr::from_str(&fs::read_to_string(file)?)?;
+    grant["config"]["configNamespace"] = json!(world.namespace);
+    for (key, value) in config {
+        grant["config"][key] = json!(value);
+    }
+    world.plugins.file("envoy-injector.yaml", grant.to_string().as_bytes())?;
+    world.plugins.file("envoy-injector.wasm", &fs::read(built_plugin("envoy-injector")?)?)?;
+    world.start_host().await
+}
+
+fn path_of(namespace: &str, resource: &str, name: &str) -> String {
+    let group = if resource == "deployments" { "/apis/apps/v1" } else { "/api/v1" };
+    let path = format!("{group}/namespaces/{namespace}/{resource}");
+    if name.is_empty() { path } else { format!("{path}/{name}") }
+}
+
+async fn config_map(world: &World, name: &str, data: &Value) -> Result<()> {
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data});
+    world.cluster.create(&path_of(&world.namespace, "configmaps", ""), &object).await.map(drop)
+}
+
+/// A namespace where injection is on.
+async fn switched_on(world: &World) -> Result<String> {
+    let name = world.cluster.fresh_namespace().await?;
+    world
+        .cluster
+        .merge_patch(&format!("/api/v1/namespaces/{name}"), &json!({"metadata": {"labels": {SWITCH: "true"}}}))
+        .await?;
+    Ok(name)
+}
+
+/// Waits until the copy of the ConfigMap holds this.
+async fn copy_is(world: &World, namespace: &str, expected: Option<&Value>) -> Result<()> {
+    eventually(SOON, "the copy of the ConfigMap", || async {
+        let copy = world.cluster.get(&path_of(namespace, "configmaps", "envoy")).await?;
+        ensure!(copy.as_ref().map(|copy| &copy["data"]) == expected, "{copy:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_config_map_of_envoy_is_kept_in_every_namespace_where_injection_is_on() -> Result<()> {
+    with_home(async |world: Arc<World>| {
+        start(&world, &[]).await?;
+        let shop = switched_on(&world).await?;
+        let first = json!({"envoy.yaml": "admin: {}"});
+        copy_is(&world, &shop, Some(&first)).await?;
+        // The original is edited, the copy is, and the copy is deleted.
+        let second = json!({"envoy.yaml": "node: {}"});
+        world.cluster.merge_patch(&path_of(&world.namespace, "configmaps", "envoy"), &json!({"data": second})).await?;
+        copy_is(&world, &shop, Some(&second)).await?;
+        let copy = path_of(&shop, "configmaps", "envoy");
+        world.cluster.merge_patch(&copy, &json!({"data": first})).await?;
+        copy_is(&world, &shop, Some(&second)).await?;
+        world.cluster.delete(&copy).await?;
+        copy_is(&world, &shop, Some(&second)).await?;
+        let mark = world.kubernetes_gate.mark();
+        steady(Duration::from_secs(2), "no write without a reason", || async {
+            let writes = world.kubernetes_gate.writes_since(mark);
+            ensure!(writes.is_empty(), "{writes:?}");
+            Ok(())
+        })
+        .await?;
+        // Only ConfigMaps of the two names were ever asked for.
+        let asked = world.kubernetes_gate.journal().into_iter().filter(|one| one.path.contains("/configmaps?"));
+        for one in asked {
+            ensure!(one.path.contains("metadata.name%3Denvoy"), "{one}");
+        }
+        let off = json!({"metadata": {"labels": {SWITCH: "false"}}});
+        world.cluster.merge_patch(&format!("/api/v1/namespaces/{shop}"), &off).await?;
+        copy_is(&world, &shop, None).await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a10_a_pod_that_slipped_in_gets_an_event() -> Result<()> {
+    with_home(async |world: Arc<World>| {
+        let shop = switched_on(&world).await?;
+        let pod = |name: &str, annotation: &str| {
+            json!({
+                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": {SWITCH: annotation}},
+                "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+            })
+        };
+        world.cluster.create(&path_of(&shop, "pods", ""), &pod("out", "false")).await?;
+        let before = world.cluster.create(&path_of(&shop, "pods", ""), &pod("early", "true")).await?;
+        start(&world, &[]).await?;
+        eventually(SOON, "the event", || async {
+            let events = world.cluster.list(&path_of(&shop, "events", "")).await?;
+            let told: Vec<_> = events.iter().filter(|event| event["reason"] == "NotInjected").collect();
+            let about = told.first().map(|event| text(event, "/involvedObject/name")).unwrap_or_default();
+            ensure!(told.len() == 1 && about == "early", "{events:?}");
+            Ok(())
+        })
+        .await?;
+        let after = world.cluster.get(&path_of(&shop, "pods", "early")).await?.context("the Pod")?;
+        ensure!(after["spec"] == before["spec"], "{after}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workload_gets_envoy_through_its_template_and_loses_it_again() -> Result<()> {
+    with_home(async |world: Arc<World>| {
+        start(&world, &[("workloadMode", "true")]).await?;
+        let deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "annotations": {"initializer.kubernetes.io/envoy-workload": "true"}},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+            }},
+        });
+        let before = world.cluster.create(&path_of(&world.namespace, "deployments", ""), &deployment).await?;
+        let path = path_of(&world.namespace, "deployments", "web");
+        let containers_are = async |expected: &[&str]| {
+            eventually(SOON, "the containers of the template", || async {
+                let live = world.cluster.get(&path).await?.context("the Deployment")?;
+                let containers = live["spec"]["template"]["spec"]["containers"].as_array().cloned().unwrap_or_default();
+                let names: Vec<String> = containers.iter().map(|container| text(container, "/name")).collect();
+                ensure!(names == expected, "{names:?}");
+                Ok(live)
+            })
+            .await
+        };
+        containers_are(&["web", "envoy"]).await?;
+        // What the API server spells otherwise and adds is no reason to roll again.
+        let mark = world.kubernetes_gate.mark();
+        steady(Duration::from_secs(2), "one rollout", || async {
+            let writes = world.kubernetes_gate.writes_since(mark);
+            let again = writes.iter().filter(|one| one.path.contains("/deployments/")).count();
+            ensure!(again == 0, "{writes:?}");
+            Ok(())
+        })
+        .await?;
+        let edited = json!({"data": {"config": "containers: [{name: envoy, image: 'envoy:2'}]"}});
+        world.cluster.merge_patch(&path_of(&world.namespace, "configmaps", "envoy-initializer"), &edited).await?;
+        eventually(SOON, "the new Envoy", || async {
+            let live = world.cluster.get(&path).await?.context("the Deployment")?;
+            let spec = &live["spec"]["template"]["spec"];
+            ensure!(spec["containers"][1]["image"] == "envoy:2" && spec.get("initContainers").is_none(), "{spec}");
+            Ok(())
+        })
+        .await?;
+        world.cluster.merge_patch(&path, &json!({"metadata": {"annotations": null}})).await?;
+        let after = containers_are(&["web"]).await?;
+        ensure!(after["spec"]["template"] == before["spec"]["template"], "{after}");
+        Ok(())
+    })
+    .await
+}
