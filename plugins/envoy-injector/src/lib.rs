@@ -64,8 +64,9 @@ impl Reconciler for EnvoyInjector {
                 watch.primary = Some(wakes);
             })
         });
-        let manifest = workload::kinds()
-            .fold(manifest, |manifest, Kind { kind, .. }| manifest.permission("apps", &plural(&kind), &["patch"]));
+        let manifest = workload::kinds().fold(manifest, |manifest, Kind { kind, .. }| {
+            manifest.permission("apps", &plural(&kind), &["create", "patch"])
+        });
         Settings::declare(manifest)
             // The ConfigMap that is copied wakes all namespaces, a copy only its own.
             .watch_with(config_map_kind(), Mapping::All, |watch| {

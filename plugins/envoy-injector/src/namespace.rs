@@ -61,7 +61,11 @@ pub(crate) fn patch(cx: &Context<Value>, desired: Option<Value>, seen: bool) -> 
     let outcome = Outcome::new();
     Ok(match desired {
         Some(copy) => outcome
-            .apply_with(&copy, |change| change.precondition.uid = uid)
+            .apply_with(&copy, |change| {
+                // It is ours: whoever edited a field of it, or even took it over, is overruled.
+                change.force = true;
+                change.precondition.uid = uid;
+            })
             .event_normal("EnvoyConfigCopied", format!("ConfigMap {CONFIG} is what injected Pods need")),
         None if uid.is_none() => outcome,
         None => outcome
