@@ -31,14 +31,18 @@ use breaker::Breaker;
 use health::Health;
 use serde_json::{Value, json};
 use stats::Stats;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tombstones::Tombstones;
+
+/// Of many objects, this many are named.
+const SHOWN: usize = 20;
 
 /// A key of the queue: nothing but names crosses it. Cloning one copies none of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,6 +117,8 @@ pub struct Controller {
     breaker: Breaker,
     health: Health,
     stats: Stats,
+    /// Objects that differ from what is desired although the plugin had its say.
+    unsettled: Mutex<BTreeSet<ReconcileKey>>,
     metrics: PluginMetrics,
     notices: mpsc::UnboundedSender<Notice>,
     tasks: TaskTracker,
@@ -137,6 +143,7 @@ impl Controller {
             breaker: Breaker::default(),
             health: Health::default(),
             stats: Stats::default(),
+            unsettled: Mutex::default(),
             notices,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -249,6 +256,7 @@ impl Controller {
             "resyncSeconds": guest.grants.resync(manifest).as_secs(),
             "waitingFor": version.waiting_for(),
             "queueDepth": self.queue.len(),
+            "outOfSync": self.out_of_sync(),
             "instanceMemoryBytes": version.pool.most_memory_bytes(),
             "warmInstances": version.pool.idle().instances,
             "warmMemoryBytes": version.pool.idle().memory_bytes,
@@ -281,6 +289,22 @@ impl Controller {
         }
         self.tasks.wait().await;
         self.version.store(None);
+    }
+
+    /// Notes whether an object is as desired.
+    fn settle(&self, key: &ReconcileKey, settled: bool) {
+        let mut unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = if settled { unsettled.remove(key) } else { unsettled.insert(key.clone()) };
+        if changed {
+            self.metrics.set_out_of_sync(unsettled.len());
+        }
+    }
+
+    /// How many objects are not as desired, and some of them.
+    fn out_of_sync(&self) -> Value {
+        let unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner);
+        let some: Vec<String> = unsettled.iter().take(SHOWN).map(ToString::to_string).collect();
+        json!({"objects": unsettled.len(), "some": some})
     }
 
     fn tell(&self, version: &Version, what: Happened) {

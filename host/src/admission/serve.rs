@@ -4,7 +4,7 @@ use super::Door;
 use super::answer::Path;
 use super::review::{Asked, Unreadable};
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -131,7 +131,7 @@ impl Connection {
     }
 
     async fn review(&self, path: &Path, request: Request<Incoming>, deadline: Instant) -> Result<Bytes, Unreadable> {
-        if request.method() != Method::POST {
+        if request.method().as_str() != "POST" {
             return Err(Unreadable::new(405, "an AdmissionReview must be sent with POST"));
         }
         let content_type =

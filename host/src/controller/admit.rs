@@ -3,7 +3,7 @@
 use super::{Controller, ReconcileKey, Version, compare};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::events::{Event, Regarding};
-use crate::apply::reviewed;
+use crate::apply::{PatchKind, reviewed};
 use crate::grants::Admission;
 use crate::metrics::Call;
 use crate::plugin::{CallError, Instance, Outcome, Request, Run, Trigger};
@@ -156,6 +156,10 @@ impl Controller {
                 let verdict = Verdict::Denied { code: 400, reason: "BadRequest".to_owned(), message };
                 Ok(Admitted { verdict, warnings: Vec::new() })
             }
+            Err(CallError::Deadline { call, .. }) => Err(fault(&format!(
+                "too slow: {call} had no answer within the {} ms there were",
+                began.elapsed().as_millis()
+            ))),
             Err(error) => Err(fault(&error.to_string())),
         }
     }
@@ -225,7 +229,14 @@ impl Controller {
             Verdict::Allowed
         } else {
             let kind = &review.kind;
-            let schema = Schema::builtin(&kind.group, &kind.version, &kind.kind);
+            let schema = match Schema::builtin(&kind.group, &kind.version, &kind.kind) {
+                Some(schema) => Some(schema),
+                None if patches.iter().any(|patch| patch.kind == PatchKind::Strategic) => {
+                    let read = version.reads.merge_schema(kind).await;
+                    Some(read.map_err(|e| CallError::Transient { delay: None, message: e.to_string() })?)
+                }
+                None => None,
+            };
             let bad = |reason| CallError::BadAnswer { call: "patch", reason };
             let after =
                 reviewed::patched(&review.object, &patches, schema.as_ref(), &review.subresource).map_err(bad)?;

@@ -53,6 +53,9 @@ impl<'a> Reconcile<'a> {
         let deleting = known.object.as_ref().is_some_and(|o| o.deleting());
         let end = self.conclude(end, &known, deleting).await;
         let next = next(&end, deleting);
+        if let Ok(end) = &end {
+            self.controller.settle(&self.item.key, !matches!(end, End::Progressing { .. }));
+        }
         self.report(&end, &known, &next);
         let failure = end.as_ref().err();
         Ended { next, error: failure.map(ToString::to_string), strike: failure.is_some_and(Failure::is_strike) }

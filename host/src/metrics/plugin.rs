@@ -87,6 +87,7 @@ pub(super) struct PluginFamilies {
     reconcile_time: Series<ControllerLabels, Histogram>,
     active_workers: Series<ControllerLabels, Gauge>,
     instances: Series<PluginLabels, Gauge>,
+    out_of_sync: Series<PluginLabels, Gauge>,
     calls: Series<CallLabels, Histogram>,
     traps: Series<TrapLabels, Counter>,
     api_requests: Series<ApiLabels, Counter>,
@@ -205,6 +206,7 @@ impl PluginMetrics {
         metrics.families.reconcile_time.get(&controller);
         metrics.families.active_workers.get(&controller);
         metrics.families.instances.get(&metrics.plugin());
+        metrics.families.out_of_sync.get(&metrics.plugin());
         metrics
     }
 
@@ -243,6 +245,13 @@ impl PluginMetrics {
     #[must_use = "the instance counts as there until this is dropped"]
     pub fn instance(&self) -> Counted {
         Counted::of(self.is_live().then(|| self.families.instances.get(&self.plugin())))
+    }
+
+    /// Sets how many objects differ from what the plugin desires, although it had its say.
+    pub fn set_out_of_sync(&self, objects: usize) {
+        if self.is_live() {
+            self.families.out_of_sync.get(&self.plugin()).set(super::count(objects));
+        }
     }
 
     /// Counts a call into the plugin and how long it took, also when it trapped.
@@ -335,6 +344,7 @@ impl PluginFamilies {
             reconcile_time: Series::new(reconcile_histogram),
             active_workers: Series::new(Gauge::default),
             instances: Series::new(Gauge::default),
+            out_of_sync: Series::new(Gauge::default),
             calls: Series::new(call_histogram),
             traps: Series::new(Counter::default),
             api_requests: Series::new(Counter::default),
@@ -361,6 +371,11 @@ impl PluginFamilies {
             "controller_runtime_active_workers",
             "Number of currently used workers per controller",
             families.active_workers.clone(),
+        );
+        registry.register(
+            "oarlock_objects_out_of_sync",
+            "Objects that differ from what the plugin desires, although it had its say",
+            families.out_of_sync.clone(),
         );
         registry.register(
             "oarlock_plugin_instances",
@@ -397,6 +412,7 @@ impl PluginFamilies {
         self.reconcile_time.retain(|labels| *labels.controller != *name);
         self.active_workers.retain(|labels| *labels.controller != *name);
         self.instances.retain(|labels| *labels.plugin != *name);
+        self.out_of_sync.retain(|labels| *labels.plugin != *name);
         self.calls.retain(|labels| *labels.plugin != *name);
         self.traps.retain(|labels| *labels.plugin != *name);
         self.api_requests.retain(|labels| *labels.plugin != *name);

@@ -3,13 +3,18 @@
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::{Author, Identity, WriteError, Writer};
 use crate::informer::{ListOptions, Object, Store};
+use oarlock_merge::schema::Schema;
+use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a read waits for the cache to see the host's own last write before it asks the API server instead.
 const FRESH_DEADLINE: Duration = Duration::from_secs(2);
+
+/// How long what a definition says of merging is believed.
+const DEFINITION_LASTS: Duration = Duration::from_secs(60);
 
 /// The store of one watch.
 #[derive(Clone, Debug)]
@@ -40,13 +45,17 @@ pub struct Reads {
     author: Author,
     writer: Writer,
     stores: HashMap<GroupVersionKind, Vec<StoreOf>>,
+    schemas: Mutex<Schemas>,
 }
+
+/// Of custom resources: how their lists merge, and when that was read.
+type Schemas = HashMap<GroupVersionKind, (Instant, Schema)>;
 
 impl Reads {
     /// Reads from these stores, and past them through `writer`.
     #[must_use]
     pub fn new(author: Author, writer: Writer, stores: HashMap<GroupVersionKind, Vec<StoreOf>>) -> Self {
-        Self { author, writer, stores }
+        Self { author, writer, stores, schemas: Mutex::default() }
     }
 
     /// One object, not older than the host's own last write of it.
@@ -57,6 +66,38 @@ impl Reads {
     pub async fn get(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
         self.granted("get", kind, key).await?;
         self.first(kind, key, self.stores_covering(kind, &key.namespace, false)?, Identity::Plugin).await
+    }
+
+    /// How lists of a custom resource merge, by its definition.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Refused`] when the grant does not let the plugin read the definition, or there is none.
+    pub async fn merge_schema(&self, kind: &GroupVersionKind) -> Result<Schema, ReadError> {
+        if let Some((when, schema)) = self.schemas().get(kind)
+            && when.elapsed() < DEFINITION_LASTS
+        {
+            return Ok(schema.clone());
+        }
+        let definition = GroupVersionKind::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        let resource = self.writer.resource_of(&self.author, kind).await.map_err(ReadError::Failed)?;
+        let key = ObjectKey::new("", format!("{}.{}", resource.plural, kind.group));
+        self.granted("get", &definition, &key).await?;
+        let read = self.writer.read(&self.author, Identity::Plugin, &definition, &key).await;
+        let none = || ReadError::Refused(format!("{kind} has no definition that says how its lists merge"));
+        let object = read.map_err(ReadError::Failed)?.ok_or_else(none)?;
+        let document: Value = serde_json::from_str(object.json()).map_err(|_no_json| none())?;
+        let versions = document.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+        let version =
+            versions.into_iter().find(|version| version.get("name").is_some_and(|name| *name == *kind.version));
+        let schema = version.and_then(|version| version.pointer("/schema/openAPIV3Schema")).ok_or_else(none)?;
+        let schema = Schema::from_openapi(schema);
+        self.schemas().insert(kind.clone(), (Instant::now(), schema.clone()));
+        Ok(schema)
+    }
+
+    fn schemas(&self) -> MutexGuard<'_, Schemas> {
+        self.schemas.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A primary, for the host itself, which needs no grant.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Field, ListKey, ListKind, Scalar, Schema, SchemaBuilder, TypeId, TypeSchema};
+use super::{Field, ListKey, ListKind, Patch, Scalar, Schema, SchemaBuilder, TypeId, TypeSchema};
 
 pub(super) fn document(schema: &Value) -> Schema {
     if !schema.is_object() {
@@ -19,7 +19,24 @@ pub(super) fn document(schema: &Value) -> Schema {
 
 fn properties(builder: &mut SchemaBuilder, schema: &Value) -> BTreeMap<String, Field> {
     let declared = schema.get("properties").and_then(Value::as_object);
-    declared.into_iter().flatten().map(|(name, s)| (name.clone(), Field::new(convert(builder, s)))).collect()
+    let field = |schema: &Value, builder: &mut SchemaBuilder| Field {
+        patch: patch(schema),
+        ..Field::new(convert(builder, schema))
+    };
+    declared.into_iter().flatten().map(|(name, schema)| (name.clone(), field(schema, builder))).collect()
+}
+
+/// How a strategic merge patch treats a field, by its list type: maps with one key merge by it, sets merge, all others are replaced. The
+/// API server takes no such patches of custom resources, so that this is ours to say.
+fn patch(schema: &Value) -> Patch {
+    match list_kind(schema) {
+        ListKind::Map(keys) => match keys.as_slice() {
+            [key] => Patch { merge: true, merge_key: key.name.clone(), retain_keys: false },
+            _ => Patch::default(),
+        },
+        ListKind::Set => Patch { merge: true, ..Patch::default() },
+        ListKind::Atomic => Patch::default(),
+    }
 }
 
 /// The type of undeclared fields: `additionalProperties`, or anything where unknown fields are preserved.
