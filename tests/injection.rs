@@ -116,12 +116,6 @@ async fn the_config_map_of_envoy_is_kept_in_every_namespace_where_injection_is_o
 async fn a10_a_pod_that_slipped_in_gets_an_event() -> Result<()> {
     with_home(async |world: Arc<World>| {
         let shop = switched_on(&world).await?;
-        let pod = |name: &str, annotation: &str| {
-            json!({
-                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": {SWITCH: annotation}},
-                "spec": {"containers": [{"name": "web", "image": "web:1"}]},
-            })
-        };
         world.cluster.create(&path_of(&shop, "pods", ""), &pod("out", "false")).await?;
         let before = world.cluster.create(&path_of(&shop, "pods", ""), &pod("early", "true")).await?;
         start(&world, &[]).await?;
@@ -187,6 +181,101 @@ async fn a_workload_gets_envoy_through_its_template_and_loses_it_again() -> Resu
         let after = containers_are(&["web"]).await?;
         ensure!(after["spec"]["template"] == before["spec"]["template"], "{after}");
         Ok(())
+    })
+    .await
+}
+
+/// A Pod with one container that asks for Envoy, or not.
+fn pod(name: &str, annotation: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": {SWITCH: annotation}},
+        "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+    })
+}
+
+/// Images by container, as the API server stored the Pod.
+async fn made(world: &World, name: &str, annotation: &str) -> Result<Vec<String>> {
+    let made = world.cluster.create(&path_of(&world.namespace, "pods", ""), &pod(name, annotation)).await?;
+    let containers = made.pointer("/spec/containers").and_then(Value::as_array).cloned().unwrap_or_default();
+    Ok(containers.iter().map(|container| text(container, "/image")).collect())
+}
+
+/// The same with the admission server, through the API server.
+async fn with_door(body: impl AsyncFnOnce(Arc<World>) -> Result<()>) -> Result<()> {
+    with_home(async move |world: Arc<World>| {
+        oarlock_tests::story::add_envoy_injector(&world)?;
+        world.start_host_answering(&["envoy-injector"]).await?;
+        eventually(SOON, "the ConfigMap to be known", || made(&world, "first", "true")).await?;
+        body(world).await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_pod_is_stored_with_envoy_and_an_edit_counts_for_the_next_one() -> Result<()> {
+    with_door(async |world: Arc<World>| {
+        ensure!(made(&world, "in", "true").await? == ["web:1", "envoy:1"], "not injected");
+        ensure!(made(&world, "out", "false").await? == ["web:1"], "injected against its will");
+        let stored = world.cluster.get(&path_of(&world.namespace, "pods", "in")).await?.context("the Pod")?;
+        ensure!(text(&stored, "/spec/initContainers/0/name") == "envoy-redirect", "{stored}");
+        let edited = json!({"data": {"config": INITIALIZER.replace("envoy:1", "envoy:2")}});
+        world.cluster.merge_patch(&path_of(&world.namespace, "configmaps", "envoy-initializer"), &edited).await?;
+        let mut tries = 0;
+        eventually(SOON, "the edit to count", || {
+            tries += 1;
+            let name = format!("edited-{tries}");
+            let world = Arc::clone(&world);
+            async move {
+                let images = made(&world, &name, "true").await?;
+                ensure!(images == ["web:1", "envoy:2"], "{images:?}");
+                Ok(())
+            }
+        })
+        .await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broken_config_map_refuses_the_pods_that_ask_for_envoy_and_says_where() -> Result<()> {
+    with_door(async |world: Arc<World>| {
+        let broken = json!({"data": {"config": "containers:\n  - name: [oops"}});
+        world.cluster.merge_patch(&path_of(&world.namespace, "configmaps", "envoy-initializer"), &broken).await?;
+        let mut tries = 0;
+        eventually(SOON, "a refusal", || {
+            tries += 1;
+            let name = format!("broken-{tries}");
+            let world = Arc::clone(&world);
+            async move {
+                let refused = made(&world, &name, "true").await.err().context("it was taken")?;
+                let refused = format!("{refused:#}");
+                ensure!(
+                    refused.contains("plugin envoy-injector") && refused.contains("envoy-initializer"),
+                    "{refused}"
+                );
+                Ok(())
+            }
+        })
+        .await?;
+        ensure!(made(&world, "out", "false").await? == ["web:1"], "who opts out is not touched");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_host_dies_and_pods_wait_for_it_as_the_failure_policy_says() -> Result<()> {
+    with_door(async |world: Arc<World>| {
+        world.kill_host().await?;
+        let refused = made(&world, "fails", "true").await.err().context("it was taken")?;
+        ensure!(format!("{refused:#}").contains("failed calling webhook"), "{refused:#}");
+        world.start_host_answering(&["envoy-injector"]).await?;
+        eventually(SOON, "the new host to be asked", || async {
+            let images = made(&world, "again", "true").await?;
+            ensure!(images == ["web:1", "envoy:1"], "{images:?}");
+            Ok(())
+        })
+        .await
     })
     .await
 }

@@ -1,8 +1,8 @@
 //! Pods get ports in the networks of Networks, and give them back.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use http::Method;
-use oarlock_tests::harness::{Action, Rule, World, WorldOptions, steady, text, with_world};
+use oarlock_tests::harness::{Action, Rule, SOON, World, WorldOptions, eventually, steady, text, with_world};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 
@@ -110,6 +110,30 @@ async fn n3_a_network_stays_while_a_pod_holds_it_and_says_which() -> Result<()> 
         let left: Value = world.neutron.call(Method::GET, "/v2.0/ports", &Value::Null).await?;
         ensure!(world.neutron.is_external() || left == json!({"ports": []}), "{left}");
         world.nothing_left(&network).await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn at_admission_a_pod_is_refused_or_warned_and_a_network_in_use_is_not_deleted() -> Result<()> {
+    let options = WorldOptions { host: false, ..WorldOptions::default() };
+    with_world(options, async |world: Arc<World>| {
+        world.plugins.add("pod-network", "pod-network", &world.pod_network_grant()?)?;
+        world.start_host_answering(&["pod-network"]).await?;
+        let refused = world.create_pod("lost", "nowhere").await.err().context("it was taken")?;
+        ensure!(
+            format!("{refused:#}").contains("plugin pod-network") && format!("{refused:#}").contains("nowhere"),
+            "{refused:#}"
+        );
+        blue(&world).await?;
+        let uid = eventually(SOON, "the Network to be known", || world.create_pod("web", "blue")).await?;
+        world.port_of("web", &uid).await?;
+        let refused = world.delete_network("blue").await.err().context("it was deleted")?;
+        ensure!(format!("{refused:#}").contains("web"), "{refused:#}");
+        world.delete_pod("web").await?;
+        world.no_port_of(&uid).await?;
+        eventually(SOON, "the Network to go", || world.delete_network("blue")).await?;
+        world.gone("blue").await
     })
     .await
 }

@@ -3,6 +3,7 @@
 //! The end-to-end test of this name and the demo both play it. Every step is checked before it is told.
 
 mod deployment;
+mod injection;
 mod lifecycle;
 mod pod;
 mod trouble;
@@ -18,8 +19,25 @@ use std::{fs, path::PathBuf};
 ///
 /// When a plugin has not been built.
 pub fn furnish(world: &World) -> Result<()> {
+    add_envoy_injector(world)?;
     world.plugins.add("deployment-network", "deployment-network", &world.deployment_network_grant())?;
     world.plugins.add("pod-network", "pod-network", &world.pod_network_grant()?)
+}
+
+/// Puts in the plugin envoy-injector, on the terms of the grant it is shipped with; its ConfigMaps are in the world's namespace.
+///
+/// # Errors
+///
+/// When it has not been built.
+pub fn add_envoy_injector(world: &World) -> Result<()> {
+    let file = crate::harness::repository_root().join("plugins/envoy-injector/envoy-injector.yaml");
+    let grant = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    let mut grant: Value = serde_saphyr::from_str(&grant)?;
+    if let Some(config) = grant.pointer_mut("/config").and_then(Value::as_object_mut) {
+        config.insert("configNamespace".to_owned(), world.namespace.clone().into());
+    }
+    world.plugins.file("envoy-injector.yaml", grant.to_string().as_bytes())?;
+    world.plugins.file("envoy-injector.wasm", &fs::read(crate::harness::built_plugin("envoy-injector")?)?)
 }
 
 /// Plays the whole story in a [furnished](furnish) world without the CRD and without a running host, with a resync of a few seconds.
@@ -40,6 +58,7 @@ pub async fn play(world: &World) -> Result<()> {
     story.deleted_while_down().await.context("kubectl delete while Neutron is down")?;
     story.deployment().await.context("a Deployment gets a Network")?;
     story.pod().await.context("a Pod gets a port in a Network")?;
+    story.injection().await.context("a Pod gets the envoy container before it is stored")?;
     Ok(())
 }
 

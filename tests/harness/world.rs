@@ -209,6 +209,27 @@ impl World {
         Ok(())
     }
 
+    /// Starts the host with its admission server, and waits until the API server asks about a rule of each of these plugins.
+    ///
+    /// # Errors
+    ///
+    /// When it runs already, does not start, or the webhook configurations do not come.
+    pub async fn start_host_answering(&self, plugins: &[&str]) -> Result<()> {
+        self.start_host_with(&["--admission-addr", "127.0.0.1:0"]).await?;
+        eventually(SOON, "the webhooks", || async {
+            let mut there = String::new();
+            for kind in ["mutating", "validating"] {
+                let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/oarlock");
+                there += &self.cluster.get(&path).await?.unwrap_or_default().to_string();
+            }
+            for plugin in plugins {
+                ensure!(there.contains(&format!(".{plugin}.oarlock.dev")), "nothing of {plugin}");
+            }
+            Ok(())
+        })
+        .await
+    }
+
     /// How the next host is started.
     fn host_options(&self) -> std::sync::MutexGuard<'_, HostOptions> {
         self.host_options.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
