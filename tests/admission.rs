@@ -147,7 +147,7 @@ async fn a_refusal_says_who_and_why_and_a_validating_rule_names_the_places() -> 
         for (mode, code, message) in [
             ("deny", 418, "plugin gatekeeper: not today"),
             ("terminal", 400, "plugin gatekeeper: this can never be"),
-            ("who", 403, "plugin gatekeeper: \"CREATE\" by \"somebody\""),
+            ("who", 403, "plugin gatekeeper: CREATE by somebody"),
         ] {
             let response = door.gate(mode).await?;
             ensure!(!allowed(&response) && response["status"]["code"] == code, "{response}");

@@ -1,11 +1,12 @@
 //! The plugin envoy-injector on a whole host.
 
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{
-    SOON, World, WorldOptions, built_plugin, eventually, repository_root, steady, text, with_world,
+use oarlock_tests::{
+    harness::{SOON, World, WorldOptions, eventually, steady, text, with_world},
+    story::add_envoy_injector,
 };
 use serde_json::{Value, json};
-use std::{fs, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 const SWITCH: &str = "initializer.kubernetes.io/envoy";
 
@@ -35,14 +36,7 @@ volumes:
 
 /// Starts the host with the plugin, on the terms of the grant it is shipped with.
 async fn start(world: &World, config: &[(&str, &str)]) -> Result<()> {
-    let file = repository_root().join("plugins/envoy-injector/envoy-injector.yaml");
-    let mut grant: Value = serde_saphyr::from_str(&fs::read_to_string(file)?)?;
-    grant["config"]["configNamespace"] = json!(world.namespace);
-    for (key, value) in config {
-        grant["config"][key] = json!(value);
-    }
-    world.plugins.file("envoy-injector.yaml", grant.to_string().as_bytes())?;
-    world.plugins.file("envoy-injector.wasm", &fs::read(built_plugin("envoy-injector")?)?)?;
+    add_envoy_injector(world, config)?;
     world.start_host().await
 }
 
@@ -203,7 +197,7 @@ async fn made(world: &World, name: &str, annotation: &str) -> Result<Vec<String>
 /// The same with the admission server, through the API server.
 async fn with_door(body: impl AsyncFnOnce(Arc<World>) -> Result<()>) -> Result<()> {
     with_home(async move |world: Arc<World>| {
-        oarlock_tests::story::add_envoy_injector(&world)?;
+        add_envoy_injector(&world, &[])?;
         world.start_host_answering(&["envoy-injector"]).await?;
         eventually(SOON, "the ConfigMap to be known", || made(&world, "first", "true")).await?;
         body(world).await

@@ -19,22 +19,25 @@ use std::{fs, path::PathBuf};
 ///
 /// When a plugin has not been built.
 pub fn furnish(world: &World) -> Result<()> {
-    add_envoy_injector(world)?;
+    add_envoy_injector(world, &[])?;
     world.plugins.add("deployment-network", "deployment-network", &world.deployment_network_grant())?;
     world.plugins.add("pod-network", "pod-network", &world.pod_network_grant()?)
 }
 
 /// Puts in the plugin envoy-injector, on the terms of the grant it is shipped with; its ConfigMaps are in the world's namespace.
 ///
+/// * `settings` - further configuration.
+///
 /// # Errors
 ///
 /// When it has not been built.
-pub fn add_envoy_injector(world: &World) -> Result<()> {
+pub fn add_envoy_injector(world: &World, settings: &[(&str, &str)]) -> Result<()> {
     let file = crate::harness::repository_root().join("plugins/envoy-injector/envoy-injector.yaml");
     let grant = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     let mut grant: Value = serde_saphyr::from_str(&grant)?;
     if let Some(config) = grant.pointer_mut("/config").and_then(Value::as_object_mut) {
         config.insert("configNamespace".to_owned(), world.namespace.clone().into());
+        config.extend(settings.iter().map(|&(key, value)| (key.to_owned(), value.into())));
     }
     world.plugins.file("envoy-injector.yaml", grant.to_string().as_bytes())?;
     world.plugins.file("envoy-injector.wasm", &fs::read(crate::harness::built_plugin("envoy-injector")?)?)

@@ -62,13 +62,14 @@ impl Reconciler for Gatekeeper {
 
     fn desired(&self, cx: &Context<Value>) -> Result<Option<Value>> {
         let review = cx.review()?.ok_or_else(|| Error::terminal("only asked at admission"))?;
+        let operation = text(review, "/operation");
         match mode(cx.object()?) {
             "deny" => {
                 return Err(Error::Denied { code: 418, reason: "Teapot".to_owned(), message: "not today".to_owned() });
             }
             "terminal" => return Err(Error::terminal("this can never be")),
             "transient" => return Err(Error::transient("the world is away")),
-            "trap" => panic!("as asked"),
+            "trap" => unreachable!("as asked"),
             "loop" => loop {
                 std::hint::black_box(0);
             },
@@ -79,18 +80,18 @@ impl Reconciler for Gatekeeper {
                     std::hint::black_box(&all);
                 }
             }
-            "protected" if review["operation"] == "DELETE" => return Err(Error::denied("it must stay")),
+            "protected" if operation == "DELETE" => return Err(Error::denied("it must stay")),
             "who" => {
-                return Err(Error::denied(format!("{} by {}", review["operation"], review["userInfo"]["username"])));
+                return Err(Error::denied(format!("{operation} by {}", text(review, "/userInfo/username"))));
             }
             "settings" => {
                 let settings: Option<Value> = cluster::get(&kind("v1", "ConfigMap"), cx.namespace(), "gate-settings")?;
                 let settings = settings.ok_or_else(|| Error::transient("there are no settings"))?;
-                return Ok(Some(settings["data"]["says"].clone()));
+                return Ok(Some(settings.pointer("/data/says").cloned().unwrap_or_default()));
             }
             _ => {}
         }
-        if review["operation"] == "DELETE" {
+        if operation == "DELETE" {
             return Ok(Some(label(cx.object()?)));
         }
         Ok(Some(says().into()))
@@ -102,8 +103,9 @@ impl Reconciler for Gatekeeper {
             return Ok(Observation::of(Some(says().into())));
         }
         // As an initializer it is not done before its own name, the first of those that were pending, is off the list.
-        let own = cx.review()?.map(|review| review["pending"][0].clone()).unwrap_or_default();
-        let waiting = pending(object).iter().any(|one| one["name"] == own);
+        let own =
+            cx.review()?.map(|review| review.pointer("/pending/0").cloned().unwrap_or_default()).unwrap_or_default();
+        let waiting = pending(object).iter().any(|one| one.get("name") == Some(&own));
         Ok(Observation::of(Some(if waiting { json!({"initializes": own}) } else { label(object) })))
     }
 
@@ -113,7 +115,10 @@ impl Reconciler for Gatekeeper {
         let mut labels = json!({"metadata": {"labels": {"gate": desired}}});
         let rest = pending(object).get(1..).map(<[Value]>::to_vec).unwrap_or_default();
         if !pending(object).is_empty() && mode(object) != "keep" {
-            labels["metadata"]["initializers"] = if rest.is_empty() { Value::Null } else { json!({"pending": rest}) };
+            let left = if rest.is_empty() { Value::Null } else { json!({"pending": rest}) };
+            if let Some(metadata) = labels.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.insert("initializers".to_owned(), left);
+            }
         }
         let merge = |patch: Value| Outcome::new().patch(None, PatchType::MergePatch, patch);
         Ok(match mode(object) {
@@ -148,14 +153,18 @@ impl Reconciler for Gatekeeper {
     }
 }
 
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
 fn mode(object: &Value) -> &str {
-    object["metadata"]["annotations"]["gate"].as_str().unwrap_or_default()
+    text(object, "/metadata/annotations/gate")
 }
 
 fn label(object: &Value) -> Value {
-    object["metadata"]["labels"]["gate"].clone()
+    object.pointer("/metadata/labels/gate").cloned().unwrap_or_default()
 }
 
 fn pending(object: &Value) -> Vec<Value> {
-    object["metadata"]["initializers"]["pending"].as_array().cloned().unwrap_or_default()
+    object.pointer("/metadata/initializers/pending").and_then(Value::as_array).cloned().unwrap_or_default()
 }
