@@ -125,17 +125,31 @@ fn owner_references_merge_by_uid() {
     );
 }
 
+/// A custom resource whose list `spec.list` is of this type.
+fn custom(list: &Value) -> Schema {
+    let mut property =
+        json!({"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}});
+    property.as_object_mut().unwrap().extend(list.as_object().unwrap().clone());
+    let spec = json!({"type": "object", "properties": {"list": property}});
+    Schema::from_openapi(&json!({"type": "object", "properties": {"spec": spec}}))
+}
+
 #[test]
-fn lists_of_custom_resources_are_replaced() {
-    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"ports": {
-        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
-        "items": {"type": "object", "properties": {"name": {"type": "string"}}},
-    }}}}});
+fn lists_of_custom_resources_merge_by_their_list_types() {
+    let (one, other) = (json!({"spec": {"list": [{"name": "a"}]}}), json!({"spec": {"list": [{"name": "b"}]}}));
+    let key = json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]});
+    let merged = json!({"spec": {"$setElementOrder/list": [{"name": "b"}], "list": [{"name": "b"}, {"$patch": "delete", "name": "a"}]}});
+    two_way(&custom(&key), one.clone(), other.clone(), merged);
+    let two_keys = json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name", "port"]});
+    for replaced in [two_keys, json!({"x-kubernetes-list-type": "atomic"}), json!({})] {
+        two_way(&custom(&replaced), one.clone(), other.clone(), other.clone());
+    }
+    let set = json!({"x-kubernetes-list-type": "set", "items": {"type": "string"}});
     two_way(
-        &Schema::from_openapi(&schema),
-        json!({"spec": {"ports": [{"name": "a"}]}}),
-        json!({"spec": {"ports": [{"name": "b"}]}}),
-        json!({"spec": {"ports": [{"name": "b"}]}}),
+        &custom(&set),
+        json!({"spec": {"list": ["a", "b"]}}),
+        json!({"spec": {"list": ["b", "c"]}}),
+        json!({"spec": {"$deleteFromPrimitiveList/list": ["a"], "$setElementOrder/list": ["b", "c"], "list": ["c"]}}),
     );
 }
 
