@@ -273,3 +273,64 @@ async fn the_host_dies_and_pods_wait_for_it_as_the_failure_policy_says() -> Resu
     })
     .await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_the_grant_says_ignore_pods_pass_with_a_warning() -> Result<()> {
+    with_home(async |world: Arc<World>| {
+        add_envoy_injector(&world, &[])?;
+        let file = world.plugins.path().join("envoy-injector.yaml");
+        let mut grant: Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
+        grant["admission"][0]["failurePolicy"] = json!("Ignore");
+        world.plugins.file("envoy-injector.yaml", grant.to_string().as_bytes())?;
+        world.cluster.delete(&path_of(&world.namespace, "configmaps", "envoy-initializer")).await?;
+        world.start_host_answering(&["envoy-injector"]).await?;
+        let file = world.folder().join("pod.json");
+        std::fs::write(&file, pod("bare", "true").to_string())?;
+        let said =
+            world.cluster.kubectl_said(&["apply", "-n", &world.namespace, "-f", &file.display().to_string()]).await?;
+        ensure!(said.contains("Warning: plugin envoy-injector") && said.contains("envoy-initializer"), "{said}");
+        let stored = world.cluster.get(&path_of(&world.namespace, "pods", "bare")).await?.context("the Pod")?;
+        ensure!(stored.pointer("/spec/containers").and_then(Value::as_array).map(Vec::len) == Some(1), "{stored}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_initializer_configuration_switches_injection_on_and_off() -> Result<()> {
+    with_home(async |world: Arc<World>| {
+        world.cluster.apply_crd(&oarlock_tests::harness::repository_root().join("deploy/initializerconfigurations.yaml")).await?;
+        add_envoy_injector(&world, &[])?;
+        let file = world.plugins.path().join("envoy-injector.yaml");
+        let mut grant: Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
+        grant["admission"][0]["onlyAsInitializer"] = json!(true);
+        world.plugins.file("envoy-injector.yaml", grant.to_string().as_bytes())?;
+        world.start_host_with(&["--admission-addr", "127.0.0.1:0"]).await?;
+        ensure!(made(&world, "before", "true").await? == ["web:1"], "injected without an initializer");
+        let path = "/apis/oarlock.dev/v1alpha1/initializerconfigurations";
+        let configuration = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "InitializerConfiguration", "metadata": {"name": "envoy"},
+            "initializers": [{"name": "envoy.initializer.example.com", "plugin": "envoy-injector",
+                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}]}]});
+        world.cluster.create(path, &configuration).await?;
+        for (switched, expected) in [("on", &["web:1", "envoy:1"][..]), ("off", &["web:1"][..])] {
+            if switched == "off" {
+                world.cluster.delete(&format!("{path}/envoy")).await?;
+            }
+            let mut tries = 0;
+            eventually(SOON, &format!("injection to be {switched}"), || {
+                tries += 1;
+                let (name, world) = (format!("{switched}-{tries}"), Arc::clone(&world));
+                async move {
+                    let images = made(&world, &name, "true").await?;
+                    ensure!(images == expected, "{images:?}");
+                    let stored = world.cluster.get(&path_of(&world.namespace, "pods", &name)).await?.context("the Pod")?;
+                    ensure!(stored.pointer("/metadata/initializers").is_none(), "{stored}");
+                    Ok(())
+                }
+            })
+            .await?;
+        }
+        Ok(())
+    })
+    .await
+}

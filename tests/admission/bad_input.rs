@@ -176,3 +176,18 @@ async fn a_dry_run_leaves_no_trace() -> Result<()> {
     })
     .await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_api_server_refuses_after_a_change_is_the_users_to_know_and_the_host_goes_on() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let door = open(&world, &grant()).await?;
+        let mut object = config_map("unfit");
+        object["metadata"]["namespace"] = json!(world.namespace);
+        let path = format!("/api/v1/namespaces/{}/configmaps", world.namespace);
+        let refused = world.cluster.create(&path, &object).await.err().context("it was taken")?;
+        ensure!(format!("{refused:#}").contains("metadata.labels"), "{refused:#}");
+        ensure!(allowed(&door.gate("label").await?), "the host goes on");
+        Ok(())
+    })
+    .await
+}

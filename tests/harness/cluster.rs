@@ -120,12 +120,26 @@ impl Cluster {
         Ok(path)
     }
 
+    /// Runs kubectl and returns all it said, its warnings before the rest.
+    ///
+    /// # Errors
+    ///
+    /// As [`kubectl`](Self::kubectl).
+    pub async fn kubectl_said(&self, args: &[&str]) -> Result<String> {
+        let output = self.run_kubectl(args).await?;
+        Ok(String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout))
+    }
+
     /// Runs kubectl and returns its stdout.
     ///
     /// # Errors
     ///
     /// When it is not installed or its exit status is not 0; the message holds its stderr.
     pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.run_kubectl(args).await?.stdout).into_owned())
+    }
+
+    async fn run_kubectl(&self, args: &[&str]) -> Result<std::process::Output> {
         let mut command = Command::new("kubectl");
         command.args(args).env("KUBECONFIG", &self.kubeconfig).env("KUBECACHEDIR", self.scratch.join("kube-cache"));
         command.env("HOME", &self.scratch).kill_on_drop(true);
@@ -133,7 +147,7 @@ impl Cluster {
         let output = timeout(KUBECTL, command.output()).await.with_context(|| format!("{what}: still runs"))?;
         let output = output.context("kubectl is needed on the PATH: https://kubernetes.io/docs/tasks/tools")?;
         ensure!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr).trim());
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        Ok(output)
     }
 
     /// One request; the body is sent as JSON unless it is null. The answer's status decides between `Ok` and `Err`.

@@ -9,34 +9,80 @@ use oarlock_guest::{Context, Observation, Outcome, PatchType, Result, cluster, m
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+/// In a state: the names of initializers that are pending.
+const PENDING: &str = "pending";
+
 /// The fields of an AdmissionRequest this plugin reads.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Review {
     operation: String,
     sub_resource: String,
+    /// As an initializer: the names that are still to run, the plugin's own first.
+    pending: Vec<String>,
 }
 
 impl Default for Review {
     fn default() -> Self {
-        Self { operation: "CREATE".to_owned(), sub_resource: String::new() }
+        Self { operation: "CREATE".to_owned(), sub_resource: String::new(), pending: Vec::new() }
     }
+}
+
+impl Review {
+    fn of(cx: &Context<Value>) -> Result<Option<Self>> {
+        // Not all of it: it may hold another Pod.
+        Ok(cx.raw().review.as_deref().map(serde_json::from_str).transpose()?)
+    }
+}
+
+/// The settings; who is named as an initializer of a Pod is on by default for it.
+fn settings(cx: &Context<Value>) -> Result<Settings> {
+    let settings = Settings::read()?;
+    let initializes = Review::of(cx)?.is_some_and(|review| !review.pending.is_empty());
+    Ok(Settings { by_default: settings.by_default || initializes, ..settings })
+}
+
+/// Names of initializers that are pending on the Pod.
+fn pending(cx: &Context<Value>) -> Result<Vec<String>> {
+    let pending = cx.object()?.pointer("/metadata/initializers/pending").and_then(Value::as_array);
+    let names = pending.into_iter().flatten().filter_map(|one| one.get("name")?.as_str());
+    Ok(names.map(str::to_owned).collect())
+}
+
+/// Our own name among the initializers. None: we are asked by a webhook of our own.
+fn own_name(cx: &Context<Value>) -> Result<Option<String>> {
+    Ok(Review::of(cx)?.and_then(|review| review.pending.into_iter().next()))
+}
+
+/// A state with the names that are pending, where we are an initializer.
+fn with_pending(state: Option<Value>, names: Option<Vec<String>>) -> Option<Value> {
+    let Some(names) = names else { return state };
+    let mut state = state.unwrap_or_else(|| json!({}));
+    overlay(&mut state, json!({PENDING: names}));
+    Some(state)
 }
 
 /// Whether a Pod under review is to be injected. Only a new one can be: the API server refuses containers for one that exists.
 fn in_scope(cx: &Context<Value>, settings: &Settings) -> Result<bool> {
-    let Some(review) = &cx.raw().review else { return Ok(false) };
-    // Not all of it: it holds the Pod once more.
-    let Review { operation, sub_resource } = serde_json::from_str(review)?;
+    let Some(Review { operation, sub_resource, .. }) = Review::of(cx)? else { return Ok(false) };
     if operation != "CREATE" || !sub_resource.is_empty() {
         return Ok(false);
     }
     scope::pod(cx.object()?, cx.namespace(), settings)
 }
 
-/// What is compared: the Pod's lists and our label. None: the Pod is none of ours.
+/// What is compared: the Pod's lists and our label, and what is pending. None: the Pod is none of ours.
 pub(crate) fn desired(cx: &Context<Value>) -> Result<Option<Value>> {
-    let settings = Settings::read()?;
+    let rest = match own_name(cx)? {
+        Some(own) => Some(pending(cx)?.into_iter().filter(|name| *name != own).collect()),
+        None => None,
+    };
+    Ok(with_pending(injected(cx)?, rest))
+}
+
+/// The Pod's lists and our label as they should be.
+fn injected(cx: &Context<Value>) -> Result<Option<Value>> {
+    let settings = settings(cx)?;
     if !in_scope(cx, &settings)? {
         return Ok(None);
     }
@@ -46,8 +92,14 @@ pub(crate) fn desired(cx: &Context<Value>) -> Result<Option<Value>> {
 }
 
 pub(crate) fn actual(cx: &Context<Value>) -> Result<Observation<Value>> {
-    if !in_scope(cx, &Settings::read()?)? {
-        return Ok(Observation::absent());
+    let names = own_name(cx)?.map(|_| pending(cx)).transpose()?;
+    Ok(Observation::of(with_pending(found(cx)?, names)))
+}
+
+/// The Pod's lists and our label as they are.
+fn found(cx: &Context<Value>) -> Result<Option<Value>> {
+    if !in_scope(cx, &settings(cx)?)? {
+        return Ok(None);
     }
     let pod = cx.object()?;
     let filled = |value: &&Value| value.as_array().is_some_and(|items| !items.is_empty());
@@ -59,12 +111,26 @@ pub(crate) fn actual(cx: &Context<Value>) -> Result<Observation<Value>> {
     if let Some(injected) = scope::label(pod, INJECTED) {
         overlay(&mut state, json!({"metadata": {"labels": {INJECTED: injected}}}));
     }
-    Ok(Observation::present(state))
+    Ok(Some(state))
 }
 
 pub(crate) fn patch(cx: &Context<Value>, desired: Option<Value>, actual: Option<Value>) -> Result<Outcome> {
-    let (Some(desired), Some(actual)) = (desired, actual) else { return Ok(Outcome::new()) };
-    let outcome = warnings(cx)?.into_iter().fold(Outcome::new(), Outcome::warning);
+    let (Some(mut desired), Some(mut actual)) = (desired, actual) else { return Ok(Outcome::new()) };
+    let mut outcome = Outcome::new();
+    let rest = desired.as_object_mut().and_then(|state| state.remove(PENDING));
+    if let (Some(Value::Array(rest)), Some(before)) =
+        (rest, actual.as_object_mut().and_then(|state| state.remove(PENDING)))
+    {
+        if before != Value::Array(rest.clone()) {
+            let names: Vec<Value> = rest.into_iter().map(|name| json!({"name": name})).collect();
+            let left = if names.is_empty() { Value::Null } else { json!({"pending": names}) };
+            outcome = outcome.patch(None, PatchType::MergePatch, json!({"metadata": {"initializers": left}}));
+        }
+        if desired == actual {
+            return Ok(outcome);
+        }
+    }
+    let outcome = warnings(cx)?.into_iter().fold(outcome, Outcome::warning);
     let pod = |mut state: Value| {
         overlay(&mut state, json!({"apiVersion": "v1", "kind": "Pod"}));
         state
@@ -80,7 +146,7 @@ pub(crate) fn patch(cx: &Context<Value>, desired: Option<Value>, actual: Option<
 
 /// What whoever made the Pod should know.
 fn warnings(cx: &Context<Value>) -> Result<Vec<String>> {
-    let settings = Settings::read()?;
+    let settings = settings(cx)?;
     let initializer = Initializer::read(&settings)?;
     let spec = cx.object()?.get("spec").unwrap_or(&Value::Null);
     let mut warnings: Vec<String> = inject(spec, &initializer, &settings)

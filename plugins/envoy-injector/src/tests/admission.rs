@@ -333,3 +333,24 @@ fn a6_a_dry_run_shows_the_patch() {
     assert_eq!(report.changes.len(), 1);
     assert_eq!(report.error, None);
 }
+
+#[test]
+fn as_an_initializer_it_is_on_by_default_and_takes_its_own_name_off() {
+    for (annotation, expected) in [(None, &["web", "envoy"][..]), (Some("false"), &["web"][..])] {
+        for others in [&[][..], &["next.example.com"][..]] {
+            let mut runner = shop(INITIALIZER);
+            let annotations = annotation.map_or_else(|| json!({}), |value| json!({SWITCH: value}));
+            let mut object = pod(&annotations, &json!({"containers": [{"name": "web", "image": "web:1"}]}));
+            let waiting: Vec<&str> = ["envoy.example.com"].iter().chain(others).copied().collect();
+            let listed = |names: &[&str]| names.iter().map(|name| json!({"name": name})).collect::<Value>();
+            object["metadata"]["initializers"] = json!({"pending": listed(&waiting)});
+            object["metadata"]["namespace"] = json!("elsewhere");
+            let asked = json!({"operation": "CREATE", "namespace": "elsewhere", "pending": waiting});
+            let (report, after) = runner.admit(&object, asked);
+            assert!(report.in_sync(), "{report:#?}");
+            assert_eq!(names(&after, "containers"), expected);
+            let left = &after["metadata"]["initializers"]["pending"];
+            assert_eq!(*left, if others.is_empty() { Value::Null } else { listed(others) });
+        }
+    }
+}
