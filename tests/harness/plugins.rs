@@ -209,6 +209,16 @@ pub fn network_grant_for(url: &str) -> Grant {
 pub struct PluginDir(PathBuf);
 
 impl PluginDir {
+    /// How many plugins are in it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn count(&self) -> Result<usize> {
+        let files = fs::read_dir(self.path())?.collect::<std::io::Result<Vec<_>>>()?;
+        Ok(files.iter().filter(|file| file.path().extension().is_some_and(|extension| extension == "wasm")).count())
+    }
+
     /// Makes an empty one.
     ///
     /// # Errors

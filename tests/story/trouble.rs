@@ -4,7 +4,7 @@ use super::Story;
 use crate::harness::{Action, Exchange, Gate, Rule, SOON, eventually, ready, steady, text};
 use anyhow::{Context, Result, ensure};
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 
 impl Story<'_> {
@@ -43,6 +43,23 @@ impl Story<'_> {
     pub(super) async fn unchanged_resync_is_silent(&self) -> Result<()> {
         let world = self.world;
         world.narrator.progress("nothing changes; waiting for two more resyncs");
+        // A large plugin may still be compiled, and its start is an event.
+        eventually(SOON, "all plugins to run", || async {
+            let plugins = world.host(async |host| host.plugins().await).await?;
+            let states: Vec<_> = plugins
+                .get("plugins")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .map(|one| text(one, "/state"))
+                .collect();
+            ensure!(
+                states.len() == world.plugins.count()? && states.iter().all(|state| *state == "active"),
+                "{states:?}"
+            );
+            Ok(())
+        })
+        .await?;
         // Let what the last step caused run out: the end of a resync that wrote nothing.
         resyncs(&world.neutron_gate, world.neutron_gate.mark(), 2).await?;
         let (kubernetes, neutron) = (world.kubernetes_gate.mark(), world.neutron_gate.mark());

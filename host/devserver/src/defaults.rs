@@ -178,8 +178,12 @@ fn drop_if_empty(value: &mut Value, key: &str) {
     }
 }
 
-fn namespace_label(value: &mut Value) {
+/// The label that says a namespace's name. One whose name is still to be made gets it then.
+pub(crate) fn namespace_label(value: &mut Value) {
     let name = text(value, "/metadata/name").to_owned();
+    if name.is_empty() {
+        return;
+    }
     if let Some(labels) = object(value, "metadata").map(|m| m.entry("labels").or_insert_with(|| json!({})))
         && let Some(labels) = labels.as_object_mut()
     {

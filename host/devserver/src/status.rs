@@ -105,6 +105,11 @@ impl ApiError {
         }))
     }
 
+    /// Whether it says that another was faster to create the object.
+    pub(crate) fn is_already_exists(&self) -> bool {
+        self.0.reason == "AlreadyExists"
+    }
+
     /// What a fault rule answers: absent parts as Kubernetes has them for this code.
     pub(crate) fn injected(
         code: StatusCode,

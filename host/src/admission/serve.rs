@@ -3,9 +3,9 @@
 use super::Door;
 use super::answer::Path;
 use super::review::{Asked, Unreadable};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{Request, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
@@ -33,6 +33,9 @@ const HEAD: Duration = Duration::from_secs(90);
 
 /// Largest body: two objects of the largest size an API server takes, and what is around them.
 const BODY_BYTES: usize = 16 << 20;
+
+/// What is larger than this is not even thrown away.
+const MOST_BYTES: usize = 64 << 20;
 
 /// How long reviews under way get when the host stops.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -153,14 +156,28 @@ impl Connection {
 }
 
 async fn read(body: Incoming, deadline: Instant) -> Result<Bytes, Unreadable> {
-    match tokio::time::timeout_at(deadline, Limited::new(body, BODY_BYTES).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Unreadable::new(413, format!("the body is larger than {} MiB", BODY_BYTES >> 20)))
+    tokio::time::timeout_at(deadline, collect(body))
+        .await
+        .unwrap_or_else(|_elapsed| Err(Unreadable::new(408, "the body did not come in time")))
+}
+
+/// A body that is too large is read on for a while and thrown away: a client that is still sending would not see the answer.
+async fn collect(mut body: Incoming) -> Result<Bytes, Unreadable> {
+    let (mut all, mut size) = (BytesMut::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Unreadable::new(400, format!("the body could not be read: {error}")))?;
+        let Some(data) = frame.data_ref() else { continue };
+        size += data.len();
+        if size <= BODY_BYTES {
+            all.extend_from_slice(data);
+        } else if size > MOST_BYTES {
+            break;
         }
-        Ok(Err(error)) => Err(Unreadable::new(400, format!("the body could not be read: {error}"))),
-        Err(_elapsed) => Err(Unreadable::new(408, "the body did not come in time")),
     }
+    if size > BODY_BYTES {
+        return Err(Unreadable::new(413, format!("the body is larger than {} MiB", BODY_BYTES >> 20)));
+    }
+    Ok(all.freeze())
 }
 
 /// How long there is for an answer, of the time the API server says it waits (`?timeout=5s`).

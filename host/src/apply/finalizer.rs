@@ -134,7 +134,14 @@ impl Writer {
             .identity(Identity::Host)
             .query("fieldManager", &author.host_manager());
         let under_way = self.own.begin(&author.plugin, object.uid());
-        let written = self.send(author, &resource, outgoing).await?;
+        let answer = self.request(author, outgoing).await?;
+        let written = super::request::parse_object(&answer)?;
+        if written.deleting() && written.finalizers().len() == 0 {
+            // Gone with that, if nothing else holds it. The answer may still carry the version before.
+            self.informers.record_delete(&resource.gvk, written.key(), written.uid());
+        } else {
+            self.informers.record_object(&resource.gvk, &written);
+        }
         under_way.wrote(object.resource_version(), written.resource_version());
         Ok(Arc::new(written))
     }

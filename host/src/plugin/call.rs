@@ -78,7 +78,7 @@ pub enum CallError {
     #[error("{0}")]
     Terminal(String),
     /// The guest refuses the object under review.
-    #[error("denied: {message}")]
+    #[error("denied outside admission: {message}")]
     Denied {
         /// HTTP status for the user.
         code: u16,

@@ -176,8 +176,12 @@ impl Request<'_> {
             write.tracked = kind == patch::Kind::Apply;
             let Some(old) = old else {
                 self.may_create()?;
-                let stored = write.create(patched.object).await?;
-                return self.reply(StatusCode::CREATED, &stored, patched.warnings);
+                match write.create(patched.object).await {
+                    Ok(stored) => return self.reply(StatusCode::CREATED, &stored, patched.warnings),
+                    // Another applier was faster: there is something to merge with now.
+                    Err(error) if error.is_already_exists() => continue,
+                    Err(error) => return Err(error),
+                }
             };
             match self.patched(&write, &old, patched.object).await {
                 Ok(stored) => return self.reply(StatusCode::OK, &stored, patched.warnings),

@@ -142,6 +142,9 @@ impl Write<'_> {
     fn settle(&mut self, mut object: Value) -> Result<Value> {
         let resource = Arc::clone(self.resource);
         self.identify(&mut object);
+        if resource.is("", "namespaces") {
+            defaults::namespace_label(&mut object);
+        }
         strategy::prepare_create(&resource, &mut object);
         defaults::admit(self.api, &resource, &mut object)?;
         let causes = validation::create(&resource, &object, resource.is_new_event());

@@ -541,3 +541,13 @@ async fn services_are_found_by_their_endpoints() {
     assert_eq!(server.json("POST", MAPS, map("a", &json!({}))).await.status, 201);
     assert_eq!(hook.paths(), ["ask"]);
 }
+
+/// Selectors go by that label: a namespace without it would be in scope of what leaves it out by name.
+#[tokio::test]
+async fn a_namespace_whose_name_is_generated_has_it_as_its_label() {
+    let server = Server::start().await;
+    let made = server.json("POST", "/api/v1/namespaces", json!({"metadata": {"generateName": "n-"}})).await.json();
+    let name = made["metadata"]["name"].as_str().unwrap();
+    assert!(name.starts_with("n-"));
+    assert_eq!(made["metadata"]["labels"], json!({"kubernetes.io/metadata.name": name}));
+}
