@@ -109,7 +109,7 @@ fn allowed(response: &Value) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_patch_of_any_type_becomes_a_minimal_json_patch() -> Result<()> {
+async fn a13_a_patch_of_any_type_becomes_a_minimal_json_patch() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         let door = open(&world, &grant()).await?;
         let labels = json!([{"op": "add", "path": "/metadata/labels", "value": {"gate": "yes"}}]);

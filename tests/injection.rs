@@ -258,7 +258,7 @@ async fn a_broken_config_map_refuses_the_pods_that_ask_for_envoy_and_says_where(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_host_dies_and_pods_wait_for_it_as_the_failure_policy_says() -> Result<()> {
+async fn a10_the_host_dies_and_pods_wait_for_it_as_the_failure_policy_says() -> Result<()> {
     with_door(async |world: Arc<World>| {
         world.kill_host().await?;
         let refused = made(&world, "fails", "true").await.err().context("it was taken")?;

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plugin_that_misbehaves_is_named_and_hurts_nobody() -> Result<()> {
+async fn a11_a_plugin_that_misbehaves_is_named_and_hurts_nobody() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         let door = open(&world, &grant()).await?;
         for (mode, part) in [
@@ -40,7 +40,7 @@ async fn a_plugin_that_misbehaves_is_named_and_hurts_nobody() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_answer_comes_before_the_api_servers_deadline() -> Result<()> {
+async fn a8_the_answer_comes_before_the_api_servers_deadline() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         let door = open(&world, &grant()).await?;
         let asked = review(&config_map("loop"));
@@ -58,7 +58,7 @@ async fn the_answer_comes_before_the_api_servers_deadline() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_review_gets_its_code_and_a_sentence() -> Result<()> {
+async fn a11_what_is_no_review_gets_its_code_and_a_sentence() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         let door = open(&world, &grant()).await?;
         let good = review(&config_map("label"));
@@ -121,7 +121,7 @@ async fn clients_that_stall_or_do_not_speak_tls_keep_nobody_from_being_answered(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_thousand_reviews_of_two_hundred_clients_are_all_answered() -> Result<()> {
+async fn a12_three_thousand_reviews_of_two_hundred_clients_are_all_answered() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         let door = Arc::new(open(&world, &grant()).await?);
         let clients: Vec<_> = (0..200)
@@ -147,7 +147,7 @@ async fn three_thousand_reviews_of_two_hundred_clients_are_all_answered() -> Res
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dry_run_leaves_no_trace() -> Result<()> {
+async fn a6_a_dry_run_leaves_no_trace() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         let door = open(&world, &grant()).await?;
         let mut object = config_map("warn");

@@ -47,7 +47,7 @@ async fn trusting(world: &World, ca: &str) -> Result<Door> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_that_change_are_taken_over_without_a_dropped_request() -> Result<()> {
+async fn a9_files_that_change_are_taken_over_without_a_dropped_request() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         let folder = world.folder().join("certificates");
         fs::create_dir(&folder)?;

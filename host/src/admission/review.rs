@@ -328,7 +328,7 @@ mod tests {
 
         /// Whatever bytes come in place of a part of a review, reading it ends with a review or a sentence.
         #[test]
-        fn no_bytes_can_hurt_the_reader(at in 0_usize..400, with in prop::collection::vec(any::<u8>(), 0..20), cut in 0_usize..400) {
+        fn a14_no_bytes_can_hurt_the_reader(at in 0_usize..400, with in prop::collection::vec(any::<u8>(), 0..20), cut in 0_usize..400) {
             let mut body = review(&json!({})).to_string().into_bytes();
             let at = at.min(body.len());
             body.splice(at..(at + with.len()).min(body.len()), with);
