@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reviews of Pods by the envoy-injector: at 300 per second, as fast as they are answered, and what 10,000 of them leave in memory.
+"""Reviews of Pods by the envoy-injector: at 300 per second, as fast as they are answered, and what 10,000 of them leave in memory; and
+strategic merge alone.
 
 One host, the embedded API server and the client share the machine. The Pod is that of plugins/envoy-injector/example.yaml, the injected
 container too.
@@ -52,6 +53,8 @@ with World(opts) as world:
                           ("as fast as answered, 64 at once", {"connections": 64})):
         figures = load(seconds=opts.seconds, **options)
         print(f"| {what} | {figures['perSecond']:.0f} | {figures['p50']} | {figures['p99']} | {figures['p999']} |", flush=True)
+    for containers in (1, 20, 200):
+        print(subprocess.run([opts.bin / "micro", "merge", f"--containers={containers}"], check=True, capture_output=True, text=True).stdout.strip())
     done = 0
     middle = host.rss_mib()
     while done < opts.reviews:

@@ -1,9 +1,10 @@
-//! Figures of single parts, each printed as one line of JSON: `queue`, `list` (our informer) and `reflector` (kube-rs', for
+//! Figures of single parts, each printed as one line of JSON: `queue`, `merge`, `list` (our informer) and `reflector` (kube-rs', for
 //! comparison). `fill` makes the objects they need. `tests/bench/run.sh` runs all of it.
 
 mod fill;
 mod list;
 mod memory;
+mod merge;
 mod queue;
 
 use anyhow::Result;
@@ -20,6 +21,8 @@ struct Args {
 enum Command {
     /// Times add, get and done of many keys
     Queue(queue::Args),
+    /// Times strategic merge patches of Pods
+    Merge(merge::Args),
     /// Creates Networks or ConfigMaps, many at once
     Fill(fill::Args),
     /// Times a first list and a relist of all ConfigMaps with this host's informer
@@ -32,6 +35,7 @@ enum Command {
 async fn main() -> Result<()> {
     match Args::parse().command {
         Command::Queue(args) => queue::run(&args).await,
+        Command::Merge(args) => merge::run(&args),
         Command::Fill(args) => fill::run(args).await,
         Command::List => list::informer().await,
         Command::Reflector => list::kube_rs().await,
