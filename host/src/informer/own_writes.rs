@@ -20,6 +20,9 @@ const FORGET_AFTER: Duration = Duration::from_secs(15 * 60);
 /// So many ends of objects are remembered, for answers and repeated events that come after them.
 const ENDED: usize = 512;
 
+/// So many deletions are remembered that a list showed, although it may be from before the object was made.
+const DOUBTED: usize = 512;
+
 /// Above this many unseen writes the oldest are replaced by [`OwnWrites::unknown`]: the memory stays bounded, and
 /// until a list settles it everything counts as stale.
 const CAPACITY: usize = 100_000;
@@ -56,6 +59,9 @@ pub(crate) struct OwnWrites {
     /// The last version of objects that ended or left the selection, by uid, and the order they did.
     ended: HashMap<Box<str>, Box<str>>,
     ended_order: VecDeque<Box<str>>,
+    /// Own deletions that only the absence from a list has shown, with no version to compare: an API server that lags
+    /// behind may tell of the object yet. The oldest first.
+    doubted: VecDeque<Box<str>>,
 }
 
 impl OwnWrites {
@@ -120,6 +126,7 @@ impl OwnWrites {
     pub(crate) fn observe(&mut self, key: &ObjectKey, uid: &str, version: &str, gone: bool) -> bool {
         if gone {
             self.gone(uid, version);
+            self.doubted.retain(|deleted| **deleted != *uid);
         } else if !self.ended.is_empty() && !self.is_over(uid, version) && self.ended.remove(uid).is_some() {
             // It left the selection and is back.
             self.ended_order.retain(|ended| **ended != *uid);
@@ -186,14 +193,18 @@ impl OwnWrites {
         stored: impl Fn(&ObjectKey) -> Option<&'a str>,
     ) -> bool {
         let before = (self.pending.len(), self.unknown);
+        let doubted = &mut self.doubted;
         self.pending.retain(|key, pending| {
-            let shown = if pending.deletion {
-                stored(key) != Some(&*pending.uid)
-            } else {
-                !pending.version.as_deref().is_some_and(|written| newer(written, version) && written != version)
-            };
-            pending.sequence > mark || !shown
+            let known = pending.version.as_deref();
+            let late_enough = !known.is_some_and(|written| newer(written, version) && written != version);
+            let there = pending.deletion && stored(key) == Some(&*pending.uid);
+            let shown = pending.sequence <= mark && late_enough && !there;
+            if shown && pending.deletion && known.is_none() {
+                doubted.push_back(pending.uid.clone());
+            }
+            !shown
         });
+        doubted.drain(..doubted.len().saturating_sub(DOUBTED));
         self.unknown = self.unknown.filter(|at| *at > mark);
         self.advance(version);
         self.settle_reached();
@@ -205,6 +216,17 @@ impl OwnWrites {
         self.newest = None;
         self.ended.clear();
         self.ended_order.clear();
+        self.doubted.clear();
+    }
+
+    /// An object is about to be stored. If the host deleted it, its end is still to come.
+    pub(crate) fn stored(&mut self, key: &ObjectKey, uid: &str, version: &str) {
+        let Some(at) = self.doubted.iter().position(|deleted| **deleted == *uid) else { return };
+        self.doubted.remove(at);
+        // What was written under this name since came later, and is waited for already.
+        if !self.pending.contains_key(key) {
+            self.note(key, uid, Some(version), true);
+        }
     }
 
     /// Drops the writes that what was delivered shows; a deletion has no version to tell by.
@@ -411,6 +433,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn i9_a_list_from_before_an_object_was_made_does_not_show_its_deletion() {
+        let mut own = OwnWrites::default();
+        for name in ["a", "b", "c"] {
+            own.deleted(&key(name), name, None);
+        }
+        let mark = own.list_begins();
+        own.listed(mark, "103", |_| None);
+        assert_eq!(own.seen_all(), Seen::Yes, "there is no sign yet that the server lags behind");
+        own.stored(&key("a"), "a", "105");
+        own.stored(&key("b"), "another", "106");
+        assert_eq!((own.seen(&key("a")), own.seen(&key("b"))), (Seen::NotYet, Seen::Yes));
+        own.observe(&key("a"), "a", "107", true);
+        own.observe(&key("b"), "b", "108", true);
+        own.observe(&key("c"), "c", "109", true);
+        assert_eq!((own.seen_all(), own.doubted.len()), (Seen::Yes, 0));
+        // The version it had is known, and the list is older.
+        own.deleted(&key("d"), "d", Some(("d", "120")));
+        let mark = own.list_begins();
+        own.listed(mark, "119", |_| None);
+        assert_eq!(own.seen(&key("d")), Seen::NotYet);
+    }
+
+    #[tokio::test]
     async fn a_bookmark_shows_every_write_up_to_its_version() {
         let mut own = OwnWrites::default();
         own.wrote(&key("a"), "u", Some("10"), None);
@@ -439,6 +484,12 @@ mod tests {
             own.observe(&key("x"), &i.to_string(), "1", true);
         }
         assert_eq!((own.ended.len(), own.ended_order.len()), (ENDED, ENDED));
+        for i in 0..2 * DOUBTED {
+            own.deleted(&key(&i.to_string()), "u", None);
+        }
+        let mark = own.list_begins();
+        own.listed(mark, "", |_| None);
+        assert_eq!(own.doubted.len(), DOUBTED);
     }
 
     #[tokio::test]

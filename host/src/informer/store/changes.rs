@@ -241,6 +241,7 @@ impl State {
         if let Some(old) = old.filter(|old| old.uid() != new.uid()) {
             self.own.gone(old.uid(), new.resource_version());
         }
+        self.own.stored(new.key(), new.uid(), new.resource_version());
         self.table.insert(Arc::clone(new));
     }
 }
