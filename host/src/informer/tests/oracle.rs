@@ -5,7 +5,7 @@ use super::{
     server::{Selection, Server},
     *,
 };
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::collections::BTreeMap;
 use tokio::sync::watch;
 
 /// Uid and resource version.
@@ -15,6 +15,8 @@ type State = (String, String);
 pub(super) struct Follower {
     pub(super) subscription: Subscription,
     pub(super) told: Arc<watch::Sender<Told>>,
+    /// For its handler, which the store itself keeps.
+    own_store: Arc<Mutex<Option<Store>>>,
     server: Server,
     selection: Selection,
     /// The newest version the store has shown of each key.
@@ -101,15 +103,15 @@ impl Follower {
             web: spec.label_selector.is_some(),
         };
         let (server, sender, selected) = (watching.server.clone(), Arc::clone(&told), selection.clone());
-        let store: Arc<OnceLock<Store>> = Arc::default();
-        let own_store = Arc::clone(&store);
+        let own_store: Arc<Mutex<Option<Store>>> = Arc::default();
+        let store = Arc::clone(&own_store);
         let handler: Handler = Arc::new(move |delta| {
-            let parked = own_store.get().is_some_and(|store| !store.synced());
+            let parked = store.lock().unwrap().as_ref().is_some_and(|store| !store.synced());
             sender.send_modify(|told| told.take(delta, parked, &server, &selected));
         });
         let subscription = watching.subscribe(spec, handler);
-        assert!(store.set(subscription.store().clone()).is_ok());
-        Self { subscription, told, server: watching.server.clone(), selection, shown: Mutex::default() }
+        *own_store.lock().unwrap() = Some(subscription.store().clone());
+        Self { subscription, told, own_store, server: watching.server.clone(), selection, shown: Mutex::default() }
     }
 
     pub(super) fn all(watching: &Watching) -> Self {
@@ -181,6 +183,13 @@ impl Follower {
         let world = server.world();
         let selected = world.objects.values().filter(|object| self.selection.selects(object));
         selected.map(|object| entry(&Object::parse(&object.to_string()).unwrap())).collect()
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        // Store, handler, store: nobody else ends that.
+        self.own_store.lock().unwrap().take();
     }
 }
 
