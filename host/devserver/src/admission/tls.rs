@@ -9,7 +9,7 @@ use rustls::{
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
         verify_server_name,
     },
-    crypto::{CryptoProvider, ring},
+    crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
     server::ParsedCertificate,
 };
@@ -39,11 +39,12 @@ pub(super) fn client(bundle: &[u8]) -> Result<Arc<ClientConfig>, String> {
         let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
         Some(built.map_err(|e| unusable(e.to_string()))?)
     };
+    let algorithms = provider().signature_verification_algorithms;
     let config = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(|e| unusable(e.to_string()))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Verifier { inner, pinned }))
+        .with_custom_certificate_verifier(Arc::new(Verifier { inner, pinned, algorithms }))
         .with_no_client_auth();
     Ok(Arc::new(config))
 }
@@ -73,6 +74,7 @@ pub(super) fn words(error: &Error) -> String {
 struct Verifier {
     inner: Option<Arc<WebPkiServerVerifier>>,
     pinned: Vec<CertificateDer<'static>>,
+    algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -86,7 +88,6 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         let Some(inner) = &self.inner else { return Err(CertificateError::UnknownIssuer.into()) };
         match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // Its time was checked before this.
             // Its time was checked before this.
             Err(Error::InvalidCertificate(CertificateError::Other(other)))
                 if other.to_string() == "CaUsedAsEndEntity" =>
@@ -107,8 +108,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = provider().signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, &algorithms)
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -117,11 +117,10 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = provider().signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, &algorithms)
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        provider().signature_verification_algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }

@@ -7,6 +7,14 @@ use tokio::time::Instant;
 
 use super::*;
 
+/// A worker that waits for a key.
+async fn waiting(queue: &WorkQueue<&'static str>) -> tokio::task::JoinHandle<Option<Item<&'static str>>> {
+    let queue = queue.clone();
+    let worker = tokio::spawn(async move { queue.get().await });
+    tokio::task::yield_now().await;
+    worker
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_waiting_worker_gets_a_delayed_key_when_its_time_has_come() {
     let queue = queue();
@@ -23,11 +31,7 @@ async fn a_waiting_worker_learns_of_an_earlier_timer_though_another_that_learned
     queue.add_after("late", Duration::from_secs(60), Trigger::Requeue);
     let mut gone = Box::pin(queue.get());
     assert_eq!(gone.as_mut().now_or_never(), None);
-    let stays = tokio::spawn({
-        let queue = queue.clone();
-        async move { queue.get().await }
-    });
-    tokio::task::yield_now().await;
+    let stays = waiting(&queue).await;
     queue.add_after("early", 5 * MS, Trigger::Requeue);
     assert_eq!(gone.as_mut().now_or_never(), None);
     drop(gone);
@@ -40,11 +44,7 @@ async fn a_wake_up_given_to_a_worker_that_is_gone_wakes_another() {
     let queue = queue();
     let mut gone = Box::pin(queue.get());
     assert_eq!(gone.as_mut().now_or_never(), None);
-    let stays = tokio::spawn({
-        let queue = queue.clone();
-        async move { queue.get().await }
-    });
-    tokio::task::yield_now().await;
+    let stays = waiting(&queue).await;
     queue.add("a", Trigger::Event);
     drop(gone);
     assert_eq!(stays.await.unwrap().unwrap().key, "a");
@@ -53,19 +53,13 @@ async fn a_wake_up_given_to_a_worker_that_is_gone_wakes_another() {
 #[tokio::test(start_paused = true)]
 async fn every_key_of_a_burst_finds_a_waiting_worker() {
     let queue = queue();
-    let workers: Vec<_> = (0..3)
-        .map(|_| {
-            let queue = queue.clone();
-            tokio::spawn(async move { queue.get().await.unwrap().key })
-        })
-        .collect();
-    tokio::task::yield_now().await;
+    let workers = [waiting(&queue).await, waiting(&queue).await, waiting(&queue).await];
     for key in ["a", "b", "c"] {
         queue.add(key, Trigger::Event);
     }
     let mut taken = HashSet::new();
     for worker in workers {
-        taken.insert(worker.await.unwrap());
+        taken.insert(worker.await.unwrap().unwrap().key);
     }
     assert_eq!(taken, HashSet::from(["a", "b", "c"]));
 }
