@@ -4,14 +4,14 @@ use anyhow::{Context, Result};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
 use rustls::{
     ClientConfig, RootCertStore,
-    pki_types::{CertificateDer, pem::PemObject as _},
+    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
 };
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -61,7 +61,7 @@ impl HttpClient {
     /// * `base` - scheme, host and port, and a path prefix if there is one; no slash at the end.
     #[must_use]
     pub fn new(base: &str) -> Self {
-        Self::trusting(base, RootCertStore::empty())
+        Self::through(base, connector(RootCertStore::empty(), None))
     }
 
     /// One for HTTPS.
@@ -72,21 +72,19 @@ impl HttpClient {
     ///
     /// When the bundle is none.
     pub fn with_ca(base: &str, ca_bundle: &[u8]) -> Result<Self> {
-        let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(ca_bundle) {
-            roots.add(certificate.context("not PEM")?)?;
-        }
-        Ok(Self::trusting(base, roots))
+        Ok(Self::through(base, trusting(ca_bundle, None)?))
     }
 
-    fn trusting(base: &str, roots: RootCertStore) -> Self {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap_or_else(|_| unreachable!("the provider has the default versions"))
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();
+    /// One for HTTPS to a server that has its certificate for another name than that in `base`.
+    ///
+    /// # Errors
+    ///
+    /// When the bundle is none, or the name is no DNS name.
+    pub fn with_ca_named(base: &str, ca_bundle: &[u8], name: &str) -> Result<Self> {
+        Ok(Self::through(base, trusting(ca_bundle, Some(name))?))
+    }
+
+    fn through(base: &str, connector: HttpsConnector<HttpConnector>) -> Self {
         Self {
             client: Client::builder(TokioExecutor::new()).build(connector),
             base: base.trim_end_matches('/').to_owned(),
@@ -140,5 +138,36 @@ impl HttpClient {
         let mut all = vec![("content-type", "application/json"), ("accept", "application/json")];
         all.extend_from_slice(headers);
         self.send(method, path, &all, bytes).await
+    }
+}
+
+/// Connects to HTTPS servers.
+///
+/// * `ca_bundle` - whom to trust, PEM.
+/// * `name` - what the certificate must be for; else the name in the URL.
+///
+/// # Errors
+///
+/// When the bundle is none, or the name is no DNS name.
+pub fn trusting(ca_bundle: &[u8], name: Option<&str>) -> Result<HttpsConnector<HttpConnector>> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(ca_bundle) {
+        roots.add(certificate.context("not PEM")?)?;
+    }
+    let name = name.map(|name| ServerName::try_from(name.to_owned())).transpose()?;
+    Ok(connector(roots, name))
+}
+
+fn connector(roots: RootCertStore, name: Option<ServerName<'static>>) -> HttpsConnector<HttpConnector> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap_or_else(|_| unreachable!("the provider has the default versions"))
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    match name {
+        Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name)).enable_http1().build(),
+        None => builder.enable_http1().build(),
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often the Secret is read again: another replica may have renewed what is in it.
+/// How often the Secret is read again, at least: another replica may have renewed what is in it.
 const READ_SECRET: Duration = Duration::from_secs(60);
 
 /// How often the files are looked at.
@@ -95,7 +95,7 @@ impl Certificates {
     /// Renews what is due, and takes over what others renewed.
     pub(super) async fn keep(mut self) {
         loop {
-            tokio::time::sleep(if matches!(self.source, Source::Files(_)) { READ_FILES } else { READ_SECRET }).await;
+            tokio::time::sleep(self.rest()).await;
             if let Err(error) = self.look().await {
                 let error = crate::chain(error.as_ref());
                 tracing::warn!(
@@ -104,6 +104,15 @@ impl Certificates {
                 );
             }
         }
+    }
+
+    /// How long nothing has to be looked at: what is due is renewed when it is.
+    fn rest(&self) -> Duration {
+        let Some(issued) = &self.issued else { return READ_FILES };
+        let now = jiff::Timestamp::now().as_second();
+        let next =
+            issue::next(issued, now).map_or(READ_SECRET, |next| Duration::from_secs((next - now).unsigned_abs()));
+        next.min(READ_SECRET)
     }
 
     async fn look(&mut self) -> anyhow::Result<()> {
@@ -151,6 +160,8 @@ fn certified(certificate: &str, key: &str) -> anyhow::Result<CertifiedKey> {
 }
 
 /// The host's own certificates, renewed where that is due.
+///
+/// * `there` - what is served now, if anything.
 async fn own(
     names: &[String],
     secret: Option<&ObjectKey>,
@@ -158,28 +169,23 @@ async fn own(
     there: Option<&Issued>,
 ) -> anyhow::Result<Issued> {
     let now = jiff::Timestamp::now().as_second();
-    let renew = |there: Option<&Issued>| issue::renew(there, names, now).map_err(anyhow::Error::msg);
-    let Some(key) = secret else {
-        return Ok(match renew(there)? {
-            Some(new) => new,
-            None => there.cloned().context("there is no certificate")?,
-        });
-    };
+    let renewed = |kept: Option<&Issued>| renewed(kept, there, names, now).map_err(anyhow::Error::msg);
+    let Some(key) = secret else { return Ok(renewed(there)?.0) };
     let kind = GroupVersionKind::new("", "v1", "Secret");
     let mut conflict = None;
     for _ in 0..ATTEMPTS {
         let stored = writer.read_own(&kind, key).await.with_context(|| format!("Secret {key} cannot be read"))?;
         let version = stored.as_ref().and_then(|secret| secret.pointer("/metadata/resourceVersion")).cloned();
-        let issued = stored.as_ref().and_then(from_secret);
-        let Some(new) = renew(issued.as_ref())? else {
-            return issued.context("there is no certificate");
-        };
+        let (issued, is_new) = renewed(stored.as_ref().and_then(from_secret).as_ref())?;
+        if !is_new {
+            return Ok(issued);
+        }
         let written = match version {
-            Some(version) => writer.apply_own(&to_secret(key, &new, Some(version))).await,
-            None => writer.create_own(&to_secret(key, &new, None)).await,
+            Some(version) => writer.apply_own(&to_secret(key, &issued, Some(version))).await,
+            None => writer.create_own(&to_secret(key, &issued, None)).await,
         };
         match written {
-            Ok(_) => return Ok(new),
+            Ok(_) => return Ok(issued),
             // Another replica was faster.
             Err(error @ WriteError::Conflict(_)) => conflict = Some(error),
             Err(error) => return Err(error).with_context(|| format!("Secret {key} cannot be written")),
@@ -187,6 +193,24 @@ async fn own(
     }
     Err(anyhow::Error::msg(conflict.map(|error| error.to_string()).unwrap_or_default()))
         .with_context(|| format!("Secret {key} is written by others all the time"))
+}
+
+/// What should be kept, and whether that is something else than what is.
+///
+/// * `kept` - what is. Without it what is served is kept again: API servers trust that already.
+fn renewed(
+    kept: Option<&Issued>,
+    served: Option<&Issued>,
+    names: &[String],
+    now: i64,
+) -> Result<(Issued, bool), String> {
+    let kept = kept.filter(|kept| issue::is_usable(kept, now));
+    match (issue::renew(kept.or(served), names, now)?, kept, served) {
+        (Some(new), ..) => Ok((new, true)),
+        (None, Some(kept), _) => Ok((kept.clone(), false)),
+        (None, None, Some(served)) => Ok((served.clone(), true)),
+        (None, None, None) => Err("there is no certificate".to_owned()),
+    }
 }
 
 fn to_secret(key: &ObjectKey, issued: &Issued, version: Option<Value>) -> Value {
@@ -215,4 +239,23 @@ fn from_secret(secret: &Value) -> Option<Issued> {
         certificate: decode("tls.crt")?,
         key: decode("tls.key")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_served_is_kept_again_when_somebody_takes_the_secret_away_or_spoils_it() {
+        let (names, now) = (vec!["host.oarlock.svc".to_owned()], 1_800_000_000);
+        let (served, is_new) = renewed(None, None, &names, now).unwrap();
+        assert!(is_new);
+        let spoilt = Issued { ca_key: "no key".to_owned(), ..served.clone() };
+        for kept in [None, Some(&spoilt)] {
+            assert_eq!(renewed(kept, Some(&served), &names, now + 1).unwrap(), (served.clone(), true));
+        }
+        // What another replica made counts.
+        let other = renewed(None, None, &names, now).unwrap().0;
+        assert_eq!(renewed(Some(&other), Some(&served), &names, now + 1).unwrap(), (other, false));
+    }
 }

@@ -1,7 +1,8 @@
 //! A CA and the certificate it issues: pure functions of what there is and of the time.
 //!
 //! Both are renewed when two thirds of their lifetime have passed. A new CA is first only published; it issues the serving certificate
-//! an hour later, when every API server has had time to learn of it. Until the old CA ends, both are published.
+//! an hour later, when every API server has had time to learn of it, or when half of the time is over that is left to what is served
+//! until then. Until the old CA ends, both are published.
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
@@ -45,6 +46,7 @@ struct Facts {
     names: Vec<String>,
     subject: String,
     issuer: String,
+    public_key: Vec<u8>,
     pem: String,
 }
 
@@ -74,12 +76,14 @@ impl Facts {
             names: names.collect(),
             subject: certificate.subject().to_string(),
             issuer: certificate.issuer().to_string(),
+            public_key: certificate.public_key().subject_public_key.data.to_vec(),
             pem: encode("CERTIFICATE", der),
         }
     }
 
-    fn is_due(&self, now: i64) -> bool {
-        now >= self.not_before + (self.not_after - self.not_before) / 3 * 2
+    /// When it should be renewed.
+    fn due(&self) -> i64 {
+        self.not_before + (self.not_after - self.not_before) / 3 * 2
     }
 }
 
@@ -116,27 +120,52 @@ pub(super) fn renew(there: Option<&Issued>, names: &[String], now: i64) -> Resul
     };
     let mut new = there.clone();
     let newest = authorities.first().ok_or("there is no CA")?;
-    if newest.is_due(now) {
+    if now >= newest.due() {
         let (authority, ca_key) = authority(now)?;
         new.ca_bundle = authority + &bundle(&authorities, now);
         new.ca_key = ca_key;
         return Ok(Some(new));
     }
     new.ca_bundle = bundle(&authorities, now);
-    let published = authorities.len() == 1 || now >= newest.not_before + BACKDATED + PUBLISHED_FIRST;
     let covers = names.iter().all(|name| serving.names.contains(name));
-    if published && (serving.is_due(now) || !covers || serving.issuer != newest.subject) {
+    if now >= may_issue(&authorities, &serving) && (now >= serving.due() || !covers || serving.issuer != newest.subject)
+    {
         (new.certificate, new.key) = issue(&newest.pem, &there.ca_key, names, now)?;
     }
     Ok((new != *there).then_some(new))
+}
+
+/// When there may be something to renew next, in Unix seconds, if what is there is as it should be now.
+pub(super) fn next(there: &Issued, now: i64) -> Option<i64> {
+    let (_, authorities, serving) = read(there, now)?;
+    let ends = authorities.iter().map(|authority| authority.not_after);
+    let due = [authorities.first()?.due(), serving.due(), may_issue(&authorities, &serving)];
+    ends.chain(due).filter(|when| *when > now).min()
+}
+
+/// From when on the newest CA issues serving certificates: always, if what is served is from it already.
+fn may_issue(authorities: &[Facts], serving: &Facts) -> i64 {
+    let [newest, before @ ..] = authorities else { return i64::MAX };
+    if serving.issuer == newest.subject {
+        return i64::MIN;
+    }
+    let Some(before) = before.iter().find(|authority| authority.subject == serving.issuer) else { return i64::MIN };
+    let published = newest.not_before + BACKDATED;
+    published + PUBLISHED_FIRST.min((before.not_after.min(serving.not_after) - published) / 2)
+}
+
+/// Whether all of it can still be used.
+pub(super) fn is_usable(there: &Issued, now: i64) -> bool {
+    read(there, now).is_some()
 }
 
 /// What is there, if all of it can still be used.
 fn read(there: &Issued, now: i64) -> Option<(&Issued, Vec<Facts>, Facts)> {
     let authorities = Facts::all(&there.ca_bundle).ok()?;
     let serving = Facts::all(&there.certificate).ok()?.into_iter().next()?;
-    KeyPair::from_pem(&there.ca_key).ok()?;
-    KeyPair::from_pem(&there.key).ok()?;
+    for (key, of) in [(&there.ca_key, authorities.first()?), (&there.key, &serving)] {
+        KeyPair::from_pem(key).ok().filter(|key| *key.public_key_raw() == *of.public_key)?;
+    }
     let known = authorities.iter().any(|authority| authority.subject == serving.issuer && authority.not_after > now);
     (known && serving.not_after > now).then_some((there, authorities, serving))
 }
@@ -250,6 +279,59 @@ mod tests {
         assert_eq!(authorities(&renew(Some(&taken), &names(), at_the_end).unwrap().unwrap()).len(), 1);
     }
 
+    /// A CA and a certificate it issued, each of this lifetime.
+    fn lasting_only(ca: i64, serving: i64) -> Issued {
+        let key = KeyPair::generate().unwrap();
+        let mut params = lasting(ca, NOW).unwrap();
+        params.distinguished_name.push(DnType::CommonName, "short");
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        let ca_bundle = params.self_signed(&key).unwrap().pem();
+        let issuer = Issuer::new(params, key);
+        let serving_key = KeyPair::generate().unwrap();
+        let mut params = lasting(serving, NOW).unwrap();
+        params.subject_alt_names = CertificateParams::new(names()).unwrap().subject_alt_names;
+        let certificate = params.signed_by(&serving_key, &issuer).unwrap().pem();
+        Issued { ca_bundle, ca_key: issuer.key().serialize_pem(), certificate, key: serving_key.serialize_pem() }
+    }
+
+    #[test]
+    fn a_new_ca_does_not_wait_for_longer_than_what_is_served_lasts() {
+        for (ca, serving) in [(600, 500), (500, 900)] {
+            let short = lasting_only(ca, serving);
+            let due = authorities(&short)[0].due();
+            let published = renew(Some(&short), &names(), due).unwrap().unwrap();
+            assert_eq!(published.certificate, short.certificate);
+            let take = due + (NOW + 500 - due) / 2;
+            assert_eq!(renew(Some(&published), &names(), take - 1).unwrap(), None);
+            let taken = renew(Some(&published), &names(), take).unwrap().unwrap();
+            assert_eq!(self::serving(&taken).issuer, authorities(&taken)[0].subject);
+            assert_eq!(authorities(&taken).len(), 2, "the old CA is published until it ends");
+        }
+    }
+
+    #[test]
+    fn nothing_is_due_before_the_time_that_is_told() {
+        let mut issued = lasting_only(600, 300);
+        let (mut now, mut renewals) = (NOW, 0);
+        while renewals < 6 {
+            let next = next(&issued, now).unwrap();
+            assert!(next > now);
+            assert_eq!(
+                renew(Some(&issued), &names(), next - 1).unwrap(),
+                None,
+                "{renewals} renewals, at {}",
+                next - 1 - NOW
+            );
+            if let Some(new) = renew(Some(&issued), &names(), next).unwrap() {
+                issued = new;
+                renewals += 1;
+            }
+            now = next;
+        }
+        // Both, and the old CA has gone.
+        assert_eq!(authorities(&issued).len(), 1);
+    }
+
     #[test]
     fn what_cannot_be_used_is_made_anew() {
         let issued = first();
@@ -262,6 +344,8 @@ mod tests {
             Issued { ca_key: "no key".to_owned(), ..issued.clone() },
             Issued { certificate: first().certificate, ..issued.clone() },
             Issued { key: String::new(), ..issued.clone() },
+            Issued { key: first().key, ..issued.clone() },
+            Issued { ca_key: first().ca_key, ..issued.clone() },
         ] {
             let renewed = renew(Some(&broken), &names(), NOW + 1).unwrap().unwrap();
             assert_eq!(renew(Some(&renewed), &names(), NOW + 2).unwrap(), None);
