@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod certificates;
+mod crowd;
 mod initializers;
 mod swap;
 
@@ -16,9 +17,9 @@ use std::{fs, sync::Arc};
 
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// A world with the gatekeeper, and a way to its door.
-struct Door {
-    client: HttpClient,
+/// A way to the door of a host.
+pub(crate) struct Door {
+    pub(crate) client: HttpClient,
 }
 
 fn options() -> WorldOptions {
@@ -53,7 +54,7 @@ async fn start(world: &World) -> Result<Door> {
 }
 
 /// Finds the door by what the host tells the API server of it.
-async fn door(world: &World) -> Result<Door> {
+pub(crate) async fn door(world: &World) -> Result<Door> {
     let config = eventually(SOON, "the webhook configuration", || configuration(world, "mutating")).await?;
     let bundle = base64::prelude::BASE64_STANDARD.decode(text(&config, "/webhooks/0/clientConfig/caBundle"))?;
     let url = text(&config, "/webhooks/0/clientConfig/url");
@@ -66,11 +67,18 @@ async fn configuration(world: &World, kind: &str) -> Result<Value> {
     world.cluster.get(&path).await?.with_context(|| format!("no {kind} configuration"))
 }
 
+/// The CA bundle the API server is told.
+async fn bundle(world: &World) -> Result<String> {
+    let config = configuration(world, "mutating").await?;
+    let encoded = text(&config, "/webhooks/0/clientConfig/caBundle");
+    Ok(String::from_utf8(base64::prelude::BASE64_STANDARD.decode(encoded)?)?)
+}
+
 fn config_map(mode: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "n", "annotations": {"gate": mode}}})
 }
 
-fn review(object: &Value) -> Value {
+pub(crate) fn review(object: &Value) -> Value {
     let kind = text(object, "/kind");
     let resource = format!("{}s", kind.to_lowercase());
     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
@@ -82,7 +90,7 @@ fn review(object: &Value) -> Value {
 
 impl Door {
     /// What a webhook answers.
-    async fn ask(&self, path: &str, review: &Value) -> Result<Value> {
+    pub(crate) async fn ask(&self, path: &str, review: &Value) -> Result<Value> {
         let answer = self.client.json(Method::POST, path, &[], review).await?;
         ensure!(answer.status.is_success(), "{path}: {} {}", answer.status, answer.text());
         let answer = answer.json()?;
@@ -99,12 +107,12 @@ impl Door {
 }
 
 /// The operations of an answer's patch.
-fn patch(response: &Value) -> Result<Value> {
+pub(crate) fn patch(response: &Value) -> Result<Value> {
     let text = response.get("patch").and_then(Value::as_str).with_context(|| format!("no patch: {response}"))?;
     Ok(serde_json::from_slice(&base64::prelude::BASE64_STANDARD.decode(text)?)?)
 }
 
-fn allowed(response: &Value) -> bool {
+pub(crate) fn allowed(response: &Value) -> bool {
     response.get("allowed") == Some(&Value::Bool(true))
 }
 
@@ -223,6 +231,29 @@ async fn the_webhook_configurations_follow_the_plugins_and_are_repaired() -> Res
         ensure!(text(&later, "/metadata/resourceVersion") == text(&config, "/metadata/resourceVersion"), "{later}");
         world.plugins.remove("gatekeeper.wasm")?;
         eventually(SOON, "both to be gone", || async {
+            for kind in ["mutating", "validating"] {
+                ensure!(configuration(&world, kind).await.is_err(), "{kind} is there");
+            }
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_waits_for_its_kind_keeps_no_webhook_of_another_that_was_removed() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.plugins.add("network", "network", &world.network_grant()?)?;
+        open(&world, &grant()).await?;
+        eventually(SOON, "the other one to wait", || async {
+            let network = world.host(async |host| host.plugin("network").await).await?;
+            ensure!(network.to_string().contains("syncing"), "{network}");
+            Ok(())
+        })
+        .await?;
+        world.plugins.remove("gatekeeper.wasm")?;
+        eventually(SOON, "its webhooks to be gone", || async {
             for kind in ["mutating", "validating"] {
                 ensure!(configuration(&world, kind).await.is_err(), "{kind} is there");
             }

@@ -19,11 +19,13 @@ pub use cluster::{Cluster, code as api_code};
 pub(crate) use gate::lock;
 pub use gate::{Action, Exchange, Gate, Rule, RuleHandle, Tripwire, Upstream};
 pub use host::{Host, HostOptions};
-pub use http_client::{Answer, HttpClient};
+pub use http_client::{Answer, HttpClient, trusting};
 pub use misfit::{misfit_describing, misfit_manifest, misfit_version, misfit_with};
 pub use narrator::Narrator;
 pub use neutron::{Login, Neutron, Pairs};
-pub use plugins::{Grant, PluginDir, broken_plugins, built_plugin, network_grant_for, repository_root};
+pub use plugins::{
+    Grant, PluginDir, broken_plugins, built_plugin, network_grant_for, repository_root, with_another_digest,
+};
 pub use process::{LogLine, Process, oarlock, oarlock_binary};
 pub use text_guests::{text_guest, text_manifest};
 pub use wait::{eventually, steady};

@@ -10,6 +10,7 @@ mod configure;
 mod initializers;
 mod review;
 mod serve;
+mod unanswered;
 mod webhooks;
 
 pub use certificates::Source as CertificateSource;
@@ -31,7 +32,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -75,7 +76,8 @@ struct Door {
     lifecycle: lifecycle::Handle,
     metrics: Metrics,
     ended: Ended,
-    initializers: RwLock<Vec<Initializer>>,
+    /// None: they have not been read yet.
+    initializers: RwLock<Option<Vec<Initializer>>>,
 }
 
 /// Plugins that were there a moment ago.
@@ -98,11 +100,11 @@ impl Ended {
 }
 
 impl Door {
-    fn initializers(&self) -> Vec<Initializer> {
+    fn initializers(&self) -> Option<Vec<Initializer>> {
         self.initializers.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_initializers(&self, all: Vec<Initializer>) {
+    fn set_initializers(&self, all: Option<Vec<Initializer>>) {
         *self.initializers.write().unwrap_or_else(PoisonError::into_inner) = all;
     }
 
@@ -139,9 +141,8 @@ impl Admission {
     ///
     /// The address is taken, or there are no certificates to be had.
     pub async fn open(options: Options, shared: Shared, lifecycle: lifecycle::Handle) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(options.addr)
-            .await
-            .with_context(|| format!("cannot listen on the admission address {}", options.addr))?;
+        let listener =
+            listen(options.addr).with_context(|| format!("cannot listen on the admission address {}", options.addr))?;
         let addr = listener.local_addr()?;
         let reach = options.reach.unwrap_or_else(|| Reach::Url(format!("https://{}", reachable(addr))));
         let names = names(&reach, addr);
@@ -178,6 +179,17 @@ impl Admission {
         self.tasks.close();
         self.tasks.wait().await;
     }
+}
+
+/// Connections that wait to be taken, in the kernel: a burst of reviews is a burst of connections.
+const BACKLOG: u32 = 4096;
+
+fn listen(addr: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A host that starts again finds connections of the one before that are not quite over.
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)
 }
 
 /// An address a client can connect to.

@@ -130,12 +130,12 @@ impl Handle {
         lock(&self.registry).plugins.values().map(|plugin| Arc::clone(&plugin.controller)).collect()
     }
 
-    /// Whether a file is being compiled, or a plugin's first version waits for its watches.
+    /// Whether a plugin that does not run may be about to: a file is being compiled, or its first version waits for its watches.
     #[must_use]
-    pub fn is_loading(&self) -> bool {
+    pub fn may_come(&self, plugin: &str) -> bool {
         let registry = lock(&self.registry);
-        let first = |plugin: &registry::Plugin| plugin.controller.current().is_none();
-        registry.starting || !registry.nothing_is_compiling() || registry.plugins.values().any(first)
+        let waits = |plugin: &registry::Plugin| plugin.controller.current().is_none();
+        registry.starting || !registry.nothing_is_compiling() || registry.plugins.get(plugin).is_some_and(waits)
     }
 
     /// Asks for something; answers with a line for people.

@@ -173,6 +173,11 @@ impl Metrics {
         self.shared.admission.reviewed(plugin, result);
     }
 
+    /// Tells how many initializers of each InitializerConfiguration there is nobody answers to.
+    pub fn set_unanswered(&self, counts: &std::collections::BTreeMap<&str, usize>) {
+        self.shared.admission.set_unanswered(counts);
+    }
+
     /// Writes all metrics in the OpenMetrics text format, for the content type [`CONTENT_TYPE`].
     ///
     /// # Errors

@@ -73,6 +73,7 @@ fn of_admission(needs: &mut Needs, plugin: &str) {
         "initializerconfigurations",
         &["list", "watch"],
     );
+    needs.add(plugin, "events about initializers", "default", "", "events", &["get", "create", "patch"]);
 }
 
 /// What the host needs to keep its certificates in the Secret [`ADMISSION_SECRET`] in its namespace.

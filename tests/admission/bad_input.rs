@@ -1,14 +1,12 @@
 //! Whatever a client or a plugin does: the right code or a refusal with its reason, and the host goes on.
 
-use super::{Door, allowed, config_map, grant, open, options, review};
+use super::{allowed, config_map, grant, open, options, review};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use http::Method;
 use oarlock_tests::harness::{World, text, with_world};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a11_a_plugin_that_misbehaves_is_named_and_hurts_nobody() -> Result<()> {
@@ -92,54 +90,6 @@ async fn a11_what_is_no_review_gets_its_code_and_a_sentence() -> Result<()> {
         new["request"]["fieldOfTomorrow"] = json!({"a": [1]});
         for asked in [&good, &good, &new] {
             ensure!(allowed(&door.ask(path, asked).await?), "a good one");
-        }
-        Ok(())
-    })
-    .await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_that_stall_or_do_not_speak_tls_keep_nobody_from_being_answered() -> Result<()> {
-    with_world(options(), async |world: Arc<World>| {
-        let door = open(&world, &grant()).await?;
-        let address = door.client.base().trim_start_matches("https://").to_owned();
-        let mut silent = Vec::new();
-        for _ in 0..50 {
-            silent.push(TcpStream::connect(&address).await?);
-        }
-        let mut plain = TcpStream::connect(&address).await?;
-        plain.write_all(b"POST /mutate/gatekeeper/0 HTTP/1.1\r\nhost: x\r\n\r\n").await?;
-        let mut answered = Vec::new();
-        // An alert or nothing; never an answer.
-        let _ = tokio::time::timeout(Duration::from_secs(15), plain.read_to_end(&mut answered)).await;
-        ensure!(!answered.starts_with(b"HTTP/1.1 200"), "{answered:?}");
-        ensure!(allowed(&door.gate("label").await?), "the host goes on");
-        drop(silent);
-        Ok(())
-    })
-    .await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a12_three_thousand_reviews_of_two_hundred_clients_are_all_answered() -> Result<()> {
-    with_world(options(), async |world: Arc<World>| {
-        let door = Arc::new(open(&world, &grant()).await?);
-        let clients: Vec<_> = (0..200)
-            .map(|client| {
-                let door: Arc<Door> = Arc::clone(&door);
-                tokio::spawn(async move {
-                    for i in 0..15 {
-                        let mut asked = review(&config_map("label"));
-                        asked["request"]["uid"] = Value::from(format!("uid-{client}-{i}"));
-                        // As long as an API server waits at most. `ask` compares the uids.
-                        ensure!(allowed(&door.ask("/mutate/gatekeeper/0?timeout=30s", &asked).await?), "{client} {i}");
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
-        for client in clients {
-            client.await??;
         }
         Ok(())
     })

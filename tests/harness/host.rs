@@ -27,6 +27,8 @@ pub struct HostOptions {
     pub environment: Vec<(&'static str, String)>,
     /// Its log; appended to.
     pub log: PathBuf,
+    /// How many files it may have open at most. None: as many as the test.
+    pub open_files: Option<u32>,
     /// See [`Process::spawn`].
     pub own_group: bool,
 }
@@ -63,6 +65,13 @@ impl Host {
             // What one test compiled, the others need not; and a test leaves nothing in its user's folders.
             args.extend(["--cache-dir".to_owned(), text(&program.with_file_name("code-cache"))]);
         }
+        let (program, args) = match options.open_files {
+            None => (program, args),
+            Some(files) => {
+                let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+                (PathBuf::from("sh"), [vec!["-c".to_owned(), script, text(&program)], args].concat())
+            }
+        };
         let process =
             Process::spawn("oarlock run", &program, &args, &options.environment, &options.log, options.own_group)?;
         let line = process.line(START, "its admin address", |line| line.field("admin_addr").is_some()).await?;
@@ -134,6 +143,17 @@ impl Host {
             }
         }
         Ok(sum)
+    }
+
+    /// Memory of its process in KiB, as the system counts it: `VmRSS` now, or `VmHWM` at most so far.
+    ///
+    /// # Errors
+    ///
+    /// When it has ended.
+    pub fn memory_kib(&self, counted: &str) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(counted)?.strip_prefix(':'));
+        Ok(line.and_then(|line| line.split_whitespace().next()).context("no such line")?.parse()?)
     }
 
     /// SIGKILL.

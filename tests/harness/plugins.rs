@@ -290,6 +290,16 @@ impl PluginDir {
     }
 }
 
+/// The same plugin in a file of another digest: what is added is a custom section, which means nothing.
+///
+/// * `mark` - at most 100 bytes.
+#[must_use]
+pub fn with_another_digest(component: &[u8], mark: &str) -> Vec<u8> {
+    let content = [&[4], &b"mark"[..], mark.as_bytes()].concat();
+    let size = u8::try_from(content.len()).unwrap_or(0x7f);
+    [component, &[0, size], &content].concat()
+}
+
 /// Files that are no plugins: a name, the bytes, and a word of the reason that must be told.
 ///
 /// * `whole` - a good plugin, to break.

@@ -111,6 +111,7 @@ impl World {
             args: Vec::new(),
             environment: Vec::new(),
             log: folder.path().join("host.log"),
+            open_files: None,
             own_group: options.demo,
         };
         let world = Self {

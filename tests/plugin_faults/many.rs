@@ -1,16 +1,13 @@
 //! Many plugins, many reconciles: the host's memory stays where it was.
 
 use super::{misfit, seen, the_others_go_on, with_misfit_granted};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use oarlock_tests::harness::{Grant, SOON, World, WorldOptions, eventually, text_guest, text_manifest, with_world};
-use std::{fs, sync::Arc};
+use std::sync::Arc;
 
 /// Of the host's process, in KiB.
 async fn resident(world: &World) -> Result<u64> {
-    let pid = world.host(async |host| Ok(host.process().pid())).await?;
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    Ok(line.split_whitespace().next().context("no number")?.parse()?)
+    world.host(async |host| host.memory_kib("VmRSS")).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

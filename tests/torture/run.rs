@@ -99,6 +99,7 @@ impl<'a> Torture<'a> {
             // A line for each reconcile.
             environment: vec![("OARLOCK_LOG", "info,oarlock::controller=debug".to_owned())],
             log: folder.path().join("host.log"),
+            open_files: None,
             own_group: options.own_group,
         };
         Ok(Self { options, tell, ledger, cluster, namespace, plugins, host_options })

@@ -10,8 +10,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often a plugin that is still being loaded is looked for again.
+/// How often what is still being loaded is looked for again.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// The time of a review.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Time {
+    pub(super) arrived: Instant,
+    /// When the answer is needed.
+    pub(super) deadline: Instant,
+}
 
 /// What a path asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,19 +55,18 @@ struct Chosen {
 
 impl Door {
     /// Answers a review.
-    ///
-    /// * `deadline` - when the answer is needed.
-    pub(super) async fn answer(&self, path: &Path, asked: &Asked, deadline: Instant) -> Result<Answer, Unreadable> {
+    pub(super) async fn answer(&self, path: &Path, asked: &Asked, time: Time) -> Result<Answer, Unreadable> {
         match path {
             Path::Rule { plugin, index, validate } => {
-                let Some(chosen) = self.choose(plugin, deadline, |rules| pick(rules, asked, *index, *validate)).await?
+                let Some(chosen) =
+                    self.choose(plugin, time.deadline, |rules| pick(rules, asked, *index, *validate)).await?
                 else {
                     let warning = format!("plugin {plugin} was removed from the host and was not asked");
                     return Ok(Answer { warnings: vec![warning], ..Answer::default() });
                 };
-                Ok(self.by_rule(&chosen, asked, *validate, deadline).await)
+                Ok(self.by_rule(&chosen, asked, *validate, time).await)
             }
-            Path::Initialize => self.initialize(asked, deadline).await,
+            Path::Initialize => self.initialize(asked, time).await,
         }
     }
 
@@ -80,7 +87,7 @@ impl Door {
             if self.ended.lately(plugin) {
                 return Ok(None);
             }
-            if !self.lifecycle.is_loading() {
+            if !self.lifecycle.may_come(plugin) {
                 return Err(Unreadable::new(404, format!("there is no plugin {plugin} on this host")));
             }
             if Instant::now() + ASK_AGAIN >= deadline {
@@ -90,13 +97,13 @@ impl Door {
         }
     }
 
-    async fn by_rule(&self, chosen: &Chosen, asked: &Asked, validate: bool, deadline: Instant) -> Answer {
+    async fn by_rule(&self, chosen: &Chosen, asked: &Asked, validate: bool, time: Time) -> Answer {
         let Chosen { controller, entered, rule } = chosen;
         let Some(rule) = rule else {
             // A version before had such a rule; this one has nothing to say about it.
             return Answer::default();
         };
-        let review = review(asked, asked.object.clone(), asked.request(None), validate, deadline);
+        let review = review(asked, asked.object.clone(), asked.request(None), validate, time);
         let mut answer = match controller.admit(entered, &review).await {
             Ok(Admitted { verdict, warnings }) => said(controller.name(), verdict, warnings),
             Err(failure) => failed(rule, failure),
@@ -106,15 +113,23 @@ impl Door {
     }
 
     /// Calls the initializers that are about the object, each with what those before made of it.
-    async fn initialize(&self, asked: &Asked, deadline: Instant) -> Result<Answer, Unreadable> {
-        let all = self.initializers();
+    async fn initialize(&self, asked: &Asked, time: Time) -> Result<Answer, Unreadable> {
+        let all = loop {
+            if let Some(all) = self.initializers() {
+                break all;
+            }
+            if Instant::now() + ASK_AGAIN >= time.deadline {
+                return Err(Unreadable::new(503, "the InitializerConfigurations have not been read yet"));
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        };
         let due = initializers::of(&all, asked);
         let mut pending: Vec<String> = due.iter().map(|initializer| initializer.name.clone()).collect();
         let mut object = asked.object.clone();
         let mut answer = Answer::default();
         for initializer in due {
             let before = initializers::with_pending(object, &pending);
-            let (after, warnings) = match self.run(initializer, asked, before, &pending, deadline).await? {
+            let (after, warnings) = match self.run(initializer, asked, before, &pending, time).await? {
                 Step::Refused(refused) => return Ok(refused),
                 Step::Passed(after, warnings) => (after, warnings),
             };
@@ -132,7 +147,7 @@ impl Door {
         asked: &Asked,
         object: Value,
         pending: &[String],
-        deadline: Instant,
+        time: Time,
     ) -> Result<Step, Unreadable> {
         let Initializer { name, plugin, .. } = initializer;
         let refused = |code, reason, why: String| {
@@ -140,7 +155,7 @@ impl Door {
         };
         let granted =
             |rules: &[Admission]| rules.iter().find(|rule| !rule.rule.validate && asked.is_for(rule)).cloned();
-        let chosen = match self.choose(plugin, deadline, granted).await {
+        let chosen = match self.choose(plugin, time.deadline, granted).await {
             Ok(Some(chosen)) => chosen,
             Ok(None) => return Ok(refused(500, "InternalError", format!("its plugin {plugin} was removed"))),
             Err(unreadable) => return Ok(refused(500, "InternalError", unreadable.message)),
@@ -149,7 +164,7 @@ impl Door {
             let why = format!("plugin {plugin} is not granted to answer the creation of {}", asked.resource.path());
             return Ok(refused(403, "Forbidden", why));
         };
-        let review = review(asked, object.clone(), asked.request(Some(pending)), false, deadline);
+        let review = review(asked, object.clone(), asked.request(Some(pending)), false, time);
         let (verdict, warnings) = match chosen.controller.admit(&chosen.entered, &review).await {
             Ok(Admitted { verdict, warnings }) => (verdict, warnings),
             Err(failure) => {
@@ -198,7 +213,7 @@ fn pick(rules: &[Admission], asked: &Asked, index: usize, validate: bool) -> Opt
     meant.or_else(|| rules.iter().find(fits)).cloned()
 }
 
-fn review(asked: &Asked, object: Value, request: Arc<str>, validate: bool, deadline: Instant) -> Review {
+fn review(asked: &Asked, object: Value, request: Arc<str>, validate: bool, time: Time) -> Review {
     let uid = object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
     Review {
         kind: asked.kind.clone(),
@@ -209,7 +224,8 @@ fn review(asked: &Asked, object: Value, request: Arc<str>, validate: bool, deadl
         dry_run: asked.dry_run,
         subresource: asked.resource.subresource.clone(),
         validate,
-        deadline,
+        arrived: time.arrived,
+        deadline: time.deadline,
         correlation_id: crate::shorten(&asked.uid, 36).to_owned(),
     }
 }

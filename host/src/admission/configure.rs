@@ -2,6 +2,7 @@
 
 use super::Door;
 use super::initializers::{self, Initializer};
+use super::unanswered::Unanswered;
 use super::webhooks::{self, Called, Reach, Wanted};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::controller::Shared;
@@ -16,6 +17,9 @@ use tokio::time::Instant;
 /// How often is looked whether something changed that nobody tells of.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// For so long after the start initializers are waited for that cannot be read: their kind may not be there at all.
+const UNREAD: Duration = Duration::from_secs(60);
+
 /// After a write that failed.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
@@ -28,6 +32,8 @@ pub(super) struct Keeper {
     changed: Arc<Notify>,
     configurations: [(&'static str, Subscription); 2],
     initializers: Subscription,
+    unanswered: Unanswered,
+    began: Instant,
     /// By kind: what was written last, and the resourceVersion it got.
     written: HashMap<&'static str, (Value, String)>,
     running: BTreeSet<String>,
@@ -56,6 +62,8 @@ impl Keeper {
             changed,
             configurations,
             initializers,
+            unanswered: Unanswered::default(),
+            began: Instant::now(),
             written: HashMap::new(),
             running: BTreeSet::new(),
             try_again: None,
@@ -70,8 +78,10 @@ impl Keeper {
                 Ok(()) = self.bundle.changed() => {}
                 () = tokio::time::sleep(LOOK) => {}
             }
-            let initializers = initializers::all(self.initializers.store());
-            self.door.set_initializers(initializers.clone());
+            let all = initializers::all(self.initializers.store());
+            self.unanswered.look(&all, &self.door.lifecycle, &self.shared);
+            let initializers: Vec<_> = all.into_iter().flat_map(|one| one.initializers).collect();
+            self.door.set_initializers(self.has_read().then(|| initializers.clone()));
             let wanted = self.wanted(initializers);
             if self.try_again.is_some_and(|when| Instant::now() < when) {
                 continue;
@@ -84,6 +94,11 @@ impl Keeper {
                 }
             }
         }
+    }
+
+    /// Whether the initializers there are are known.
+    fn has_read(&self) -> bool {
+        self.initializers.store().synced() || self.began.elapsed() >= UNREAD
     }
 
     fn wanted(&mut self, initializers: Vec<Initializer>) -> Wanted {
@@ -147,12 +162,9 @@ impl Keeper {
         Ok(())
     }
 
-    /// What is to be written while plugins are still being loaded: nothing that takes a webhook away. None: wait.
+    /// What is to be written while plugins are still being loaded: nothing that takes away a webhook of one that may come. None: wait.
     #[expect(clippy::option_option, reason = "wait, none, or this one")]
     fn complete(&self, kind: &str, wanted: Option<Value>, live: Option<&str>) -> Option<Option<Value>> {
-        if !self.door.lifecycle.is_loading() {
-            return Some(wanted);
-        }
         let names = |document: &Value| -> BTreeSet<String> {
             let webhooks = document.get("webhooks").and_then(Value::as_array).into_iter().flatten();
             webhooks.filter_map(|webhook| webhook.get("name")?.as_str().map(str::to_owned)).collect()
@@ -160,10 +172,14 @@ impl Keeper {
         let there =
             live.and_then(|json| serde_json::from_str::<Value>(json).ok()).map(|live| names(&live)).unwrap_or_default();
         let to_be = wanted.as_ref().map(names).unwrap_or_default();
-        if there.is_subset(&to_be) {
+        let may_come = |name: &String| match webhooks::plugin_of(name) {
+            Some(plugin) => self.door.lifecycle.may_come(plugin),
+            None => !self.has_read(),
+        };
+        if !there.difference(&to_be).any(may_come) {
             return Some(wanted);
         }
-        tracing::debug!(kind, "plugins are still being loaded: no webhook is taken away before");
+        tracing::debug!(kind, "plugins are still being loaded: no webhook of theirs is taken away before");
         None
     }
 }

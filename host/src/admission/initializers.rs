@@ -7,8 +7,9 @@
 
 use super::review::Asked;
 use crate::api::GroupVersionKind;
-use crate::grants::resource_covers;
-use crate::informer::{ListOptions, Store};
+use crate::apply::events::Regarding;
+use crate::grants::{Admission, resource_covers};
+use crate::informer::{ListOptions, Object, Store};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -45,6 +46,30 @@ pub(super) struct Rule {
 }
 
 impl Initializer {
+    /// What it is about that a plugin with these rules does not answer, as `pods`, or `deployments.apps`. None: it answers all of it.
+    pub(super) fn unanswered_by(&self, rules: &[Admission]) -> Option<String> {
+        let holds = |list: &[String], wanted: &str| list.iter().any(|one| one == "*" || one == wanted);
+        let answered = |group: &str, version: &str, resource: &str| {
+            rules.iter().map(|admission| &admission.rule).any(|rule| {
+                !rule.validate
+                    && holds(&rule.operations, "CREATE")
+                    && holds(&rule.api_groups, group)
+                    && holds(&rule.api_versions, version)
+                    && rule.resources.iter().any(|one| resource_covers(one, resource))
+            })
+        };
+        let triples = self.rules.iter().flat_map(|rule| {
+            let pairs =
+                rule.api_groups.iter().flat_map(|group| rule.api_versions.iter().map(move |version| (group, version)));
+            pairs.flat_map(|(group, version)| rule.resources.iter().map(move |resource| (group, version, resource)))
+        });
+        let mut left = triples.filter(|(group, version, resource)| !answered(group, version, resource));
+        left.next().map(|(group, _, resource)| match group.as_str() {
+            "" => resource.clone(),
+            group => format!("{resource}.{group}"),
+        })
+    }
+
     fn is_for(&self, asked: &Asked) -> bool {
         let holds = |list: &[String], wanted: &str| list.iter().any(|one| one == "*" || one == wanted);
         let resource = asked.resource.path();
@@ -56,23 +81,37 @@ impl Initializer {
     }
 }
 
-/// All initializers there are: by the name of their configuration, then in its order. One that cannot be read is left out, with a
-/// line in the log; the API server's schema keeps those out.
-pub(super) fn all(store: &Store) -> Vec<Initializer> {
+/// One InitializerConfiguration.
+#[derive(Clone, Debug)]
+pub(super) struct Configuration {
+    pub(super) name: String,
+    /// For events about it.
+    pub(super) about: Regarding,
+    pub(super) initializers: Vec<Initializer>,
+}
+
+/// All there are, by name. The initializers of one that cannot be read are left out, with a line in the log; the API server's schema
+/// keeps those out.
+pub(super) fn all(store: &Store) -> Vec<Configuration> {
     #[derive(Deserialize)]
-    struct Configuration {
+    struct Document {
         #[serde(default)]
         initializers: Vec<Initializer>,
     }
+    let read = |object: &Object| match serde_json::from_str::<Document>(object.json()) {
+        Ok(document) => document.initializers,
+        Err(error) => {
+            tracing::warn!(configuration = %object.key().name, %error, "an InitializerConfiguration cannot be read");
+            Vec::new()
+        }
+    };
     let configurations = store.list(&ListOptions::default());
     configurations
         .iter()
-        .flat_map(|object| match serde_json::from_str::<Configuration>(object.json()) {
-            Ok(configuration) => configuration.initializers,
-            Err(error) => {
-                tracing::warn!(configuration = %object.key().name, %error, "an InitializerConfiguration cannot be read");
-                Vec::new()
-            }
+        .map(|object| Configuration {
+            name: object.key().name.to_string(),
+            about: Regarding::new(&kind(), object),
+            initializers: read(object),
         })
         .collect()
 }
@@ -113,6 +152,34 @@ pub(super) fn pending(object: &Value) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_rules_of_a_plugin_leave_out_is_named() {
+        let granted = |groups: &[&str], resources: &[&str], operation: &str, validate: bool| Admission {
+            index: 0,
+            rule: serde_json::from_value(json!({"operations": [operation], "apiGroups": groups, "apiVersions": ["v1"],
+                "resources": resources, "validate": validate}))
+            .unwrap(),
+            only_as_initializer: true,
+        };
+        let initializer = |groups: &[&str], resources: &[&str]| Initializer {
+            name: "a.b.c".to_owned(),
+            plugin: "p".to_owned(),
+            rules: vec![
+                serde_json::from_value(json!({"apiGroups": groups, "apiVersions": ["v1"], "resources": resources}))
+                    .unwrap(),
+            ],
+        };
+        let pods = granted(&[""], &["pods"], "CREATE", false);
+        assert_eq!(initializer(&[""], &["pods"]).unanswered_by(&[pods.clone()]), None);
+        assert_eq!(initializer(&[""], &["pods"]).unanswered_by(&[]).unwrap(), "pods");
+        assert_eq!(initializer(&[""], &["pods", "secrets"]).unanswered_by(&[pods.clone()]).unwrap(), "secrets");
+        assert_eq!(initializer(&["", "apps"], &["pods"]).unanswered_by(&[pods]).unwrap(), "pods.apps");
+        assert_eq!(initializer(&["*"], &["*"]).unanswered_by(&[granted(&["*"], &["*/*"], "*", false)]), None);
+        for rule in [granted(&[""], &["pods"], "UPDATE", false), granted(&[""], &["pods"], "CREATE", true)] {
+            assert!(initializer(&[""], &["pods"]).unanswered_by(&[rule]).is_some());
+        }
+    }
 
     #[test]
     fn pending_names_are_written_and_read_and_leave_no_trace() {

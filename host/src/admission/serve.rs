@@ -1,29 +1,26 @@
 //! The HTTPS listener: bounded in connections, sizes and time, whatever a client sends.
 
+mod room;
+
 use super::Door;
-use super::answer::Path;
+use super::answer::{Path, Time};
 use super::review::{Asked, Unreadable};
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use room::Room;
 use rustls::ServerConfig;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-/// Connections at once; further ones wait to be taken.
-const CONNECTIONS: usize = 2048;
-
-/// Reviews that are worked on at once; further ones wait, within their deadlines.
-const REVIEWS: usize = 256;
 
 /// A client that does not get through its TLS handshake in this time is not waited for,
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -49,11 +46,9 @@ const MARGIN: std::ops::RangeInclusive<Duration> = Duration::from_millis(50)..=D
 /// Takes connections until `stop` is cancelled, then finishes the reviews under way.
 pub(super) async fn serve(door: Arc<Door>, listener: TcpListener, tls: Arc<ServerConfig>, stop: CancellationToken) {
     let acceptor = TlsAcceptor::from(tls);
-    let connections = Arc::new(Semaphore::new(CONNECTIONS));
-    let reviews = Arc::new(Semaphore::new(REVIEWS));
+    let room = Arc::new(Room::new());
     let tasks = TaskTracker::new();
     loop {
-        let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { break };
         let stream = tokio::select! {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
@@ -66,7 +61,11 @@ pub(super) async fn serve(door: Arc<Door>, listener: TcpListener, tls: Arc<Serve
                 }
             },
         };
-        let connection = Connection { door: Arc::clone(&door), reviews: Arc::clone(&reviews), stop: stop.clone() };
+        let permit = tokio::select! {
+            () = stop.cancelled() => break,
+            Some(permit) = room.connection() => permit,
+        };
+        let connection = Connection { door: Arc::clone(&door), room: Arc::clone(&room), stop: stop.clone() };
         tasks.spawn(connection.run(stream, acceptor.clone(), permit));
     }
     tasks.close();
@@ -76,7 +75,7 @@ pub(super) async fn serve(door: Arc<Door>, listener: TcpListener, tls: Arc<Serve
 #[derive(Clone)]
 struct Connection {
     door: Arc<Door>,
-    reviews: Arc<Semaphore>,
+    room: Arc<Room>,
     stop: CancellationToken,
 }
 
@@ -91,8 +90,11 @@ impl Connection {
             }
             Err(_elapsed) => return,
         };
-        let stop = self.stop.clone();
+        let (stop, room) = (self.stop.clone(), Arc::clone(&self.room));
+        let asked = Arc::new(Notify::new());
+        let asks = Arc::clone(&asked);
         let service = hyper::service::service_fn(move |request| {
+            asks.notify_one();
             let connection = self.clone();
             async move { Ok::<_, Infallible>(connection.respond(request).await) }
         });
@@ -103,6 +105,8 @@ impl Connection {
         tokio::select! {
             _ = &mut serving => return,
             () = stop.cancelled() => serving.as_mut().graceful_shutdown(),
+            // Others wait for this connection: it ends with the answer it owes, though not before its first request.
+            () = async { asked.notified().await; room.crowded().await } => serving.as_mut().graceful_shutdown(),
         }
         let _ = serving.await;
     }
@@ -114,7 +118,7 @@ impl Connection {
         let label = Path::parse(&path);
         let answered = match &label {
             None => Err(Unreadable::new(404, "there is no such webhook here")),
-            Some(path) => self.review(path, request, began + timeout).await,
+            Some(path) => self.review(path, request, began, timeout).await,
         };
         let (status, body) = match answered {
             Ok(body) => (StatusCode::OK, body),
@@ -133,7 +137,14 @@ impl Connection {
         response
     }
 
-    async fn review(&self, path: &Path, request: Request<Incoming>, deadline: Instant) -> Result<Bytes, Unreadable> {
+    async fn review(
+        &self,
+        path: &Path,
+        request: Request<Incoming>,
+        arrived: Instant,
+        timeout: Duration,
+    ) -> Result<Bytes, Unreadable> {
+        let deadline = arrived + timeout;
         if request.method().as_str() != "POST" {
             return Err(Unreadable::new(405, "an AdmissionReview must be sent with POST"));
         }
@@ -144,12 +155,13 @@ impl Connection {
             let found = crate::shorten(media, 100);
             return Err(Unreadable::new(415, format!("expected content type application/json, found {found:?}")));
         }
-        let body = read(request.into_body(), deadline).await?;
-        let busy = || Unreadable::new(503, "the host has too many reviews to answer in time");
-        let Ok(Ok(_room)) = tokio::time::timeout_at(deadline, self.reviews.acquire()).await else { return Err(busy()) };
+        let body = request.into_body();
+        let _room = self.room.body(body.size_hint().exact(), deadline).await?;
+        let body = read(body, deadline).await?;
+        let _turn = self.room.review(deadline, timeout).await?;
         let asked = Asked::read(&body)?;
         drop(body);
-        let answer = self.door.answer(path, &asked, deadline).await?;
+        let answer = self.door.answer(path, &asked, Time { arrived, deadline }).await?;
         self.door.count(path, &answer);
         Ok(Bytes::from(answer.to_json(&asked).to_string()))
     }
@@ -164,11 +176,12 @@ async fn read(body: Incoming, deadline: Instant) -> Result<Bytes, Unreadable> {
 /// A body that is too large is read on for a while and thrown away: a client that is still sending would not see the answer.
 async fn collect(mut body: Incoming) -> Result<Bytes, Unreadable> {
     let (mut all, mut size) = (BytesMut::new(), 0);
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Unreadable::new(400, format!("the body could not be read: {error}")))?;
         let Some(data) = frame.data_ref() else { continue };
         size += data.len();
-        if size <= BODY_BYTES {
+        if size.max(announced) <= BODY_BYTES {
             all.extend_from_slice(data);
         } else if size > MOST_BYTES {
             break;

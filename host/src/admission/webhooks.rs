@@ -11,6 +11,9 @@ pub const NAME: &str = crate::rbac::WEBHOOKS;
 /// Where a rule does not say how long the API server waits, in seconds.
 pub(super) const TIMEOUT_SECONDS: u32 = 10;
 
+/// Names of webhooks must be qualified.
+const SUFFIX: &str = ".oarlock.dev";
+
 /// The path under which initializers are called.
 pub(super) const INITIALIZE: &str = "/initialize";
 
@@ -55,6 +58,11 @@ fn path(called: &Called) -> String {
     format!("/{door}/{}/{}", called.plugin, called.admission.index)
 }
 
+/// Whose webhook that is. None: that of the initializers.
+pub(super) fn plugin_of(webhook: &str) -> Option<&str> {
+    webhook.strip_suffix(SUFFIX)?.split_once('.').map(|(_, plugin)| plugin)
+}
+
 impl Wanted {
     /// The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration; none where there is nothing to call.
     pub(super) fn documents(&self) -> [(&'static str, Option<Value>); 2] {
@@ -81,7 +89,7 @@ impl Wanted {
     fn webhook(&self, called: &Called) -> Value {
         let Called { plugin, admission: Admission { index, rule, .. } } = called;
         let mut webhook = json!({
-            "name": format!("rule-{index}.{plugin}.oarlock.dev"),
+            "name": format!("rule-{index}.{plugin}{SUFFIX}"),
             "admissionReviewVersions": ["v1"],
             "clientConfig": self.client_config(&path(called)),
             "rules": [{
@@ -123,7 +131,7 @@ impl Wanted {
             return None;
         }
         let mut webhook = json!({
-            "name": "initializers.oarlock.dev",
+            "name": format!("initializers{SUFFIX}"),
             "admissionReviewVersions": ["v1"],
             "clientConfig": self.client_config(INITIALIZE),
             "rules": rules,
@@ -189,6 +197,8 @@ mod tests {
         assert!(validating.is_none());
         let webhook = &mutating.unwrap()["webhooks"][0];
         assert_eq!(webhook["name"], "rule-2.envoy.oarlock.dev");
+        assert_eq!(plugin_of("rule-2.envoy.oarlock.dev"), Some("envoy"));
+        assert_eq!(plugin_of("initializers.oarlock.dev"), None);
         assert_eq!(
             webhook["clientConfig"],
             json!({"caBundle": "UEVN", "service": {"namespace": "oarlock", "name": "host", "port": 443, "path": "/mutate/envoy/2"}})

@@ -41,10 +41,20 @@ pub struct Review {
     pub subresource: String,
     /// Refuse what differs, instead of changing it.
     pub validate: bool,
+    /// When it came.
+    pub arrived: Instant,
     /// When the answer is needed.
     pub deadline: Instant,
     /// Ties log lines together.
     pub correlation_id: String,
+}
+
+impl Review {
+    /// Whether a plugin that begins at this moment gets less time than it is granted, because most of what the API server gives is gone.
+    fn starves(&self, at: Instant, granted: Duration) -> bool {
+        let (left, whole) = (self.deadline.saturating_duration_since(at), self.deadline - self.arrived);
+        left < granted && left < whole / 2
+    }
 }
 
 /// What a plugin says of an object under review.
@@ -127,26 +137,34 @@ impl Controller {
             answered = tokio::time::timeout_at(review.deadline, asked) => answered,
             () = version.cut.cancelled() => return Err(fault("cut off while it was replaced")),
         };
+        let granted = Duration::from_secs(version.author.grants.limits().deadline_seconds.into());
+        let starved = review.starves(began, granted);
+        let late = |call: &str| {
+            let waited = began.saturating_duration_since(review.arrived).as_millis();
+            let busy =
+                if starved { format!("; the host is busy: it had waited for {waited} ms") } else { String::new() };
+            fault(&format!("too slow: {call} within the {} ms there were for it{busy}", began.elapsed().as_millis()))
+        };
         let answered = match answered {
             Ok(Ok(answered)) => answered,
             Ok(Err(_panic)) => {
                 tracing::error!(plugin = self.name, key = %review.key, "the host panicked in a review; please report this");
                 return Err(fault("the host panicked; please report this"));
             }
-            // Its own fault only when it had time enough; a host that is busy is not.
-            Err(_elapsed) => {
-                let waited = began.elapsed().as_millis();
-                return Err(fault(&format!("too slow: no answer within the {waited} ms there were for it")));
-            }
+            // Whoever still waits for an instance or its caches has not begun.
+            Err(_elapsed) => return Err(late("no answer")),
         };
-        let strike = answered.as_ref().err().filter(|error| error.cause().is_some()).map(ToString::to_string);
-        if let Err(error) = &answered
-            && let Some(cause) = error.cause()
-        {
-            self.metrics.trapped(cause);
+        // Too slow is its own fault only when it had time enough.
+        let cause = match &answered {
+            Err(CallError::Deadline { .. }) if starved => None,
+            Err(error) => error.cause().map(|cause| (cause, error.to_string())),
+            Ok(_) => None,
+        };
+        if let Some((cause, _)) = &cause {
+            self.metrics.trapped(*cause);
         }
         let key = ReconcileKey { kind: Arc::new(review.kind.clone()), key: review.key.clone() };
-        self.judge(version, &key, began.elapsed(), strike.as_deref());
+        self.judge(version, &key, began.elapsed(), cause.as_ref().map(|(_, error)| error.as_str()));
         match answered {
             Ok(admitted) => Ok(admitted),
             Err(CallError::Denied { code, reason, message }) => {
@@ -156,10 +174,7 @@ impl Controller {
                 let verdict = Verdict::Denied { code: 400, reason: "BadRequest".to_owned(), message };
                 Ok(Admitted { verdict, warnings: Vec::new() })
             }
-            Err(CallError::Deadline { call, .. }) => Err(fault(&format!(
-                "too slow: {call} had no answer within the {} ms there were",
-                began.elapsed().as_millis()
-            ))),
+            Err(CallError::Deadline { call, .. }) => Err(late(&format!("{call} had no answer"))),
             Err(error) => Err(fault(&error.to_string())),
         }
     }
@@ -293,4 +308,37 @@ fn differs(desired: Option<&Value>, actual: Option<&Value>) -> Verdict {
         (Some(_), None) => "what should exist does not".to_owned(),
     };
     Verdict::Denied { code: 403, reason: "Forbidden".to_owned(), message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_that_gets_the_rest_of_the_time_is_not_to_blame_for_being_too_slow() {
+        let arrived = Instant::now();
+        let seconds = Duration::from_secs;
+        let review = Review {
+            kind: GroupVersionKind::new("", "v1", "Pod"),
+            key: ObjectKey::new("n", "p"),
+            uid: String::new(),
+            object: Value::Null,
+            request: Arc::from("{}"),
+            dry_run: false,
+            subresource: String::new(),
+            validate: false,
+            arrived,
+            deadline: arrived + seconds(10),
+            correlation_id: String::new(),
+        };
+        for (waited, granted, expected) in
+            [(0, 30, false), (4, 30, false), (6, 30, true), (6, 3, false), (8, 3, true), (11, 1, true)]
+        {
+            assert_eq!(
+                review.starves(arrived + seconds(waited), seconds(granted)),
+                expected,
+                "{waited} of 10, {granted}"
+            );
+        }
+    }
 }

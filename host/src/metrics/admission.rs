@@ -1,10 +1,12 @@
 //! The metrics of the admission server.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
@@ -18,6 +20,7 @@ pub(super) struct AdmissionFamilies {
     requests: Series<RequestLabels, Counter>,
     latency: Series<WebhookLabels, Histogram>,
     reviews: Series<ReviewLabels, Counter>,
+    unanswered: Series<ConfigurationLabels, Gauge>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
@@ -37,12 +40,18 @@ struct ReviewLabels {
     result: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct ConfigurationLabels {
+    configuration: Arc<str>,
+}
+
 impl AdmissionFamilies {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let families = Self {
             requests: Series::new(Counter::default),
             latency: Series::new(|| Histogram::new(BUCKETS)),
             reviews: Series::new(Counter::default),
+            unanswered: Series::new(Gauge::default),
         };
         registry.register(
             "controller_runtime_webhook_requests",
@@ -59,6 +68,11 @@ impl AdmissionFamilies {
             "Reviews by what came of them: allowed, changed, refused or ignored (the plugin failed, and its failurePolicy is Ignore)",
             families.reviews.clone(),
         );
+        registry.register(
+            "oarlock_initializers_unanswered",
+            "Initializers of an InitializerConfiguration that no plugin answers to: what they are about cannot be created",
+            families.unanswered.clone(),
+        );
         families
     }
 
@@ -70,6 +84,14 @@ impl AdmissionFamilies {
 
     pub(super) fn reviewed(&self, plugin: &str, result: &'static str) {
         self.reviews.get(&ReviewLabels { plugin: Arc::from(plugin), result }).inc();
+    }
+
+    pub(super) fn set_unanswered(&self, counts: &BTreeMap<&str, usize>) {
+        self.unanswered.retain(|labels| counts.contains_key(&*labels.configuration));
+        for (configuration, unanswered) in counts {
+            let labels = ConfigurationLabels { configuration: Arc::from(*configuration) };
+            self.unanswered.get(&labels).set(super::count(*unanswered));
+        }
     }
 
     pub(super) fn remove(&self, plugin: &str) {

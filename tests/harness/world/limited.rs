@@ -1,4 +1,4 @@
-//! A host that may do no more than `oarlock rbac` says.
+//! A host that may do no more than `oarlock rbac` says, or have no more files open than it is allowed.
 
 use super::World;
 use crate::harness::{oarlock, text};
@@ -9,6 +9,11 @@ use serde_json::json;
 const SYSTEM: &str = "oarlock-system";
 
 impl World {
+    /// Limits how many files hosts that are started from now on may have open.
+    pub fn limit_open_files(&self, files: u32) {
+        self.host_options().open_files = Some(files);
+    }
+
     /// Makes the next host one that runs as the ServiceAccount `oarlock`, allowed nothing yet.
     ///
     /// * `impersonate` - it runs with `--impersonate`.

@@ -1,0 +1,180 @@
+//! How much is taken on at once: connections, bodies and reviews. What comes on top waits, within its deadline.
+
+use super::super::review::Unreadable;
+use super::BODY_BYTES;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
+use tokio::time::Instant;
+
+/// Connections at once; further ones wait to be taken. An API server opens one for each review of a burst.
+const CONNECTIONS: usize = 4096;
+
+/// Reviews that are worked on at once.
+const REVIEWS: usize = 256;
+
+/// A body up to this size is always read, as there are no more of them than connections;
+const SMALL_BYTES: usize = 32 << 10;
+
+/// larger ones may need this much together, in KiB.
+const LARGE_KIB: usize = 128 << 10;
+
+/// The part of its time that a review needs for itself. One that has less than this left when its turn comes would only be late.
+const WORK_SHARE: u32 = 10;
+
+/// The bounds of one listener.
+#[derive(Debug)]
+pub(super) struct Room {
+    connections: Arc<Semaphore>,
+    /// All connections are taken, and somebody waits for one.
+    crowded: watch::Sender<bool>,
+    large: Semaphore,
+    reviews: Semaphore,
+}
+
+impl Room {
+    /// As much as the process may have, of descriptors.
+    pub(super) fn new() -> Self {
+        Self::with_connections(connections(open_files()))
+    }
+
+    fn with_connections(connections: usize) -> Self {
+        Self {
+            connections: Arc::new(Semaphore::new(connections)),
+            crowded: watch::Sender::new(false),
+            large: Semaphore::new(LARGE_KIB),
+            reviews: Semaphore::new(REVIEWS),
+        }
+    }
+
+    /// Comes when those that have a connection should give it back after their answer.
+    pub(super) async fn crowded(&self) {
+        // An error is impossible: the sender is here.
+        let _ = self.crowded.subscribe().wait_for(|crowded| *crowded).await;
+    }
+
+    /// Room for a connection that was taken. While there is none, those that wait for a next request are asked to go.
+    pub(super) async fn connection(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() {
+            self.crowded.send_if_modified(|crowded| std::mem::take(crowded));
+            return Some(permit);
+        }
+        self.crowded.send_if_modified(|crowded| !std::mem::replace(crowded, true));
+        Arc::clone(&self.connections).acquire_owned().await.ok()
+    }
+
+    /// Room for a body.
+    ///
+    /// * `bytes` - as its sender announces it. None: as large as it may be.
+    ///
+    /// # Errors
+    ///
+    /// 503 at the deadline.
+    pub(super) async fn body(
+        &self,
+        bytes: Option<u64>,
+        deadline: Instant,
+    ) -> Result<Option<SemaphorePermit<'_>>, Unreadable> {
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(BODY_BYTES).min(BODY_BYTES);
+        if bytes <= SMALL_BYTES {
+            return Ok(None);
+        }
+        let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX);
+        within(deadline, self.large.acquire_many(kib)).await.map(Some)
+    }
+
+    /// The turn of a review.
+    ///
+    /// * `whole` - the time it has from its arrival to its deadline.
+    ///
+    /// # Errors
+    ///
+    /// 503 when there would not be time enough any more.
+    pub(super) async fn review(&self, deadline: Instant, whole: Duration) -> Result<SemaphorePermit<'_>, Unreadable> {
+        let latest = deadline.checked_sub(whole / WORK_SHARE).unwrap_or(deadline);
+        within(latest, self.reviews.acquire()).await
+    }
+}
+
+async fn within<T, E>(deadline: Instant, room: impl Future<Output = Result<T, E>>) -> Result<T, Unreadable> {
+    match tokio::time::timeout_at(deadline, room).await {
+        Ok(Ok(room)) => Ok(room),
+        _ => Err(Unreadable::new(503, "the host has too many reviews to answer in time")),
+    }
+}
+
+/// Half of what the process may open: watches and files need some too.
+fn connections(open_files: u64) -> usize {
+    usize::try_from(open_files / 2).unwrap_or(usize::MAX).clamp(1, CONNECTIONS)
+}
+
+/// How many files the process may open. The limit most shells begin with (1024) is for programs that wait with `select`; it is
+/// raised as far as it may be.
+fn open_files() -> u64 {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: maximum, maximum };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => maximum.unwrap_or(u64::MAX),
+        Err(_) => current.unwrap_or(u64::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt as _;
+
+    #[test]
+    fn half_of_the_files_that_may_be_open_may_be_connections() {
+        for (open_files, expected) in [(0, 1), (256, 128), (1024, 512), (20_000, 4096), (u64::MAX, 4096)] {
+            assert_eq!(connections(open_files), expected, "{open_files}");
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_a_connection_is_told_of_until_there_is_room_again() {
+        let room = Room::with_connections(2);
+        let told = || room.crowded().now_or_never().is_some();
+        let (one, two) = (room.connection().await, room.connection().await);
+        assert!(!told(), "all have one");
+        let mut third = Box::pin(room.connection());
+        assert!(third.as_mut().now_or_never().is_none() && told());
+        drop(one);
+        let three = third.await;
+        assert!(three.is_some() && told(), "there is no more room than before");
+        drop((two, three));
+        assert!(room.connection().await.is_some() && !told());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_review_whose_turn_comes_too_late_is_not_begun() {
+        let room = Room::with_connections(1);
+        let began = Instant::now();
+        let whole = Duration::from_secs(10);
+        let mut turns = Vec::new();
+        for _ in 0..REVIEWS {
+            turns.push(room.review(began + whole, whole).await.unwrap());
+        }
+        let busy = room.review(began + whole, whole).await.unwrap_err();
+        assert_eq!((busy.status, began.elapsed()), (503, Duration::from_secs(9)));
+        drop(turns.pop());
+        assert!(room.review(Instant::now() + whole, whole).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_bodies_wait_for_each_other_and_small_ones_for_nobody() {
+        let room = Room::with_connections(1);
+        let deadline = || Instant::now() + Duration::from_secs(5);
+        let mut held = Vec::new();
+        for _ in 0..LARGE_KIB / (BODY_BYTES >> 10) {
+            // One that does not say how large it is, or claims to be larger than any may be, takes as much as the largest.
+            let bytes = if held.len() % 2 == 0 { None } else { Some(u64::MAX) };
+            held.push(room.body(bytes, deadline()).await.unwrap());
+        }
+        assert_eq!(room.body(Some(1 << 20), deadline()).await.unwrap_err().status, 503);
+        assert!(room.body(Some(SMALL_BYTES as u64), deadline()).await.unwrap().is_none());
+        held.pop();
+        assert!(room.body(Some(1 << 20), deadline()).await.unwrap().is_some());
+    }
+}

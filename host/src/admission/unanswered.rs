@@ -1,0 +1,135 @@
+//! Initializers nobody answers to: what they are about cannot be created, and whoever applied them has to learn why.
+
+use super::initializers::{Configuration, Initializer};
+use crate::apply::Author;
+use crate::apply::events::{Event, Regarding};
+use crate::controller::Shared;
+use crate::lifecycle;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A plugin whose file is renamed or replaced is away for less than this;
+const AWAY: Duration = Duration::from_secs(2);
+
+/// for one that may still be loading it takes so long. Others may be loading for ever.
+const LOADING: Duration = Duration::from_secs(60);
+
+/// Events do not last: what still holds is told again.
+const REMIND: Duration = Duration::from_secs(3600);
+
+/// What is known of the initializers nobody answers to, by the name of their configuration and their own.
+#[derive(Debug, Default)]
+pub(super) struct Unanswered(HashMap<(String, String), Lack>);
+
+#[derive(Debug)]
+struct Lack {
+    since: Instant,
+    why: String,
+    told: Option<Instant>,
+}
+
+/// What there is to tell.
+type News<'a> = (&'a Regarding, Event);
+
+impl Unanswered {
+    /// Looks at all there are, tells of what changed, and counts.
+    pub(super) fn look(&mut self, all: &[Configuration], lifecycle: &lifecycle::Handle, shared: &Shared) {
+        let (news, counts) = self.news(all, Instant::now(), |initializer| {
+            let plugin = &initializer.plugin;
+            let Some(version) = lifecycle.controller(plugin).and_then(|controller| controller.current()) else {
+                let patience = if lifecycle.may_come(plugin) { LOADING } else { AWAY };
+                return Some((patience, format!("no plugin {plugin} runs on this host")));
+            };
+            let resource = initializer.unanswered_by(version.admission())?;
+            Some((AWAY, format!("plugin {plugin} is not granted to answer the creation of {resource}")))
+        });
+        for (about, event) in news {
+            shared.recorder.record(&Author::host(), about, event);
+        }
+        shared.metrics.set_unanswered(&counts);
+    }
+
+    /// What there is to tell, and how many are unanswered of each configuration.
+    ///
+    /// * `lack` - how long nobody may answer before it is told, and why nobody does. None: somebody does.
+    fn news<'a>(
+        &mut self,
+        all: &'a [Configuration],
+        now: Instant,
+        lack: impl Fn(&Initializer) -> Option<(Duration, String)>,
+    ) -> (Vec<News<'a>>, BTreeMap<&'a str, usize>) {
+        let (mut news, mut counts, mut left) = (Vec::new(), BTreeMap::new(), HashMap::new());
+        for Configuration { name, about, initializers } in all {
+            let mut unanswered = 0;
+            for initializer in initializers {
+                let key = (name.clone(), initializer.name.clone());
+                let before = self.0.remove(&key);
+                let Some((patience, why)) = lack(initializer) else {
+                    if before.is_some_and(|lack| lack.told.is_some()) {
+                        let message =
+                            format!("initializer {}: plugin {} answers", initializer.name, initializer.plugin);
+                        news.push((about, Event { warning: false, reason: "InitializerAnswered".to_owned(), message }));
+                    }
+                    continue;
+                };
+                unanswered += 1;
+                let before = before.filter(|lack| lack.why == why);
+                let mut lack = before.unwrap_or_else(|| Lack { since: now, why, told: None });
+                let tell = match lack.told {
+                    None => now.saturating_duration_since(lack.since) >= patience,
+                    Some(told) => now.saturating_duration_since(told) >= REMIND,
+                };
+                if tell {
+                    lack.told = Some(now);
+                    let message =
+                        format!("initializer {}: {}; what it is about cannot be created", initializer.name, lack.why);
+                    news.push((about, Event { warning: true, reason: "InitializerUnanswered".to_owned(), message }));
+                }
+                left.insert(key, lack);
+            }
+            counts.insert(name.as_str(), unanswered);
+        }
+        self.0 = left;
+        (news, counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{GroupVersionKind, ObjectKey};
+
+    fn configuration() -> Vec<Configuration> {
+        let initializer =
+            |name: &str| Initializer { name: name.to_owned(), plugin: format!("of-{name}"), rules: Vec::new() };
+        let about = Regarding::named(GroupVersionKind::new("g", "v1", "K"), ObjectKey::new("", "c"), "uid");
+        vec![Configuration { name: "c".to_owned(), about, initializers: vec![initializer("a"), initializer("b")] }]
+    }
+
+    #[test]
+    fn what_lasts_is_told_once_an_hour_and_its_end_once() {
+        let (all, start) = (configuration(), Instant::now());
+        let mut unanswered = Unanswered::default();
+        let mut news_at = |seconds: u64, lack: Option<&str>| -> (Vec<String>, usize) {
+            let lack = |one: &Initializer| lack.filter(|_| one.name == "b").map(|why| (AWAY, why.to_owned()));
+            let (news, counts) = unanswered.news(&all, start + Duration::from_secs(seconds), lack);
+            let told = news.into_iter().map(|(_, event)| format!("{}: {}", event.reason, event.message)).collect();
+            (told, counts["c"])
+        };
+        let told = |why: &str| {
+            vec![format!("InitializerUnanswered: initializer b: {why}; what it is about cannot be created")]
+        };
+        assert_eq!(news_at(0, Some("gone")), (vec![], 1));
+        assert_eq!(news_at(1, None), (vec![], 0), "away for a moment");
+        assert_eq!(news_at(2, Some("gone")), (vec![], 1));
+        assert_eq!(news_at(4, Some("gone")), (told("gone"), 1));
+        assert_eq!(news_at(5, Some("gone")), (vec![], 1));
+        assert_eq!(news_at(4 + 3600, Some("gone")), (told("gone"), 1));
+        assert_eq!(news_at(5000, Some("forbidden")), (vec![], 1));
+        assert_eq!(news_at(5002, Some("forbidden")), (told("forbidden"), 1));
+        let answered = vec!["InitializerAnswered: initializer b: plugin of-b answers".to_owned()];
+        assert_eq!(news_at(5003, None), (answered, 0));
+        assert_eq!(news_at(5004, None), (vec![], 0));
+    }
+}
