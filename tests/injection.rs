@@ -1,5 +1,8 @@
 //! The plugin envoy-injector on a whole host.
 
+mod large;
+mod swap;
+
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::{
     harness::{SOON, World, WorldOptions, eventually, steady, text, with_world},
