@@ -17,6 +17,7 @@ mod inspect;
 mod invariants;
 mod kubernetes_faults;
 mod layering;
+mod merging;
 mod neutron_faults;
 mod operation_sequences;
 mod plugin_faults;

@@ -68,6 +68,10 @@ impl Guest for Misfit {
             }
             "list-all" => return misfit.list("").map(|found| Some(json!(found.len()).to_string())),
             "merge-huge" => return merge_huge(misfit.count(1_000_000)),
+            "merge-custom" => {
+                let merged = merge_custom(misfit.value.as_str().unwrap_or_default())?;
+                return Ok(Some(misfit.object("ConfigMap", "child", &json!({"seen": merged})).to_string()));
+            }
             "url-huge" => {
                 return refused(send("GET", &format!("{}/{}", url(), "x".repeat(misfit.count(1_000_000))), &[], b""));
             }
@@ -345,6 +349,20 @@ fn merge_huge(bytes: usize) -> Result<Option<String>, Error> {
     let merged = merge::apply_patch(&core("Pod"), &old, &patch)?;
     let same = serde_json::from_str::<Value>(&merged).ok() == serde_json::from_str::<Value>(&new).ok();
     Err(Error::Terminal(format!("merged as it should: {same}")))
+}
+
+/// Brings `current` what changed from `original` to `modified`, all of one `kind` that is no built-in one.
+///
+/// * `text` - JSON with these four members; the kind has `group`, `version` and `kind`.
+fn merge_custom(text: &str) -> Result<String, Error> {
+    let told: Value = serde_json::from_str(text).map_err(|error| Error::Terminal(error.to_string()))?;
+    let text = |pointer: &str| told.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let document = |name: &str| told.get(name).cloned().unwrap_or_default().to_string();
+    let kind =
+        GroupVersionKind { group: text("/kind/group"), version: text("/kind/version"), kind: text("/kind/kind") };
+    let current = document("current");
+    let patch = merge::create_three_way(&kind, &document("original"), &document("modified"), &current)?;
+    merge::apply_patch(&kind, &current, &patch)
 }
 
 fn everything(namespace: String, label_selector: &str) -> cluster::ListOptions {

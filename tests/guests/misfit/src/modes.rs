@@ -1,7 +1,7 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 59] = [
+pub(crate) const MODES: [&str; 60] = [
     "ok",
     "farewell",
     "loop",
@@ -50,6 +50,7 @@ pub(crate) const MODES: [&str; 59] = [
     "selector-huge",
     "list-all",
     "merge-huge",
+    "merge-custom",
     "url-huge",
     "method-huge",
     "headers-huge",
