@@ -60,9 +60,9 @@ torture: setup ## swap plugins for two minutes at most while the host is killed,
 	@OARLOCK_PLUGINS=$(TEST_PLUGINS) $(CARGO_TARGET_DIR)/release/torture \
 	  $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 
-fuzz-plugin: build ## random operations against any plugin, and what must hold of it: PLUGIN=FILE [CRD= BASE= GRANT= SEED= SECONDS= QUIET= …]; see docs/fuzzing.md
+fuzz-plugin: build ## random operations against any plugin, and what must hold of it: PLUGIN=FILE [CRD= BASE= BESIDE= GRANT= SEED= SECONDS= QUIET= …]; see docs/fuzzing.md
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator $(BIN)/fuzz-plugin --save $(CARGO_TARGET_DIR)/fuzz-plugin-failure.json \
-	  --plugin $(or $(PLUGIN),$(error PLUGIN=FILE.wasm is needed)) $(foreach file,$(CRD),--crd $(file)) $(if $(BASE),--base $(BASE)) \
+	  --plugin $(or $(PLUGIN),$(error PLUGIN=FILE.wasm is needed)) $(foreach file,$(CRD),--crd $(file)) $(if $(BASE),--base $(BASE)) $(if $(BESIDE),--beside $(BESIDE)) \
 	  $(if $(GRANT),--grant $(GRANT)) $(foreach one,$(TARGET),--target $(one)) $(foreach path,$(LOOK),--look $(path)) \
 	  $(foreach at,$(FIXED),--fixed $(at)) $(foreach name,$(IGNORE),--ignore $(name)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WRITES),--writes $(WRITES)) $(if $(QUIET),--quiet-seconds $(QUIET)) $(if $(REPLAY),--replay $(REPLAY))

@@ -12,7 +12,7 @@ minutes=${1:?usage: soak.sh MINUTES}
 case $minutes in *[!0-9]* | 0) echo "soak: MINUTES is a whole number of at least 1" >&2; exit 1 ;; esac
 target=${CARGO_TARGET_DIR:-target}
 # Every kind has its turn also when there is little time; the minute of quiet comes on top.
-turn_seconds=$((minutes * 60 / 9))
+turn_seconds=$((minutes * 60 / 11))
 if [ "$turn_seconds" -gt 60 ]; then turn_seconds=60; fi
 end=$((SECONDS + minutes * 60))
 seed=${SEED:-$(($(date +%s) % 1000000))}
@@ -52,7 +52,7 @@ while [ "$SECONDS" -lt "$end" ]; do
   if [ "$left" -lt "$turn_seconds" ]; then turn_seconds=$left; fi
   torture=("$target/debug/torture" --seed "$seed" --seconds "$turn_seconds" --objects 300 --changes 40)
   turn "swaps under load" "OARLOCK_PLUGINS=${OARLOCK_PLUGINS-} ${torture[*]} (after \`make build test-plugins\`)" "${torture[@]}"
-  for plugin in network deployment-network; do
+  for plugin in network deployment-network pod-network envoy-injector; do
     turn "operation sequences, $plugin" \
       "scripts/fuzz-shipped.sh $plugin --quiet-seconds 60 --replay $target/fuzz-$plugin.json (after \`make build test-plugins\`)" \
       scripts/fuzz-shipped.sh "$plugin" --seed "$seed" --seconds "$turn_seconds" --quiet-seconds 60

@@ -58,3 +58,34 @@ async fn the_deployment_plugin_does_as_the_last_object_says_whatever_was_before(
     };
     holds(&files, 20).await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pod_plugin_does_as_the_last_object_says_whatever_was_before() -> Result<()> {
+    let root = repository_root();
+    let files = Files {
+        plugin: built_plugin("pod-network")?,
+        crds: vec![root.join("plugins/network/crd.yaml")],
+        grant: Some(root.join("plugins/pod-network/pod-network.yaml")),
+        base: Some(root.join("tests/fixtures/pods.yaml")),
+        beside: Some(root.join("tests/fixtures/networks.yaml")),
+        targets: vec!["neutronUrl=neutron".to_owned()],
+        looks: vec!["/v2.0/ports".to_owned()],
+        // Which address is free depends on what was before.
+        ignored: vec!["samplecrd.k8s.io/network-ip".to_owned(), "ip_address".to_owned(), "mac_address".to_owned()],
+        ..Files::default()
+    };
+    holds(&files, 14).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_injector_keeps_its_config_map_as_the_last_labels_of_namespaces_say_whatever_was_before() -> Result<()> {
+    let root = repository_root();
+    let files = Files {
+        plugin: built_plugin("envoy-injector")?,
+        grant: Some(root.join("plugins/envoy-injector/envoy-injector.yaml")),
+        base: Some(root.join("tests/fixtures/namespaces.yaml")),
+        beside: Some(root.join("tests/fixtures/envoy.yaml")),
+        ..Files::default()
+    };
+    holds(&files, 14).await
+}

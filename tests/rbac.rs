@@ -4,9 +4,9 @@ use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{built_plugin, oarlock, repository_root};
 use std::{fs, path::Path};
 
-/// The shipped plugins with the grants they are shipped with.
-fn shipped(folder: &Path) -> Result<()> {
-    for name in ["network", "deployment-network"] {
+/// Plugins with the grants they are shipped with.
+fn shipped(folder: &Path, names: &[&str]) -> Result<()> {
+    for name in names {
         fs::copy(built_plugin(name)?, folder.join(format!("{name}.wasm")))?;
         let grant = repository_root().join(format!("plugins/{name}/{name}.yaml"));
         fs::copy(&grant, folder.join(format!("{name}.yaml"))).with_context(|| grant.display().to_string())?;
@@ -24,7 +24,7 @@ async fn said(args: &[&str]) -> Result<(Option<i32>, String, String)> {
 #[tokio::test]
 async fn the_rbac_of_the_shipped_plugins_is_the_least() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    shipped(folder.path())?;
+    shipped(folder.path(), &["network", "deployment-network", "pod-network", "envoy-injector"])?;
     let folder = folder.path().display().to_string();
     for (args, golden) in
         [(&["rbac", &folder][..], "rbac.yaml"), (&["rbac", &folder, "--impersonate"], "rbac-impersonate.yaml")]
@@ -44,7 +44,7 @@ async fn the_rbac_of_the_shipped_plugins_is_the_least() -> Result<()> {
 #[tokio::test]
 async fn rbac_prints_nothing_rather_than_half() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    shipped(folder.path())?;
+    shipped(folder.path(), &["network"])?;
     let dir = folder.path().display().to_string();
     let refused = async |why: &str, args: &[&str]| {
         let (status, printed, told) = said(&[&["rbac", dir.as_str()][..], args].concat()).await?;

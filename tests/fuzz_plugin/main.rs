@@ -19,6 +19,9 @@ struct Arguments {
     /// Valid objects of a kind it reconciles, in YAML
     #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
+    /// Objects that are there before the plugin, in YAML; the plugin network keeps Networks among them
+    #[arg(long, value_name = "FILE")]
+    beside: Option<PathBuf>,
     /// The grant [default: NAME.yaml beside the plugin, else what the plugin asks for]
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
@@ -87,6 +90,7 @@ async fn fuzz_plugin(arguments: &Arguments) -> Result<(Report, Option<Failure>)>
         plugin: arguments.plugin.clone(),
         crds: arguments.crd.clone(),
         base: arguments.base.clone(),
+        beside: arguments.beside.clone(),
         grant: arguments.grant.clone(),
         targets: arguments.target.clone(),
         looks: arguments.look.clone(),

@@ -61,7 +61,9 @@ pub(super) fn standing(reconciles: &[Reconciled], resyncs: bool) -> Option<Outco
         (Outcome::Other(_), _) => false,
         (Outcome::Synced, true) => alike.len() >= 2,
         (Outcome::Failed(_), true) => alike.last().is_some_and(|first| lasted(first)),
-        (_, false) => last.is_final && lasted(last),
+        // What is in sync may be looked at again by the clock.
+        (Outcome::Synced, false) => lasted(last),
+        (Outcome::Failed(_), false) => last.is_final && lasted(last),
     };
     over.then(|| last.outcome.clone())
 }

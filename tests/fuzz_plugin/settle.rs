@@ -64,13 +64,13 @@ impl<'a> Stage<'a> {
             grant.http.origins.push(url.clone());
             grant.config.insert(target.key.clone(), url);
         }
+        // A line for each reconcile.
+        world.set_environment("OARLOCK_LOG", "info,oarlock::controller=debug");
+        furnish(&world, subject).await?;
         let before = everything(&world.cluster, &targets, &subject.looks).await?;
         let before = before.iter().map(Thing::identity).collect();
         world.plugins.grant("subject", &Grant::from(grant))?;
         world.plugins.place("subject.wasm", &subject.wasm)?;
-        // A line for each reconcile.
-        world.set_environment("OARLOCK_LOG", "info,oarlock::controller=debug");
-        world.start_host().await?;
         eventually(START, &format!("{} to run", subject.name), || async {
             let plugin = world.host(async |host| host.plugin(&subject.name).await).await?;
             ensure!(text(&plugin, "/state") == "active", "{plugin}");
@@ -247,4 +247,22 @@ impl<'a> Stage<'a> {
             }
         }
     }
+}
+
+/// Starts the host, and makes what is there before the plugin.
+async fn furnish(world: &World, subject: &Subject) -> Result<()> {
+    let is_network = |object: &&Value| text(object, "/kind") == "Network";
+    if subject.beside.iter().any(|object| is_network(&object)) {
+        world.plugins.add("network", "network", &world.network_grant()?)?;
+    }
+    world.start_host().await?;
+    for object in &subject.beside {
+        let resource = resource(&world.cluster, &text(object, "/apiVersion"), &text(object, "/kind")).await?;
+        let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or(&world.namespace);
+        world.cluster.create(&resource.collection(Some(namespace)), object).await?;
+    }
+    for network in subject.beside.iter().filter(is_network) {
+        world.ready(&text(network, "/metadata/name")).await?;
+    }
+    Ok(())
 }

@@ -15,6 +15,8 @@ pub(super) async fn agrees(stage: &Stage<'_>, seen: &Seen) -> Result<Result<(), 
                 network(stage, &object).await
             }
             "deployment-network" => deployment(stage, &object).await?,
+            "pod-network" if text(&object, "/kind") == "Pod" => pod(stage, &object).await?,
+            "envoy-injector" if text(&object, "/kind") == "Namespace" => namespace(stage, &object).await?,
             _ => Ok(()),
         };
         if let Err(why) = agrees {
@@ -71,4 +73,35 @@ async fn deployment(stage: &Stage<'_>, object: &Value) -> Result<Result<(), Stri
         }
     }
     Ok(Ok(()))
+}
+
+/// A port in the Network the Pod names, and its annotations say which; none if it names none.
+async fn pod(stage: &Stage<'_>, object: &Value) -> Result<Result<(), String>> {
+    let annotation = |key: &str| text(object, &format!("/metadata/annotations/samplecrd.k8s.io~1{key}"));
+    let ports = stage.world.ports_of(&text(object, "/metadata/uid")).await?;
+    let name = annotation("network");
+    let told = (annotation("network-port-id"), annotation("network-ip"));
+    if name.is_empty() {
+        let nothing = ports.is_empty() && told == (String::new(), String::new());
+        return Ok(if nothing { Ok(()) } else { Err(format!("it wants no port: {ports:?} {told:?}")) });
+    }
+    let network = stage.world.cluster.get(&stage.world.network_path(&name)).await?.unwrap_or_default();
+    let [port] = ports.as_slice() else { return Ok(Err(format!("its ports are {ports:?}"))) };
+    let found = (text(port, "/id"), text(port, "/fixed_ips/0/ip_address"));
+    let right = text(port, "/network_id") == text(&network, "/status/networkId") && found == told;
+    Ok(if right { Ok(()) } else { Err(format!("it is told {told:?}, and its port is {port}")) })
+}
+
+/// A copy of the ConfigMap `envoy` of the namespace `default` where injection is on, and none elsewhere.
+async fn namespace(stage: &Stage<'_>, object: &Value) -> Result<Result<(), String>> {
+    let of = async |namespace: &str| {
+        let path = format!("/api/v1/namespaces/{namespace}/configmaps/envoy");
+        Ok::<_, anyhow::Error>(
+            stage.world.cluster.get(&path).await?.map(|found| found.get("data").cloned().unwrap_or_default()),
+        )
+    };
+    let on = text(object, "/metadata/labels/initializer.kubernetes.io~1envoy") == "true";
+    let wanted = if on { of("default").await? } else { None };
+    let found = of(&text(object, "/metadata/name")).await?;
+    Ok(if found == wanted { Ok(()) } else { Err(format!("its ConfigMap envoy is {found:?}, not {wanted:?}")) })
 }

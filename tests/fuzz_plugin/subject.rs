@@ -22,6 +22,8 @@ pub struct Files {
     pub crds: Vec<PathBuf>,
     /// Objects of a primary: the only source for a kind without a definition, and help for one whose rules are hard to meet.
     pub base: Option<PathBuf>,
+    /// Objects that are there before the plugin, in YAML; Networks among them are kept by the plugin network, with the same Neutron.
+    pub beside: Option<PathBuf>,
     /// The grant; else `NAME.yaml` beside the plugin; else what it asks for.
     pub grant: Option<PathBuf>,
     /// `KEY=URL`: the server whose address the plugin finds under this key of its configuration; `KEY=neutron`: a Neutron
@@ -53,6 +55,8 @@ pub struct Subject {
     pub(super) manifest: PluginManifest,
     pub(super) grant: PluginGrant,
     pub(super) crds: Vec<PathBuf>,
+    /// What is there before it.
+    pub(super) beside: Vec<Value>,
     /// What its objects may look like.
     pub source: Source,
     pub(super) api_version: String,
@@ -87,12 +91,7 @@ impl Subject {
         let mut crds = files.crds.clone();
         crds.extend(["crd.yaml".to_owned(), format!("{stem}.crd.yaml")].iter().filter_map(|name| beside(name)));
         let targets = targets(files, &manifest, &grant)?;
-        let mut examples = Vec::new();
-        if let Some(base) = &files.base {
-            let documents: Vec<Value> =
-                serde_saphyr::from_multiple(&read(base)?).with_context(|| base.display().to_string())?;
-            examples.extend(documents.into_iter().filter(Value::is_object));
-        }
+        let (examples, beside) = (documents(files.base.as_deref())?, documents(files.beside.as_deref())?);
         let (source, api_version, kind) = source(&manifest, &crds, examples, files.fixed.clone())?;
         let primary = manifest.primaries.iter().find(|one| one.kind == kind).context("no primary of that kind")?;
         let pairs =
@@ -103,6 +102,7 @@ impl Subject {
             wasm,
             grant,
             crds,
+            beside,
             source,
             api_version,
             kind,
@@ -145,6 +145,14 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| path.display().to_string())
 }
 
+/// The objects in a file of YAML.
+fn documents(file: Option<&Path>) -> Result<Vec<Value>> {
+    let Some(file) = file else { return Ok(Vec::new()) };
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple(&read(file)?).with_context(|| file.display().to_string())?;
+    Ok(documents.into_iter().filter(Value::is_object).collect())
+}
+
 fn targets(files: &Files, manifest: &PluginManifest, grant: &PluginGrant) -> Result<Vec<Target>> {
     let mut targets = Vec::new();
     for told in &files.targets {
@@ -170,6 +178,11 @@ fn source(
     let api_version = |group: &str, version: &str| {
         if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
     };
+    let is_of = |object: &Value, primary: &oarlock_manifest::Primary| {
+        let field = |key: &str| object.get(key).and_then(Value::as_str);
+        field("apiVersion") == Some(&api_version(&primary.group, &primary.version))
+            && field("kind") == Some(&primary.kind)
+    };
     for path in crds {
         let document: Value = serde_saphyr::from_str(&read(path)?).with_context(|| path.display().to_string())?;
         let crd = Crd::parse(&document).map_err(|errors| {
@@ -177,7 +190,11 @@ fn source(
             anyhow::anyhow!("{}: {}", path.display(), errors.join("; "))
         })?;
         let primary = manifest.primaries.iter().find(|one| one.group == crd.group && one.kind == crd.names.kind);
-        let Some(primary) = primary else { continue };
+        // Of several primaries, that of the examples is meant.
+        let meant = |primary: &&oarlock_manifest::Primary| {
+            examples.is_empty() || examples.iter().any(|object| is_of(object, primary))
+        };
+        let Some(primary) = primary.filter(meant) else { continue };
         let known = crd.versions.iter().any(|version| version.name == primary.version);
         ensure!(known, "{} does not define version {}", path.display(), primary.version);
         let (version, kind) = (primary.version.clone(), primary.kind.clone());
@@ -186,11 +203,7 @@ fn source(
     }
     for primary in &manifest.primaries {
         let name = api_version(&primary.group, &primary.version);
-        let is_it = |one: &&Value| {
-            let field = |key: &str| one.get(key).and_then(Value::as_str);
-            field("apiVersion") == Some(&name) && field("kind") == Some(&primary.kind)
-        };
-        let objects: Vec<Value> = examples.iter().filter(is_it).cloned().collect();
+        let objects: Vec<Value> = examples.iter().filter(|one| is_of(one, primary)).cloned().collect();
         if !objects.is_empty() {
             return Ok((Source::Examples { objects, fixed }, name, primary.kind.clone()));
         }
