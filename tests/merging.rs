@@ -100,6 +100,7 @@ async fn without_the_permission_to_read_the_definition_it_is_refused_by_name() -
                     && message.contains("racks.example.com"),
                 "{message}"
             );
+            ensure!(event["count"] == 1, "it is tried again: {event}");
             ensure!(world.cluster.get(&path(&world, "merged-child")).await?.is_none(), "it was merged all the same");
             // Granted, it is.
             world.plugins.grant("misfit", &definitions(ordinary()))?;

@@ -108,7 +108,8 @@ fn selector(text: &str) -> Result<Selector, String> {
     Ok(selector)
 }
 
-fn error(error: ReadError) -> types::Error {
+/// What a guest is told.
+pub(super) fn error(error: ReadError) -> types::Error {
     match error {
         ReadError::Refused(message)
         | ReadError::Failed(WriteError::Denied(message) | WriteError::Malformed(message)) => {

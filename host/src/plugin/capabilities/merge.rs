@@ -1,6 +1,5 @@
 //! `merge`: strategic merge patch for every language.
 
-use crate::plugin::ReadError;
 use crate::plugin::bindings::{merge, types};
 use crate::plugin::instance::{State, kind_from};
 use oarlock_merge::{schema::Schema, strategic};
@@ -54,13 +53,7 @@ impl State {
         let kind = kind_from(kind);
         let schema = match (Schema::builtin(&kind.group, &kind.version, &kind.kind), &self.run.reads) {
             (Some(schema), _) => schema,
-            (None, Some(reads)) => reads.merge_schema(&kind).await.map_err(|error| match error {
-                ReadError::Refused(why) => types::Error::Terminal(why),
-                error => {
-                    let message = error.to_string();
-                    types::Error::Transient(types::Retry { delay_ms: None, message })
-                }
-            })?,
+            (None, Some(reads)) => reads.merge_schema(&kind).await.map_err(super::cluster::error)?,
             (None, None) => return Err(types::Error::Terminal(format!("{kind} is no built-in kind"))),
         };
         if documents.iter().map(String::len).sum::<usize>() > LARGE_BYTES {
