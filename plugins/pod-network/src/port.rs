@@ -60,7 +60,9 @@ pub(crate) fn desired(cx: &Context<Object>) -> Result<Option<State>> {
 /// What Neutron, or the cache, answers.
 pub(crate) fn observe(cx: &Context<Object>) -> Result<Observation<State>> {
     let pod = cx.object()?;
-    let concerned = pod.network().is_some() || pod.written().next().is_some();
+    // Whoever replaces a Pod as a whole may take both annotations away at once.
+    let known = cache::get::<String>(&remembered(cx)).is_some();
+    let concerned = known || pod.network().is_some() || pod.written().next().is_some();
     // While it only is going its containers still run.
     let runs_out = cx.deleting() && !cx.is_gone() && !pod.finished();
     if !concerned || runs_out {
@@ -71,6 +73,9 @@ pub(crate) fn observe(cx: &Context<Object>) -> Result<Observation<State>> {
         None => None,
     };
     let ports = ports(cx, &Neutron::from_config()?, wanted.as_deref())?;
+    if known && ports.is_empty() && pod.wanted_network().is_none() {
+        cache::remove(&remembered(cx));
+    }
     let annotations = annotations(cx)?;
     let state = match ports.split_first() {
         Some((port, others)) => Some(PortState {

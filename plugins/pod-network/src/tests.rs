@@ -121,6 +121,15 @@ fn a_pod_that_takes_its_annotation_back_gives_its_port_back() {
 }
 
 #[test]
+fn a_pod_that_loses_all_annotations_at_once_gives_its_port_back() {
+    let (mut runner, lab) = made();
+    runner.edit(|pod| drop(pod["metadata"].as_object_mut().unwrap().remove("annotations")));
+    assert_done(&runner.reconcile());
+    assert!(lab.ports().is_empty());
+    assert!(!runner.reconcile().patched);
+}
+
+#[test]
 fn a_pod_that_names_another_network_gets_a_port_there_and_none_is_left() {
     let (mut runner, lab) = made();
     runner.put(lab.make_network("green", "10.1.0.0/24"));
