@@ -171,9 +171,12 @@ mod tests {
             ],
         };
         let pods = granted(&[""], &["pods"], "CREATE", false);
-        assert_eq!(initializer(&[""], &["pods"]).unanswered_by(&[pods.clone()]), None);
+        assert_eq!(initializer(&[""], &["pods"]).unanswered_by(std::slice::from_ref(&pods)), None);
         assert_eq!(initializer(&[""], &["pods"]).unanswered_by(&[]).unwrap(), "pods");
-        assert_eq!(initializer(&[""], &["pods", "secrets"]).unanswered_by(&[pods.clone()]).unwrap(), "secrets");
+        assert_eq!(
+            initializer(&[""], &["pods", "secrets"]).unanswered_by(std::slice::from_ref(&pods)).unwrap(),
+            "secrets"
+        );
         assert_eq!(initializer(&["", "apps"], &["pods"]).unanswered_by(&[pods]).unwrap(), "pods.apps");
         assert_eq!(initializer(&["*"], &["*"]).unanswered_by(&[granted(&["*"], &["*/*"], "*", false)]), None);
         for rule in [granted(&[""], &["pods"], "UPDATE", false), granted(&[""], &["pods"], "CREATE", true)] {

@@ -75,7 +75,7 @@ impl Unanswered {
                 };
                 unanswered += 1;
                 let before = before.filter(|lack| lack.why == why);
-                let mut lack = before.unwrap_or_else(|| Lack { since: now, why, told: None });
+                let mut lack = before.unwrap_or(Lack { since: now, why, told: None });
                 let tell = match lack.told {
                     None => now.saturating_duration_since(lack.since) >= patience,
                     Some(told) => now.saturating_duration_since(told) >= REMIND,

@@ -57,7 +57,7 @@ impl Room {
     /// Room for a connection that was taken. While there is none, those that wait for a next request are asked to go.
     pub(super) async fn connection(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() {
-            self.crowded.send_if_modified(|crowded| std::mem::take(crowded));
+            self.crowded.send_if_modified(std::mem::take);
             return Some(permit);
         }
         self.crowded.send_if_modified(|crowded| !std::mem::replace(crowded, true));
