@@ -61,11 +61,11 @@ impl Crowd {
     /// Asks, and answers whether there was an answer, or that the host is busy.
     async fn ask(&self, asked: &Value) -> Result<bool> {
         let permit = Arc::clone(&self.connecting).acquire_owned().await?;
-        let text = asked.to_string();
+        let whole = asked.to_string();
         let request = Request::post(&self.url)
             .header("content-type", "application/json")
-            .header("content-length", text.len())
-            .body(self.body(&text, permit))?;
+            .header("content-length", whole.len())
+            .body(self.body(&whole, permit))?;
         let answer = self.client.request(request).await?;
         let status = answer.status();
         let body = answer.into_body().collect().await?.to_bytes();
@@ -74,10 +74,10 @@ impl Crowd {
             ensure!(why.contains("the host has too many reviews to answer in time"), "{why}");
             return Ok(false);
         }
-        let answer: Value =
-            serde_json::from_slice(&body).with_context(|| String::from_utf8_lossy(&body).into_owned())?;
-        let response = &answer["response"];
-        ensure!(status == StatusCode::OK && response["uid"] == asked["request"]["uid"], "{status} {answer}");
+        ensure!(status == StatusCode::OK, "{status} {}", String::from_utf8_lossy(&body));
+        let answer: Value = serde_json::from_slice(&body)?;
+        let response = answer.get("response").context("no response")?;
+        ensure!(text(response, "/uid") == text(asked, "/request/uid"), "{answer}");
         let labels = json!([{"op": "add", "path": "/metadata/labels", "value": {"gate": "yes"}}]);
         ensure!(allowed(response) && patch(response)? == labels, "{answer}");
         Ok(true)

@@ -14,7 +14,9 @@ const VALUE_BYTES: usize = 10_000;
 fn large(name: &str, bytes: usize) -> Value {
     let mut pod = pod(name, "true");
     let variable = |number| json!({"name": format!("V{number}"), "value": "x".repeat(VALUE_BYTES)});
-    pod["spec"]["containers"][0]["env"] = (0..bytes / VALUE_BYTES).map(variable).collect();
+    if let Some(container) = pod.pointer_mut("/spec/containers/0").and_then(Value::as_object_mut) {
+        container.insert("env".to_owned(), (0..bytes / VALUE_BYTES).map(variable).collect());
+    }
     pod
 }
 

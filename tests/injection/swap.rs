@@ -21,7 +21,8 @@ const SWAPS: u32 = 6;
 /// A Pod as it is stored has everything that is injected, once. Answers the image of its Envoy.
 fn injected_once(stored: &Value) -> Result<String> {
     let names = |list: &str| -> Vec<String> {
-        stored["spec"][list].as_array().into_iter().flatten().map(|one| text(one, "/name")).collect()
+        let items = stored.pointer(&format!("/spec/{list}")).and_then(Value::as_array);
+        items.into_iter().flatten().map(|one| text(one, "/name")).collect()
     };
     ensure!(names("containers") == ["web", "envoy"], "{stored}");
     ensure!(names("initContainers") == ["envoy-redirect"], "{stored}");
