@@ -27,7 +27,7 @@ const CROWD: usize = 3000;
 const CONNECTING: usize = 200;
 
 /// What the host may take for all of them.
-const MOST_MEMORY_KIB: u64 = 1 << 20;
+const MOST_MEMORY_KIB: u64 = 512 << 10;
 
 type Body = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
