@@ -1,0 +1,3 @@
+// Runs a reconciler under Node: no wasm, no cluster.
+
+export { Runner } from "./runner.js";

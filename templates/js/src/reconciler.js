@@ -1,0 +1,34 @@
+// Keeps a greeting on every {{kind}}, as an annotation. Replace it by what you want of yours.
+
+import { Outcome, cluster, config, defineManifest, defineReconciler } from "oarlock-guest";
+
+const ANNOTATION = "example.com/greeting";
+
+export default defineReconciler({
+  manifest: defineManifest({
+    name: "{{name}}",
+    version: "0.1.0",
+    description: "Greets every {{kind}}",
+    primaries: [{ apiVersion: "{{api_version}}", kind: "{{kind}}" }],
+    permissions: [{ apiGroups: ["{{group}}"], resources: ["{{plural}}"], verbs: ["patch"] }],
+    config: { properties: { greeting: { type: "string", description: "The word to greet with", default: "Hello" } } },
+  }),
+
+  // What should be. Not asked for an object that is going.
+  desired(cx) {
+    const word = config.get("greeting") ?? "Hello";
+    return { greeting: `${word}, ${cx.name}` };
+  },
+
+  // What is. Asked again after the patch, so the object is read and not taken from cx, which stays the same.
+  actual(cx) {
+    if (cx.deleting) return null;
+    const greeting = cluster.getObject(cx.ref)?.metadata.annotations?.[ANNOTATION];
+    return { state: greeting === undefined ? null : { greeting } };
+  },
+
+  // What makes the one the other. Only asked when they differ; the host carries it out.
+  patch(cx, desired) {
+    return new Outcome().patch(cx.ref, "merge", { metadata: { annotations: { [ANNOTATION]: desired.greeting } } });
+  },
+});
