@@ -1,0 +1,182 @@
+"""What a reconcile is about."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from oarlock import shapes
+from oarlock.errors import TerminalError
+from oarlock.manifest import Kind
+
+T = TypeVar("T")
+
+
+class Trigger(StrEnum):
+    """Why the plugin is asked. For logs and metrics; reconciling must not depend on it."""
+
+    EVENT = "event"
+    INITIAL_LIST = "initial-list"
+    RESYNC = "resync"
+    REQUEUE = "requeue"
+    RETRY = "retry"
+    SWAP = "swap"
+    ADMISSION = "admission"
+
+
+class ObjectRef(NamedTuple):
+    """Names one object of a kind. `namespace` is empty for cluster-scoped kinds."""
+
+    kind: Kind
+    name: str
+    namespace: str = ""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The request as the contract has it."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    object: str | None
+    last_seen: str | None
+    deleting: bool
+    trigger: Trigger
+    attempt: int
+    correlation_id: str
+    review: str | None
+    dry_run: bool
+
+
+class Context(Generic[T]):
+    """What a reconcile is about: the same for each of its calls."""
+
+    def __init__(self, request: Request, shape: type[T] | Any = dict) -> None:
+        self.request = request
+        """The request as the contract has it."""
+        self._shape = shape
+
+    @cached_property
+    def object(self) -> T:
+        """The object the reconcile is about; when it is gone, its last known state. Parsed when it is first asked for.
+
+        It is not read again after a patch: `cluster.get_object` is.
+
+        Raises `TerminalError`, when it does not have the shape the reconciler asks for, or nothing is known of it.
+        """
+        return self._in_shape(self.json)
+
+    @cached_property
+    def last_seen(self) -> T | None:
+        """When the object is gone: the last state the cache held, if any."""
+        text = self.request.last_seen
+        return None if text is None else self._in_shape(json.loads(text))
+
+    @cached_property
+    def json(self) -> dict[str, Any]:
+        """`object`, whatever shape the reconciler asks for, as JSON."""
+        text = self.request.object if self.request.object is not None else self.request.last_seen
+        if text is None:
+            raise TerminalError("the object is gone and nothing is known of it")
+        value = json.loads(text)
+        if not isinstance(value, dict):
+            raise TerminalError(f"the {self.kind.kind} is not a JSON object")
+        return value
+
+    @cached_property
+    def review(self) -> dict[str, Any] | None:
+        """Admission: the AdmissionRequest as the API server sent it, plus `pending` initializers. None in a reconcile."""
+        return None if self.request.review is None else json.loads(self.request.review)
+
+    @property
+    def kind(self) -> Kind:
+        """The object's kind: one of the manifest's primaries; at admission, the kind under review."""
+        return self.request.kind
+
+    @property
+    def namespace(self) -> str:
+        """Namespace; empty for cluster-scoped kinds."""
+        return self.request.namespace
+
+    @property
+    def name(self) -> str:
+        """Name."""
+        return self.request.name
+
+    @property
+    def ref(self) -> ObjectRef:
+        """Kind, name and namespace: the target of a patch or a deletion."""
+        return ObjectRef(self.kind, self.name, self.namespace)
+
+    @property
+    def uid(self) -> str:
+        """The object's uid, kept when it is gone. What is made for the object is marked with it and found by it: a name may come
+        back for another object, a uid never does. Empty only at the admission of a create."""
+        return self.request.uid
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The object's labels; when it is gone, its last known ones."""
+        return self._metadata("labels")
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The object's annotations; when it is gone, its last known ones."""
+        return self._metadata("annotations")
+
+    @property
+    def deleting(self) -> bool:
+        """It is going or gone: nothing of it should exist."""
+        return self.request.deleting or self.gone
+
+    @property
+    def gone(self) -> bool:
+        """It no longer exists in the cluster; `object` is its last known state."""
+        return self.request.object is None and self.request.review is None
+
+    @property
+    def trigger(self) -> Trigger:
+        """Why the plugin is asked. For logs and metrics only."""
+        return self.request.trigger
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first try since the last success."""
+        return self.request.attempt
+
+    @property
+    def correlation_id(self) -> str:
+        """Ties log lines, events and requests of one reconcile together."""
+        return self.request.correlation_id
+
+    @property
+    def dry_run(self) -> bool:
+        """Nothing may change: HTTP requests other than GET, HEAD and granted safe ones are refused."""
+        return self.request.dry_run
+
+    def owner_reference(self) -> dict[str, Any]:
+        """An entry for `metadata.ownerReferences` that makes this object the controller of another in its namespace: that one goes
+        when this one goes."""
+        return {
+            "apiVersion": self.kind.api_version,
+            "kind": self.kind.kind,
+            "name": self.name,
+            "uid": self.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
+    def _in_shape(self, value: dict[str, Any]) -> T:
+        try:
+            parsed: T = shapes.from_json(self._shape, value)
+            return parsed
+        except shapes.ShapeError as error:
+            raise TerminalError(f"not a {self.kind.kind} this plugin can read: {error}") from None
+
+    def _metadata(self, field: str) -> dict[str, str]:
+        return (self.json.get("metadata") or {}).get(field) or {}

@@ -1,0 +1,31 @@
+"""Keeps a greeting on every {{kind}}."""
+
+from oarlock import Context, Manifest, Outcome, PolicyRule, cluster, config, kind, reconciler
+
+ANNOTATION = "example.com/greeting"
+
+MANIFEST = Manifest(
+    "{{name}}",
+    "0.1.0",
+    description="Keeps a greeting on every {{kind}}",
+    primaries=[kind("{{api_version}}", "{{kind}}")],
+    permissions=[PolicyRule(["{{group}}"], ["{{plural}}"], ["get", "list", "watch", "patch"])],
+    config={"greeting": {"type": "string", "description": "The greeting word. Hello unless set."}},
+)
+
+
+@reconciler(MANIFEST)
+class Greeter:
+    def desired(self, cx: Context[dict]) -> dict | None:
+        """What should be. Not asked while the object is going: then nothing should."""
+        return {"greeting": f"{config.get('greeting', 'Hello')}, {cx.name}"}
+
+    def actual(self, cx: Context[dict]) -> dict | None:
+        """What is. Read from the cluster and not from `cx.object`, because it is asked again after the patch."""
+        live = None if cx.deleting else cluster.get_object(cx.kind, cx.name, cx.namespace)
+        greeting = ((live or {}).get("metadata", {}).get("annotations") or {}).get(ANNOTATION)
+        return None if greeting is None else {"greeting": greeting}
+
+    def patch(self, cx: Context[dict], desired: dict, actual: dict | None) -> Outcome:
+        """What makes one of the other. Only asked when they differ; the host carries it out."""
+        return Outcome().patch(cx.ref, {"metadata": {"annotations": {ANNOTATION: desired["greeting"]}}})
