@@ -3,9 +3,10 @@
 #
 #   scripts/build-plugins.sh [--guests] [OUT_DIR] [PLUGIN…]
 #
-# Every crate in plugins/* that is a cdylib is built with the `plugin` profile and copied to OUT_DIR (default
-# target/plugins/out) as NAME.wasm, with its grant NAME.yaml if plugins/NAME/NAME.yaml exists. PLUGIN names folders of
-# plugins/ and limits the build to them. With --guests the tests' guests (tests/guests/*) are built instead.
+# Every crate in plugins/* and plugins/*/* that is a cdylib is built with the `plugin` profile and copied to OUT_DIR (default
+# target/plugins/out) as NAME.wasm, with the grant in its folder, NAME.yaml or grant.yaml, as NAME.yaml. NAME is its folder
+# below plugins/, with - for /. PLUGIN limits the build to such names. With --guests the tests' guests (tests/guests) are
+# built instead.
 #
 # A file that did not change is left alone, so that a host that watches OUT_DIR does not load it again. The build has a
 # target folder of its own, ${CARGO_TARGET_DIR:-target}/plugins: a host build that runs meanwhile does not wait for it.
@@ -39,19 +40,29 @@ fi
 # toml SECTION KEY FILE: a string value of a manifest
 toml() { awk -F'"' -v section="[$1]" -v key="$2" '/^\[/ {in_section = ($0 == section)} in_section && $1 ~ "^" key " *= *$" {print $2; exit}' "$3"; }
 
+# folder_of NAME: the crate's folder
+folder_of() {
+  local manifest crate
+  for manifest in "$folder"/*/Cargo.toml "$folder"/*/*/Cargo.toml; do
+    crate=${manifest%/Cargo.toml}
+    if [ "$(name_of "$crate")" = "$1" ] && grep -q '"cdylib"' "$manifest" 2>/dev/null; then printf '%s' "$crate"; return; fi
+  done
+  die "there is no cdylib crate for $1 in $folder"
+}
+name_of() { local below=${1#"$folder"/}; printf '%s' "${below//\//-}"; }
+
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
-  for manifest in "$folder"/*/Cargo.toml; do
-    if grep -q '"cdylib"' "$manifest"; then names+=("$(basename "$(dirname "$manifest")")"); fi
+  for manifest in "$folder"/*/Cargo.toml "$folder"/*/*/Cargo.toml; do
+    if grep -q '"cdylib"' "$manifest" 2>/dev/null; then names+=("$(name_of "${manifest%/Cargo.toml}")"); fi
   done
 fi
 [ ${#names[@]} -gt 0 ] || die "no cdylib crate in $folder"
 
 packages=()
 for name in "${names[@]}"; do
-  manifest=$folder/$name/Cargo.toml
-  [ -f "$manifest" ] && grep -q '"cdylib"' "$manifest" || die "$folder/$name is no cdylib crate"
-  packages+=(--package "$(toml package name "$manifest")")
+  crate=$(folder_of "$name")
+  packages+=(--package "$(toml package name "$crate/Cargo.toml")")
 done
 cargo build --profile plugin --target "$target" --target-dir "$target_dir" "${packages[@]}"
 
@@ -64,10 +75,12 @@ place() {
 
 mkdir -p "$out"
 for name in "${names[@]}"; do
-  manifest=$folder/$name/Cargo.toml
-  library=$(toml lib name "$manifest")
-  if [ -z "$library" ]; then library=$(toml package name "$manifest"); library=${library//-/_}; fi
+  crate=$(folder_of "$name")
+  library=$(toml lib name "$crate/Cargo.toml")
+  if [ -z "$library" ]; then library=$(toml package name "$crate/Cargo.toml"); library=${library//-/_}; fi
   place "$target_dir/$target/plugin/$library.wasm" "$out/$name.wasm"
-  if [ -f "$folder/$name/$name.yaml" ]; then place "$folder/$name/$name.yaml" "$out/$name.yaml"; fi
+  for grant in "$crate/$name.yaml" "$crate/grant.yaml"; do
+    if [ -f "$grant" ]; then place "$grant" "$out/$name.yaml"; break; fi
+  done
   printf '%s\n' "$out/$name.wasm ($(($(wc -c <"$out/$name.wasm") / 1024)) KB)"
 done

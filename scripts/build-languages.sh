@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Build the sample reconciler and the ill-behaved guest in every language but Rust, which build-plugins.sh builds.
+#
+#   scripts/build-languages.sh OUT_DIR [LANGUAGE…]
+#   scripts/build-languages.sh --check: whether what they take is on this machine
+#
+# Every project in plugins/namespace-baseline/* and tests/guests/unruly/* is built by its own Makefile, as its author would, and its
+# component copied to OUT_DIR as namespace-baseline-LANGUAGE.wasm or unruly-LANGUAGE.wasm. What the languages need is kept in
+# ${CARGO_TARGET_DIR:-target}/languages.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+started_in=$PWD
+cd "$here/.."
+
+say() { printf '%s\n' "build-languages: $*" >&2; }
+die() { say "$*"; exit 1; }
+
+missing=no
+# need LANGUAGES WHAT HOW COMMAND…: what languages cannot do without
+need() {
+  local languages=$1 what=$2 how=$3
+  shift 3
+  if ! "$@" >/dev/null 2>&1; then
+    say "$languages: $what is missing; get it with: $how"
+    missing=yes
+  fi
+}
+need "js, ts" "node 20 or newer" "https://nodejs.org, or apt-get install nodejs where it is new enough" \
+  node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'
+need "js, ts" "npm" "https://nodejs.org, or apt-get install npm" npm --version
+need "python, c" "Python 3.11 or newer with venv" "apt-get install python3 python3-venv" \
+  python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))'
+[ $missing = no ] || exit 1
+if [ "${1-}" = --check ]; then exit; fi
+
+case ${1-} in "" | -*) die "usage: build-languages.sh OUT_DIR [LANGUAGE…]" ;; esac
+case $1 in /*) out=$1 ;; *) out=$started_in/$1 ;; esac
+shift
+wanted=("$@")
+if [ ${#wanted[@]} -eq 0 ]; then wanted=(js ts python c); fi
+
+target=${CARGO_TARGET_DIR:-target}
+case $target in /*) ;; *) target=$PWD/$target ;; esac
+tools=$target/languages
+oarlock=${OARLOCK_BIN:-$target/debug/oarlock}
+[ -x "$oarlock" ] || die "no $oarlock: make build makes it"
+mkdir -p "$out" "$tools/cache" "$target/debug/code-cache"
+# What is compiled here, the tests need not compile again.
+ln -sfn "$target/debug/code-cache" "$tools/cache/oarlock"
+export XDG_CACHE_HOME=$tools/cache
+
+# place FROM TO: by rename, so that nobody reads half a file, and only when it is another one
+place() {
+  if cmp -s "$1" "$2"; then return; fi
+  cp "$1" "$2.new"
+  mv "$2.new" "$2"
+}
+
+# build LANGUAGE: both projects
+build() {
+  local language=$1 project name
+  for name in namespace-baseline unruly; do
+    project=plugins/namespace-baseline/$language
+    if [ $name = unruly ]; then project=tests/guests/unruly/$language; fi
+    if [ ! -d "$project" ]; then continue; fi
+    make -s -C "$project" build OARLOCK="$oarlock" VENV="$tools/$language" || return 1
+    place "$(echo "$project"/build/*.wasm)" "$out/$name-$language.wasm"
+    printf '%s\n' "$out/$name-$language.wasm ($(($(wc -c <"$out/$name-$language.wasm") / 1024)) KB)"
+  done
+}
+
+for language in "${wanted[@]}"; do
+  build "$language" || die "$language could not be built (see above)"
+done
