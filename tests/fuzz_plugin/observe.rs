@@ -42,7 +42,7 @@ pub(super) fn of_object(lines: &[LogLine], name: &str) -> Vec<Reconciled> {
             "reconcile failed" if is_it => Outcome::Failed(line.field("error")?),
             _ => return None,
         };
-        let is_final = line.field("next").is_none_or(|next| next == "Done");
+        let is_final = line.field("next").is_none_or(|next| ["Done", "GivenUp"].contains(&next.as_str()));
         Some(Reconciled { outcome, is_final, at })
     };
     lines.iter().filter_map(read).collect()

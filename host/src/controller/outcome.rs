@@ -61,6 +61,8 @@ pub(super) enum Next {
     After(Duration),
     /// It could not run now; its backoff stays as it is.
     Later(Duration),
+    /// Failed, and nobody tries again before something changes.
+    GivenUp,
     /// Failed; again after this long, because somebody named the delay.
     RetryAfter(Duration),
     /// Failed; again with the key's own backoff.
@@ -74,7 +76,7 @@ impl Next {
         match self {
             Self::Done => R::Success,
             Self::After(_) | Self::Later(_) => R::RequeueAfter,
-            Self::RetryAfter(_) | Self::Retry => R::Error,
+            Self::GivenUp | Self::RetryAfter(_) | Self::Retry => R::Error,
         }
     }
 }
@@ -92,7 +94,7 @@ pub(super) fn next(end: &Result<End, Failure>, deleting: bool) -> Next {
             if deleting {
                 Next::RetryAfter(SLOW_RETRY)
             } else {
-                Next::Done
+                Next::GivenUp
             }
         }
         Err(Failure::Write { error: WriteError::TooManyRequests { retry_after: Some(delay), .. }, .. }) => {
@@ -182,10 +184,10 @@ mod tests {
             (call(transient(None)), false, Next::Retry),
             (call(transient(Some(second))), false, Next::RetryAfter(second)),
             (call(trap), false, Next::Retry),
-            (call(CallError::Terminal("t".into())), false, Next::Done),
+            (call(CallError::Terminal("t".into())), false, Next::GivenUp),
             (call(CallError::Terminal("t".into())), true, Next::RetryAfter(SLOW_RETRY)),
-            (write(WriteError::Denied("d".into())), false, Next::Done),
-            (write(WriteError::Invalid("i".into())), false, Next::Done),
+            (write(WriteError::Denied("d".into())), false, Next::GivenUp),
+            (write(WriteError::Invalid("i".into())), false, Next::GivenUp),
             (write(WriteError::Conflict("Operation cannot be fulfilled".into())), false, Next::Retry),
             (
                 write(WriteError::Conflict("Apply failed with 1 conflict".into())),
@@ -203,6 +205,8 @@ mod tests {
             (write(WriteError::Transport("t".into())), false, Next::Retry),
         ] {
             assert_eq!(next(&end, deleting), expected, "{end:?} deleting: {deleting}");
+            let failed = expected.result() == crate::metrics::ReconcileResult::Error;
+            assert!(failed || end.is_ok(), "{end:?} is counted as a success");
         }
     }
 }

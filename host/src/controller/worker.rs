@@ -127,7 +127,7 @@ impl Controller {
 
     fn requeue(&self, key: &ReconcileKey, next: &Next) {
         match next {
-            Next::Done => self.queue.forget(key),
+            Next::Done | Next::GivenUp => self.queue.forget(key),
             Next::After(delay) => {
                 self.queue.forget(key);
                 self.queue.add_after(key.clone(), *delay, Trigger::Requeue);
