@@ -16,7 +16,7 @@ use std::{
 const LAYERS: &[&[&str]] = &[
     &["main", "lib", "cli"],
     &["runtime"],
-    &["admin"],
+    &["admin", "cases"],
     &["admission"],
     &["lifecycle"],
     &["controller"],

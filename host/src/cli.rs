@@ -8,10 +8,12 @@ mod dev;
 mod grant;
 mod impersonation;
 mod inspect;
+mod new;
 mod plugins;
 mod rbac;
 mod run;
 mod signals;
+mod test;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -38,6 +40,8 @@ enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Make the project of a plugin
+    New(new::NewArgs),
     /// Run the plugins of a directory against a cluster
     Run(run::RunArgs),
     /// Run an embedded API server and the plugins of a directory in one process
@@ -54,16 +58,19 @@ enum Command {
     Grant(grant::GrantArgs),
     /// Print the least RBAC for the plugins of a directory
     Rbac(rbac::RbacArgs),
-    /// Compile a plugin, for the host that starts this
-    #[command(hide = true)]
+    /// Run a plugin against recorded cases, without a cluster
+    Test(test::TestArgs),
+    /// Compile plugins ahead of their first start
     Compile(compile::CompileArgs),
 }
 
 /// Carries out a command.
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
-    if let Command::Compile(args) = args.command {
+    if let Command::Compile(args) = &args.command
+        && args.serves()
+    {
         // Its limits hold for threads that are started after them.
-        return compile::run(&args);
+        return compile::serve(args);
     }
     let format = match args.log_format {
         LogFormat::Human => oarlock::logging::Format::Human,
@@ -73,6 +80,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         match args.command {
+            Command::New(args) => new::run(&args),
             Command::Run(args) => run::run(args).await,
             Command::Dev(args) => dev::run(args).await,
             Command::Apiserver(args) => apiserver::run(args).await,
@@ -81,7 +89,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             Command::Confirm(args) => plugins::confirm(args).await,
             Command::Grant(args) => grant::run(args).await,
             Command::Rbac(args) => rbac::run(args).await,
-            Command::Compile(args) => compile::run(&args),
+            Command::Test(args) => test::run(args).await,
+            Command::Compile(args) => compile::run(args).await,
         }
     });
     // A file may still be read or checked; nobody waits for the result any more.

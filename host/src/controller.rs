@@ -16,6 +16,7 @@ mod version;
 mod worker;
 
 pub use admit::{Admitted, Entered, Review, Verdict};
+pub use compare::same as same_state;
 pub use health::PROBATION_SHARE;
 pub use version::{Loaded, Version};
 

@@ -4,6 +4,7 @@ pub mod admin;
 pub mod admission;
 pub mod api;
 pub mod apply;
+pub mod cases;
 pub mod controller;
 pub mod grants;
 pub mod informer;

@@ -16,7 +16,9 @@ mod load;
 mod native;
 mod pool;
 mod reads;
+pub mod recorded;
 pub mod validate;
+mod wasi;
 
 pub use call::{CallError, Observation, Outcome, Request, Trigger};
 pub use compile::{CompileLimits, serve as serve_compiler};

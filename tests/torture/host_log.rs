@@ -32,7 +32,8 @@ impl HostLog {
         let mut log = Self::default();
         let mut keys: HashMap<(String, String), Vec<Reconcile>> = HashMap::new();
         for line in text.lines() {
-            if line.contains("panicked") && !line.contains(r#""target":"plugin""#) {
+            let quoted = line.starts_with('{') && !line.contains("the host panicked");
+            if line.contains("panicked") && !quoted {
                 log.panics.push(line.to_owned());
             }
             log.rolled_back += usize::from(line.contains(r#""message":"version rolled back""#));

@@ -1,20 +1,58 @@
-//! `oarlock compile`: the compiler process of the other commands.
+//! `oarlock compile`: fills the code cache; without files it is the compiler process of the other commands.
 
+use super::compiling::Compiling;
+use anyhow::Context as _;
 use clap::Args;
-use oarlock::plugin::{CompileLimits, serve_compiler};
+use oarlock::plugin::{CompileLimits, Engine, HttpGate, inspect, load, serve_compiler};
+use std::path::PathBuf;
 
 /// The options of `oarlock compile`.
 #[derive(Debug, Args)]
+#[command(
+    about = "Compile plugins ahead of their first start, into the folder where `run` and `dev` look",
+    after_help = "Example:\n  oarlock compile build/namespace-baseline.wasm"
+)]
 pub(super) struct CompileArgs {
-    /// Processor time it may take
-    #[arg(long, value_name = "SECONDS", default_value_t = CompileLimits::default().cpu_seconds)]
+    /// The plugins; none: compile what a host sends to standard input
+    #[arg(value_name = "FILE.wasm")]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    compiling: Compiling,
+
+    /// Processor time it may take, for a host
+    #[arg(long, hide = true, value_name = "SECONDS", default_value_t = CompileLimits::default().cpu_seconds)]
     cpu_seconds: u64,
 
-    /// Memory it may take
-    #[arg(long, value_name = "MIB", default_value_t = CompileLimits::default().memory_mib)]
+    /// Memory it may take, for a host
+    #[arg(long, hide = true, value_name = "MIB", default_value_t = CompileLimits::default().memory_mib)]
     memory_mib: u64,
 }
 
-pub(super) fn run(args: &CompileArgs) -> anyhow::Result<()> {
+impl CompileArgs {
+    /// Whether a host started this.
+    pub(super) fn serves(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+/// Compiles one file from standard input.
+pub(super) fn serve(args: &CompileArgs) -> anyhow::Result<()> {
     serve_compiler(CompileLimits { cpu_seconds: args.cpu_seconds, memory_mib: args.memory_mib })
+}
+
+/// Compiles files into the cache.
+pub(super) async fn run(args: CompileArgs) -> anyhow::Result<()> {
+    let engine = Engine::new(args.compiling.options())?;
+    let metrics = oarlock::metrics::Metrics::new();
+    for file in args.files {
+        let shown = file.display().to_string();
+        let bytes = std::fs::read(&file).with_context(|| format!("cannot read {shown}"))?;
+        let guest = inspect::stranger(&metrics, &HttpGate::new(), &shown);
+        let (component, manifest) =
+            load(&engine, bytes, &guest).await.with_context(|| format!("not a plugin: {shown}"))?;
+        let how = if component.from_cache { "was in the cache, read in" } else { "compiled in" };
+        super::say(&format!("{shown}: {} {}, {how} {:.1?}", manifest.name, manifest.version, component.prepared_in));
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! `oarlock grant`.
 
+use super::compiling::Compiling;
 use anyhow::Context as _;
 use clap::Args;
 use oarlock::grants::Grants;
@@ -27,6 +28,9 @@ pub(super) struct GrantArgs {
     /// Print what the grant beside the plugin lacks of what it asks for; exit status 1 if it lacks anything without saying `partial`
     #[arg(long, conflicts_with = "write")]
     check: bool,
+
+    #[command(flatten)]
+    compiling: Compiling,
 }
 
 pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
@@ -34,7 +38,7 @@ pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
     let file_name = args.file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let candidate = Candidate { file_name, path: args.file };
     let bytes = candidate.read()?;
-    let manifest = inspect::manifest(&Engine::new(super::compiling::own_compiler())?, &shown, bytes)
+    let manifest = inspect::manifest(&Engine::new(args.compiling.options())?, &shown, bytes)
         .await
         .with_context(|| shown.clone())?;
     if !args.write && !args.check {

@@ -1,5 +1,6 @@
 //! `oarlock inspect`.
 
+use super::compiling::Compiling;
 use anyhow::Context as _;
 use clap::Args;
 use oarlock::plugin::{Engine, inspect};
@@ -20,12 +21,15 @@ pub(super) struct InspectArgs {
     /// As one JSON document
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    compiling: Compiling,
 }
 
 pub(super) async fn run(args: InspectArgs) -> anyhow::Result<()> {
     let shown = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {shown}"))?;
-    let engine = Engine::new(super::compiling::own_compiler())?;
+    let engine = Engine::new(args.compiling.options())?;
     let found = inspect::inspect(&engine, &shown, bytes).await.with_context(|| shown.clone())?;
     if args.json {
         super::say(&serde_json::to_string_pretty(&found)?);

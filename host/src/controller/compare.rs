@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Whether two states are the same: the order of keys and the spelling of numbers (`1`, `1.0`, `1e0`) do not count.
-pub(super) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
+pub fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => first_difference(a, b).is_none(),

@@ -142,7 +142,7 @@ impl Table {
     /// Matching objects in the order of their keys.
     pub(crate) fn list(&self, options: &ListOptions) -> Vec<Arc<Object>> {
         let limit = options.limit.unwrap_or(usize::MAX);
-        let found = |object: &&Arc<Object>| matches(object, options);
+        let found = |object: &&Arc<Object>| options.matches(object);
         if let Some(candidates) = self.candidates(options) {
             return candidates.into_iter().map(|entry| &entry.0).filter(found).take(limit).cloned().collect();
         }
@@ -174,10 +174,13 @@ fn hash(text: &str) -> u64 {
     hasher.finish()
 }
 
-fn matches(object: &Object, options: &ListOptions) -> bool {
-    options.namespace.as_ref().is_none_or(|ns| **ns == *object.key().namespace)
-        && options.owner_uid.as_ref().is_none_or(|uid| object.owners().any(|o| o.uid == uid.as_str()))
-        && options.label_selector.as_ref().is_none_or(|s| s.matches(|label| object.label(label)))
+impl ListOptions {
+    /// Whether this is one of the objects asked for; the limit does not count.
+    pub(crate) fn matches(&self, object: &Object) -> bool {
+        self.namespace.as_ref().is_none_or(|ns| **ns == *object.key().namespace)
+            && self.owner_uid.as_ref().is_none_or(|uid| object.owners().any(|o| o.uid == uid.as_str()))
+            && self.label_selector.as_ref().is_none_or(|s| s.matches(|label| object.label(label)))
+    }
 }
 
 fn forget(index: &mut Index, text: &str, key: &ObjectKey) {
@@ -244,7 +247,7 @@ mod tests {
             }
             for mut options in queries() {
                 let scan: Vec<String> =
-                    table.objects().filter(|o| matches(o, &options)).map(|o| o.key().to_string()).collect();
+                    table.objects().filter(|o| options.matches(o)).map(|o| o.key().to_string()).collect();
                 let listed = |t: &Table, o: &ListOptions| -> Vec<String> {
                     t.list(o).iter().map(|o| o.key().to_string()).collect()
                 };

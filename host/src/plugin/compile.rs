@@ -97,7 +97,12 @@ fn componentize(bytes: &[u8]) -> Result<std::borrow::Cow<'_, [u8]>, LoadError> {
     if !has_type {
         return Err(LoadError::NoComponentType);
     }
-    let encode = || wit_component::ComponentEncoder::default().module(bytes)?.validate(true).encode();
+    // A module for WASI's first preview imports this; of one that does not, the adapter leaves nothing.
+    let preview1 = wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
+    let encode = || {
+        let encoder = wit_component::ComponentEncoder::default().module(bytes)?;
+        encoder.adapter("wasi_snapshot_preview1", preview1)?.validate(true).encode()
+    };
     encode().map(Into::into).map_err(|e| LoadError::Invalid(format!("no component can be made of it: {e:#}")))
 }
 

@@ -1,5 +1,6 @@
 //! The one way out for plugins: every HTTP request passes here, after its grant was checked.
 
+use super::recorded::RecordedHttp;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -24,7 +25,13 @@ pub enum HttpFailure {
 /// An HTTP client with bounds. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct HttpGate {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    to: To,
+}
+
+#[derive(Clone, Debug)]
+enum To {
+    World(Box<Client<HttpsConnector<HttpConnector>, Full<Bytes>>>),
+    Recorded(RecordedHttp),
 }
 
 impl HttpGate {
@@ -46,7 +53,13 @@ impl HttpGate {
             .pool_max_idle_per_host(16)
             .pool_timer(TokioTimer::new())
             .build(connector);
-        Self { client }
+        Self { to: To::World(Box::new(client)) }
+    }
+
+    /// A gate that leads nowhere: what is answered was written down.
+    #[must_use]
+    pub fn recorded(exchanges: RecordedHttp) -> Self {
+        Self { to: To::Recorded(exchanges) }
     }
 
     /// Sends one request and reads its whole answer before `deadline`. Redirects are answers like any other.
@@ -62,9 +75,12 @@ impl HttpGate {
         deadline: Instant,
         most_bytes: usize,
     ) -> Result<http::Response<Bytes>, HttpFailure> {
+        let client = match &self.to {
+            To::World(client) => client,
+            To::Recorded(exchanges) => return exchanges.send(request).await,
+        };
         let exchange = async {
-            let response =
-                self.client.request(request).await.map_err(|e| HttpFailure::Unreachable(crate::chain(&e)))?;
+            let response = client.request(request).await.map_err(|e| HttpFailure::Unreachable(crate::chain(&e)))?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, most_bytes).collect().await.map_err(|e| {
                 if e.is::<http_body_util::LengthLimitError>() {

@@ -3,6 +3,7 @@
 mod answer;
 mod convert;
 mod footprint;
+mod said;
 mod state;
 
 pub(super) use convert::{key_from, kind_from};
@@ -250,6 +251,7 @@ impl Instance {
         live.store.set_epoch_deadline(1);
         let entered: BoxFuture<'static, _> = Box::pin(async move {
             let answer = work(&mut live).await;
+            live.store.data_mut().end_of_call();
             let sound = answer.as_ref().err().is_none_or(|e| e.cause().is_none());
             // What is not sound is dropped here, where it ran.
             (sound.then_some(live), answer)
@@ -331,6 +333,12 @@ fn failure(store: &Store<State>, call: &'static str, error: &wasmtime::Error) ->
     if reason.contains(HANDED_TOO_MUCH) {
         return CallError::HandedTooMuch { call, kib: store.hostcall_fuel() >> 10 };
     }
+    // What the guest said itself is in its author's words. That it ended itself then adds little.
+    let reason = match (state.last_words(), trap) {
+        (Some(words), Some(_)) => format!("{words} ({reason})"),
+        (Some(words), None) => format!("{reason}; it said: {words}"),
+        (None, _) => reason,
+    };
     CallError::Trap { call, reason: crate::shorten(&reason, MESSAGE_LIMIT_BYTES).to_owned() }
 }
 

@@ -6,7 +6,7 @@ use super::engine::Engine;
 use super::instance::{Guest, Run, State};
 use super::native::NativeCode;
 use super::pool::Pool;
-use super::validate;
+use super::{validate, wasi};
 use oarlock_manifest::PluginManifest;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
@@ -16,6 +16,9 @@ use wasmtime::component::{HasSelf, Linker};
 
 /// Largest plugin file.
 pub(super) const FILE_LIMIT_BYTES: u64 = 256 << 20;
+
+/// What the names of the contract's interfaces begin with.
+const CONTRACT: &str = "oarlock:reconciler/";
 
 /// The interface every plugin exports.
 const RECONCILE: &str = "oarlock:reconciler/reconcile@";
@@ -177,7 +180,9 @@ fn prepare(engine: &Engine, file: &File, code: &NativeCode) -> Result<Component,
     let imports: Vec<String> = ty.imports(raw).map(|(name, _)| name.to_owned()).collect();
     let exports: Vec<String> = ty.exports(raw).map(|(name, _)| name.to_owned()).collect();
     check_exports(&exports)?;
-    let pre = engine.linker().instantiate_pre(&component).and_then(PluginPre::new);
+    check_imports(&imports)?;
+    let linked = wasi::linker(raw, engine.linker(), &ty).and_then(|linker| linker.instantiate_pre(&component));
+    let pre = linked.and_then(PluginPre::new);
     Ok(Component {
         engine: engine.clone(),
         pre: pre.map_err(|e| LoadError::Unfit(format!("{e:#}")))?,
@@ -200,6 +205,17 @@ pub(super) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<State
 /// Bytes as lower-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// What the host has nothing for is named as a whole, before wasmtime stumbles over the first.
+fn check_imports(imports: &[String]) -> Result<(), LoadError> {
+    let known = |name: &String| name.starts_with(CONTRACT) || name.starts_with(wasi::PREFIX);
+    let unknown: Vec<&str> = imports.iter().filter(|name| !known(name)).map(String::as_str).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let has = "the host has the interfaces of oarlock:reconciler, and of WASI what language runtimes need";
+    Err(LoadError::Unfit(format!("it imports {}, which nothing offers: {has}", unknown.join(", "))))
 }
 
 fn check_exports(exports: &[String]) -> Result<(), LoadError> {

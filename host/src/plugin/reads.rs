@@ -1,5 +1,6 @@
 //! What a plugin reads of the cluster: its own watches' stores, never older than the host's last write.
 
+use super::recorded::RecordedObjects;
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::{Author, Identity, WriteError, Writer};
 use crate::informer::{ListOptions, Object, Store};
@@ -42,6 +43,18 @@ pub enum ReadError {
 /// Reads for one version of a plugin.
 #[derive(Debug)]
 pub struct Reads {
+    of: Of,
+}
+
+#[derive(Debug)]
+enum Of {
+    Cluster(Box<ClusterReads>),
+    Recorded(RecordedObjects),
+}
+
+/// Reads through the caches, and past them.
+#[derive(Debug)]
+struct ClusterReads {
     author: Author,
     writer: Writer,
     stores: HashMap<GroupVersionKind, Vec<StoreOf>>,
@@ -55,7 +68,13 @@ impl Reads {
     /// Reads from these stores, and past them through `writer`.
     #[must_use]
     pub fn new(author: Author, writer: Writer, stores: HashMap<GroupVersionKind, Vec<StoreOf>>) -> Self {
-        Self { author, writer, stores, schemas: Mutex::default() }
+        Self { of: Of::Cluster(Box::new(ClusterReads { author, writer, stores, schemas: Mutex::default() })) }
+    }
+
+    /// Reads from what was written down.
+    #[must_use]
+    pub fn recorded(objects: RecordedObjects) -> Self {
+        Self { of: Of::Recorded(objects) }
     }
 
     /// One object, not older than the host's own last write of it.
@@ -64,8 +83,10 @@ impl Reads {
     ///
     /// See [`ReadError`].
     pub async fn get(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
-        self.granted("get", kind, key).await?;
-        self.first(kind, key, self.stores_covering(kind, &key.namespace, false)?, Identity::Plugin).await
+        match &self.of {
+            Of::Cluster(cluster) => cluster.get(kind, key).await,
+            Of::Recorded(objects) => objects.get(kind, key),
+        }
     }
 
     /// How lists of a custom resource merge, by its definition.
@@ -74,6 +95,85 @@ impl Reads {
     ///
     /// [`ReadError::Refused`] when the grant does not let the plugin read the definition, or there is none.
     pub async fn merge_schema(&self, kind: &GroupVersionKind) -> Result<Schema, ReadError> {
+        match &self.of {
+            Of::Cluster(cluster) => cluster.merge_schema(kind).await,
+            Of::Recorded(objects) => objects.merge_schema(kind),
+        }
+    }
+
+    /// A primary, for the host itself, which needs no grant.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`].
+    pub async fn get_unchecked(
+        &self,
+        kind: &GroupVersionKind,
+        key: &ObjectKey,
+    ) -> Result<Option<Arc<Object>>, ReadError> {
+        match &self.of {
+            Of::Cluster(cluster) => {
+                let stores = cluster.stores_covering(kind, &key.namespace, true)?;
+                cluster.first(kind, key, stores, Identity::Host).await
+            }
+            Of::Recorded(objects) => objects.get(kind, key),
+        }
+    }
+
+    /// Past the cache.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`].
+    pub async fn get_live(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
+        match &self.of {
+            Of::Cluster(cluster) => cluster.get_live(kind, key).await,
+            Of::Recorded(objects) => objects.get_live(kind, key),
+        }
+    }
+
+    /// Objects in order of namespace and name, not older than the host's own last writes of the kind: those of which the grant
+    /// allows `list`.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`]; [`ReadError::Refused`] when the grant allows to list none of what is asked for, [`ReadError::Stale`] when
+    /// the cache has not caught up in time.
+    pub async fn list(&self, kind: &GroupVersionKind, options: &ListOptions) -> Result<Vec<Arc<Object>>, ReadError> {
+        match &self.of {
+            Of::Cluster(cluster) => cluster.list(kind, options).await,
+            Of::Recorded(objects) => objects.list(kind, options),
+        }
+    }
+
+    /// What this plugin's field manager owns of an object.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`].
+    pub async fn get_applied(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Value>, ReadError> {
+        match &self.of {
+            Of::Cluster(cluster) => cluster.get_applied(kind, key).await,
+            Of::Recorded(objects) => objects.get_applied(kind, key),
+        }
+    }
+
+    /// Whether the plugin may see an object at all.
+    pub async fn may_see(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
+        match &self.of {
+            Of::Cluster(cluster) => cluster.granted("get", kind, key).await.is_ok(),
+            Of::Recorded(objects) => objects.get(kind, key).is_ok(),
+        }
+    }
+}
+
+impl ClusterReads {
+    async fn get(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
+        self.granted("get", kind, key).await?;
+        self.first(kind, key, self.stores_covering(kind, &key.namespace, false)?, Identity::Plugin).await
+    }
+
+    async fn merge_schema(&self, kind: &GroupVersionKind) -> Result<Schema, ReadError> {
         if let Some((when, schema)) = self.schemas().get(kind)
             && when.elapsed() < DEFINITION_LASTS
         {
@@ -91,30 +191,13 @@ impl Reads {
         let none = || ReadError::Refused(format!("{kind} has no definition that says how its lists merge"));
         let object = read.map_err(ReadError::Failed)?.ok_or_else(none)?;
         let document: Value = serde_json::from_str(object.json()).map_err(|_no_json| none())?;
-        let versions = document.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
-        let version =
-            versions.into_iter().find(|version| version.get("name").is_some_and(|name| *name == *kind.version));
-        let schema = version.and_then(|version| version.pointer("/schema/openAPIV3Schema")).ok_or_else(none)?;
-        let schema = Schema::from_openapi(schema);
+        let schema = merge_schema_of(&document, kind).ok_or_else(none)?;
         self.schemas().insert(kind.clone(), (Instant::now(), schema.clone()));
         Ok(schema)
     }
 
     fn schemas(&self) -> MutexGuard<'_, Schemas> {
         self.schemas.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A primary, for the host itself, which needs no grant.
-    ///
-    /// # Errors
-    ///
-    /// See [`ReadError`].
-    pub async fn get_unchecked(
-        &self,
-        kind: &GroupVersionKind,
-        key: &ObjectKey,
-    ) -> Result<Option<Arc<Object>>, ReadError> {
-        self.first(kind, key, self.stores_covering(kind, &key.namespace, true)?, Identity::Host).await
     }
 
     /// Watches of one kind with different selectors see different objects: whichever has this one answers.
@@ -136,24 +219,12 @@ impl Reads {
         Ok(None)
     }
 
-    /// Past the cache.
-    ///
-    /// # Errors
-    ///
-    /// See [`ReadError`].
-    pub async fn get_live(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
+    async fn get_live(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
         self.granted("get", kind, key).await?;
         self.writer.read(&self.author, Identity::Plugin, kind, key).await.map_err(ReadError::Failed)
     }
 
-    /// Objects in order of namespace and name, not older than the host's own last writes of the kind: those of which the grant
-    /// allows `list`.
-    ///
-    /// # Errors
-    ///
-    /// See [`ReadError`]; [`ReadError::Refused`] when the grant allows to list none of what is asked for, [`ReadError::Stale`] when
-    /// the cache has not caught up in time.
-    pub async fn list(&self, kind: &GroupVersionKind, options: &ListOptions) -> Result<Vec<Arc<Object>>, ReadError> {
+    async fn list(&self, kind: &GroupVersionKind, options: &ListOptions) -> Result<Vec<Arc<Object>>, ReadError> {
         let resource = self.writer.resource_of(&self.author, kind).await.map_err(ReadError::Failed)?;
         let (grants, group, plural) = (&self.author.grants, &kind.group, &resource.plural);
         let namespace = options.namespace.as_deref();
@@ -187,23 +258,9 @@ impl Reads {
         Ok(found)
     }
 
-    /// What this plugin's field manager owns of an object.
-    ///
-    /// # Errors
-    ///
-    /// See [`ReadError`].
-    pub async fn get_applied(
-        &self,
-        kind: &GroupVersionKind,
-        key: &ObjectKey,
-    ) -> Result<Option<serde_json::Value>, ReadError> {
+    async fn get_applied(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Value>, ReadError> {
         let object = self.get(kind, key).await?;
         Ok(object.and_then(|o| self.writer.applied().get(&self.author.field_manager(), kind, &o)))
-    }
-
-    /// Whether the plugin may see an object at all.
-    pub async fn may_see(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
-        self.granted("get", kind, key).await.is_ok()
     }
 
     async fn granted(&self, verb: &str, kind: &GroupVersionKind, key: &ObjectKey) -> Result<(), ReadError> {
@@ -247,6 +304,13 @@ impl Reads {
         }
         Ok(covering)
     }
+}
+
+/// How lists of a kind merge, as its definition says.
+pub(super) fn merge_schema_of(definition: &Value, kind: &GroupVersionKind) -> Option<Schema> {
+    let mut versions = definition.pointer("/spec/versions")?.as_array()?.iter();
+    let version = versions.find(|version| version.get("name").is_some_and(|name| *name == *kind.version))?;
+    version.pointer("/schema/openAPIV3Schema").map(Schema::from_openapi)
 }
 
 #[cfg(test)]

@@ -35,6 +35,18 @@ impl config::Host for State {
 
 impl log::Host for State {
     async fn log(&mut self, level: log::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
+        let line = line(&message, &fields);
+        if matches!(level, log::Level::Error) {
+            self.said(&line);
+        }
+        self.log_line(level, &line);
+        Ok(())
+    }
+}
+
+impl State {
+    /// One line of the log, as long as there is room for lines of this reconcile.
+    pub(in crate::plugin) fn log_line(&mut self, level: log::Level, line: &str) {
         let (lines, bytes) = (self.limits().log_lines, (self.limits().log_kib as usize) << 10);
         let (plugin, key, correlation_id) = (&self.guest.plugin, &self.run.key, &self.run.correlation_id);
         let room = bytes.saturating_sub(self.spent.log_bytes);
@@ -49,9 +61,8 @@ impl log::Host for State {
                     "further log lines of this reconcile are dropped (limits.logLines, limits.logKib)"
                 );
             }
-            return Ok(());
+            return;
         }
-        let line = line(&message, &fields);
         self.spent.log_lines += 1;
         self.spent.log_bytes += line.len();
         match level {
@@ -60,7 +71,6 @@ impl log::Host for State {
             log::Level::Warn => tracing::warn!(target: "plugin", plugin, key, correlation_id, "{line}"),
             log::Level::Error => tracing::error!(target: "plugin", plugin, key, correlation_id, "{line}"),
         }
-        Ok(())
     }
 }
 

@@ -1,7 +1,9 @@
 //! What lives in a store beside the guest, and what it has used of its limits.
 
 use super::footprint::Footprint;
+use super::said::Said;
 use crate::grants::Grants;
+use crate::plugin::bindings::log::Level;
 use crate::plugin::cache::Cache;
 use crate::plugin::heavy::{Lane, Meter};
 use crate::plugin::{HttpGate, Reads};
@@ -68,6 +70,7 @@ pub(in crate::plugin) struct State {
     pub(in crate::plugin) meter: Arc<Meter>,
     pub(in crate::plugin) spent: Spent,
     pub(super) footprint: Footprint,
+    said: Said,
     /// Of the call under way.
     pub(in crate::plugin) deadline: Instant,
     /// Ends with the store, and so with the instance's memory.
@@ -88,7 +91,17 @@ impl State {
         let limits = guest.grants.limits();
         let footprint = Footprint::new((limits.memory_mib as usize) << 20, limits.table_elements as usize);
         let counted = guest.metrics.instance();
-        Self { _counted: counted, guest, run, shared, meter, spent: Spent::default(), footprint, deadline }
+        Self {
+            _counted: counted,
+            guest,
+            run,
+            shared,
+            meter,
+            spent: Spent::default(),
+            said: Said::default(),
+            footprint,
+            deadline,
+        }
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -103,6 +116,42 @@ impl State {
     pub(in crate::plugin) fn patience(&self) -> Instant {
         let reserve = (Duration::from_secs(u64::from(self.limits().deadline_seconds)) / 10).min(MOST_RESERVE);
         self.deadline.checked_sub(reserve).unwrap_or(self.deadline)
+    }
+
+    /// What the guest prints becomes lines of the log.
+    pub(in crate::plugin) fn print(&mut self, error: bool, bytes: &[u8]) {
+        for line in self.said.printed(error, bytes) {
+            self.print_line(error, &line);
+        }
+    }
+
+    /// A call has ended, and with it the line that was being printed.
+    pub(super) fn end_of_call(&mut self) {
+        let [out, err] = self.said.rest();
+        for (error, line) in [(false, out), (true, err)] {
+            if let Some(line) = line {
+                self.print_line(error, &line);
+            }
+        }
+        self.said.forget();
+    }
+
+    fn print_line(&mut self, error: bool, line: &str) {
+        let level = if error { Level::Warn } else { Level::Info };
+        if error {
+            self.said.keep(line);
+        }
+        self.log_line(level, line);
+    }
+
+    /// The guest said what went wrong.
+    pub(in crate::plugin) fn said(&mut self, line: &str) {
+        self.said.keep(line);
+    }
+
+    /// What it said last of what went wrong.
+    pub(super) fn last_words(&self) -> Option<String> {
+        self.said.last_words()
     }
 
     /// Begins another reconcile: of what was before, only the guest's memory is left.

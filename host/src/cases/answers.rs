@@ -1,0 +1,123 @@
+//! What a plugin answered, in the shape of a case's `expect`.
+
+use crate::apply::events::Event;
+use crate::apply::reviewed::ReviewedPatch;
+use crate::apply::{Change, ObjectRef, PatchKind, Precondition, Propagation};
+use crate::plugin::{CallError, Outcome};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// Everything one reconcile answered. What was not asked is missing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Answers {
+    pub(super) fields: Map<String, Value>,
+}
+
+impl Answers {
+    pub(super) fn set(&mut self, field: &str, value: impl Into<Value>) {
+        self.fields.insert(field.to_owned(), value.into());
+    }
+
+    /// What `patch` answered.
+    pub(super) fn outcome(&mut self, outcome: &Outcome) {
+        let patches = outcome.patches.iter().map(reviewed);
+        self.set("changes", outcome.changes.iter().map(change).chain(patches).collect::<Vec<_>>());
+        self.set("events", outcome.events.iter().map(event).collect::<Vec<_>>());
+        self.set("warnings", outcome.warnings.clone());
+        let earlier = self.fields.get("requeueAfterMs").and_then(Value::as_u64);
+        let requeue = [earlier, outcome.requeue_after.map(milliseconds)].into_iter().flatten().min();
+        self.set("requeueAfterMs", requeue);
+    }
+
+    /// Why a call had no answer.
+    pub(super) fn error(&mut self, error: &CallError) {
+        let told = match error {
+            CallError::Transient { delay: None, message } => json!({"transient": message}),
+            CallError::Transient { delay: Some(delay), message } => {
+                json!({"transient": message, "delayMs": milliseconds(*delay)})
+            }
+            CallError::Terminal(message) => json!({"terminal": message}),
+            CallError::Denied { code, reason, message } => {
+                json!({"denied": message, "code": code, "reason": reason})
+            }
+            failed => json!({"failed": failed.to_string()}),
+        };
+        self.set("error", told);
+    }
+}
+
+pub(super) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn change(change: &Change) -> Value {
+    let (mut told, precondition) = match change {
+        Change::Apply { object, subresource, force, precondition } => {
+            let mut told = json!({"apply": object});
+            if *force {
+                put(&mut told, "force", true.into());
+            }
+            put_text(&mut told, "subresource", subresource);
+            (told, precondition)
+        }
+        Change::Create(object) => return json!({"create": object}),
+        Change::Patch { target, kind, patch, subresource, precondition } => {
+            let mut told = json!({"patch": {"target": target_of(target), "type": type_of(*kind), "patch": patch}});
+            put_text(&mut told, "subresource", subresource);
+            (told, precondition)
+        }
+        Change::Delete { target, propagation, precondition } => {
+            let mut told = json!({"delete": target_of(target)});
+            let propagation = match propagation {
+                Propagation::Background => "",
+                Propagation::Foreground => "foreground",
+                Propagation::Orphan => "orphan",
+            };
+            put_text(&mut told, "propagation", propagation);
+            (told, precondition)
+        }
+    };
+    let Precondition { uid, resource_version } = precondition;
+    for (field, value) in [("uid", uid), ("resourceVersion", resource_version)] {
+        if let Some(value) = value {
+            put(&mut told, field, value.as_str().into());
+        }
+    }
+    told
+}
+
+fn reviewed(patch: &ReviewedPatch) -> Value {
+    json!({"patch": {"type": type_of(patch.kind), "patch": patch.patch}})
+}
+
+fn event(event: &Event) -> Value {
+    let severity = if event.warning { "warning" } else { "normal" };
+    json!({"severity": severity, "reason": event.reason, "message": event.message})
+}
+
+fn target_of(target: &ObjectRef) -> Value {
+    let mut told =
+        json!({"apiVersion": target.kind.api_version(), "kind": &*target.kind.kind, "name": &*target.key.name});
+    put_text(&mut told, "namespace", &target.key.namespace);
+    told
+}
+
+fn type_of(kind: PatchKind) -> &'static str {
+    match kind {
+        PatchKind::Json => "json",
+        PatchKind::Merge => "merge",
+        PatchKind::Strategic => "strategic",
+    }
+}
+
+fn put(told: &mut Value, field: &str, value: Value) {
+    if let Some(told) = told.as_object_mut() {
+        told.insert(field.to_owned(), value);
+    }
+}
+
+fn put_text(told: &mut Value, field: &str, value: &str) {
+    if !value.is_empty() {
+        put(told, field, value.into());
+    }
+}

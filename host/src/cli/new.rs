@@ -1,0 +1,123 @@
+//! `oarlock new`.
+
+mod project;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use oarlock_manifest::Kind;
+use project::{File, SOURCES, Values};
+use std::path::{Path, PathBuf};
+
+/// The options of `oarlock new`.
+#[derive(Debug, Args)]
+#[command(
+    about = "Make the project of a plugin: a reconciler that runs, its tests, its grant, and the SDK",
+    after_help = "Example:\n  oarlock new greeter --lang rust --kind apps/v1/Deployment\n\nThe project carries its SDK and the contract: it needs nothing else of Oarlock but this command."
+)]
+pub(super) struct NewArgs {
+    /// The plugin's name: a DNS label of at most 40 characters that begins with a letter
+    #[arg(value_parser = project::name)]
+    name: String,
+
+    /// The language
+    #[arg(long, value_parser = PossibleValuesParser::new(project::languages(SOURCES)))]
+    lang: String,
+
+    /// The kind it reconciles, as VERSION/KIND or GROUP/VERSION/KIND
+    #[arg(long, default_value = "v1/ConfigMap", value_parser = project::kind)]
+    kind: Kind,
+
+    /// The folder to make, or one that is empty; unless it is named, NAME in the current folder
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &NewArgs) -> anyhow::Result<()> {
+    let folder = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
+    let shown = folder.display();
+    if !is_free(&folder).with_context(|| format!("cannot look into {shown}"))? {
+        bail!("{shown} exists and is not an empty folder: choose another name, or another folder with --dir");
+    }
+    let values = Values::new(&args.name, &args.kind);
+    for file in project::files(SOURCES, &args.lang, &values) {
+        write(&folder, &file).with_context(|| format!("cannot write {} in {shown}", file.path))?;
+    }
+    super::say(&format!(
+        "{shown}: a plugin in {} that reconciles {}; next:\n  {}",
+        args.lang,
+        args.kind.kind,
+        next(&folder, &oarlock()).join("\n  ")
+    ));
+    Ok(())
+}
+
+/// Whether nothing is lost when a project is written there.
+fn is_free(folder: &Path) -> std::io::Result<bool> {
+    match std::fs::read_dir(folder) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn write(folder: &Path, file: &File) -> std::io::Result<()> {
+    let path = folder.join(&file.path);
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    std::fs::write(&path, &file.contents)?;
+    #[cfg(unix)]
+    if file.contents.starts_with(b"#!") {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
+/// How this command is called: by its name where the shell finds it.
+fn oarlock() -> String {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&paths).any(|folder| folder.join("oarlock").is_file()) {
+        return "oarlock".to_owned();
+    }
+    std::env::current_exe().map_or_else(|_unknown| "oarlock".to_owned(), |path| path.display().to_string())
+}
+
+/// The commands that show the plugin at work.
+fn next(folder: &Path, oarlock: &str) -> [String; 3] {
+    let told = if oarlock == "oarlock" { String::new() } else { format!(" OARLOCK={oarlock}") };
+    [
+        format!("cd {}", folder.display()),
+        format!("make test{told}"),
+        format!("mkdir -p plugins && make install DIR=plugins{told} && {oarlock} dev --plugins plugins"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_written_into_a_folder_that_is_new_or_empty() {
+        let here = tempfile::tempdir().unwrap();
+        assert!(is_free(here.path()).unwrap());
+        let new = here.path().join("some/greeter");
+        assert!(is_free(&new).unwrap());
+        let file = File { path: "scripts/hello".to_owned(), contents: b"#!/bin/sh\n".as_slice().into() };
+        write(&new, &file).unwrap();
+        assert_eq!(std::fs::read(new.join("scripts/hello")).unwrap(), b"#!/bin/sh\n");
+        assert!(!is_free(&new).unwrap());
+        assert!(!is_free(&new.join("scripts/hello")).unwrap());
+    }
+
+    #[test]
+    fn the_next_commands_name_a_binary_that_is_not_on_the_path() {
+        let commands = next(Path::new("greeter"), "oarlock");
+        assert_eq!(commands[1], "make test");
+        let commands = next(Path::new("greeter"), "/opt/oarlock");
+        assert_eq!(commands[1], "make test OARLOCK=/opt/oarlock");
+        assert!(commands[2].ends_with("&& /opt/oarlock dev --plugins plugins"), "{commands:?}");
+    }
+}

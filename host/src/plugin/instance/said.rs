@@ -1,0 +1,86 @@
+//! What a guest printed or logged as an error: whoever reads that a call failed needs its last words.
+
+use std::collections::VecDeque;
+
+/// So many lines are kept; a stack trace ends with what matters in some languages, and begins with it in others.
+const LINES: usize = 12;
+
+/// Longest line that is put together from what is printed.
+const LINE_BYTES: usize = 4 << 10;
+
+/// Last words, and lines that have not ended.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    last: VecDeque<String>,
+    out: Vec<u8>,
+    err: Vec<u8>,
+}
+
+impl Said {
+    /// A line that says what went wrong.
+    pub(super) fn keep(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
+        if self.last.len() == LINES {
+            self.last.pop_front();
+        }
+        self.last.push_back(line.trim().to_owned());
+    }
+
+    /// Takes what was printed, and gives the lines that are whole.
+    pub(super) fn printed(&mut self, error: bool, bytes: &[u8]) -> Vec<String> {
+        let open = if error { &mut self.err } else { &mut self.out };
+        let mut lines = Vec::new();
+        for part in bytes.split_inclusive(|b| *b == b'\n') {
+            open.extend_from_slice(part.get(..LINE_BYTES).unwrap_or(part));
+            if part.ends_with(b"\n") || open.len() >= LINE_BYTES {
+                lines.push(text(&std::mem::take(open)));
+            }
+        }
+        lines
+    }
+
+    /// The lines that did not end, of standard output and of standard error.
+    pub(super) fn rest(&mut self) -> [Option<String>; 2] {
+        [&mut self.out, &mut self.err].map(|open| (!open.is_empty()).then(|| text(&std::mem::take(open))))
+    }
+
+    /// The last words, in one line.
+    pub(super) fn last_words(&self) -> Option<String> {
+        let open = (!self.err.is_empty()).then(|| text(&self.err));
+        let lines: Vec<&str> = self.last.iter().map(String::as_str).chain(open.as_deref()).collect();
+        (!lines.is_empty()).then(|| lines.join(" | "))
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.last.clear();
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_put_together_and_the_last_ones_kept() {
+        let mut said = Said::default();
+        assert!(said.printed(true, b"ha").is_empty());
+        assert_eq!(said.last_words().as_deref(), Some("ha"));
+        assert_eq!(said.printed(true, b"lf\nwhole\nre"), ["half", "whole"]);
+        assert_eq!(said.printed(false, &vec![b'x'; 3 * LINE_BYTES]).concat().len(), LINE_BYTES);
+        assert_eq!(said.rest(), [None, Some("re".to_owned())]);
+        assert_eq!(said.last_words(), None);
+        for i in 0..2 * LINES {
+            said.keep(&format!(" line {i}\n"));
+        }
+        let words = said.last_words().unwrap();
+        assert!(words.starts_with(&format!("line {LINES} | ")) && words.ends_with("line 23"), "{words}");
+        said.forget();
+        assert_eq!(said.last_words(), None);
+    }
+}

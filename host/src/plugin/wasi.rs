@@ -1,0 +1,242 @@
+//! What plugins get of WASI: the time, random numbers, and a way to print, which ends up in the log.
+//!
+//! Language runtimes import a good part of WASI whether or not a program uses it. So the rest is there as well, as functions that end
+//! the call and say what was called; there are no files, no arguments and no environment variables: to look for one
+//! fails the way it does where there is none.
+
+use super::instance::State;
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::Instant;
+use wasmtime::StoreContextMut;
+use wasmtime::component::types::{Component as Shape, ComponentInstance, ComponentItem};
+use wasmtime::component::{ComponentType, Lift, Linker, LinkerInstance, Lower, Resource, ResourceType, Val};
+
+/// What the names of these imports begin with.
+pub(super) const PREFIX: &str = "wasi:";
+
+/// Most random bytes of one call. Runtimes ask for a few, as seeds.
+const MOST_RANDOM_BYTES: u64 = 64 << 10;
+
+/// What a stream takes at once.
+const WRITE_BYTES: u64 = 4 << 10;
+
+/// Everything WASI calls a resource: a number is all that is known of one here.
+pub(super) struct Thing;
+
+/// A stream by its number.
+const STDIN: u32 = 0;
+const STDOUT: u32 = 1;
+const STDERR: u32 = 2;
+
+#[derive(Clone, Copy, ComponentType, Lift, Lower)]
+#[component(record)]
+struct Datetime {
+    seconds: u64,
+    nanoseconds: u32,
+}
+
+#[derive(ComponentType, Lift, Lower)]
+#[component(variant)]
+enum StreamError {
+    #[component(name = "last-operation-failed")]
+    LastOperationFailed(Resource<Thing>),
+    #[component(name = "closed")]
+    Closed,
+}
+
+type Written = (Result<(), StreamError>,);
+type Context<'a> = StoreContextMut<'a, State>;
+
+/// The linker for a component: the contract's imports, and of WASI what this component imports.
+///
+/// # Errors
+///
+/// Out of memory.
+pub(super) fn linker<'l>(
+    engine: &wasmtime::Engine,
+    contract: &'l Linker<State>,
+    component: &Shape,
+) -> wasmtime::Result<Cow<'l, Linker<State>>> {
+    let mut linker = Cow::Borrowed(contract);
+    for (name, import) in component.imports(engine) {
+        if let (true, ComponentItem::ComponentInstance(interface)) = (name.starts_with(PREFIX), import.ty) {
+            let mut instance = linker.to_mut().instance(name)?;
+            offer(engine, &mut instance, name, &interface)?;
+        }
+    }
+    Ok(linker)
+}
+
+fn offer(
+    engine: &wasmtime::Engine,
+    linker: &mut LinkerInstance<'_, State>,
+    interface: &str,
+    wanted: &ComponentInstance,
+) -> wasmtime::Result<()> {
+    let interface = interface.split_once('@').map_or(interface, |(name, _version)| name);
+    for (name, item) in wanted.exports(engine) {
+        match item.ty {
+            ComponentItem::Resource(_) => linker.resource(name, ResourceType::host::<Thing>(), |_, _| Ok(()))?,
+            ComponentItem::ComponentFunc(_) => match interface {
+                "wasi:clocks/wall-clock" | "wasi:clocks/monotonic-clock" => clock(linker, interface, name)?,
+                "wasi:random/random" | "wasi:random/insecure" | "wasi:random/insecure-seed" => {
+                    random(linker, interface, name)?;
+                }
+                "wasi:io/streams" | "wasi:io/poll" => stream(linker, interface, name)?,
+                _ => surroundings(linker, interface, name)?,
+            },
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn clock(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -> wasmtime::Result<()> {
+    match (interface, name) {
+        ("wasi:clocks/wall-clock", "now") => linker.func_wrap(name, |_: Context<'_>, ()| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            Ok((Datetime { seconds: since.as_secs(), nanoseconds: since.subsec_millis() * 1_000_000 },))
+        }),
+        ("wasi:clocks/wall-clock", "resolution") => {
+            linker.func_wrap(name, |_: Context<'_>, ()| Ok((Datetime { seconds: 0, nanoseconds: 1_000_000 },)))
+        }
+        ("wasi:clocks/monotonic-clock", "now") => {
+            let began = Instant::now();
+            linker.func_wrap(name, move |_: Context<'_>, ()| Ok((whole_milliseconds(began.elapsed()),)))
+        }
+        ("wasi:clocks/monotonic-clock", "resolution") => {
+            linker.func_wrap(name, |_: Context<'_>, ()| Ok((1_000_000_u64,)))
+        }
+        _ => refuse(linker, interface, name),
+    }
+}
+
+fn random(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -> wasmtime::Result<()> {
+    match name {
+        "get-random-bytes" | "get-insecure-random-bytes" => {
+            linker.func_wrap(name, |_: Context<'_>, (length,): (u64,)| {
+                if length > MOST_RANDOM_BYTES {
+                    wasmtime::bail!(
+                        "it asked for {length} random bytes at once; at most {MOST_RANDOM_BYTES} are given"
+                    );
+                }
+                let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+                fill(&mut bytes)?;
+                Ok((bytes,))
+            })
+        }
+        "get-random-u64" | "get-insecure-random-u64" => {
+            linker.func_wrap(name, |_: Context<'_>, ()| Ok((random_u64()?,)))
+        }
+        "insecure-seed" => linker.func_wrap(name, |_: Context<'_>, ()| Ok(((random_u64()?, random_u64()?),))),
+        _ => refuse(linker, interface, name),
+    }
+}
+
+/// Standard output and error, and what can be done with them. Nothing else is a stream here, so nothing has to be waited for.
+fn stream(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -> wasmtime::Result<()> {
+    match name {
+        "[method]output-stream.check-write" => {
+            linker.func_wrap(name, |_: Context<'_>, (_,): (Resource<Thing>,)| Ok((Ok::<_, StreamError>(WRITE_BYTES),)))
+        }
+        "[method]output-stream.write" | "[method]output-stream.blocking-write-and-flush" => linker.func_wrap(
+            name,
+            |mut store: Context<'_>, (stream, bytes): (Resource<Thing>, Vec<u8>)| -> wasmtime::Result<Written> {
+                store.data_mut().print(stream.rep() == STDERR, &bytes);
+                Ok((Ok(()),))
+            },
+        ),
+        "[method]output-stream.flush" | "[method]output-stream.blocking-flush" => linker
+            .func_wrap(name, |_: Context<'_>, (_,): (Resource<Thing>,)| -> wasmtime::Result<Written> { Ok((Ok(()),)) }),
+        "[method]output-stream.subscribe" | "[method]input-stream.subscribe" => linker
+            .func_wrap(name, |_: Context<'_>, (stream,): (Resource<Thing>,)| {
+                Ok((Resource::<Thing>::new_own(stream.rep()),))
+            }),
+        "[method]input-stream.read" | "[method]input-stream.blocking-read" => linker
+            .func_wrap(name, |_: Context<'_>, (_, _): (Resource<Thing>, u64)| {
+                Ok((Err::<Vec<u8>, _>(StreamError::Closed),))
+            }),
+        "[method]pollable.ready" => linker.func_wrap(name, |_: Context<'_>, (_,): (Resource<Thing>,)| Ok((true,))),
+        "[method]pollable.block" => linker.func_wrap(name, |_: Context<'_>, (_,): (Resource<Thing>,)| Ok(())),
+        _ => refuse(linker, interface, name),
+    }
+}
+
+/// What a process finds around it: here nothing but the streams.
+fn surroundings(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -> wasmtime::Result<()> {
+    let handle = |stream: u32| move |_: Context<'_>, ()| Ok((Resource::<Thing>::new_own(stream),));
+    match (interface, name) {
+        ("wasi:cli/stdin", "get-stdin") => linker.func_wrap(name, handle(STDIN)),
+        ("wasi:cli/stdout", "get-stdout") => linker.func_wrap(name, handle(STDOUT)),
+        ("wasi:cli/stderr", "get-stderr") => linker.func_wrap(name, handle(STDERR)),
+        ("wasi:cli/terminal-stdin" | "wasi:cli/terminal-stdout" | "wasi:cli/terminal-stderr", _) => {
+            linker.func_wrap(name, |_: Context<'_>, ()| Ok((None::<Resource<Thing>>,)))
+        }
+        // Runtimes ask for them when they start.
+        ("wasi:cli/environment", "get-environment") => {
+            linker.func_wrap(name, |_: Context<'_>, ()| Ok((Vec::<(String, String)>::new(),)))
+        }
+        ("wasi:cli/environment", "get-arguments") => {
+            linker.func_wrap(name, |_: Context<'_>, ()| Ok((Vec::<String>::new(),)))
+        }
+        ("wasi:cli/environment", "initial-cwd") => linker.func_wrap(name, |_: Context<'_>, ()| Ok((None::<String>,))),
+        ("wasi:filesystem/preopens", "get-directories") => {
+            linker.func_wrap(name, |_: Context<'_>, ()| Ok((Vec::<(Resource<Thing>, String)>::new(),)))
+        }
+        _ => refuse(linker, interface, name),
+    }
+}
+
+/// A function that ends the call, and says which it is and what to do instead.
+fn refuse(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -> wasmtime::Result<()> {
+    let called = format!("{interface}#{name}");
+    let instead = instead(interface);
+    linker.func_new(name, move |_, _, arguments, _| {
+        let shown: Vec<String> = arguments.iter().filter_map(shown).collect();
+        wasmtime::bail!("it called {called}({}): {instead}", shown.join(", "))
+    })
+}
+
+/// What a plugin does in place of what it asked for.
+fn instead(interface: &str) -> &'static str {
+    match interface {
+        "wasi:cli/exit" => "a plugin does not exit; it answers, or fails with an error",
+        "wasi:clocks/monotonic-clock" => {
+            "a plugin does not sleep; it answers with requeue-after, or with a transient error and a delay"
+        }
+        _ if interface.starts_with("wasi:filesystem/") => "a plugin has no files",
+        _ if interface.starts_with("wasi:sockets/") || interface.starts_with("wasi:http/") => {
+            "a plugin has no sockets; its requests go through the import http"
+        }
+        _ => "the host does not offer it",
+    }
+}
+
+/// An argument, if it is short.
+fn shown(argument: &Val) -> Option<String> {
+    match argument {
+        Val::Bool(b) => Some(b.to_string()),
+        Val::U8(n) => Some(n.to_string()),
+        Val::U32(n) => Some(n.to_string()),
+        Val::U64(n) => Some(n.to_string()),
+        Val::Result(result) => Some(if result.is_ok() { "ok" } else { "error" }.to_owned()),
+        _ => None,
+    }
+}
+
+fn random_u64() -> wasmtime::Result<u64> {
+    let mut bytes = [0; 8];
+    fill(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+fn fill(bytes: &mut [u8]) -> wasmtime::Result<()> {
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    random.fill(bytes).map_err(|_unspecified| wasmtime::format_err!("the system has no random numbers"))
+}
+
+/// In nanoseconds. A finer clock would tell a plugin what its neighbours do.
+fn whole_milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).saturating_mul(1_000_000)
+}
