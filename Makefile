@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl build plugins test-plugins demo test test-neutron conformance lint torture fuzz-plugin soak bench clean
+.PHONY: help setup kubectl build plugins test-plugins languages language-tools sdk-tests demo test test-neutron conformance lint torture fuzz-plugin soak bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -34,11 +34,27 @@ test-plugins:
 	@scripts/build-plugins.sh $(TEST_PLUGINS)
 	@scripts/build-plugins.sh --guests $(TEST_PLUGINS)
 
+language-tools:
+	@scripts/build-languages.sh --check
+
+languages: language-tools build
+	@OARLOCK_BIN=$(BIN)/oarlock scripts/build-languages.sh $(TEST_PLUGINS)
+
 demo: kubectl build plugins ## play the story with real processes and stay up; ONCE=1 plays it, checks it and ends
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(PLUGINS) \
 	  $(BIN)/demo $(if $(ONCE),--once)
 
-test: kubectl build test-plugins ## all tests; no cluster needed
+# Says something only when one fails.
+SDK_TESTS := guest-sdk/js:test guest-sdk/python:test guest-sdk/c:unit-test \
+  $(addprefix plugins/namespace-baseline/,js:unit ts:unit python:unit c:unit-test)
+sdk-tests: language-tools ## unit tests of the SDKs of the other languages and of what is written with them, without WebAssembly
+	@for tests in $(SDK_TESTS); do \
+	  folder=$${tests%:*}; \
+	  said=$$($(MAKE) -C $$folder $${tests#*:} VENV=$(CARGO_TARGET_DIR)/languages/$${folder##*/} 2>&1) || \
+	    { printf '%s\n' "$$said" "make -C $$folder $${tests#*:} failed" >&2; exit 1; }; \
+	done
+
+test: kubectl language-tools build test-plugins languages sdk-tests ## all tests; no cluster needed
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  cargo test --workspace --tests
 	@cargo test --workspace --doc
