@@ -25,7 +25,14 @@ async fn concurrent_appliers_merge() -> Result<()> {
             async move {
                 for round in 0..5 {
                     let data = json!({ format!("key-{number}"): format!("round-{round}") });
-                    world.cluster.apply(&path, &format!("applier-{number}"), &config_map("shared", &data)).await?;
+                    let (manager, wanted) = (format!("applier-{number}"), config_map("shared", &data));
+                    // When others were faster some times in a row, an API server gives up, and says to try again.
+                    while let Err(error) = world.cluster.apply(&path, &manager, &wanted).await {
+                        ensure!(
+                            api_code(&error) == Some(409) && format!("{error:#}").contains("try again"),
+                            "{error:#}"
+                        );
+                    }
                 }
                 anyhow::Ok(())
             }
