@@ -5,19 +5,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Folders of the repository.
-const ROOTS: [&str; 5] = ["templates", "guest-sdk", "host/manifest", "host/merge", "wit"];
+pub(crate) const ROOTS: [&str; 5] = ["templates", "guest-sdk", "host/manifest", "host/merge", "wit"];
 
 /// What tools leave in them.
 const LEFT_BEHIND: [&str; 6] = ["node_modules", ".venv", "target", "build", "dist", "__pycache__"];
-
-/// What a folder holds.
-struct Found {
-    files: Vec<PathBuf>,
-    /// What to look at for changes.
-    watched: Vec<PathBuf>,
-    /// Nothing in it was left out.
-    whole: bool,
-}
 
 fn main() -> io::Result<()> {
     let variable = |name: &str| env::var_os(name).map(PathBuf::from).ok_or_else(|| io::Error::other(name.to_owned()));
@@ -25,11 +16,8 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     let mut table = "&[\n".to_owned();
     for root in ROOTS {
-        let found = walk(&repository.join(root))?;
-        for path in found.watched {
+        for path in walk(&repository.join(root))? {
             println!("cargo::rerun-if-changed={}", path.display());
-        }
-        for path in found.files {
             let name = path.strip_prefix(&repository).map_err(io::Error::other)?;
             table.push_str(&format!("({name:?}, include_bytes!({path:?})),\n"));
         }
@@ -38,30 +26,26 @@ fn main() -> io::Result<()> {
     fs::write(variable("OUT_DIR")?.join("project_files.rs"), table)
 }
 
-/// Cargo looks at a folder with everything below it: one with what tools left behind is watched file by file instead, or the host
-/// would be built anew whenever a tool ran.
-fn walk(folder: &Path) -> io::Result<Found> {
+/// The files of a folder and of those below it, in order.
+///
+/// Cargo is told of each, and of no folder: it would look at everything in that, and the host would be built anew whenever a tool
+/// ran. So it does not see a file that is new; `every_file_there_is_is_in_the_table` (`cli/new/project.rs`) does.
+pub(crate) fn walk(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
     let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
     entries.sort();
-    let mut found = Found { files: Vec::new(), watched: Vec::new(), whole: true };
+    let mut files = Vec::new();
     for path in entries {
         if is_left_out(&path) {
-            found.whole = false;
-        } else if path.is_dir() {
-            let below = walk(&path)?;
-            found.files.extend(below.files);
-            found.watched.extend(below.watched);
-            found.whole &= below.whole;
+            continue;
+        }
+        if path.is_dir() {
+            files.extend(walk(&path)?);
         } else {
-            found.watched.push(path.clone());
-            found.files.push(path);
+            files.push(path);
         }
     }
-    if found.whole {
-        found.watched = vec![folder.to_owned()];
-    }
-    Ok(found)
+    Ok(files)
 }
 
 fn is_left_out(path: &Path) -> bool {

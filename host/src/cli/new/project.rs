@@ -168,6 +168,11 @@ fn carried(language: &str) -> Vec<(String, String)> {
 }
 
 #[cfg(test)]
+#[path = "../../../build.rs"]
+#[expect(dead_code, reason = "all but its walk")]
+mod build;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -266,6 +271,16 @@ mod tests {
             once.dedup();
             assert_eq!(once.len(), paths.len(), "{language} has a file twice");
         }
+    }
+
+    #[test]
+    fn every_file_there_is_is_in_the_table() {
+        let repository = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+        let walked = build::ROOTS.iter().flat_map(|root| build::walk(&repository.join(root)).unwrap());
+        let there: Vec<String> =
+            walked.map(|path| path.strip_prefix(&repository).unwrap().display().to_string()).collect();
+        let listed: Vec<&str> = SOURCES.iter().map(|(path, _)| *path).collect();
+        assert_eq!(listed, there, "cargo does not see new files: touch host/build.rs");
     }
 
     #[test]
