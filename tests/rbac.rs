@@ -42,6 +42,21 @@ async fn the_rbac_of_the_shipped_plugins_is_the_least() -> Result<()> {
 }
 
 #[tokio::test]
+async fn rbac_compiles_into_the_code_cache_that_run_uses() -> Result<()> {
+    let (folder, cache) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    shipped(folder.path(), &["deployment-network"])?;
+    let (dir, kept) = (folder.path().display().to_string(), cache.path().display().to_string());
+    let (status, printed, why) = said(&["rbac", &dir, "--cache-dir", &kept]).await?;
+    ensure!(status == Some(0), "{why}");
+    let file = folder.path().join("deployment-network.wasm").display().to_string();
+    let (_, compiled, why) = said(&["compile", &file, "--cache-dir", &kept]).await?;
+    ensure!(compiled.contains("was in the cache"), "{compiled}{why}");
+    let (_, again, _) = said(&["rbac", &dir, "--cache-dir", &kept]).await?;
+    ensure!(again == printed, "{again}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn rbac_prints_nothing_rather_than_half() -> Result<()> {
     let folder = tempfile::tempdir()?;
     shipped(folder.path(), &["network"])?;

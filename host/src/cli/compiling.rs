@@ -1,4 +1,4 @@
-//! How plugins are compiled: options that `run` and `dev` share.
+//! How plugins are compiled: options of every command that loads them.
 
 use clap::Args;
 use oarlock::plugin::EngineOptions;
@@ -11,7 +11,7 @@ pub(super) struct Compiling {
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
 
-    /// Compile all plugins at every start
+    /// Compile all plugins anew
     #[arg(long, conflicts_with = "cache_dir")]
     no_cache: bool,
 }

@@ -44,7 +44,7 @@ pub(super) async fn run(args: InspectArgs) -> anyhow::Result<()> {
         "{} {}\ncontract  {}\nsize      {} bytes\ndigest    {}\nimports\n{}\nexports\n{}\nmanifest\n{}",
         text("name"),
         text("version"),
-        text("contract"),
+        contract(&text("contract"), &text("contractServed")),
         found.get("sizeBytes").and_then(Value::as_u64).unwrap_or_default(),
         text("digest"),
         list("imports"),
@@ -52,4 +52,20 @@ pub(super) async fn run(args: InspectArgs) -> anyhow::Result<()> {
         serde_json::to_string_pretty(found.get("manifest").unwrap_or(&Value::Null))?,
     ));
     Ok(())
+}
+
+/// The version a file was built against, and the host's own where that is another.
+fn contract(built: &str, served: &str) -> String {
+    if built == served { built.to_owned() } else { format!("{built} (this host serves {served})") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contract_of_the_host_is_told_where_it_is_another_than_the_files() {
+        assert_eq!(contract("0.1.0", "0.1.0"), "0.1.0");
+        assert_eq!(contract("0.1.0", "0.1.2"), "0.1.0 (this host serves 0.1.2)");
+    }
 }

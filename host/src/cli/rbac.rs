@@ -1,5 +1,6 @@
 //! `oarlock rbac`.
 
+use super::compiling::Compiling;
 use super::impersonation::{DEFAULT_NAMESPACE, namespace};
 use anyhow::Context as _;
 use clap::Args;
@@ -42,6 +43,9 @@ pub(super) struct RbacArgs {
     /// Context of the kubeconfig, instead of its current one
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
+
+    #[command(flatten)]
+    compiling: Compiling,
 }
 
 pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
@@ -52,7 +56,7 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
         }
         None => None,
     };
-    let engine = Engine::new(super::compiling::own_compiler())?;
+    let engine = Engine::new(args.compiling.options())?;
     let mut plugins: Vec<Plugin> = Vec::new();
     for candidate in directory::scan(&args.plugins).context("the plugin directory cannot be used")? {
         let plugin = read(&engine, &candidate, discovery.as_ref())

@@ -22,7 +22,8 @@ pub fn stranger(metrics: &crate::metrics::Metrics, http: &HttpGate, name: &str) 
     }
 }
 
-/// Loads a plugin and describes it: name, version, digest, size, imports, exports, manifest.
+/// Loads a plugin and describes it: name, version, contract (the file's and the one this host serves), digest, size, imports, exports,
+/// manifest.
 ///
 /// * `file` - its name, for messages.
 ///
@@ -36,7 +37,8 @@ pub async fn inspect(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<Valu
         "file": file,
         "name": manifest.name,
         "version": manifest.version,
-        "contract": super::load::CONTRACT_VERSION,
+        "contract": component.contract,
+        "contractServed": super::load::CONTRACT_VERSION,
         "digest": format!("sha256:{}", component.digest),
         "sizeBytes": component.size_bytes,
         "imports": component.imports,

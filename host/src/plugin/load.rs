@@ -72,6 +72,8 @@ pub struct Component {
     pub imports: Vec<String>,
     /// Names of what it exports, in order.
     pub exports: Vec<String>,
+    /// The version of the contract it was built against.
+    pub contract: String,
     /// SHA-256 of the file, in hex.
     pub digest: String,
     /// Size of the file in bytes.
@@ -179,7 +181,7 @@ fn prepare(engine: &Engine, file: &File, code: &NativeCode) -> Result<Component,
     let ty = component.component_type();
     let imports: Vec<String> = ty.imports(raw).map(|(name, _)| name.to_owned()).collect();
     let exports: Vec<String> = ty.exports(raw).map(|(name, _)| name.to_owned()).collect();
-    check_exports(&exports)?;
+    let contract = check_exports(&exports)?.to_owned();
     check_imports(&imports)?;
     let linked = wasi::linker(raw, engine.linker(), &ty).and_then(|linker| linker.instantiate_pre(&component));
     let pre = linked.and_then(PluginPre::new);
@@ -188,6 +190,7 @@ fn prepare(engine: &Engine, file: &File, code: &NativeCode) -> Result<Component,
         pre: pre.map_err(|e| LoadError::Unfit(format!("{e:#}")))?,
         imports,
         exports,
+        contract,
         digest: hex(&file.digest),
         size_bytes: file.bytes.len(),
         from_cache: false,
@@ -218,13 +221,14 @@ fn check_imports(imports: &[String]) -> Result<(), LoadError> {
     Err(LoadError::Unfit(format!("it imports {}, which nothing offers: {has}", unknown.join(", "))))
 }
 
-fn check_exports(exports: &[String]) -> Result<(), LoadError> {
+/// The version of the contract that it exports, which is one this host serves.
+fn check_exports(exports: &[String]) -> Result<&str, LoadError> {
     let Some(version) = exports.iter().find_map(|name| name.strip_prefix(RECONCILE)) else {
         let all = if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") };
         return Err(LoadError::NotAPlugin(all));
     };
     if version == CONTRACT_VERSION {
-        return Ok(());
+        return Ok(version);
     }
     Err(LoadError::OtherVersion { found: version.to_owned() })
 }
@@ -238,7 +242,7 @@ mod tests {
     #[test]
     fn another_contract_is_told_from_no_contract() {
         let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
-        assert!(check_exports(&own(&["oarlock:reconciler/reconcile@0.1.0"])).is_ok());
+        assert_eq!(check_exports(&own(&["oarlock:reconciler/reconcile@0.1.0"])).unwrap(), "0.1.0");
         assert!(matches!(
             check_exports(&own(&["oarlock:reconciler/reconcile@0.9.0"])),
             Err(LoadError::OtherVersion { found }) if found == "0.9.0"
