@@ -59,6 +59,27 @@ pub struct Played {
     pub answered: Value,
 }
 
+/// A plugin with the world of a case around it.
+#[derive(Debug)]
+pub struct Stage {
+    /// Where its instances come from, and where they can be given back.
+    pub pool: Pool,
+    /// What it is asked about.
+    pub request: Request,
+    run: Run,
+}
+
+impl Stage {
+    /// An instance for one reconcile.
+    ///
+    /// # Errors
+    ///
+    /// See [`Pool::take`].
+    pub async fn instance(&self) -> Result<Instance, CallError> {
+        self.pool.take(self.run.clone()).await
+    }
+}
+
 impl Player {
     /// Loads the plugin.
     ///
@@ -80,18 +101,46 @@ impl Player {
     ///
     /// See [`CaseError`]: the text is no case. What the plugin does wrong is in [`Played::differences`].
     pub async fn play(&self, text: &str) -> Result<Played, CaseError> {
-        let case: Case = serde_saphyr::from_str(text).map_err(|e| CaseError::Format(e.to_string()))?;
-        let grant = Grants::asked(&self.manifest, case.config.clone(), &|_| None);
+        let case = parse(text)?;
+        let exchanges = RecordedHttp::new(case.http.iter().map(exchange));
+        let stage = self.set(&case, HttpGate::recorded(exchanges.clone()), 0)?;
+        let mut answers = Answers::default();
+        let ended = match stage.instance().await {
+            Ok(mut instance) => converse(&mut instance, &stage.request, &mut answers).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &ended {
+            answers.error(error);
+        }
+        let mut differences = verdict::differences(&case.expect, &answers);
+        differences.extend(exchanges.faults().into_iter().map(|fault| format!("http: {fault}")));
+        Ok(Played { differences, answered: answers.fields.into() })
+    }
+
+    /// What a case is played on, to ask the plugin again and again. What it expects and its HTTP exchanges do not count.
+    ///
+    /// * `text` - YAML.
+    /// * `instance_reuses` - `limits.instanceReuses`.
+    ///
+    /// # Errors
+    ///
+    /// See [`CaseError`].
+    pub fn stage(&self, text: &str, instance_reuses: u32) -> Result<Stage, CaseError> {
+        self.set(&parse(text)?, HttpGate::recorded(RecordedHttp::default()), instance_reuses)
+    }
+
+    fn set(&self, case: &Case, http: HttpGate, instance_reuses: u32) -> Result<Stage, CaseError> {
+        let mut grant = Grants::asked(&self.manifest, case.config.clone(), &|_| None);
+        grant.limits.instance_reuses = instance_reuses;
         let grants = Grants::new(&grant, Path::new("")).map_err(|e| CaseError::Format(crate::chain(&e)))?;
         let grants = Arc::new(grants);
-        let (request, primary) = request(&case)?;
-        let objects = self.objects(&case, &grants, primary)?;
-        let exchanges = RecordedHttp::new(case.http.iter().map(exchange));
+        let (request, primary) = request(case)?;
+        let objects = self.objects(case, &grants, primary)?;
         let guest = Guest {
             plugin: self.manifest.name.clone(),
             grants,
             cache: Arc::new(Cache::default()),
-            http: HttpGate::recorded(exchanges.clone()),
+            http,
             metrics: self.metrics.plugin(&self.manifest.name),
         };
         let run = Run {
@@ -101,17 +150,8 @@ impl Player {
             dry_run: request.dry_run,
             at_most: None,
         };
-        let mut answers = Answers::default();
-        let ended = match Pool::new(self.component.clone(), guest, 0).take(run).await {
-            Ok(mut instance) => converse(&mut instance, &request, &mut answers).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = &ended {
-            answers.error(error);
-        }
-        let mut differences = verdict::differences(&case.expect, &answers);
-        differences.extend(exchanges.faults().into_iter().map(|fault| format!("http: {fault}")));
-        Ok(Played { differences, answered: answers.fields.into() })
+        let pool = Pool::new(self.component.clone(), guest, u32::from(instance_reuses > 0));
+        Ok(Stage { pool, request, run })
     }
 
     fn objects(&self, case: &Case, grants: &Arc<Grants>, primary: Option<Value>) -> Result<RecordedObjects, CaseError> {
@@ -151,6 +191,10 @@ async fn converse(instance: &mut Instance, request: &Request, answers: &mut Answ
     let outcome = instance.patch(request, desired.as_ref(), observed.state.as_ref()).await?;
     answers.outcome(&outcome);
     Ok(())
+}
+
+fn parse(text: &str) -> Result<Case, CaseError> {
+    serde_saphyr::from_str(text).map_err(|e| CaseError::Format(e.to_string()))
 }
 
 /// The request, and the object that is in the caches because of it.

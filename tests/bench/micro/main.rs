@@ -1,10 +1,11 @@
-//! Figures of single parts, each printed as one line of JSON: `queue`, `merge`, `list` (our informer) and `reflector` (kube-rs', for
-//! comparison). `fill` makes the objects they need. `tests/bench/run.sh` runs all of it.
+//! Figures of single parts, each printed as one line of JSON: `queue`, `merge`, `plugin`, `list` (our informer) and `reflector`
+//! (kube-rs', for comparison). `fill` makes the objects they need. `tests/bench/run.sh` runs all of it.
 
 mod fill;
 mod list;
 mod memory;
 mod merge;
+mod plugin;
 mod queue;
 
 use anyhow::Result;
@@ -23,6 +24,8 @@ enum Command {
     Queue(queue::Args),
     /// Times strategic merge patches of Pods
     Merge(merge::Args),
+    /// Times instances, calls and reconciles of any plugin file, and takes the memory of its instances
+    Plugin(plugin::Args),
     /// Creates Networks or ConfigMaps, many at once
     Fill(fill::Args),
     /// Times a first list and a relist of all ConfigMaps with this host's informer
@@ -36,6 +39,7 @@ async fn main() -> Result<()> {
     match Args::parse().command {
         Command::Queue(args) => queue::run(&args).await,
         Command::Merge(args) => merge::run(&args),
+        Command::Plugin(args) => plugin::run(args).await,
         Command::Fill(args) => fill::run(args).await,
         Command::List => list::informer().await,
         Command::Reflector => list::kube_rs().await,

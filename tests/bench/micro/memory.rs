@@ -7,6 +7,11 @@ pub(crate) fn resident() -> Result<u64> {
     field("VmRSS:")
 }
 
+/// This process's part of what is resident now, in bytes: a page that is mapped several times counts once.
+pub(crate) fn proportional() -> Result<u64> {
+    kib(&std::fs::read_to_string("/proc/self/smaps_rollup")?, "Pss:")
+}
+
 /// The most that was resident since the start or the last [`forget_peak`], in bytes.
 pub(crate) fn peak() -> Result<u64> {
     field("VmHWM:")
@@ -27,7 +32,11 @@ pub(crate) fn cpu_seconds() -> Result<f64> {
 }
 
 fn field(name: &str) -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
+    kib(&std::fs::read_to_string("/proc/self/status")?, name)
+}
+
+/// A field in kB, in bytes.
+fn kib(text: &str, name: &str) -> Result<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
 }
