@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Build the sample reconciler and the ill-behaved guest in every language but Rust, which build-plugins.sh builds.
+# Build the sample reconciler and the tests' guests in every language but Rust, which build-plugins.sh builds.
 #
 #   scripts/build-languages.sh OUT_DIR [LANGUAGE…]
 #   scripts/build-languages.sh --check: whether what they take is on this machine
 #
-# Every project in plugins/namespace-baseline/* and tests/guests/unruly/* is built by its own Makefile, as its author would, and its
-# component copied to OUT_DIR as namespace-baseline-LANGUAGE.wasm or unruly-LANGUAGE.wasm. What the languages need is kept in
-# ${CARGO_TARGET_DIR:-target}/languages.
+# Every project in plugins/namespace-baseline/*, tests/guests/unruly/* and tests/guests/imports/* is built by its own Makefile, as its author
+# would, and its component copied to OUT_DIR as namespace-baseline-LANGUAGE.wasm, unruly-LANGUAGE.wasm or imports-LANGUAGE.wasm. What the
+# languages need is kept in ${CARGO_TARGET_DIR:-target}/languages.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 started_in=$PWD
@@ -56,12 +56,11 @@ place() {
   mv "$2.new" "$2"
 }
 
-# build LANGUAGE: both projects
+# build LANGUAGE: its projects
 build() {
   local language=$1 project name
-  for name in namespace-baseline unruly; do
-    project=plugins/namespace-baseline/$language
-    if [ $name = unruly ]; then project=tests/guests/unruly/$language; fi
+  for project in {plugins/namespace-baseline,tests/guests/unruly,tests/guests/imports}/"$language"; do
+    name=$(basename "$(dirname "$project")")
     if [ ! -d "$project" ]; then continue; fi
     make -s -C "$project" build OARLOCK="$oarlock" VENV="$tools/$language" || return 1
     place "$(echo "$project"/build/*.wasm)" "$out/$name-$language.wasm"

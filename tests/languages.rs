@@ -4,14 +4,22 @@ use anyhow::{Context, Result, ensure};
 use http::Method;
 use oarlock_tests::harness::{Grant, World, WorldOptions, built_plugin, eventually, repository_root, text, with_world};
 use serde_json::{Value, json};
-use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 /// Compiling Python takes half a minute of both cores, of others.
 const SOON: Duration = Duration::from_secs(180);
 
 /// The languages of the sample and of the ill-behaved guest.
 const LANGUAGES: [&str; 5] = ["rust", "js", "ts", "python", "c"];
-const UNRULY: [&str; 4] = ["rust", "js", "python", "c"];
+const UNRULY: [&str; 5] = ["rust", "js", "ts", "python", "c"];
+
+/// Those of the guest that uses the imports.
+const IMPORTS: [&str; 2] = ["js", "c"];
 
 /// The file of a language.
 fn built(name: &str, language: &str) -> Result<PathBuf> {
@@ -232,13 +240,27 @@ async fn misbehaves(world: &World, language: &str, file: &PathBuf, mode: &str, w
     }
     // The next one must not wait behind a quarantine that this one's object earned.
     world.cluster.delete(&format!("/api/v1/namespaces/{}/configmaps/{object}", world.namespace)).await?;
+    removed(world, &name).await
+}
+
+/// Takes a plugin away, and waits until it is gone.
+async fn removed(world: &World, name: &str) -> Result<()> {
     world.plugins.remove(&format!("{name}.wasm"))?;
     eventually(SOON, "the plugin to be gone", || async {
         let plugins = world.host(async |host| host.plugins().await).await?;
-        ensure!(!plugins.to_string().contains(&name), "{plugins}");
+        ensure!(!plugins.to_string().contains(name), "{plugins}");
         Ok(())
     })
     .await
+}
+
+/// Plays the cases of a folder.
+async fn passes(file: &Path, cases: &Path) -> Result<()> {
+    let (file, cases) = (file.display().to_string(), cases.display().to_string());
+    let output = oarlock_tests::harness::oarlock(&["test", &file, "--cases", &cases]).await?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{file} with {cases}: {said}");
+    Ok(())
 }
 
 /// The cases of the sample hold for its component in every language.
@@ -249,17 +271,73 @@ async fn every_language_passes_the_cases_of_every_language() -> Result<()> {
         let file = built("namespace-baseline", language)?;
         for of in LANGUAGES {
             let cases = samples.join(of).join("cases");
-            if !cases.is_dir() {
-                continue;
+            if cases.is_dir() {
+                passes(&file, &cases).await?;
             }
-            let arguments = ["test", &file.to_string_lossy(), "--cases", &cases.to_string_lossy()].map(str::to_owned);
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let output = oarlock_tests::harness::oarlock(&arguments).await?;
-            let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-            ensure!(output.status.success(), "{language} with the cases of {of}: {said}");
         }
     }
     Ok(())
+}
+
+/// Lists, HTTP and its errors, the cache and merging, in JavaScript behind `await`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_sdk_makes_of_the_imports_is_so_inside_a_component() -> Result<()> {
+    for language in IMPORTS {
+        passes(&built("imports", language)?, &repository_root().join("tests/guests/imports/cases")).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guest_that_awaits_what_a_server_answers_keeps_a_network_as_the_cluster_wants_it() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.start_host().await?;
+        account(&world, "web").await?;
+        for (nth, language) in IMPORTS.into_iter().enumerate() {
+            let url = world.neutron_gate.url();
+            let read = ["get", "list", "watch"];
+            let grant = Grant::nothing().rule("", &["configmaps"], &[read.as_slice(), &["patch"]].concat());
+            let grant = grant.rule("", &["serviceaccounts"], &read).origin(&url).config("url", &format!("{url}/v2.0"));
+            let name = format!("imports-{language}");
+            world.plugins.grant(&name, &grant)?;
+            world.plugins.place(&format!("{name}.wasm"), &fs::read(built("imports", language)?)?)?;
+            let wanted = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"network": "wanted"}});
+            let path = format!("/api/v1/namespaces/{}/configmaps", world.namespace);
+            let uid = text(&world.cluster.create(&path, &wanted).await?, "/metadata/uid");
+            // Every language finds one ServiceAccount more.
+            let accounts = ["web", "web,z0", "web,z0,z1"];
+            described(&world, &uid, accounts[nth]).await.context(language)?;
+            eventually(SOON, "what was merged to be written", || async {
+                let object = world.cluster.get(&format!("{path}/{name}")).await?.context("no ConfigMap")?;
+                let containers = text(&object, "/metadata/annotations/example.com~1containers");
+                ensure!(containers == "theirs=theirs:1,one=one:2,two=two:1", "{object}");
+                Ok(())
+            })
+            .await?;
+            account(&world, &format!("z{nth}")).await?;
+            described(&world, &uid, accounts[nth + 1]).await.context(language)?;
+            // It would make a network for the next one's object too.
+            removed(&world, &name).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+async fn account(world: &World, name: &str) -> Result<()> {
+    let made =
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "labels": {"part": "true"}}});
+    world.cluster.create(&format!("/api/v1/namespaces/{}/serviceaccounts", world.namespace), &made).await.map(|_| ())
+}
+
+/// Waits for the network of an object to name these ServiceAccounts.
+async fn described(world: &World, uid: &str, accounts: &str) -> Result<()> {
+    eventually(SOON, &format!("a network of {accounts}"), || async {
+        let networks = world.neutron.networks_of(uid).await?;
+        ensure!(networks.len() == 1 && text(&networks[0], "/description") == accounts, "{networks:?}");
+        Ok(())
+    })
+    .await
 }
 
 /// Each file is `plugins/namespace-baseline/rust` as it was built for that version. A new version of the contract adds one.
