@@ -10,9 +10,12 @@ mod impersonation;
 mod inspect;
 mod new;
 mod plugins;
+mod pull;
+mod push;
 mod rbac;
 mod run;
 mod signals;
+mod sources;
 mod test;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -60,6 +63,10 @@ enum Command {
     Rbac(rbac::RbacArgs),
     /// Run a plugin against recorded cases, without a cluster
     Test(test::TestArgs),
+    /// Store a plugin in a registry
+    Push(push::PushArgs),
+    /// Fetch a plugin from a registry
+    Pull(pull::PullArgs),
     /// Compile plugins ahead of their first start
     Compile(compile::CompileArgs),
 }
@@ -90,6 +97,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             Command::Grant(args) => grant::run(args).await,
             Command::Rbac(args) => rbac::run(args).await,
             Command::Test(args) => test::run(args).await,
+            Command::Push(args) => push::run(args).await,
+            Command::Pull(args) => pull::run(args).await,
             Command::Compile(args) => compile::run(args).await,
         }
     });

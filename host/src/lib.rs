@@ -11,6 +11,7 @@ pub mod informer;
 pub mod lifecycle;
 pub mod logging;
 pub mod metrics;
+pub mod oci;
 pub mod plugin;
 pub mod rbac;
 pub mod runtime;

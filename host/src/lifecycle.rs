@@ -21,7 +21,8 @@ use crate::api::GroupVersionKind;
 use crate::apply::access::Asked;
 use crate::apply::events::Regarding;
 use crate::controller::{Controller, Happened, Notice, Shared, Version};
-use crate::plugin::directory::{self, DirectoryWatch, Snapshot};
+use crate::oci::Standings;
+use crate::plugin::directory::{self, Snapshot, Sources};
 use crate::plugin::{Engine, HttpGate};
 use loading::{Load, Read};
 use registry::Registry;
@@ -49,11 +50,16 @@ const RENAMED_WITHIN: Duration = Duration::from_secs(1);
 /// How long a file that is still being written at the start keeps the host from being ready.
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 
+/// How long a registry that is slow to answer for the first time keeps it.
+const PULLED_WITHIN: Duration = Duration::from_secs(60);
+
 /// What a lifecycle is told.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Directory of `.wasm` files, each with its grant beside it.
     pub plugins: PathBuf,
+    /// What is pulled from registries beside them.
+    pub pulled: Option<Standings>,
     /// Instead of every plugin's own resync period.
     pub resync_seconds: Option<u32>,
     /// Grant every plugin without a grant file what its manifest asks for.
@@ -102,6 +108,7 @@ impl std::fmt::Debug for Lifecycle {
 #[derive(Clone)]
 pub struct Handle {
     registry: Arc<Mutex<Registry>>,
+    pulled: Option<Standings>,
     messages: mpsc::UnboundedSender<Message>,
 }
 
@@ -115,7 +122,7 @@ impl Handle {
     /// The answer to `/plugins`: every file, and what became of it.
     #[must_use]
     pub fn describe(&self) -> Value {
-        view::describe(&lock(&self.registry))
+        view::describe(&lock(&self.registry), self.pulled.as_ref())
     }
 
     /// The plugin of this name, if one runs or is about to.
@@ -178,15 +185,15 @@ impl Lifecycle {
     /// For those who look and ask.
     #[must_use]
     pub fn handle(&self) -> Handle {
-        Handle { registry: Arc::clone(&self.registry), messages: self.messages.clone() }
+        let pulled = self.options.pulled.clone();
+        Handle { registry: Arc::clone(&self.registry), pulled, messages: self.messages.clone() }
     }
 
     /// Keeps to the directory until `stop` is cancelled, then lets every plugin come to its end.
     ///
     /// * `settled` - called once, when everything that was there at the start has been compiled or refused.
-    /// * `came_round` - called at every turn, at least every half second unless this is stuck.
-    pub async fn run(mut self, stop: CancellationToken, settled: impl FnOnce(), came_round: impl Fn()) {
-        let mut watch = DirectoryWatch::start(self.options.plugins.clone());
+    pub async fn run(mut self, stop: CancellationToken, settled: impl FnOnce()) {
+        let mut watch = Sources::start(self.options.plugins.clone(), self.options.pulled.clone());
         let mut settled = Some(settled);
         let mut looked = false;
         let began = Instant::now();
@@ -197,7 +204,7 @@ impl Lifecycle {
                 () = stop.cancelled() => break,
                 snapshot = watch.next() => match snapshot {
                     Ok(snapshot) => {
-                        let complete = looked || self.is_complete(&snapshot);
+                        let complete = looked || (watch.all_asked() && self.is_complete(&snapshot));
                         if complete && !looked && snapshot.files.is_empty() {
                             tracing::warn!(plugins = %self.options.plugins.display(), "the plugin directory has no .wasm file");
                         }
@@ -219,10 +226,10 @@ impl Lifecycle {
                 Some(notice) = self.noticed.recv() => self.notice(notice),
                 _ = tick.tick() => {
                     self.end_orphans();
-                    looked |= began.elapsed() > SETTLED_WITHIN;
+                    let patience = if watch.all_asked() { SETTLED_WITHIN } else { PULLED_WITHIN };
+                    looked |= began.elapsed() > patience;
                 }
             }
-            came_round();
             self.load_next();
             self.tell();
             if looked

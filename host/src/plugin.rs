@@ -28,3 +28,4 @@ pub use instance::{Guest, Instance, Run};
 pub use load::{Component, LoadError, load};
 pub use pool::{Idle, Pool};
 pub use reads::{ReadError, Reads, StoreOf};
+pub use validate::is_plugin_name;

@@ -8,6 +8,7 @@ use crate::controller::Shared;
 use crate::informer::Informers;
 use crate::lifecycle::{self, Lifecycle};
 use crate::metrics::Metrics;
+use crate::oci::{self, Puller};
 use crate::plugin::{Engine, EngineOptions, HttpGate, directory};
 use anyhow::Context as _;
 use std::collections::BTreeMap;
@@ -28,6 +29,8 @@ const COUNTING: Duration = Duration::from_secs(5);
 pub struct Options {
     /// Directory of `.wasm` files, each with its grant beside it.
     pub plugins: PathBuf,
+    /// What to pull from registries beside it.
+    pub oci: Option<oci::Options>,
     /// How to reach the API server.
     pub client: api::client::Options,
     /// Where /livez, /readyz, /metrics and /plugins are served.
@@ -55,6 +58,10 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let url = config.cluster_url.to_string();
     let client = api::client::renewing(options.client.clone(), config)?;
     directory::scan(&options.plugins).context("the plugin directory cannot be used")?;
+    let puller = match options.oci {
+        Some(options) => Some(Puller::start(options).await.context("plugins cannot be pulled")?),
+        None => None,
+    };
     let engine = Engine::new(options.engine)?;
     let metrics = Metrics::new();
     let discovery = Discovery::new(client.clone());
@@ -68,6 +75,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let lifecycle = Lifecycle::new(
         lifecycle::Options {
             plugins: options.plugins.clone(),
+            pulled: puller.as_ref().map(Puller::standings),
             resync_seconds: options.resync_seconds,
             grant_what_is_asked: options.grant_what_is_asked,
             host_object: host_object(),
@@ -78,7 +86,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
         HttpGate::new(),
     );
 
-    let (liveness, readiness) = (crate::admin::Liveness::default(), crate::admin::Readiness::default());
+    let readiness = crate::admin::Readiness::default();
     let loaded = readiness.condition("plugins", "the plugins are being compiled");
     let admin_stop = CancellationToken::new();
     let listener = crate::admin::bind(options.admin_addr).await?;
@@ -86,7 +94,6 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let (shown, asked) = (lifecycle.handle(), lifecycle.handle());
     let state = crate::admin::AdminState {
         metrics,
-        liveness: liveness.clone(),
         readiness,
         plugins: Arc::new(move || shown.describe()),
         act: Arc::new(move |action| {
@@ -115,9 +122,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
             closed.cancel();
         })
     };
-    let pulse = liveness.watch("lifecycle");
-    lifecycle.run(closed, || loaded.met(), || pulse.beat()).await;
-    drop(pulse);
+    lifecycle.run(closed, || loaded.met()).await;
     let _ = closing.await;
 
     counting.abort();

@@ -17,6 +17,11 @@ pub(super) struct Compiling {
 }
 
 impl Compiling {
+    /// The folder of caches. None: there is no place for one.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        self.cache_dir.clone().or_else(user_cache)
+    }
+
     pub(super) fn options(self) -> EngineOptions {
         let cache = if self.no_cache { None } else { self.cache_dir.or_else(user_cache) };
         EngineOptions { cache, ..own_compiler() }

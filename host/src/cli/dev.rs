@@ -21,9 +21,8 @@ const SERVED_WITHIN: Duration = Duration::from_secs(5);
     after_help = "Example:\n  oarlock dev --plugins ./plugins --apply crd.yaml --apply example.yaml\n  kubectl --kubeconfig .oarlock/kubeconfig get networks"
 )]
 pub(super) struct DevArgs {
-    /// Directory of .wasm files; without a grant (NAME.yaml) a plugin is granted what it asks for
-    #[arg(long, value_name = "DIR")]
-    plugins: PathBuf,
+    #[command(flatten)]
+    plugins: super::sources::PluginSources,
 
     /// Port of the API server on 127.0.0.1; 0 takes a free one
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -64,8 +63,10 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
         let applied = async { apply(&client_options, &read?).await };
         applied.await.with_context(|| format!("cannot apply {}", file.display()))?;
     }
+    let (plugins, oci) = args.plugins.options(args.compiling.folder())?;
     let options = runtime::Options {
-        plugins: args.plugins,
+        plugins,
+        oci,
         client: client_options,
         admin_addr: args.admin_addr,
         resync_seconds: args.resync_seconds,

@@ -36,7 +36,7 @@ pub(super) struct GrantArgs {
 pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
     let shown = args.file.display().to_string();
     let file_name = args.file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let candidate = Candidate { file_name, path: args.file };
+    let candidate = Candidate { file_name, path: args.file, pulled: None };
     let bytes = candidate.read()?;
     let manifest = inspect::manifest(&Engine::new(args.compiling.options())?, &shown, bytes)
         .await

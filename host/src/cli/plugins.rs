@@ -179,6 +179,17 @@ fn remarks(entry: &Value) -> Vec<String> {
         items.filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let mut notes = Vec::new();
+    if let Some(source) = entry.get("source") {
+        let text = |at: &str| source.pointer(at).and_then(Value::as_str).unwrap_or_default();
+        let digest = text("/manifestDigest");
+        let at = if digest.is_empty() || text("/reference").ends_with(digest) { "" } else { " " };
+        notes.push(format!("from {}{at}{digest}", text("/reference")));
+        for (at, what) in [("/refused/reason", "refused"), ("/problem", "not pulled")] {
+            if !text(at).is_empty() {
+                notes.push(format!("{what}: {}", cut(text(at), 160)));
+            }
+        }
+    }
     if let Some(reason) = entry.get("reason").and_then(Value::as_str) {
         notes.push(cut(reason, 160));
     }

@@ -12,9 +12,8 @@ use std::path::PathBuf;
     after_help = "Example:\n  oarlock run --plugins ./plugins --kubeconfig ~/.kube/config --admin-addr 127.0.0.1:9797"
 )]
 pub(super) struct RunArgs {
-    /// Directory of .wasm files, each with its grant (NAME.yaml) beside it
-    #[arg(long, value_name = "DIR")]
-    plugins: PathBuf,
+    #[command(flatten)]
+    plugins: super::sources::PluginSources,
 
     /// Kubeconfig; without it as kubectl finds it: KUBECONFIG, ~/.kube/config, the Pod's service account
     #[arg(long, value_name = "FILE")]
@@ -44,8 +43,10 @@ pub(super) struct RunArgs {
 
 pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
     let stop = super::signals::stop_token()?;
+    let (plugins, oci) = args.plugins.options(args.compiling.folder())?;
     let options = runtime::Options {
-        plugins: args.plugins,
+        plugins,
+        oci,
         client: client::Options { kubeconfig: args.kubeconfig, context: args.context },
         admin_addr: args.admin_addr,
         resync_seconds: args.resync_seconds,

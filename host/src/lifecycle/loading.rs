@@ -67,6 +67,14 @@ impl Load {
 
     async fn read(&self) -> Result<Read, Failed> {
         let unnamed = |reason: String| Failed::new(None, reason);
+        let pulled = self.candidate.pulled.as_ref();
+        if let Some(pulled) = pulled
+            && let Some(reason) = &pulled.refused
+            // What was good before runs until there is something better.
+            && (pulled.digest.is_none() || self.running.is_some())
+        {
+            return Err(unnamed(reason.clone()));
+        }
         let began = tokio::time::Instant::now();
         let candidate = self.candidate.clone();
         let read = tokio::task::spawn_blocking(move || {
@@ -75,12 +83,23 @@ impl Load {
             Ok::<_, crate::plugin::directory::Error>((bytes, digest))
         });
         let (bytes, digest) = read.await.map_err(|e| unnamed(e.to_string()))?.map_err(|e| unnamed(crate::chain(&e)))?;
+        if pulled.and_then(|pulled| pulled.digest.as_ref()).is_some_and(|wanted| *wanted != digest) {
+            return Err(unnamed("the file that was pulled was changed since".to_owned()));
+        }
         let known = lock(&self.registry).compiled(&digest);
         let compiled = match known {
             Some(compiled) => compiled,
             None => self.compile(bytes, began).await?,
         };
         let manifest = &compiled.manifest;
+        // Else a registry could choose whose grant its code gets.
+        if let Some(wanted) = pulled.map(|pulled| &pulled.plugin).filter(|wanted| **wanted != manifest.name) {
+            let name = &manifest.name;
+            return Err(unnamed(format!(
+                "it calls itself {name}, but plugin {wanted} is expected here (--plugins {name}={} expects the other)",
+                self.candidate.file_name
+            )));
+        }
         let plurals = plurals(self.shared.writer.discovery(), manifest).await;
         let granting = self.granting(manifest, &plurals).await;
         let granting = granting.map_err(|reason| Failed::new(Some(&manifest.name), reason))?;
@@ -111,7 +130,7 @@ impl Load {
         let written = tokio::task::spawn_blocking(move || candidate.grant()).await.map_err(|e| e.to_string())?;
         let mut grant: PluginGrant = match written.map_err(|e| crate::chain(&e))? {
             Some(grant) => grant,
-            None if self.grant_what_is_asked => {
+            None if self.grant_what_is_asked && self.candidate.pulled.is_none() => {
                 tracing::warn!(
                     plugin = manifest.name,
                     "granted everything its manifest asks for, because there is no {}",

@@ -2,6 +2,7 @@
 
 use super::registry::{Former, Hold, Newest, Plugin, Registry, State};
 use super::{Lifecycle, lock};
+use crate::oci::Standings;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -77,7 +78,7 @@ impl Plugin {
 }
 
 /// Everything, for `/plugins`.
-pub(super) fn describe(registry: &Registry) -> Value {
+pub(super) fn describe(registry: &Registry, pulled: Option<&Standings>) -> Value {
     let mut list = Vec::new();
     for (name, file) in &registry.files {
         let newest = file.newest.standing();
@@ -101,6 +102,9 @@ pub(super) fn describe(registry: &Registry) -> Value {
             }
         }
         entry.insert("file".to_owned(), json!(name));
+        if let Some(source) = pulled.and_then(|pulled| pulled.describe(name)) {
+            entry.insert("source".to_owned(), source);
+        }
         list.push(Value::Object(entry));
     }
     let orphans = registry.plugins.iter().filter(|(_, plugin)| !registry.files.contains_key(&plugin.file));
@@ -231,16 +235,6 @@ impl Lifecycle {
                 self.event(name, false, "PluginRetired", format!("plugin {name} was removed and has come to its end"));
             }
         }
-        let newest = |files: &BTreeMap<String, (String, Standing)>| {
-            files
-                .iter()
-                .map(|(name, (_, standing))| (name.clone(), standing.state.as_str()))
-                .collect::<BTreeMap<_, _>>()
-        };
-        let now = newest(&files);
-        if now != newest(&self.told.files) {
-            self.shared.metrics.set_newest(&now.iter().map(|(name, state)| (name.as_str(), *state)).collect());
-        }
         self.told.plugins = plugins;
         self.told.files = files;
     }
@@ -257,13 +251,17 @@ impl Lifecycle {
                 self.event(file, true, "PluginFailed", format!("{file}: {reason}"));
             }
             State::AwaitingGrant => {
-                let grant = file.trim_end_matches(".wasm");
+                let (grant, wasm) = match file.strip_suffix(".wasm") {
+                    Some(grant) => (grant, file),
+                    // It was pulled: its grant lies in the plugin directory.
+                    None => (plugin, "of its file, which oarlock pull fetches,"),
+                };
                 tracing::warn!(
                     file,
                     plugin,
                     version,
                     state = state.as_str(),
-                    "awaiting a grant: write what it may do into {grant}.yaml (oarlock grant {file} prints what it asks for)"
+                    "awaiting a grant: write what it may do into {grant}.yaml (oarlock grant {wasm} prints what it asks for)"
                 );
                 for line in reasons {
                     tracing::warn!(file, plugin, "not granted: {line}");

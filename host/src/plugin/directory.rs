@@ -5,11 +5,13 @@
 //! a symlink.
 
 mod settle;
+mod sources;
 mod stamp;
 #[cfg(test)]
 mod tests;
 mod watch;
 
+pub use sources::Sources;
 pub use stamp::Stamp;
 
 use oarlock_manifest::PluginGrant;
@@ -26,6 +28,8 @@ const GRANT_LIMIT_BYTES: u64 = 1 << 20;
 pub struct Snapshot {
     /// By file name: `network.wasm`.
     pub files: BTreeMap<String, Found>,
+    /// The grants, by file name, those without a plugin beside them as well.
+    pub grants: BTreeMap<String, Stamp>,
 }
 
 /// One plugin file and its grant.
@@ -46,6 +50,21 @@ pub struct Candidate {
     pub file_name: String,
     /// Where it lies.
     pub path: PathBuf,
+    /// What is known of a plugin that comes from elsewhere: its grant is not what lies beside it.
+    pub pulled: Option<Pulled>,
+}
+
+/// What is known of a file that was pulled from a registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pulled {
+    /// The name that its manifest must have.
+    pub plugin: String,
+    /// SHA-256 of the file, in hex. None: there is no file.
+    pub digest: Option<String>,
+    /// The grant for it, in the plugin directory.
+    pub grant: PathBuf,
+    /// Why the newest version must not be used; the file is of one before then.
+    pub refused: Option<String>,
 }
 
 /// Why a candidate cannot be read.
@@ -100,7 +119,7 @@ pub fn scan(folder: &Path) -> Result<Vec<Candidate>, Error> {
         if file_name.starts_with('.') || path.extension().is_none_or(|e| e != "wasm") || !path.is_file() {
             continue;
         }
-        found.push(Candidate { file_name, path });
+        found.push(Candidate { file_name, path, pulled: None });
     }
     found.sort_by(|a, b| a.file_name.cmp(&b.file_name));
     Ok(found)
@@ -128,7 +147,7 @@ impl Candidate {
     /// Where the grant lies, or would lie.
     #[must_use]
     pub fn grant_path(&self) -> PathBuf {
-        self.path.with_extension("yaml")
+        self.pulled.as_ref().map_or_else(|| self.path.with_extension("yaml"), |pulled| pulled.grant.clone())
     }
 }
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wasmtime::component::{HasSelf, Linker};
 
-/// Largest plugin file.
-pub(super) const FILE_LIMIT_BYTES: u64 = 256 << 20;
+/// Largest plugin file, wherever it comes from.
+pub(super) const FILE_LIMIT_BYTES: u64 = crate::oci::LAYER_BYTES;
 
 /// What the names of the contract's interfaces begin with.
 const CONTRACT: &str = "oarlock:reconciler/";

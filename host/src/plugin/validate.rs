@@ -54,7 +54,7 @@ fn check_head(manifest: &PluginManifest, faults: &mut Vec<String>) {
     if manifest.name == crate::apply::HOST {
         faults.push(format!("name {:?} is the host's own", manifest.name));
     }
-    if !is_dns_label(&manifest.name) || manifest.name.len() > 40 {
+    if !is_plugin_name(&manifest.name) {
         faults.push(format!(
             "name {:?} must be a DNS label (a-z, 0-9, -; begins with a letter, ends with a letter or digit) of at most 40 characters",
             manifest.name
@@ -195,6 +195,12 @@ fn check_selector(place: &str, selector: &str, faults: &mut Vec<String>) {
     if let Err(e) = selector.parse::<crate::api::Selector>() {
         faults.push(format!("{place} {selector:?}: {e}"));
     }
+}
+
+/// Whether a plugin can be called so.
+#[must_use]
+pub fn is_plugin_name(text: &str) -> bool {
+    is_dns_label(text) && text.len() <= 40
 }
 
 fn is_label_byte(b: u8) -> bool {

@@ -130,8 +130,11 @@ impl Settling {
     pub(super) fn snapshot(&mut self, folder: &Path) -> &Snapshot {
         let entries = &self.entries;
         self.snapshot.files.retain(|name, _| entries.contains_key(name));
+        let grants = entries.iter().filter(|(name, _)| name.ends_with(".yaml"));
+        self.snapshot.grants =
+            grants.filter_map(|(name, entry)| Some((name.clone(), entry.settled.clone()?))).collect();
         for (name, entry) in self.entries.iter().filter(|(name, _)| name.ends_with(".wasm")) {
-            let candidate = Candidate { file_name: name.clone(), path: folder.join(name) };
+            let candidate = Candidate { file_name: name.clone(), path: folder.join(name), pulled: None };
             let grant_path = candidate.grant_path();
             let grant = grant_path.file_name().and_then(|n| n.to_str()).and_then(|n| self.entries.get(n));
             if !entry.resting() || grant.is_some_and(|g| !g.resting()) {

@@ -18,6 +18,11 @@ impl Stamp {
         Self(std::iter::once(Some(own)).chain(named).collect())
     }
 
+    /// Of a file whose path names its content: it has one state.
+    pub(super) fn fixed() -> Self {
+        Self(Vec::new())
+    }
+
     /// How long ago the youngest of the files was changed; zero for a change in the future (clocks differ).
     pub(super) fn age(&self) -> Duration {
         let now = SystemTime::now();

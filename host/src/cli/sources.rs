@@ -1,0 +1,159 @@
+//! Where plugins come from: options that `run`, `dev`, `push` and `pull` share.
+
+use anyhow::{Context as _, ensure};
+use clap::Args;
+use oarlock::oci::{self, ClientOptions, Digest, PublicKey, Reference, SCHEME, Trust, Wanted};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// One value of `--plugins`.
+#[derive(Clone, Debug)]
+enum Source {
+    Directory(PathBuf),
+    Pulled(Wanted),
+}
+
+/// The plugins of a host.
+#[derive(Debug, Args)]
+pub(super) struct PluginSources {
+    /// Directory of .wasm files, each with its grant (NAME.yaml) beside it; and any number of plugins in registries, given as
+    /// [NAME=]oci://REGISTRY/REPOSITORY:TAG or …@sha256:…, whose grants (NAME.yaml) lie in the directory, too. Without NAME it is
+    /// the last part of the repository
+    #[arg(long, value_name = "DIR|OCI", required = true, value_parser = source)]
+    plugins: Vec<Source>,
+
+    /// Where plugins of registries are kept for a start without the registry; without it oci in the folder of --cache-dir
+    #[arg(long, value_name = "DIR")]
+    oci_cache: Option<PathBuf>,
+
+    /// How often tags in registries are looked at
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    oci_poll_seconds: u32,
+
+    #[command(flatten)]
+    trust: TrustArgs,
+
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+/// What a plugin of a registry needs to be used.
+#[derive(Debug, Args)]
+pub(super) struct TrustArgs {
+    /// Use plugins of registries only with a signature of this Ed25519 key (or of another that is given)
+    #[arg(long, value_name = "PUB.pem")]
+    verify_key: Vec<PathBuf>,
+
+    /// Use plugins of registries only if the digest of their manifest is this (or another that is given)
+    #[arg(long, value_name = "sha256:…", value_parser = Digest::from_str)]
+    pin: Vec<Digest>,
+
+    /// The same with the digests in a file, one a line, which may change
+    #[arg(long, value_name = "FILE")]
+    pin_file: Option<PathBuf>,
+}
+
+/// How registries are spoken to.
+#[derive(Debug, Args)]
+pub(super) struct RegistryArgs {
+    /// Logins for registries, as docker login writes them; without it config.json in DOCKER_CONFIG or ~/.docker
+    #[arg(long, value_name = "FILE")]
+    registry_config: Option<PathBuf>,
+
+    /// Certificate authorities of registries, beside the machine's; without it registries on loopback are spoken to without TLS
+    #[arg(long, value_name = "FILE")]
+    registry_ca: Option<PathBuf>,
+
+    /// How long a registry may be silent
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    registry_timeout_seconds: u32,
+}
+
+impl RegistryArgs {
+    pub(super) fn options(self) -> ClientOptions {
+        let timeout = Duration::from_secs(self.registry_timeout_seconds.into());
+        ClientOptions { config: self.registry_config, ca: self.registry_ca, timeout }
+    }
+}
+
+impl TrustArgs {
+    pub(super) fn trust(self) -> anyhow::Result<Trust> {
+        let keys = self.verify_key.iter().map(|path| PublicKey::read(path)).collect::<Result<_, _>>()?;
+        Ok(Trust { keys, pins: self.pin, pin_file: self.pin_file })
+    }
+}
+
+impl PluginSources {
+    /// The directory, and what is to be pulled beside it.
+    ///
+    /// * `caches` - the folder of caches.
+    pub(super) fn options(self, caches: Option<PathBuf>) -> anyhow::Result<(PathBuf, Option<oci::Options>)> {
+        let (mut directories, mut plugins) = (Vec::new(), Vec::new());
+        for source in self.plugins {
+            match source {
+                Source::Directory(path) => directories.push(path),
+                Source::Pulled(wanted) => plugins.push(wanted),
+            }
+        }
+        ensure!(directories.len() < 2, "--plugins takes one directory, and any number of references beside it");
+        let directory = directories.pop().context(
+            "--plugins needs a directory as well: the grants (NAME.yaml) of plugins that come from registries lie there",
+        )?;
+        let mut names = BTreeSet::new();
+        for Wanted { plugin, reference } in &plugins {
+            ensure!(names.insert(plugin), "--plugins: plugin {plugin} is given twice, the second time as {reference}");
+        }
+        let (trust, client) = (self.trust.trust()?, self.registry.options());
+        if plugins.is_empty() {
+            return Ok((directory, None));
+        }
+        let cache =
+            self.oci_cache.or_else(|| Some(caches?.join("oci"))).context("--oci-cache is needed: there is no HOME")?;
+        let poll = Duration::from_secs(self.oci_poll_seconds.into());
+        Ok((directory, Some(oci::Options { plugins, cache, client, trust, poll })))
+    }
+}
+
+fn source(text: &str) -> Result<Source, String> {
+    let (name, reference) = match text.split_once('=') {
+        Some((name, reference)) if reference.starts_with(SCHEME) => (Some(name), reference),
+        _ => (None, text),
+    };
+    if !reference.starts_with(SCHEME) {
+        return Ok(Source::Directory(text.into()));
+    }
+    let reference: Reference = reference.parse()?;
+    let plugin = name.unwrap_or_else(|| reference.last_part()).to_owned();
+    if !oarlock::plugin::is_plugin_name(&plugin) {
+        let where_from = if name.is_some() { "" } else { ": write NAME=oci://… with the name of its manifest" };
+        return Err(format!("{plugin:?} is no name of a plugin{where_from}"));
+    }
+    Ok(Source::Pulled(Wanted { plugin, reference }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn directories_and_references_are_told_apart() {
+        let pulled = |text: &str| match source(text).unwrap() {
+            Source::Pulled(wanted) => (wanted.plugin, wanted.reference.to_string()),
+            Source::Directory(path) => panic!("{}", path.display()),
+        };
+        let network = "oci://r.example/team/network:v1";
+        assert_eq!(pulled(network), ("network".to_owned(), network.to_owned()));
+        assert_eq!(pulled(&format!("other={network}")), ("other".to_owned(), network.to_owned()));
+        for directory in ["./plugins", "/a=b", "oci", "a=oci/x"] {
+            assert!(matches!(source(directory).unwrap(), Source::Directory(path) if path == Path::new(directory)));
+        }
+        for nonsense in
+            ["oci://r.example", "oci://r.example/a_b:v1", "../x=oci://r.example/a:v1", "A=oci://r.example/a"]
+        {
+            assert!(source(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A client of the OCI distribution API: what a puller and a pusher of small artifacts need of it.
+//!
+//! # Source
+//!
+//! OCI distribution specification 1.1; docker's token specification for logins.
+
+mod login;
+mod transport;
+
+use super::artifact::Descriptor;
+use super::reference::{Digest, Reference};
+use super::{Error, MANIFEST_BYTES, artifact};
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, header};
+use login::Logins;
+use sha2::{Digest as _, Sha256};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
+use transport::{Answer, Asked, Call, Transport};
+use url::Url;
+
+/// A file that is up- or downloaded gets this long as a whole.
+const FILE: Duration = Duration::from_secs(600);
+
+/// What a client is told.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// Docker's configuration file, for logins; without it where docker has it.
+    pub config: Option<PathBuf>,
+    /// PEM certificates to trust beside the machine's. With it, registries on loopback are spoken to with TLS as well.
+    pub ca: Option<PathBuf>,
+    /// How long a registry may be silent.
+    pub timeout: Duration,
+}
+
+/// Speaks to registries: https, and plain http only to a registry on loopback.
+#[derive(Debug)]
+pub struct Client {
+    transport: Transport,
+    logins: Logins,
+    plain_loopback: bool,
+}
+
+impl Client {
+    /// # Errors
+    ///
+    /// The certificates cannot be read.
+    pub fn new(options: ClientOptions) -> Result<Self, Error> {
+        let plain_loopback = options.ca.is_none();
+        let transport = Transport::new(options.ca.as_deref(), options.timeout)?;
+        Ok(Self { transport, logins: Logins::new(options.config), plain_loopback })
+    }
+
+    /// What a tag points to now, without reading it. None: the registry does not say so in a header.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub async fn resolve(&self, reference: &Reference) -> Result<Option<Digest>, Error> {
+        let call = self.manifest_call(Method::HEAD, reference)?;
+        match self.ask(&call).await {
+            Ok(response) => digest_header(response.headers()).map_err(Error::Artifact),
+            Err(Error::Status { status: 405 | 501, .. }) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The manifest of a reference, which has the digest.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`]; also where its bytes are not those of the digest in the reference or in the answer.
+    pub async fn manifest(&self, reference: &Reference) -> Result<(Digest, Bytes), Error> {
+        let call = self.manifest_call(Method::GET, reference)?;
+        let response = self.ask(&call).await?;
+        let promised = digest_header(response.headers()).map_err(Error::Artifact)?;
+        let bytes = self.transport.whole(&call.asked, response, MANIFEST_BYTES).await?;
+        let found = Digest::of(&bytes);
+        for wanted in [reference.digest(), promised.as_ref()].into_iter().flatten() {
+            if *wanted != found {
+                return Err(Error::Digest { what: call.asked.what, wanted: wanted.clone(), found });
+            }
+        }
+        Ok((found, bytes))
+    }
+
+    fn manifest_call(&self, method: Method, reference: &Reference) -> Result<Call<'static>, Error> {
+        let name = reference.digest().map_or_else(|| reference.tag().to_owned(), ToString::to_string);
+        let mut call =
+            self.call(method, reference, &format!("manifests/{name}"), &format!("manifest of {reference}"))?;
+        call.accept = artifact::MANIFESTS;
+        Ok(call)
+    }
+
+    /// Writes a blob to a new file, and checks length and digest.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`]; the file holds something else then.
+    pub async fn blob(&self, reference: &Reference, blob: &Descriptor, to: &Path) -> Result<(), Error> {
+        let what = format!("blob {} of {reference}", blob.digest);
+        let io = |e: std::io::Error| Error::File { path: to.to_owned(), reason: e.to_string() };
+        let call = self.call(Method::GET, reference, &format!("blobs/{}", blob.digest), &what)?;
+        let arriving = async {
+            let mut file = tokio::fs::File::create(to).await.map_err(io)?;
+            let mut body = self.ask(&call).await?.into_body();
+            let (mut hasher, mut found) = (Sha256::new(), 0_u64);
+            while let Some(piece) = self.transport.piece(&call.asked, &mut body).await? {
+                found += piece.len() as u64;
+                if found > blob.size {
+                    return Err(Error::Length { what: what.clone(), wanted: blob.size, found: blob.size + 1 });
+                }
+                hasher.update(&piece);
+                file.write_all(&piece).await.map_err(io)?;
+            }
+            if found != blob.size {
+                return Err(Error::Length { what: what.clone(), wanted: blob.size, found });
+            }
+            let found = Digest::finish(hasher);
+            if found != blob.digest {
+                return Err(Error::Digest { what: what.clone(), wanted: blob.digest.clone(), found });
+            }
+            file.sync_all().await.map_err(io)
+        };
+        tokio::time::timeout(FILE, arriving).await.unwrap_or_else(|_late| Err(call.asked.timed_out(FILE)))
+    }
+
+    /// A blob of a few bytes.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Client::blob`].
+    pub async fn small_blob(&self, reference: &Reference, blob: &Descriptor) -> Result<Bytes, Error> {
+        let what = format!("blob {} of {reference}", blob.digest);
+        let call = self.call(Method::GET, reference, &format!("blobs/{}", blob.digest), &what)?;
+        let response = self.ask(&call).await?;
+        let bytes = self.transport.whole(&call.asked, response, MANIFEST_BYTES).await?;
+        let found = Digest::of(&bytes);
+        if found != blob.digest {
+            return Err(Error::Digest { what, wanted: blob.digest.clone(), found });
+        }
+        Ok(bytes)
+    }
+
+    /// Uploads a blob, unless the repository has it.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub async fn push_blob(&self, reference: &Reference, bytes: Bytes) -> Result<Digest, Error> {
+        let digest = Digest::of(&bytes);
+        let what = format!("upload of {digest} to {reference}");
+        let mut call = self.call(Method::HEAD, reference, &format!("blobs/{digest}"), &what)?;
+        call.push = true;
+        match self.ask(&call).await {
+            Ok(_there) => return Ok(digest),
+            Err(Error::NotFound { .. }) => {}
+            Err(e) => return Err(e),
+        }
+        let mut call = self.call(Method::POST, reference, "blobs/uploads/", &what)?;
+        call.push = true;
+        let response = self.ask(&call).await?;
+        let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
+        let next = location.and_then(|location| call.url.join(location).ok());
+        let refuse =
+            |reason: String| Error::Redirect { what: what.clone(), registry: call.asked.registry.clone(), reason };
+        let mut next = next.ok_or_else(|| refuse("it names no place for the upload".to_owned()))?;
+        if next.origin() != call.url.origin() {
+            return Err(refuse(format!("the upload is to go to {}", next.origin().ascii_serialization())));
+        }
+        next.query_pairs_mut().append_pair("digest", &digest.to_string());
+        call.url = next;
+        call.method = Method::PUT;
+        call.content = Some(("application/octet-stream", bytes));
+        call.timeout = Some(FILE);
+        self.ask(&call).await?;
+        Ok(digest)
+    }
+
+    /// Stores a manifest under a tag, or under its digest.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub async fn push_manifest(&self, reference: &Reference, manifest: Bytes) -> Result<Digest, Error> {
+        let mut call = self.manifest_call(Method::PUT, reference)?;
+        call.push = true;
+        let wanted = Digest::of(&manifest);
+        call.content = Some((artifact::MANIFEST, manifest));
+        let response = self.ask(&call).await?;
+        match digest_header(response.headers()).map_err(Error::Artifact)? {
+            Some(found) if found != wanted => Err(Error::Digest { what: call.asked.what, wanted, found }),
+            _ => Ok(wanted),
+        }
+    }
+
+    fn call(&self, method: Method, reference: &Reference, path: &str, what: &str) -> Result<Call<'static>, Error> {
+        let plain = self.plain_loopback && reference.is_loopback();
+        // Docker Hub's API has another name than its registry.
+        let host = if reference.registry() == "docker.io" { "registry-1.docker.io" } else { reference.registry() };
+        let scheme = if plain { "http" } else { "https" };
+        let url = format!("{scheme}://{host}/v2/{}/{path}", reference.repository());
+        let asked = Asked { what: what.to_owned(), registry: reference.registry().to_owned() };
+        let url = Url::parse(&url).map_err(|e| asked.unreachable(e.to_string()))?;
+        Ok(Call {
+            asked,
+            method,
+            url,
+            accept: "*/*",
+            content: None,
+            push: false,
+            repository: reference.repository().to_owned(),
+            timeout: None,
+            plain,
+        })
+    }
+
+    /// Sends a request, and once more with a login where the registry asks for one.
+    async fn ask(&self, call: &Call<'_>) -> Result<Answer, Error> {
+        let known = self.logins.known(call);
+        let response = self.transport.send(call, known.as_ref()).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return self.transport.checked(&call.asked, response).await;
+        }
+        let authorization = self.logins.login(&self.transport, call, response.headers()).await?;
+        let response = self.transport.send(call, Some(&authorization)).await?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            self.logins.forget(call);
+        }
+        self.transport.checked(&call.asked, response).await
+    }
+}
+
+/// The digest in an answer's header. None: there is none.
+fn digest_header(headers: &HeaderMap) -> Result<Option<Digest>, String> {
+    let Some(value) = headers.get("docker-content-digest") else { return Ok(None) };
+    value.to_str().map_err(|e| e.to_string())?.parse().map(Some)
+}

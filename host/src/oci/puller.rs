@@ -1,0 +1,370 @@
+//! Keeps plugins of registries up to date: a task for each reference, which asks, pulls, checks and tells.
+
+use super::Error;
+use super::cache::Cache;
+use super::client::{Client, ClientOptions};
+use super::fetch::{self, Found};
+use super::reference::{Digest, Reference};
+use super::signature;
+use super::trust::Trust;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// After the first failure that may pass; doubled with every other.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest of these pauses, in polls.
+const LONGEST_PAUSE: u32 = 5;
+
+/// References that are asked about at once.
+const AT_ONCE: usize = 4;
+
+/// What a puller is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What to pull.
+    pub plugins: Vec<Wanted>,
+    /// Folder of what was pulled.
+    pub cache: PathBuf,
+    /// How registries are asked.
+    pub client: ClientOptions,
+    /// What may be used.
+    pub trust: Trust,
+    /// How often tags are looked at.
+    pub poll: Duration,
+}
+
+/// A plugin and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The name that its manifest must have.
+    pub plugin: String,
+    /// Where it lies.
+    pub reference: Reference,
+}
+
+/// A plugin file that was pulled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The digest the reference led to.
+    pub manifest: Digest,
+    /// Of the file.
+    pub layer: Digest,
+    /// The file; its name is its digest.
+    pub path: PathBuf,
+}
+
+/// Something the registry has and that must not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The digest the reference leads to, if it came as far.
+    pub manifest: Option<Digest>,
+    /// For people.
+    pub reason: String,
+}
+
+/// How a reference stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The name that its manifest must have.
+    pub plugin: String,
+    /// What to run.
+    pub content: Option<Content>,
+    /// What the reference leads to, if that must not be run.
+    pub refused: Option<Refused>,
+    /// Why the registry cannot be asked.
+    pub problem: Option<String>,
+    /// When the registry was last seen to have what it should, or what is in the cache was enough.
+    pub asked: Option<Instant>,
+}
+
+/// How all references stand, by their texts, and when that changes. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Standings(watch::Receiver<BTreeMap<String, Standing>>);
+
+impl Standings {
+    /// As it is now.
+    #[must_use]
+    pub fn now(&self) -> BTreeMap<String, Standing> {
+        self.0.borrow().clone()
+    }
+
+    /// Waits for a change since the last call.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            // The puller is gone: nothing changes any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// For `/plugins`. None: it is no reference.
+    #[must_use]
+    pub fn describe(&self, reference: &str) -> Option<Value> {
+        let all = self.0.borrow();
+        let standing = all.get(reference)?;
+        let mut entry = json!({"reference": reference});
+        let mut set =
+            |field: &str, value: Value| entry.as_object_mut().map(|entry| entry.insert(field.to_owned(), value));
+        if let Some(content) = &standing.content {
+            set("manifestDigest", json!(content.manifest.to_string()));
+        }
+        if let Some(Refused { manifest, reason }) = &standing.refused {
+            let manifest = manifest.as_ref().map(ToString::to_string);
+            set("refused", json!({"manifestDigest": manifest, "reason": reason}));
+        }
+        if let Some(problem) = &standing.problem {
+            set("problem", json!(problem));
+        }
+        if let Some(asked) = standing.asked {
+            set("askedSecondsAgo", json!(asked.elapsed().as_secs()));
+        }
+        Some(entry)
+    }
+}
+
+/// The tasks; they end with it.
+#[derive(Debug)]
+pub struct Puller {
+    standings: Standings,
+    _tasks: JoinSet<()>,
+}
+
+impl Puller {
+    /// Begins with what was pulled before, and asks the registries.
+    ///
+    /// # Errors
+    ///
+    /// The folder or the certificates cannot be used.
+    pub async fn start(options: Options) -> Result<Self, Error> {
+        let cache = Cache::open(&options.cache)?;
+        let shared = Arc::new(Shared {
+            client: Client::new(options.client)?,
+            cache,
+            trust: options.trust,
+            poll: options.poll,
+            turns: Semaphore::new(AT_ONCE),
+        });
+        let states = Arc::new(watch::Sender::new(BTreeMap::new()));
+        let standings = Standings(states.subscribe());
+        let mut tasks = JoinSet::new();
+        for wanted in options.plugins {
+            let mut source = Source::new(Arc::clone(&shared), wanted).await;
+            source.tell(&states);
+            let states = Arc::clone(&states);
+            tasks.spawn(async move { source.keep(&states).await });
+        }
+        Ok(Self { standings, _tasks: tasks })
+    }
+
+    /// How everything stands.
+    #[must_use]
+    pub fn standings(&self) -> Standings {
+        self.standings.clone()
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    client: Client,
+    cache: Cache,
+    trust: Trust,
+    poll: Duration,
+    turns: Semaphore,
+}
+
+/// One reference.
+struct Source {
+    shared: Arc<Shared>,
+    reference: Reference,
+    name: String,
+    held: Option<Found>,
+    standing: Standing,
+    failures: u32,
+    /// What was logged last.
+    told: Option<String>,
+}
+
+impl Source {
+    async fn new(shared: Arc<Shared>, wanted: Wanted) -> Self {
+        let Wanted { plugin, reference } = wanted;
+        let (cache, asked) = (shared.cache.clone(), reference.clone());
+        let held = tokio::task::spawn_blocking(move || cache.last(&asked)).await.ok().flatten();
+        let standing = Standing { plugin, content: None, refused: None, problem: None, asked: None };
+        let name = reference.to_string();
+        let mut source = Self { shared, reference, name, held: None, standing, failures: 0, told: None };
+        if let Some(found) = held {
+            source.hold(found);
+        }
+        source
+    }
+
+    /// Keeps what was found, and offers it if it may be used now.
+    fn hold(&mut self, found: Found) {
+        match self.shared.trust.check(&found.manifest, &found.signatures) {
+            Ok(()) => {
+                let path = self.shared.cache.blob(&found.layer.digest);
+                let (manifest, layer) = (found.manifest.clone(), found.layer.digest.clone());
+                self.standing.content = Some(Content { manifest, layer, path });
+                self.standing.refused = None;
+            }
+            Err(e) => {
+                self.standing.content = None;
+                let manifest = Some(found.manifest.clone());
+                self.standing.refused = Some(Refused { manifest, reason: crate::chain(&e) });
+            }
+        }
+        self.held = Some(found);
+    }
+
+    fn tell(&self, states: &watch::Sender<BTreeMap<String, Standing>>) {
+        states.send_modify(|states| {
+            states.insert(self.name.clone(), self.standing.clone());
+        });
+    }
+
+    async fn keep(&mut self, states: &watch::Sender<BTreeMap<String, Standing>>) {
+        loop {
+            let pause = self.look().await;
+            self.tell(states);
+            tokio::time::sleep(jittered(pause)).await;
+        }
+    }
+
+    /// Asks once; answers with how long to wait then.
+    async fn look(&mut self) -> Duration {
+        let shared = Arc::clone(&self.shared);
+        let _turn = shared.turns.acquire().await;
+        let mut seen = None;
+        let before = self.held.as_ref().map(|found| found.manifest.clone());
+        match self.ask(&mut seen).await {
+            Ok(()) => {
+                self.failures = 0;
+                self.standing.problem = None;
+                self.standing.asked = Some(Instant::now());
+                self.log(before.as_ref());
+                shared.poll
+            }
+            Err(e) => {
+                let reason = crate::chain(&e);
+                if e.refuses() {
+                    self.standing.refused = Some(Refused { manifest: seen, reason });
+                    self.standing.problem = None;
+                    self.standing.asked = Some(Instant::now());
+                } else {
+                    self.standing.problem = Some(reason);
+                }
+                self.failures = self.failures.saturating_add(1);
+                self.log(before.as_ref());
+                pause(shared.poll, self.failures, &e)
+            }
+        }
+    }
+
+    /// * `seen` - what the reference leads to, as soon as that is known.
+    async fn ask(&mut self, seen: &mut Option<Digest>) -> Result<(), Error> {
+        let shared = Arc::clone(&self.shared);
+        let client = &shared.client;
+        let digest = match self.reference.digest() {
+            Some(digest) => digest.clone(),
+            None => match client.resolve(&self.reference).await? {
+                Some(digest) => digest,
+                None => client.manifest(&self.reference).await?.0,
+            },
+        };
+        *seen = Some(digest.clone());
+        let exact = self.reference.at(&digest);
+        if let Some(mut held) = self.held.clone().filter(|held| held.manifest == digest) {
+            if shared.trust.wants_signatures() && shared.trust.check(&digest, &held.signatures).is_err() {
+                // It may have been signed since.
+                held.signatures = signature::fetch(client, &exact, &digest).await?;
+                self.keep_on_disk(&held).await?;
+            }
+            self.hold(held);
+            return Ok(());
+        }
+        let found = fetch::find(client, &shared.trust, &exact).await?;
+        let (cache, layer) = (shared.cache.clone(), found.layer.digest.clone());
+        let there = tokio::task::spawn_blocking(move || cache.has(&layer)).await.unwrap_or(false);
+        if !there {
+            fetch::download(client, &exact, &found.layer, &shared.cache.blob(&found.layer.digest)).await?;
+        }
+        self.keep_on_disk(&found).await?;
+        self.hold(found);
+        Ok(())
+    }
+
+    async fn keep_on_disk(&self, found: &Found) -> Result<(), Error> {
+        let (cache, reference, found) = (self.shared.cache.clone(), self.reference.clone(), found.clone());
+        let kept = tokio::task::spawn_blocking(move || cache.keep(&reference, &found)).await;
+        kept.map_err(|e| Error::File { path: self.shared.cache.blob(&Digest::of(b"")), reason: e.to_string() })?
+    }
+
+    /// Tells of every change once.
+    fn log(&mut self, before: Option<&Digest>) {
+        let (plugin, reference) = (&self.standing.plugin, &self.name);
+        if let Some(content) = self.standing.content.as_ref().filter(|content| before != Some(&content.manifest)) {
+            tracing::info!(plugin, reference, digest = %content.manifest, "plugin pulled");
+        }
+        let refused = self.standing.refused.as_ref().map(|refused| refused.reason.clone());
+        let trouble = refused.or_else(|| self.standing.problem.clone());
+        if trouble == self.told {
+            return;
+        }
+        let runs =
+            if self.standing.content.is_some() { "what was pulled before stays" } else { "there is nothing to run" };
+        match &trouble {
+            Some(reason) if self.standing.refused.is_some() => {
+                tracing::error!(plugin, reference, reason, "plugin in the registry refused: {runs}");
+            }
+            Some(reason) => tracing::warn!(plugin, reference, reason, "plugin not pulled, tried again: {runs}"),
+            None => tracing::info!(plugin, reference, "the registry has the plugin again"),
+        }
+        self.told = trouble;
+    }
+}
+
+/// How long to wait after a failure.
+fn pause(poll: Duration, failures: u32, error: &Error) -> Duration {
+    let backoff =
+        FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(poll.saturating_mul(LONGEST_PAUSE));
+    let pause = if error.passes() { backoff } else { poll };
+    pause.max(error.retry_after().unwrap_or_default())
+}
+
+/// Up to a tenth more or less, so that many hosts do not ask at once.
+fn jittered(pause: Duration) -> Duration {
+    let random = u32::try_from(uuid::Uuid::new_v4().as_u128() & 0xffff).unwrap_or_default();
+    pause.mul_f64(0.9 + 0.2 * f64::from(random) / f64::from(0xffff_u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_where_it_may_pass_and_last_as_long_as_the_registry_wants() {
+        let poll = Duration::from_secs(60);
+        let (what, registry, said) = ("manifest".to_owned(), "r".to_owned(), String::new());
+        let lost = Error::TimedOut { what: what.clone(), registry: registry.clone(), seconds: 1 };
+        let seconds: Vec<u64> = [1, 2, 3, 9, 10, u32::MAX].map(|n| pause(poll, n, &lost).as_secs()).to_vec();
+        assert_eq!(seconds, [1, 2, 4, 256, 300, 300]);
+        let absent = Error::NotFound { what: what.clone(), registry: registry.clone(), said: said.clone() };
+        assert_eq!(pause(poll, 1, &absent), poll);
+        let often = Error::TooMany { what, registry, said, retry_after: Some(Duration::from_secs(77)) };
+        assert_eq!(pause(poll, 1, &often), Duration::from_secs(77));
+        for _ in 0..100 {
+            let pause = jittered(Duration::from_secs(100)).as_secs_f64();
+            assert!((90.0..=110.0).contains(&pause), "{pause}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! From a file to an artifact.
+
+use super::Error;
+use super::artifact;
+use super::client::Client;
+use super::reference::{Digest, Reference};
+use super::signature::{self, SigningKey};
+use bytes::Bytes;
+
+/// What was pushed.
+#[derive(Clone, Debug)]
+pub struct Pushed {
+    /// Of the manifest: what the reference leads to now.
+    pub manifest: Digest,
+    /// Of the file.
+    pub layer: Digest,
+    /// Where the signature lies.
+    pub signature: Option<Reference>,
+}
+
+/// Pushes a WebAssembly file. The tag moves last: whoever sees it finds the file and its signature.
+///
+/// * `file_name` - what other tools are to call it.
+/// * `reference` - with a tag.
+///
+/// # Errors
+///
+/// See [`Error`].
+pub async fn push(
+    client: &Client,
+    wasm: Vec<u8>,
+    file_name: &str,
+    reference: &Reference,
+    key: Option<&SigningKey>,
+) -> Result<Pushed, Error> {
+    let packed = artifact::pack(&wasm, file_name)?;
+    let layer = client.push_blob(reference, Bytes::from(wasm)).await?;
+    client.push_blob(reference, packed.config).await?;
+    let digest = Digest::of(&packed.manifest);
+    let mut signed = None;
+    if let Some(key) = key {
+        client.push_manifest(&reference.at(&digest), packed.manifest.clone()).await?;
+        signed = Some(signature::push(client, reference, &digest, key).await?);
+    }
+    let manifest = client.push_manifest(reference, packed.manifest).await?;
+    Ok(Pushed { manifest, layer, signature: signed })
+}
