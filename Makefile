@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl build plugins test-plugins languages language-tools sdk-tests demo test test-neutron conformance lint torture fuzz-plugin soak bench image clean
+.PHONY: help setup kubectl registry build plugins test-plugins languages language-tools sdk-tests demo test test-neutron conformance lint torture fuzz-plugin soak bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -23,6 +23,10 @@ setup: ## check for what is needed, and make the WebAssembly target available
 # The story and some tests drive the API server as a user would.
 kubectl:
 	@command -v kubectl >/dev/null || { echo 'kubectl is needed: https://kubernetes.io/docs/tasks/tools' >&2; exit 1; }
+
+# Plugins are pulled from a real registry.
+registry:
+	@scripts/registry.sh >/dev/null
 
 build: setup ## build the host, the emulator and the tests
 	@$(BUILD)
@@ -54,7 +58,7 @@ sdk-tests: language-tools ## unit tests of the SDKs of the other languages and o
 	    { printf '%s\n' "$$said" "make -C $$folder $${tests#*:} failed" >&2; exit 1; }; \
 	done
 
-test: kubectl language-tools build test-plugins languages sdk-tests ## all tests; no cluster needed
+test: kubectl registry language-tools build test-plugins languages sdk-tests ## all tests; no cluster needed
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  cargo test --workspace --tests
 	@cargo test --workspace --doc
@@ -89,9 +93,6 @@ soak: build test-plugins ## everything random, in turns, until it fails: MINUTES
 
 bench: setup kubectl ## figures beside a native controller, memory and start of many plugins; ONLY="compare fleet"; see docs/performance.md
 	@tests/bench/run.sh $(ONLY)
-
-image: setup ## the host with its plugins as an OCI image layout in target/image, without an engine; the same bytes every time
-	@scripts/image.sh
 
 clean: ## remove what was built
 	cargo clean

@@ -1,7 +1,7 @@
 //! The second door: AdmissionReviews as an API server sends them, to a host with a guest that answers well or badly.
 
 mod bad_input;
-mod certificates;
+pub(crate) mod certificates;
 mod crowd;
 mod initializers;
 mod swap;

@@ -12,7 +12,7 @@ use std::{path::Path, time::Duration};
 async fn every_help_has_an_example_and_flags_carry_units() -> Result<()> {
     let top = oarlock(&["--help"]).await?;
     ensure!(top.status.success(), "{top:?}");
-    for command in ["run", "apiserver", "dev", "inspect", "grant", "rbac"] {
+    for command in ["run", "apiserver", "dev", "inspect", "grant", "rbac", "push", "pull"] {
         ensure!(String::from_utf8_lossy(&top.stdout).contains(command), "no {command} in --help");
         let told = oarlock(&[command, "--help"]).await?;
         let text = String::from_utf8(told.stdout)?;

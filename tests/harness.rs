@@ -11,6 +11,7 @@ mod narrator;
 mod neutron;
 mod plugins;
 mod process;
+mod registry;
 mod text_guests;
 mod wait;
 mod world;
@@ -27,6 +28,7 @@ pub use plugins::{
     Grant, PluginDir, broken_plugins, built_plugin, network_grant_for, repository_root, with_another_digest,
 };
 pub use process::{LogLine, Process, oarlock, oarlock_binary};
+pub use registry::{Door, PASSWORD, Registry};
 pub use text_guests::{text_guest, text_manifest};
 pub use wait::{eventually, steady};
 pub use world::{Ready, SOON, World, WorldOptions, ready, text, with_world};

@@ -16,7 +16,7 @@ use std::{
 };
 
 /// Writes a CA of this name, and a certificate it issued for 127.0.0.1.
-pub(super) fn write(folder: &Path, name: &str) -> Result<String> {
+pub(crate) fn write(folder: &Path, name: &str) -> Result<String> {
     let key = KeyPair::generate()?;
     let mut authority = CertificateParams::default();
     authority.distinguished_name.push(rcgen::DnType::CommonName, name);

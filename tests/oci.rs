@@ -1,0 +1,101 @@
+//! Plugins from OCI registries: a real registry on loopback, and a gate in front of it where it is to misbehave.
+
+mod answers;
+mod logins;
+mod references;
+mod running;
+mod trust;
+
+use anyhow::{Context, Result, ensure};
+use oarlock::oci::{self, Client, ClientOptions, Pushed, Reference, SigningKey, Trust};
+use oarlock_tests::harness::{Grant, built_plugin, oarlock, repository_root};
+use std::{fs, path::Path, process::Output, time::Duration};
+
+/// A plugin that wants nothing.
+///
+/// * `name` - `idler-` and four digits.
+/// * `version` - one digit.
+fn idler(name: &str, version: &str) -> Result<Vec<u8>> {
+    let mut bytes = fs::read(built_plugin("idler")?)?;
+    for (from, to) in [
+        ("\"name\":\"idler-0000\"", format!("\"name\":\"{name}\"")),
+        ("\"version\":\"1\"", format!("\"version\":\"{version}\"")),
+    ] {
+        ensure!(from.len() == to.len(), "{to} is not as long as {from}");
+        let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).context("no manifest")?;
+        bytes.get_mut(at..at + to.len()).context("no room")?.copy_from_slice(to.as_bytes());
+    }
+    Ok(bytes)
+}
+
+/// What idlers ask for.
+fn grant() -> Grant {
+    Grant::nothing().resources("", &["configmaps"])
+}
+
+fn options() -> ClientOptions {
+    // No login of whoever runs the tests.
+    ClientOptions { config: Some(no_logins()), ca: None, timeout: Duration::from_secs(30) }
+}
+
+fn no_logins() -> std::path::PathBuf {
+    repository_root().join("tests/fixtures/oci/no-logins.json")
+}
+
+fn client() -> Result<Client> {
+    Ok(Client::new(options())?)
+}
+
+fn reference(address: &str, rest: &str) -> Result<Reference> {
+    format!("{address}/{rest}").parse().map_err(anyhow::Error::msg)
+}
+
+/// Stores an idler.
+async fn push(address: &str, rest: &str, version: &str, key: Option<&SigningKey>) -> Result<Pushed> {
+    let reference = reference(address, rest)?;
+    let wasm = idler("idler-0000", version)?;
+    Ok(oci::push(&client()?, wasm, "idler-0000.wasm", &reference, key).await?)
+}
+
+/// Why a reference cannot be pulled, with nothing left of the attempt; and what was there stays.
+async fn refusal(client: &Client, trust: &Trust, reference: &Reference) -> Result<oci::Error> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("plugin.wasm");
+    fs::write(&file, b"before")?;
+    let refused = oci::pull(client, trust, reference, &file).await;
+    ensure!(fs::read(&file)? == b"before", "{reference}: the file was touched");
+    let left: Vec<_> = fs::read_dir(folder.path())?.collect();
+    ensure!(left.len() == 1, "{reference}: left behind: {left:?}");
+    refused.err().with_context(|| format!("{reference} was pulled"))
+}
+
+/// Runs `oarlock` without the logins of whoever runs the tests; stdout, or what it complained of.
+async fn command(args: &[&str]) -> Result<Result<String, String>> {
+    let config = no_logins().display().to_string();
+    let named = args.contains(&"--registry-config");
+    let all: Vec<&str> = if named { args.to_vec() } else { [args, &["--registry-config", &config]].concat() };
+    let Output { status, stdout, stderr } = oarlock(&all).await?;
+    let (out, err) = (String::from_utf8(stdout)?, String::from_utf8(stderr)?);
+    ensure!(!err.contains("panicked"), "{err}");
+    Ok(if status.success() { Ok(out) } else { Err(err) })
+}
+
+/// The value in a line of what `push` and `pull` print.
+fn told(out: &str, what: &str) -> Result<String> {
+    let line = out.lines().find_map(|line| line.strip_prefix(what)).with_context(|| format!("no {what}: {out}"))?;
+    Ok(line.trim().to_owned())
+}
+
+/// A key pair as the documentation says to make one: paths of the private and the public key.
+async fn key_pair(folder: &Path, name: &str) -> Result<(String, String)> {
+    let (private, public) = (folder.join(format!("{name}.pem")), folder.join(format!("{name}.pub.pem")));
+    let (private, public) = (private.display().to_string(), public.display().to_string());
+    for args in [
+        vec!["genpkey", "-algorithm", "ed25519", "-out", &private],
+        vec!["pkey", "-in", &private, "-pubout", "-out", &public],
+    ] {
+        let made = tokio::process::Command::new("openssl").args(args).output().await.context("openssl")?;
+        ensure!(made.status.success(), "{made:?}");
+    }
+    Ok((private, public))
+}
