@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl registry build plugins test-plugins languages language-tools sdk-tests demo test test-neutron conformance lint torture fuzz-plugin soak bench clean
+.PHONY: help setup kubectl registry build plugins test-plugins languages language-tools sdk-tests demo test test-neutron conformance lint torture fuzz-plugin soak bench image clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -93,6 +93,9 @@ soak: build test-plugins ## everything random, in turns, until it fails: MINUTES
 
 bench: setup kubectl ## figures beside a native controller, memory and start of many plugins; ONLY="compare fleet"; see docs/performance.md
 	@tests/bench/run.sh $(ONLY)
+
+image: setup ## the host with its plugins as an OCI image layout in target/image, without an engine; the same bytes every time
+	@scripts/image.sh
 
 clean: ## remove what was built
 	cargo clean

@@ -18,6 +18,18 @@ async fn probes_metrics_and_plugins_are_served() -> Result<()> {
         world
             .host(async |host| {
                 ensure!(host.admin().get("/livez").await?.status.is_success());
+                let rounds = async || -> Result<u64> {
+                    let told = host.admin().get("/livez?verbose").await?.text();
+                    let round = told.lines().find_map(|line| line.strip_prefix("[+] lifecycle: round "));
+                    Ok(round.with_context(|| told.clone())?.parse()?)
+                };
+                let before = rounds().await?;
+                eventually(SOON, "the loop of the lifecycle to come round", || async {
+                    let now = rounds().await?;
+                    ensure!(now > before, "{now}");
+                    Ok(())
+                })
+                .await?;
                 let metrics = host.admin().get("/metrics").await?.text();
                 for name in [
                     "workqueue_depth",

@@ -48,8 +48,15 @@ async fn interruptible(demo: impl Future<Output = Result<bool>>) -> Result<()> {
 #[expect(clippy::print_stdout, reason = "the demo's output")]
 async fn demo(arguments: &Arguments) -> Result<bool> {
     println!("Oarlock demo: an API server, a Neutron, and a host, all on 127.0.0.1.\n");
-    let options =
-        WorldOptions { resync_seconds: 2, crd: false, network: true, host: false, keystone: false, demo: true };
+    let options = WorldOptions {
+        resync_seconds: 2,
+        crd: false,
+        network: true,
+        host: false,
+        keystone: false,
+        namespace: None,
+        demo: true,
+    };
     let world = World::start(options).await?;
     story::furnish(&world)?;
     println!(

@@ -302,7 +302,7 @@ async fn where_the_grant_says_ignore_pods_pass_with_a_warning() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_initializer_configuration_switches_injection_on_and_off() -> Result<()> {
     with_home(async |world: Arc<World>| {
-        world.cluster.apply_crd(&oarlock_tests::harness::repository_root().join("deploy/initializerconfigurations.yaml")).await?;
+        world.cluster.apply_crd(&oarlock_tests::harness::repository_root().join("deploy/crds/initializerconfigurations.yaml")).await?;
         add_envoy_injector(&world, &[])?;
         let file = world.plugins.path().join("envoy-injector.yaml");
         let mut grant: Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;

@@ -8,8 +8,15 @@ use oarlock_tests::{
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn story() -> Result<()> {
-    let options =
-        WorldOptions { resync_seconds: 2, crd: false, network: true, host: false, keystone: false, demo: false };
+    let options = WorldOptions {
+        resync_seconds: 2,
+        crd: false,
+        network: true,
+        host: false,
+        keystone: false,
+        namespace: None,
+        demo: false,
+    };
     with_world(options, async |world| {
         story::furnish(&world)?;
         story::play(&world).await

@@ -3,8 +3,10 @@
 //! It has no authentication and shows no object and no secret; it is not meant to be reachable from outside the cluster. What
 //! changes something is taken from this machine only (from within the Pod), and not from a browser.
 
+mod liveness;
 mod readiness;
 
+pub use self::liveness::{Liveness, Pulse};
 pub use self::readiness::{Condition, Readiness};
 
 use std::fmt::{self, Write as _};
@@ -44,6 +46,8 @@ pub type Act = Arc<dyn Fn(Action) -> BoxFuture<'static, Result<String, String>> 
 pub struct AdminState {
     /// Shown at `/metrics`.
     pub metrics: Metrics,
+    /// Decides `/livez`.
+    pub liveness: Liveness,
     /// Decides `/readyz`.
     pub readiness: Readiness,
     /// Shown at `/plugins`. Called on a runtime thread for each request: it must not block.
@@ -80,6 +84,7 @@ impl fmt::Debug for AdminState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdminState")
             .field("metrics", &self.metrics)
+            .field("liveness", &self.liveness)
             .field("readiness", &self.readiness)
             .finish_non_exhaustive()
     }
@@ -89,7 +94,7 @@ impl fmt::Debug for AdminState {
 ///
 /// | path | answer |
 /// | --- | --- |
-/// | `/livez` | 200 while the runtime answers |
+/// | `/livez` | 200, or 503 and one line for each loop that is stuck; `?verbose` lists all loops |
 /// | `/readyz` | 200, or 503 and one line for each condition that is waited for; `?verbose` lists all conditions |
 /// | `/metrics` | OpenMetrics text |
 /// | `/plugins` | JSON |
@@ -97,7 +102,7 @@ impl fmt::Debug for AdminState {
 /// | others | 404 and the paths there are |
 pub fn router(state: AdminState) -> Router {
     Router::new()
-        .route("/livez", get(async || "ok\n"))
+        .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/metrics", get(encode_metrics))
         .route("/plugins", get(async |State(state): State<AdminState>| Json((state.plugins)())))
@@ -139,12 +144,30 @@ pub async fn serve(listener: TcpListener, state: AdminState, shutdown: Cancellat
     }
 }
 
+async fn livez(State(state): State<AdminState>, RawQuery(query): RawQuery) -> Response {
+    let loops = state.liveness.loops();
+    let alive = loops.iter().all(|(_, _, stuck)| stuck.is_none());
+    let verbose = is_verbose(query);
+    let mut body = String::new();
+    for (name, rounds, stuck) in &loops {
+        // Writing to a string cannot fail.
+        let _ = match stuck {
+            Some(silent) => writeln!(body, "stuck: {name} has not come round for {} s", silent.as_secs()),
+            None if verbose => writeln!(body, "[+] {name}: round {rounds}"),
+            None => Ok(()),
+        };
+    }
+    if alive {
+        body.push_str("ok\n");
+    }
+    let status = if alive { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, body).into_response()
+}
+
 async fn readyz(State(state): State<AdminState>, RawQuery(query): RawQuery) -> Response {
     let conditions = state.readiness.conditions();
     let ready = conditions.iter().all(|(_, waiting)| waiting.is_none());
-    let verbose = query.is_some_and(|query| {
-        query.split('&').any(|part| part == "verbose" || part.starts_with("verbose=") && part != "verbose=false")
-    });
+    let verbose = is_verbose(query);
     let mut body = String::new();
     for (name, waiting) in &conditions {
         // Writing to a string cannot fail.
@@ -160,6 +183,12 @@ async fn readyz(State(state): State<AdminState>, RawQuery(query): RawQuery) -> R
     }
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, body).into_response()
+}
+
+fn is_verbose(query: Option<String>) -> bool {
+    query.is_some_and(|query| {
+        query.split('&').any(|part| part == "verbose" || part.starts_with("verbose=") && part != "verbose=false")
+    })
 }
 
 async fn act(
@@ -208,7 +237,9 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(20);
 
     struct Server {
+        state: AdminState,
         addr: SocketAddr,
+        liveness: Liveness,
         readiness: Readiness,
         metrics: Metrics,
         shutdown: CancellationToken,
@@ -229,7 +260,7 @@ mod tests {
         async fn start_with(plugins: Plugins) -> Self {
             let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
             let (addr, shutdown) = (listener.local_addr().unwrap(), CancellationToken::new());
-            let (readiness, metrics) = (Readiness::default(), Metrics::new());
+            let (liveness, readiness, metrics) = (Liveness::default(), Readiness::default(), Metrics::new());
             let act: Act = Arc::new(|action| {
                 Box::pin(async move {
                     match action {
@@ -238,9 +269,15 @@ mod tests {
                     }
                 })
             });
-            let state = AdminState { metrics: metrics.clone(), readiness: readiness.clone(), plugins, act };
-            let served = tokio::spawn(serve(listener, state, shutdown.clone()));
-            Self { addr, readiness, metrics, shutdown, served }
+            let state = AdminState {
+                metrics: metrics.clone(),
+                liveness: liveness.clone(),
+                readiness: readiness.clone(),
+                plugins,
+                act,
+            };
+            let served = tokio::spawn(serve(listener, state.clone(), shutdown.clone()));
+            Self { state, addr, liveness, readiness, metrics, shutdown, served }
         }
 
         async fn request(&self, method: &str, path: &str) -> Answer {
@@ -269,6 +306,25 @@ mod tests {
         let server = Server::start().await;
         let _caches = server.readiness.condition("caches", "not synced");
         assert_eq!(server.get("/livez").await, (200, "ok\n".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn livez_tells_a_loop_that_is_stuck_from_one_that_ended() {
+        let server = Server::start().await;
+        let (first, second) = (server.liveness.watch("lifecycle"), server.liveness.watch("other"));
+        first.beat();
+        let both = "[+] lifecycle: round 2\n[+] other: round 1\nok\n".to_owned();
+        assert_eq!(server.get("/livez?verbose").await, (200, both));
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(31)).await;
+        tokio::time::resume();
+        second.beat();
+        let stuck = "stuck: lifecycle has not come round for 31 s\n".to_owned();
+        assert_eq!(server.get("/livez").await, (503, stuck));
+        first.beat();
+        assert_eq!(server.get("/livez").await, (200, "ok\n".to_owned()));
+        drop(first);
+        assert_eq!(server.get("/livez?verbose").await, (200, "[+] other: round 2\nok\n".to_owned()));
     }
 
     #[tokio::test]
@@ -322,6 +378,22 @@ mod tests {
         // As a form in a browser would send it.
         assert_eq!(server.request("POST", "/plugins/network/confirm").await.status, 403);
         assert_eq!(server.request_with("GET", "/plugins/network/confirm", ours).await.status, 405);
+    }
+
+    #[tokio::test]
+    async fn actions_from_another_machine_are_refused() {
+        use tower::ServiceExt as _;
+        let server = Server::start().await;
+        for (peer, status) in [("192.0.2.7:5000", 403), ("[::ffff:192.0.2.7]:5000", 403), ("[::1]:5000", 200)] {
+            let peer: SocketAddr = peer.parse().unwrap();
+            let request = axum::http::Request::post("/plugins/network/confirm")
+                .header(ACTION_HEADER, "1")
+                .extension(ConnectInfo(peer))
+                .body(axum::body::Body::empty())
+                .unwrap();
+            let answer = router(server.state.clone()).oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), status, "{peer}");
+        }
     }
 
     #[tokio::test]

@@ -192,7 +192,8 @@ impl Lifecycle {
     /// Keeps to the directory until `stop` is cancelled, then lets every plugin come to its end.
     ///
     /// * `settled` - called once, when everything that was there at the start has been compiled or refused.
-    pub async fn run(mut self, stop: CancellationToken, settled: impl FnOnce()) {
+    /// * `came_round` - called at every turn, at least every half second unless this is stuck.
+    pub async fn run(mut self, stop: CancellationToken, settled: impl FnOnce(), came_round: impl Fn()) {
         let mut watch = Sources::start(self.options.plugins.clone(), self.options.pulled.clone());
         let mut settled = Some(settled);
         let mut looked = false;
@@ -230,6 +231,7 @@ impl Lifecycle {
                     looked |= began.elapsed() > patience;
                 }
             }
+            came_round();
             self.load_next();
             self.tell();
             if looked

@@ -19,7 +19,7 @@ pub use self::plugin::{Call, Counted, PLUGIN_STATES, PluginMetrics, ReconcileRes
 pub use self::queue::QueueMetrics;
 pub(crate) use self::queue::{QueueReading, QueueSource, QueueTotals};
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,6 +52,7 @@ struct Shared {
     admission: AdmissionFamilies,
     informer_objects: Series<InformerLabels, Gauge>,
     informer_relists: Series<InformerLabels, Counter>,
+    newest: Series<NewestLabels, Gauge>,
     known: Mutex<Known>,
 }
 
@@ -61,6 +62,12 @@ struct Known {
     queues: HashMap<Arc<str>, QueueMetrics>,
     /// False once the plugin is removed: handles that are still around then record nothing.
     plugins: HashMap<Arc<str>, PluginMetrics>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct NewestLabels {
+    file: Arc<str>,
+    state: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
@@ -92,10 +99,15 @@ impl Metrics {
             "Lists made because a watch could not be resumed, by kind",
             informer_relists.clone(),
         );
+        let newest = Series::new(Gauge::default);
+        registry.register(
+            "oarlock_plugin_newest_state",
+            "1 for the state of the newest content of a plugin file, where that is not what runs",
+            newest.clone(),
+        );
         let known = Mutex::default();
-        Self {
-            shared: Arc::new(Shared { registry, queue, plugin, admission, informer_objects, informer_relists, known }),
-        }
+        let shared = Shared { registry, queue, plugin, admission, informer_objects, informer_relists, newest, known };
+        Self { shared: Arc::new(shared) }
     }
 
     /// The metrics of a workqueue. Asked for twice, the same series; they tell of the queue that was made last.
@@ -142,6 +154,16 @@ impl Metrics {
         self.shared.admission.remove(name);
     }
 
+    /// Sets the state of the newest content of every plugin file for which it is not what runs: compiling, waiting, or refused.
+    ///
+    /// * `states` - by file name; each one of [`PLUGIN_STATES`].
+    pub fn set_newest(&self, states: &BTreeMap<&str, &'static str>) {
+        self.shared.newest.retain(|labels| states.get(&*labels.file) == Some(&labels.state));
+        for (file, state) in states {
+            self.shared.newest.get(&NewestLabels { file: Arc::from(*file), state }).set(1);
+        }
+    }
+
     /// Sets how many objects of a kind the store holds.
     ///
     /// * `group` - the API group, empty for the core group.
@@ -174,7 +196,7 @@ impl Metrics {
     }
 
     /// Tells how many initializers of each InitializerConfiguration there is nobody answers to.
-    pub fn set_unanswered(&self, counts: &std::collections::BTreeMap<&str, usize>) {
+    pub fn set_unanswered(&self, counts: &BTreeMap<&str, usize>) {
         self.shared.admission.set_unanswered(counts);
     }
 
@@ -424,6 +446,21 @@ mod tests {
                 r#"workqueue_work_duration_seconds_bucket{le="+Inf",name="q"} 6"#,
             ],
         );
+    }
+
+    #[test]
+    fn the_newest_content_of_a_file_is_in_one_state_until_it_runs() {
+        let metrics = Metrics::new();
+        let shown = |states: &[(&str, &'static str)]| {
+            metrics.set_newest(&states.iter().copied().collect());
+            let all = lines(&metrics);
+            let of = all.iter().filter_map(|line| line.strip_prefix("oarlock_plugin_newest_state"));
+            of.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let both = [r#"{file="a.wasm",state="failed"} 1"#, r#"{file="b.wasm",state="compiling"} 1"#];
+        assert_eq!(shown(&[("a.wasm", "failed"), ("b.wasm", "compiling")]), both);
+        assert_eq!(shown(&[("b.wasm", "awaiting-grant")]), [r#"{file="b.wasm",state="awaiting-grant"} 1"#]);
+        assert_eq!(shown(&[]), Vec::<String>::new());
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
         HttpGate::new(),
     );
 
-    let readiness = crate::admin::Readiness::default();
+    let (liveness, readiness) = (crate::admin::Liveness::default(), crate::admin::Readiness::default());
     let loaded = readiness.condition("plugins", "the plugins are being compiled");
     let admin_stop = CancellationToken::new();
     let listener = crate::admin::bind(options.admin_addr).await?;
@@ -94,6 +94,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let (shown, asked) = (lifecycle.handle(), lifecycle.handle());
     let state = crate::admin::AdminState {
         metrics,
+        liveness: liveness.clone(),
         readiness,
         plugins: Arc::new(move || shown.describe()),
         act: Arc::new(move |action| {
@@ -122,7 +123,9 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
             closed.cancel();
         })
     };
-    lifecycle.run(closed, || loaded.met()).await;
+    let pulse = liveness.watch("lifecycle");
+    lifecycle.run(closed, || loaded.met(), || pulse.beat()).await;
+    drop(pulse);
     let _ = closing.await;
 
     counting.abort();

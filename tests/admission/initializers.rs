@@ -24,7 +24,7 @@ async fn initialized(world: &World, names: &[&str]) -> Result<Door> {
 
 /// The same with a host that is started like this.
 async fn initialized_by(world: &World, names: &[&str], args: &[&str]) -> Result<Door> {
-    world.cluster.apply_crd(&repository_root().join("deploy/initializerconfigurations.yaml")).await?;
+    world.cluster.apply_crd(&repository_root().join("deploy/crds/initializerconfigurations.yaml")).await?;
     let grant = Grant::nothing()
         .rule("", &["configmaps"], &["get", "list", "watch"])
         .admission_with(|granted| granted.only_as_initializer = true);
@@ -96,7 +96,7 @@ async fn they_run_in_order_and_each_must_take_its_own_name_off() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_needs_two_dots() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
-        world.cluster.apply_crd(&repository_root().join("deploy/initializerconfigurations.yaml")).await?;
+        world.cluster.apply_crd(&repository_root().join("deploy/crds/initializerconfigurations.yaml")).await?;
         for bad in ["envoy", "envoy.example", "Envoy.example.com", "envoy..com", ""] {
             let error = world.cluster.create(PATH, &initializers("bad", &[bad])).await.err().context("it was taken")?;
             ensure!(format!("{error:#}").contains("initializers[0].name"), "{bad}: {error:#}");
@@ -128,7 +128,7 @@ async fn unanswered(world: &World) -> Result<f64> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_nobody_answers_to_is_told_and_counted_and_works_once_its_plugin_comes() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
-        world.cluster.apply_crd(&repository_root().join("deploy/initializerconfigurations.yaml")).await?;
+        world.cluster.apply_crd(&repository_root().join("deploy/crds/initializerconfigurations.yaml")).await?;
         // Another one waits for its kind, for ever.
         world.plugins.add("network", "network", &world.network_grant()?)?;
         world.start_host_with(&["--admission-addr", "127.0.0.1:0"]).await?;

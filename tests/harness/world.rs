@@ -48,6 +48,8 @@ pub struct WorldOptions {
     pub host: bool,
     /// Neutron asks for tokens.
     pub keystone: bool,
+    /// Its namespace. None: a fresh one.
+    pub namespace: Option<&'static str>,
     /// Objects are printed, and children live in process groups of their own.
     pub demo: bool,
 }
@@ -55,7 +57,15 @@ pub struct WorldOptions {
 impl Default for WorldOptions {
     /// The Network CRD, the network plugin, and a host that resyncs every hour.
     fn default() -> Self {
-        Self { resync_seconds: 3600, crd: true, network: true, host: true, keystone: false, demo: false }
+        Self {
+            resync_seconds: 3600,
+            crd: true,
+            network: true,
+            host: true,
+            keystone: false,
+            namespace: None,
+            demo: false,
+        }
     }
 }
 
@@ -82,6 +92,8 @@ pub struct World {
     pub narrator: Narrator,
     options: WorldOptions,
     host_options: std::sync::Mutex<HostOptions>,
+    /// Further arguments of hosts that answer admission.
+    answering: std::sync::Mutex<Vec<String>>,
     folder: TempDir,
     kept: AtomicBool,
     _alone: Option<MutexGuard<'static, ()>>,
@@ -102,7 +114,10 @@ impl World {
         let tripwire = Tripwire::default();
         let kubernetes_gate = Gate::open(Upstream::Kubernetes(cluster.client()), tripwire.clone()).await?;
         let neutron_gate = Gate::open(Upstream::Http(neutron.url().to_owned()), tripwire.clone()).await?;
-        let namespace = cluster.fresh_namespace().await?;
+        let namespace = match options.namespace {
+            Some(name) => name.to_owned(),
+            None => cluster.fresh_namespace().await?,
+        };
         let plugins = PluginDir::create(folder.path().join("plugins"))?;
         let host_options = HostOptions {
             plugins: plugins.path().to_owned(),
@@ -126,6 +141,7 @@ impl World {
             narrator,
             options,
             host_options: std::sync::Mutex::new(host_options),
+            answering: std::sync::Mutex::default(),
             folder,
             kept: AtomicBool::new(false),
             _alone: alone,
@@ -216,7 +232,9 @@ impl World {
     ///
     /// When it runs already, does not start, or the webhook configurations do not come.
     pub async fn start_host_answering(&self, plugins: &[&str]) -> Result<()> {
-        self.start_host_with(&["--admission-addr", "127.0.0.1:0"]).await?;
+        let reach = self.answering.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let args = ["--admission-addr", "127.0.0.1:0"].into_iter().chain(reach.iter().map(String::as_str));
+        self.start_host_with(&args.collect::<Vec<_>>()).await?;
         eventually(SOON, "the webhooks", || async {
             let mut there = String::new();
             for kind in ["mutating", "validating"] {

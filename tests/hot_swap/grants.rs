@@ -28,10 +28,17 @@ async fn a_version_that_asks_for_more_waits_and_the_difference_is_told_line_by_l
             ensure!(told.len() == 1, "{part} is told {} times", told.len());
         }
         host_event(&world, "AwaitingGrant", "secrets").await?;
+        let waits = async || {
+            let labels = ["file=\"misfit.wasm\"", "state=\"awaiting-grant\""];
+            world.host(async |host| host.metric("oarlock_plugin_newest_state", &labels).await).await
+        };
+        ensure!(waits().await? > 0.5, "no metric says that it waits");
         set(&world, "steady", "meanwhile").await?;
         seen(&world, "steady", "meanwhile").await?;
         world.plugins.grant("misfit", &grant(&world).rule("", &["secrets"], &["get"]).origin("https://example.com"))?;
-        runs(&world, "misfit", "2").await
+        runs(&world, "misfit", "2").await?;
+        ensure!(waits().await? < 0.5, "a metric says that it still waits");
+        Ok(())
     })
     .await
 }

@@ -116,6 +116,7 @@ pub(crate) fn restrict(group: &str, version: &str, kind: &str, object: &mut Valu
     if kind != "CustomResourceDefinition" {
         drop_nulls(object);
     }
+    one_line(object, kind);
     // `kind` and `apiVersion` are checked while deserialising and may be absent in a request.
     if let Value::Object(map) = object {
         let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
@@ -139,8 +140,30 @@ pub(crate) fn restrict_metadata(object: &mut Value) -> Result<Vec<String>, Wrong
     Ok(unknown)
 }
 
+/// Base64 may be in several lines, as kustomize writes it and people write the bundle of a webhook; it is stored in one.
+fn one_line(object: &mut Value, kind: &str) {
+    let texts: Vec<&mut Value> = match kind {
+        "ConfigMap" => members(object, "binaryData"),
+        "Secret" => members(object, "data"),
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
+            let hooks = object.get_mut("webhooks").and_then(Value::as_array_mut);
+            hooks.into_iter().flatten().filter_map(|hook| hook.pointer_mut("/clientConfig/caBundle")).collect()
+        }
+        _ => return,
+    };
+    for text in texts {
+        if let Value::String(text) = text {
+            text.retain(|c| c != '\n' && c != '\r');
+        }
+    }
+}
+
+fn members<'a>(object: &'a mut Value, key: &str) -> Vec<&'a mut Value> {
+    object.get_mut(key).and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut()).collect()
+}
+
 fn null_is_empty(object: &mut Value, key: &str) {
-    for value in object.get_mut(key).and_then(Value::as_object_mut).into_iter().flat_map(|m| m.values_mut()) {
+    for value in members(object, key) {
         if value.is_null() {
             *value = "".into();
         }
@@ -253,6 +276,23 @@ mod tests {
         assert_eq!(unknown, ["metadata.bogus", "x"]);
         assert_eq!(object["data"], json!({"k": "v", "n": ""}));
         assert_eq!(object["metadata"], json!({"name": "a"}));
+    }
+
+    #[test]
+    fn base64_in_several_lines_is_stored_in_one() {
+        let mut map =
+            json!({"metadata": {"name": "a"}, "binaryData": {"k": "AGFz\nbQ0A\r\nAQA=\n"}, "data": {"k": "a\nb"}});
+        restrict("", "v1", "ConfigMap", &mut map).unwrap();
+        assert_eq!((&map["binaryData"]["k"], &map["data"]["k"]), (&json!("AGFzbQ0AAQA="), &json!("a\nb")));
+        let mut secret = json!({"metadata": {"name": "a"}, "data": {"k": "AGFz\nbQ==\n"}});
+        restrict("", "v1", "Secret", &mut secret).unwrap();
+        assert_eq!(secret["data"]["k"], "AGFzbQ==");
+        let mut hooks = json!({"metadata": {"name": "a"}, "webhooks": [{"name": "a.b.c", "admissionReviewVersions": ["v1"],
+            "sideEffects": "None", "clientConfig": {"caBundle": "AGFz\nbQ==\n"}}]});
+        restrict("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", &mut hooks).unwrap();
+        assert_eq!(hooks["webhooks"][0]["clientConfig"]["caBundle"], "AGFzbQ==");
+        let mut bad = json!({"metadata": {"name": "a"}, "data": {"k": "AGFz bQ=="}});
+        assert!(restrict("", "v1", "Secret", &mut bad).is_err());
     }
 
     #[test]

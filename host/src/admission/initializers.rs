@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The definition of the kind, for an API server that does not have it.
-pub const DEFINITION: &str = include_str!("../../../deploy/initializerconfigurations.yaml");
+pub const DEFINITION: &str = include_str!("../../../deploy/crds/initializerconfigurations.yaml");
 
 /// The kind.
 #[must_use]

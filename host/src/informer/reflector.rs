@@ -165,6 +165,8 @@ impl Reflector {
     /// Asks until the kind is served; says so once when it is not, and once when it is.
     async fn wait_until_served(&self) -> Resource {
         let gvk = &self.store.spec().gvk;
+        // The same kind may be watched in several namespaces, each by itself.
+        let namespace = self.store.spec().namespace.as_deref().unwrap_or("all");
         let (mut delay, longest) = MISSING_KIND;
         let mut progress = Progress::default();
         let mut said = false;
@@ -173,7 +175,7 @@ impl Reflector {
             match self.discovery.resolve(gvk).await {
                 Ok(Some(resource)) => {
                     if said {
-                        info!(kind = %gvk, "the kind is served now");
+                        info!(kind = %gvk, namespace, "the kind is served now");
                     }
                     if !self.store.synced() {
                         self.store.set_status(WatchStatus::Listing);
@@ -182,7 +184,11 @@ impl Reflector {
                 }
                 Ok(None) => {
                     if !said {
-                        info!(kind = %gvk, "waiting for the kind to be served: is its CustomResourceDefinition installed?");
+                        info!(
+                            kind = %gvk,
+                            namespace,
+                            "waiting for the kind to be served: is its CustomResourceDefinition installed?"
+                        );
                         said = true;
                     }
                     let since = *missing_since.get_or_insert_with(Instant::now);

@@ -235,6 +235,16 @@ impl Lifecycle {
                 self.event(name, false, "PluginRetired", format!("plugin {name} was removed and has come to its end"));
             }
         }
+        let newest = |files: &BTreeMap<String, (String, Standing)>| {
+            files
+                .iter()
+                .map(|(name, (_, standing))| (name.clone(), standing.state.as_str()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let now = newest(&files);
+        if now != newest(&self.told.files) {
+            self.shared.metrics.set_newest(&now.iter().map(|(name, state)| (name.as_str(), *state)).collect());
+        }
         self.told.plugins = plugins;
         self.told.files = files;
     }

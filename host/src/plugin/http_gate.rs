@@ -100,3 +100,32 @@ impl Default for HttpGate {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    /// Where it leads may be an origin that was not granted.
+    #[tokio::test]
+    async fn a_redirect_is_an_answer_and_is_not_followed() {
+        let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", server.local_addr().unwrap());
+        let location = format!("http://{}/", elsewhere.local_addr().unwrap());
+        let redirecting = tokio::spawn(async move {
+            let (mut stream, _) = server.accept().await.unwrap();
+            let _asked = stream.read(&mut [0; 1024]).await.unwrap();
+            let answer = format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        });
+        let request = http::Request::get(url).body(Full::default()).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let answer = HttpGate::new().send(request, deadline, 1024).await.unwrap();
+        assert_eq!(answer.status(), 302);
+        redirecting.await.unwrap();
+        assert!(elsewhere.accept().now_or_never().is_none(), "it was followed");
+    }
+}

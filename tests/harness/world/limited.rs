@@ -27,19 +27,39 @@ impl World {
         self.cluster.create("/api/v1/namespaces", &named(SYSTEM)).await?;
         let accounts = format!("/api/v1/namespaces/{SYSTEM}/serviceaccounts");
         self.cluster.create(&accounts, &named("oarlock")).await?;
-        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
-        let token = self.cluster.create(&format!("{accounts}/oarlock/token"), &request).await?;
-        let token = text(&token, "/status/token");
-        ensure!(!token.is_empty(), "no token");
-        let kubeconfig = self.cluster.kubeconfig_for(&self.kubernetes_gate.url(), Some(&token)).await?;
-        let mut options = self.host_options();
-        options.kubeconfig = kubeconfig;
+        self.act_as(SYSTEM, "oarlock").await?;
         if impersonate {
+            let mut options = self.host_options();
             options.args.push("--impersonate".to_owned());
             // Wherever the tests run.
             options.args.extend(["--impersonate-namespace".to_owned(), SYSTEM.to_owned()]);
         }
         Ok(())
+    }
+
+    /// Makes the next host one that runs as a ServiceAccount that is there.
+    ///
+    /// # Errors
+    ///
+    /// When it is not.
+    pub async fn act_as(&self, namespace: &str, account: &str) -> Result<()> {
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let token = self
+            .cluster
+            .create(&format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"), &request)
+            .await?;
+        let token = text(&token, "/status/token");
+        ensure!(!token.is_empty(), "no token");
+        let kubeconfig = self.cluster.kubeconfig_for(&self.kubernetes_gate.url(), Some(&token)).await?;
+        self.host_options().kubeconfig = kubeconfig;
+        Ok(())
+    }
+
+    /// Further arguments of hosts that are started from now on; those about admission only of [hosts that answer it](Self::start_host_answering).
+    pub fn add_host_args(&self, args: impl IntoIterator<Item = String>) {
+        let (answering, always): (Vec<_>, Vec<_>) = args.into_iter().partition(|arg| arg.starts_with("--admission-"));
+        self.host_options().args.extend(always);
+        self.answering.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(answering);
     }
 
     /// Applies what `oarlock rbac` prints for the plugins as they lie in the directory, with kubectl.

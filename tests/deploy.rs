@@ -1,0 +1,236 @@
+//! deploy/: what an API server takes, what it allows, and that the host lives with that.
+
+mod image;
+mod monitoring;
+mod objects;
+mod operations;
+mod story;
+
+use anyhow::{Context, Result, ensure};
+use oarlock_tests::harness::{Cluster, built_plugin, oarlock, repository_root};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+const NAMESPACE: &str = "oarlock";
+
+/// The plugins in the image.
+const SHIPPED: [&str; 4] = ["deployment-network", "envoy-injector", "network", "pod-network"];
+
+/// Everything `kubectl apply -k` can be pointed at, but for the base.
+const OVERLAYS: [&str; 4] = ["development", "plugins-configmap", "plugins-image", "plugins-volume"];
+
+/// A copy of what deployments are made of, with the files that the overlay for a ConfigMap is told to be given.
+fn copied(to: &Path) -> Result<PathBuf> {
+    let root = repository_root();
+    for folder in ["deploy", "plugins/network"] {
+        copy_tree(&root.join(folder), &to.join(folder))?;
+    }
+    let plugins = to.join("deploy/overlays/plugins-configmap/plugins");
+    fs::create_dir_all(&plugins)?;
+    fs::copy(built_plugin("deployment-network")?, plugins.join("deployment-network.wasm"))?;
+    fs::copy(root.join("plugins/deployment-network/deployment-network.yaml"), plugins.join("deployment-network.yaml"))?;
+    Ok(to.join("deploy"))
+}
+
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let path = entry?.path();
+        let to = to.join(path.file_name().context("no name")?);
+        if path.is_dir() {
+            copy_tree(&path, &to)?;
+        } else {
+            fs::copy(&path, &to)?;
+        }
+    }
+    Ok(())
+}
+
+/// The objects of a kustomization of this repository, as kubectl builds them.
+async fn built(folder: &Path) -> Result<Vec<Value>> {
+    let mut kubectl = tokio::process::Command::new("kubectl");
+    let output = kubectl.arg("kustomize").arg(folder).kill_on_drop(true).output().await?;
+    let what = folder.display();
+    ensure!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&String::from_utf8(output.stdout)?)?;
+    ensure!(documents.len() > 5, "{what}: only {} objects", documents.len());
+    Ok(documents)
+}
+
+/// The base, built.
+async fn base() -> Result<Vec<Value>> {
+    built(&repository_root().join("deploy/base")).await
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The only object of a kind with this name.
+fn named<'v>(objects: &'v [Value], kind: &str, name: &str) -> Result<&'v Value> {
+    let mut found = objects.iter().filter(|one| text(one, "/kind") == kind && text(one, "/metadata/name") == name);
+    let one = found.next().with_context(|| format!("no {kind} {name}"))?;
+    ensure!(found.next().is_none(), "two {kind} {name}");
+    Ok(one)
+}
+
+/// What the host's container is started with, `run` left away.
+fn host_args(objects: &[Value]) -> Result<Vec<String>> {
+    let host = named(objects, "Deployment", "oarlock")?;
+    let args = host.pointer("/spec/template/spec/containers/0/args").and_then(Value::as_array).context("no args")?;
+    let args: Vec<String> = args.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    ensure!(args.first().is_some_and(|first| first == "run"), "{args:?}");
+    Ok(args.into_iter().skip(1).collect())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_base_and_every_overlay_are_taken_as_they_stand() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let deploy = copied(folder.path())?;
+    let cluster = Cluster::start(folder.path(), false).await?;
+    let path = |below: &str| deploy.join(below).display().to_string();
+    let overlays: Vec<String> = fs::read_dir(deploy.join("overlays"))?
+        .map(|one| Ok(one?.file_name().display().to_string()))
+        .collect::<Result<_>>()?;
+    ensure!(
+        overlays.iter().all(|one| OVERLAYS.contains(&one.as_str())) && overlays.len() == OVERLAYS.len(),
+        "{overlays:?}"
+    );
+
+    // A dry run makes no namespace, and nothing can be in one that is not there.
+    cluster.kubectl(&["apply", "-f", &path("base/namespace.yaml")]).await?;
+    let strict = ["--dry-run=server", "--validate=strict"];
+    for one in ["base", "overlays/development", "overlays/plugins-image", "overlays/plugins-volume", "monitoring"] {
+        cluster
+            .kubectl(&[&["apply"], &strict[..], &["-k", &path(one)]].concat())
+            .await
+            .with_context(|| one.to_owned())?;
+    }
+    for one in ["base", "overlays/plugins-configmap"] {
+        let from = path(one);
+        cluster
+            .kubectl(&[&["apply", "--server-side"], &strict[..], &["-k", &from]].concat())
+            .await
+            .with_context(|| one.to_owned())?;
+    }
+    // Strict means strict: what is misspelt anywhere is refused.
+    let spelt = fs::read_to_string(deploy.join("base/deployment.yaml"))?;
+    let misspelt = spelt.replace("readOnlyRootFilesystem", "readonlyRootFilesystem");
+    ensure!(spelt != misspelt);
+    fs::write(deploy.join("base/deployment.yaml"), misspelt)?;
+    let refused = cluster.kubectl(&[&["apply"], &strict[..], &["-k", &path("base")]].concat()).await.err();
+    let refused = format!("{:#}", refused.context("it was taken")?);
+    ensure!(refused.contains("unknown field") && refused.contains("readonlyRootFilesystem"), "{refused}");
+    fs::write(deploy.join("base/deployment.yaml"), spelt)?;
+
+    let nothing = cluster.list("/api/v1/namespaces/oarlock/configmaps").await?;
+    ensure!(!nothing.iter().any(|one| text(one, "/metadata/name") == "oarlock-grants"), "a dry run made something");
+    cluster.kubectl(&["apply", "-k", &path("base")]).await?;
+    let again = cluster.kubectl(&["apply", "-k", &path("base")]).await?;
+    // kubectl sends the selector of a disruption budget every time, because it may only be replaced as a whole.
+    let changed: Vec<_> = again.lines().filter(|line| !line.ends_with(" unchanged")).collect();
+    ensure!(changed == ["poddisruptionbudget.policy/oarlock configured"], "{again}");
+    Ok(())
+}
+
+/// Rules that say the same are the same: each verb on each resource of each group with each name.
+fn permissions(role: &Value) -> Vec<String> {
+    let list = |rule: &Value, key: &str| -> Vec<String> {
+        let list = rule.get(key).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let mut all = Vec::new();
+    for rule in role.get("rules").and_then(Value::as_array).into_iter().flatten() {
+        let names = list(rule, "resourceNames");
+        let names = if names.is_empty() { vec!["*".to_owned()] } else { names };
+        for group in list(rule, "apiGroups") {
+            for resource in list(rule, "resources") {
+                for (name, verb) in
+                    names.iter().flat_map(|name| list(rule, "verbs").into_iter().map(move |v| (name, v)))
+                {
+                    all.push(format!("{verb} {resource}.{group} {name}"));
+                }
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+/// What matters of everybody's permissions: accounts, roles with their rules, bindings with their subjects.
+fn access(objects: &[Value]) -> Vec<String> {
+    let mut all = Vec::new();
+    for one in objects {
+        let what =
+            format!("{} {}/{}", text(one, "/kind"), text(one, "/metadata/namespace"), text(one, "/metadata/name"));
+        match text(one, "/kind") {
+            // It has to be there, `oarlock rbac` says.
+            "ServiceAccount" if text(one, "/metadata/name") == "oarlock" => {}
+            "ServiceAccount" => all.push(what),
+            "Role" | "ClusterRole" => all.extend(permissions(one).into_iter().map(|may| format!("{what}: {may}"))),
+            "RoleBinding" | "ClusterRoleBinding" => {
+                all.push(format!(
+                    "{what}: {} {}",
+                    one.get("roleRef").unwrap_or(&Value::Null),
+                    one.get("subjects").unwrap_or(&Value::Null)
+                ));
+            }
+            _ => {}
+        }
+    }
+    all.sort();
+    all
+}
+
+#[tokio::test]
+async fn the_rbac_of_the_base_is_what_rbac_prints_and_not_a_verb_more() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for name in SHIPPED {
+        fs::copy(built_plugin(name)?, folder.path().join(format!("{name}.wasm")))?;
+        let grant = repository_root().join(format!("deploy/base/grants/{name}.yaml"));
+        fs::copy(grant, folder.path().join(format!("{name}.yaml")))?;
+    }
+    let objects = base().await?;
+    let args = host_args(&objects)?;
+    let folder = folder.path().display().to_string();
+    let mut asked = vec!["rbac", &folder, "--namespace", NAMESPACE];
+    // What the host is started with decides what it needs.
+    asked.extend(
+        args.iter().filter(|arg| *arg == "--impersonate" || arg.starts_with("--lease-namespace=")).map(String::as_str),
+    );
+    ensure!(asked.contains(&"--impersonate"), "{args:?}");
+    let told = oarlock(&asked).await?;
+    ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let printed: Vec<Value> = serde_saphyr::from_multiple(&String::from_utf8(told.stdout)?)?;
+
+    let (printed, there) = (access(&printed), access(&objects));
+    ensure!(printed.len() > 50, "{printed:#?}");
+    let missing: Vec<_> = printed.iter().filter(|one| !there.contains(one)).collect();
+    let more: Vec<_> = there.iter().filter(|one| !printed.contains(one)).collect();
+    ensure!(missing.is_empty() && more.is_empty(), "missing: {missing:#?}\nmore: {more:#?}");
+    Ok(())
+}
+
+#[test]
+fn permissions_that_differ_are_told_apart() -> Result<()> {
+    let role = |rules: &str| -> Result<Vec<String>> {
+        let text = format!("{{kind: Role, metadata: {{name: a}}, rules: [{rules}]}}");
+        Ok(access(&[serde_saphyr::from_str(&text)?]))
+    };
+    let one = role("{apiGroups: [a], resources: [b], verbs: [get, list]}")?;
+    ensure!(
+        one == role("{apiGroups: [a], resources: [b], verbs: [list]}, {apiGroups: [a], resources: [b], verbs: [get]}")?
+    );
+    for other in [
+        "{apiGroups: [a], resources: [b], verbs: [get]}",
+        "{apiGroups: [a], resources: [b], verbs: [get, list], resourceNames: [x]}",
+        "{apiGroups: [b], resources: [b], verbs: [get, list]}",
+        "{apiGroups: [a], resources: [b/status], verbs: [get, list]}",
+    ] {
+        ensure!(one != role(other)?, "{other}");
+    }
+    Ok(())
+}
