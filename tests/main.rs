@@ -21,6 +21,7 @@ mod invariants;
 mod kubernetes_faults;
 mod languages;
 mod layering;
+mod leases;
 mod merging;
 mod neutron_faults;
 mod new_project;

@@ -52,7 +52,14 @@ async fn refusal(name: &str) -> Result<String> {
 }
 
 fn run() -> Run {
-    Run { reads: None, key: "default/one".to_owned(), correlation_id: String::new(), dry_run: false, at_most: None }
+    Run {
+        reads: None,
+        key: "default/one".to_owned(),
+        correlation_id: String::new(),
+        dry_run: false,
+        at_most: None,
+        term: oarlock::lease::Term::for_ever(),
+    }
 }
 
 fn request() -> Request {

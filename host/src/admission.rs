@@ -159,10 +159,15 @@ impl Admission {
             initializers: RwLock::default(),
         });
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let keeper = Keeper::new(Arc::clone(&door), shared, reach.clone(), certificates.bundle());
+        let seat = shared.leases.host_seat();
+        let keeper = Keeper::new(Arc::clone(&door), shared, reach.clone(), certificates.bundle(), seat.clone());
         tasks.spawn(serve::serve(door, listener, certificates.server_config()?, stop.clone()));
         tasks.spawn(stop.clone().run_until_cancelled_owned(certificates.keep()));
-        tasks.spawn(stop.clone().run_until_cancelled_owned(keeper.run()));
+        let keeping = stop.clone();
+        tasks.spawn(async move {
+            keeping.run_until_cancelled_owned(keeper.run()).await;
+            seat.leave().await;
+        });
         tracing::info!(%addr, ?reach, "admission server listening");
         Ok(Self { addr, stop, tasks })
     }

@@ -22,6 +22,7 @@ pub use request::{Identity, WriteError};
 use crate::api::{Discovery, GroupVersionKind, ObjectKey, Resource};
 use crate::grants::Grants;
 use crate::informer::{Informers, Object};
+use crate::lease::Term;
 use crate::metrics::Metrics;
 use request::Outgoing;
 use serde_json::Value;
@@ -37,13 +38,27 @@ pub struct Author {
     pub plugin: String,
     /// What it may do.
     pub grants: Arc<Grants>,
+    /// When it may write: nothing is sent after its end.
+    pub term: Term,
 }
 
 impl Author {
+    /// A plugin, whoever holds its Lease: for what is read, and for what is not its own doing.
+    #[must_use]
+    pub fn new(plugin: &str, grants: Arc<Grants>) -> Self {
+        Self { plugin: plugin.to_owned(), grants, term: Term::for_ever() }
+    }
+
+    /// The same, in a term: its writes are refused and cut off after it.
+    #[must_use]
+    pub fn within(&self, term: &Term) -> Self {
+        Self { term: term.clone(), ..self.clone() }
+    }
+
     /// The host itself, for what it writes about itself. No plugin can have its name.
     #[must_use]
     pub fn host() -> Self {
-        Self { plugin: HOST.to_owned(), grants: Arc::new(Grants::none()) }
+        Self::new(HOST, Arc::new(Grants::none()))
     }
 
     /// The field manager of what the plugin applies.
@@ -153,6 +168,7 @@ impl Writer {
         for verb in ["patch", "create"] {
             allowed(author, verb, &resource, subresource, &key)?;
         }
+        let precondition = &self.guarded(author, &resource, &key, precondition);
         let body = change::with_precondition(object, precondition)?;
         let manager = author.field_manager();
         let mut outgoing = Outgoing::new("PATCH", &resource, &key, subresource)
@@ -192,6 +208,7 @@ impl Writer {
         let resource = self.resource_of(author, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         allowed(author, "patch", &resource, subresource, &key)?;
+        let precondition = &self.guarded(author, &resource, &key, precondition);
         let body = match kind {
             PatchKind::Json => change::json_patch_with_precondition(patch, precondition)?,
             PatchKind::Merge | PatchKind::Strategic => change::with_precondition(patch, precondition)?,
@@ -213,6 +230,7 @@ impl Writer {
         let resource = self.resource_of(author, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         allowed(author, "delete", &resource, "", &key)?;
+        let precondition = &self.guarded(author, &resource, &key, precondition);
         let options = change::delete_options(propagation, precondition);
         let outgoing = Outgoing::new("DELETE", &resource, &key, "").body("application/json", &options);
         match self.request(author, outgoing).await {
@@ -284,12 +302,25 @@ impl Writer {
         Ok(object)
     }
 
+    /// What goes out shortly before a lease is lost may arrive when another host has gone on: it is to concern no other object than the
+    /// one that was there when it was sent.
+    fn guarded(&self, author: &Author, resource: &Resource, key: &ObjectKey, asked: &Precondition) -> Precondition {
+        let mut precondition = asked.clone();
+        if author.term.is_bounded() && precondition.uid.is_none() && !key.name.is_empty() {
+            precondition.uid = self.known_uid(resource, key);
+        }
+        precondition
+    }
+
+    /// The uid of the incarnation that the caches know.
+    fn known_uid(&self, resource: &Resource, key: &ObjectKey) -> Option<String> {
+        let stores = self.informers.find(&resource.gvk, key.namespace());
+        stores.iter().find_map(|store| store.get(key)).map(|object| object.uid().to_owned())
+    }
+
     /// Notes a deletion: of the incarnation that was meant, or of the one the caches know.
     fn deleted(&self, resource: &Resource, key: &ObjectKey, precondition: &Precondition) {
-        let uid = precondition.uid.clone().or_else(|| {
-            let stores = self.informers.find(&resource.gvk, key.namespace());
-            stores.iter().find_map(|store| store.get(key)).map(|object| object.uid().to_owned())
-        });
+        let uid = precondition.uid.clone().or_else(|| self.known_uid(resource, key));
         if let Some(uid) = uid {
             self.informers.record_delete(&resource.gvk, key, &uid);
         }
@@ -367,7 +398,7 @@ mod tests {
         let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant",
             "permissions": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]});
         let grants = Grants::new(&serde_json::from_value(grant).unwrap(), std::path::Path::new(".")).unwrap();
-        Author { plugin: "p".to_owned(), grants: Arc::new(grants) }
+        Author::new("p", Arc::new(grants))
     }
 
     /// Everything a plugin may ask for, and everything the host does on its behalf.

@@ -11,6 +11,7 @@ use crate::api::{GroupVersionKind, ObjectKey};
 use crate::controller::same_state;
 use crate::grants::Grants;
 use crate::informer::Object;
+use crate::lease::Term;
 use crate::metrics::Metrics;
 use crate::plugin::cache::Cache;
 use crate::plugin::recorded::{Exchange, RecordedHttp, RecordedObjects};
@@ -149,6 +150,7 @@ impl Player {
             correlation_id: request.correlation_id.clone(),
             dry_run: request.dry_run,
             at_most: None,
+            term: Term::for_ever(),
         };
         let pool = Pool::new(self.component.clone(), guest, u32::from(instance_reuses > 0));
         Ok(Stage { pool, request, run })

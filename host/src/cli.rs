@@ -8,6 +8,7 @@ mod dev;
 mod grant;
 mod impersonation;
 mod inspect;
+mod leases;
 mod new;
 mod plugins;
 mod pull;

@@ -8,6 +8,7 @@ mod breaker;
 mod compare;
 mod handler;
 mod health;
+mod lead;
 mod outcome;
 mod reconcile;
 mod stats;
@@ -19,17 +20,20 @@ pub use admit::{Admitted, Entered, Review, Verdict};
 pub use compare::same as same_state;
 pub use health::PROBATION_SHARE;
 pub use version::{Loaded, Version};
+use version::{Wakes, Waking};
 
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::events::Recorder;
 use crate::apply::{Author, Writer};
 use crate::informer::Informers;
+use crate::lease::Leases;
 use crate::metrics::{Metrics, PluginMetrics};
 use crate::plugin::{Pool, Reads};
 use crate::workqueue::{Trigger, WorkQueue};
 use arc_swap::ArcSwapOption;
 use breaker::Breaker;
 use health::Health;
+use lead::Lead;
 use serde_json::{Value, json};
 use stats::Stats;
 use std::collections::BTreeSet;
@@ -79,6 +83,8 @@ pub struct Shared {
     pub recorder: Recorder,
     /// Counters.
     pub metrics: Metrics,
+    /// Who reconciles what, where there are several hosts.
+    pub leases: Leases,
 }
 
 /// What a controller tells whoever loads its versions.
@@ -115,6 +121,7 @@ pub struct Controller {
     /// How many workers there should be.
     workers: watch::Sender<u32>,
     tombstones: Arc<Tombstones>,
+    lead: Lead,
     breaker: Breaker,
     health: Health,
     stats: Stats,
@@ -136,6 +143,7 @@ impl Controller {
         Arc::new(Self {
             name: name.to_owned(),
             metrics: shared.metrics.plugin(name),
+            lead: Lead::new(shared.leases.seat(name)),
             shared,
             queue,
             version: ArcSwapOption::empty(),
@@ -154,15 +162,15 @@ impl Controller {
     /// Subscribes a version to its watches. It wakes no key before [`Self::switch`].
     #[must_use]
     pub fn prepare(&self, loaded: Loaded) -> Arc<Version> {
-        let author = Author { plugin: self.name.clone(), grants: Arc::clone(&loaded.guest.grants) };
-        let live = Arc::new(AtomicBool::new(false));
-        let wakes = handler::Wakes {
+        let author = Author::new(&self.name, Arc::clone(&loaded.guest.grants));
+        let waking: Arc<Waking> = Arc::default();
+        let handlers = handler::Handlers {
             queue: self.queue.clone(),
             tombstones: Arc::clone(&self.tombstones),
             writer: self.shared.writer.clone(),
-            live: Arc::clone(&live),
+            waking: Arc::clone(&waking),
         };
-        let (subscriptions, stores) = handler::subscribe(&loaded.manifest, &self.shared.informers, &wakes);
+        let (subscriptions, stores) = handler::subscribe(&loaded.manifest, &self.shared.informers, &handlers);
         let reads = Arc::new(Reads::new(author.clone(), self.shared.writer.clone(), stores.clone()));
         let workers = loaded.guest.grants.workers(&loaded.manifest);
         let admission = loaded.guest.grants.admission(&loaded.manifest);
@@ -175,7 +183,7 @@ impl Controller {
             admission,
             subscriptions,
             stores,
-            live,
+            waking,
             worked: AtomicBool::new(false),
             under_way: TaskTracker::new(),
             cut: CancellationToken::new(),
@@ -191,21 +199,22 @@ impl Controller {
     /// * `back` - the current version failed its probation, and this is the one before.
     pub fn switch(self: &Arc<Self>, version: &Arc<Version>, back: bool) -> Option<Arc<Version>> {
         let manifest = &version.loaded.manifest;
+        let turn = self.lead.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.health.begin(version.objects(), back);
         // In this order: no event of a kind that only the new version knows meets the old one, and what comes while neither
         // is live is in the stores that are enqueued afterwards.
         let before = self.version.swap(Some(Arc::clone(version)));
-        version.set_live(true);
-        let trigger = if before.is_some() { Trigger::Swap } else { Trigger::InitialList };
-        for (kind, stores) in version.primaries() {
-            let kind = Arc::new(kind);
-            for key in stores.flat_map(|of| of.store.keys()) {
-                self.queue.add(ReconcileKey { kind: Arc::clone(&kind), key }, trigger);
-            }
+        if !self.leads() {
+            version.wake(Wakes::NobodyYet);
+        } else {
+            version.wake(Wakes::Keys);
+            self.enqueue_all(version, if before.is_some() { Trigger::Swap } else { Trigger::InitialList });
         }
         if let Some(before) = &before {
-            before.set_live(false);
+            before.wake(Wakes::Nobody);
         }
+        drop(turn);
+        self.stand(version, before.is_none());
         self.set_workers(version.loaded.guest.grants.workers(manifest));
         if before.is_none() {
             self.tasks.spawn(Arc::clone(self).resync());
@@ -267,6 +276,7 @@ impl Controller {
         });
         if let (Some(all), Value::Object(stats)) = (described.as_object_mut(), self.stats.describe()) {
             all.extend(stats);
+            all.extend(self.lead.seat.describe().map(|lease| ("lease".to_owned(), lease)));
         }
         described
     }
@@ -279,8 +289,12 @@ impl Controller {
         self.queue.purge();
         self.queue.shut_down();
         self.tasks.close();
-        let Some(version) = self.current() else { return };
-        version.set_live(false);
+        let Some(version) = self.current() else {
+            self.lead.seat.leave().await;
+            return;
+        };
+        version.wake(Wakes::Nobody);
+        // No reconcile begins any more, and until those under way have ended the lease is kept.
         if !version.drain(drain).await {
             tracing::warn!(
                 plugin = self.name,
@@ -289,6 +303,7 @@ impl Controller {
             );
         }
         self.tasks.wait().await;
+        self.lead.seat.leave().await;
         self.version.store(None);
     }
 

@@ -8,6 +8,7 @@ pub mod cases;
 pub mod controller;
 pub mod grants;
 pub mod informer;
+pub mod lease;
 pub mod lifecycle;
 pub mod logging;
 pub mod metrics;

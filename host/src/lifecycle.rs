@@ -145,6 +145,12 @@ impl Handle {
         registry.starting || !registry.nothing_is_compiling() || registry.plugins.get(plugin).is_some_and(waits)
     }
 
+    /// Begins no further reconcile, finishes those under way, and leaves the plugins to other hosts. They go on to answer admission.
+    pub async fn hand_over(&self) {
+        let controllers = self.controllers();
+        futures::future::join_all(controllers.iter().map(|controller| controller.step_down(DRAIN))).await;
+    }
+
     /// Asks for something; answers with a line for people.
     ///
     /// # Errors

@@ -93,6 +93,15 @@ pub fn of_certificates(plugin: &str, namespace: &str) -> Needs {
     needs
 }
 
+/// What the host needs to share its plugins with other hosts by Leases in a namespace.
+#[must_use]
+pub fn of_leases(namespace: &str) -> Needs {
+    let mut needs = Needs::default();
+    let verbs = ["get", "list", "create", "update"];
+    needs.add("the host", "which host reconciles for which plugin", namespace, "coordination.k8s.io", "leases", &verbs);
+    needs
+}
+
 /// What the host needs to write and read as a plugin's ServiceAccount, which is in `namespace`.
 #[must_use]
 pub fn of_impersonator(plugin: &str, namespace: &str) -> Needs {

@@ -6,6 +6,7 @@ use crate::apply::Writer;
 use crate::apply::events::{Recorder, Regarding};
 use crate::controller::Shared;
 use crate::informer::Informers;
+use crate::lease::{self, Leases};
 use crate::lifecycle::{self, Lifecycle};
 use crate::metrics::Metrics;
 use crate::oci::{self, Puller};
@@ -45,6 +46,10 @@ pub struct Options {
     pub grant_what_is_asked: bool,
     /// How admission is answered. `None`: it is not.
     pub admission: Option<admission::Options>,
+    /// How plugins are shared with other hosts. `None`: this is the only one.
+    pub leases: Option<lease::Options>,
+    /// Admission is answered for this long at least after `stop`.
+    pub shutdown_delay: Duration,
 }
 
 /// Runs until `stop` is cancelled, then drains.
@@ -63,6 +68,10 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
         None => None,
     };
     let engine = Engine::new(options.engine)?;
+    let leases = match options.leases {
+        Some(leases) => Leases::start(leases, options.client).await?,
+        None => Leases::none(),
+    };
     let metrics = Metrics::new();
     let discovery = Discovery::new(client.clone());
     let informers = Informers::new(client.clone(), discovery.clone());
@@ -71,7 +80,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
         writer = writer.impersonating(namespace);
     }
     let (recorder, recording) = Recorder::start(writer.clone());
-    let shared = Shared { informers, writer, recorder, metrics: metrics.clone() };
+    let shared = Shared { informers, writer, recorder, metrics: metrics.clone(), leases: leases.clone() };
     let lifecycle = Lifecycle::new(
         lifecycle::Options {
             plugins: options.plugins.clone(),
@@ -91,7 +100,9 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let admin_stop = CancellationToken::new();
     let listener = crate::admin::bind(options.admin_addr).await?;
     let admin_addr = listener.local_addr()?;
-    let (shown, asked) = (lifecycle.handle(), lifecycle.handle());
+    let (shown, asked, leaving) = (lifecycle.handle(), lifecycle.handle(), lifecycle.handle());
+    let staying = readiness.condition("running", "it begins");
+    staying.met();
     let state = crate::admin::AdminState {
         metrics,
         liveness: liveness.clone(),
@@ -111,22 +122,13 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
         Some(options) => Some(Admission::open(options, shared.clone(), lifecycle.handle()).await?),
         None => None,
     };
-    // Reviews under way are finished before the plugins that answer them end.
-    let (closed, stopping) = (CancellationToken::new(), stop.clone());
-    let closing = {
-        let closed = closed.clone();
-        tokio::spawn(async move {
-            stopping.cancelled().await;
-            if let Some(door) = door {
-                door.close().await;
-            }
-            closed.cancel();
-        })
-    };
+    let closed = CancellationToken::new();
+    let ending = Ending { staying, leases, plugins: leaving, door, delay: options.shutdown_delay };
+    let ending = tokio::spawn(ending.run(stop, closed.clone()));
     let pulse = liveness.watch("lifecycle");
     lifecycle.run(closed, || loaded.met(), || pulse.beat()).await;
     drop(pulse);
-    let _ = closing.await;
+    let _ = ending.await;
 
     counting.abort();
     let _ = counting.await;
@@ -137,6 +139,30 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let _ = tokio::time::timeout(FLUSH, admin).await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// What happens between the signal to stop and the end of the plugins.
+struct Ending {
+    staying: crate::admin::Condition,
+    leases: Leases,
+    plugins: lifecycle::Handle,
+    door: Option<Admission>,
+    delay: Duration,
+}
+
+impl Ending {
+    /// Reconciling goes to other hosts first; admission is answered until nobody asks any more, and reviews under way are finished before
+    /// the plugins that answer them end.
+    async fn run(self, stop: CancellationToken, closed: CancellationToken) {
+        stop.cancelled().await;
+        self.staying.waiting("it is stopping");
+        self.leases.stop_taking();
+        tokio::join!(self.plugins.hand_over(), tokio::time::sleep(self.delay));
+        if let Some(door) = self.door {
+            door.close().await;
+        }
+        closed.cancel();
+    }
 }
 
 /// What the host's own events are events of: its Pod, as the downward API tells it; outside of a cluster the namespace `default`.

@@ -5,8 +5,10 @@ use super::initializers::{self, Initializer};
 use super::unanswered::Unanswered;
 use super::webhooks::{self, Called, Reach, Wanted};
 use crate::api::{GroupVersionKind, ObjectKey};
+use crate::apply::Author;
 use crate::controller::Shared;
 use crate::informer::{Handler, Subscription, WatchSpec};
+use crate::lease::{Seat, Term};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -38,10 +40,17 @@ pub(super) struct Keeper {
     written: HashMap<&'static str, (Value, String)>,
     running: BTreeSet<String>,
     try_again: Option<Instant>,
+    seat: Seat,
 }
 
 impl Keeper {
-    pub(super) fn new(door: Arc<Door>, shared: Shared, reach: Reach, bundle: watch::Receiver<String>) -> Self {
+    pub(super) fn new(
+        door: Arc<Door>,
+        shared: Shared,
+        reach: Reach,
+        bundle: watch::Receiver<String>,
+        seat: Seat,
+    ) -> Self {
         let changed = Arc::new(Notify::new());
         let tell = Arc::clone(&changed);
         let handler: Handler = Arc::new(move |_| tell.notify_one());
@@ -67,6 +76,7 @@ impl Keeper {
             written: HashMap::new(),
             running: BTreeSet::new(),
             try_again: None,
+            seat,
         }
     }
 
@@ -79,7 +89,9 @@ impl Keeper {
                 () = tokio::time::sleep(LOOK) => {}
             }
             let all = initializers::all(self.initializers.store());
-            self.unanswered.look(&all, &self.door.lifecycle, &self.shared);
+            let term = self.seat.term();
+            let author = term.as_ref().map(|term| Author::host().within(term));
+            self.unanswered.look(&all, &self.door.lifecycle, &self.shared, author.as_ref());
             let initializers: Vec<_> = all.into_iter().flat_map(|one| one.initializers).collect();
             self.door.set_initializers(self.has_read().then(|| initializers.clone()));
             let wanted = self.wanted(initializers);
@@ -87,8 +99,10 @@ impl Keeper {
                 continue;
             }
             self.try_again = None;
+            // Of several hosts one writes, by the plugins it has.
+            let Some(term) = term else { continue };
             for (kind, document) in wanted.documents() {
-                if let Err(error) = self.keep(kind, document).await {
+                if let Err(error) = self.keep(&term, kind, document).await {
                     tracing::warn!(kind, error, "the webhook configuration could not be written");
                     self.try_again = Some(Instant::now() + TRY_AGAIN);
                 }
@@ -124,7 +138,7 @@ impl Keeper {
     }
 
     /// Writes a configuration that is not as it should be, or takes it away.
-    async fn keep(&mut self, kind: &'static str, wanted: Option<Value>) -> Result<(), String> {
+    async fn keep(&mut self, term: &Term, kind: &'static str, wanted: Option<Value>) -> Result<(), String> {
         let Some((_, subscription)) = self.configurations.iter().find(|(of, _)| *of == kind) else { return Ok(()) };
         let store = subscription.store();
         if !store.synced() {
@@ -142,7 +156,7 @@ impl Keeper {
             {
                 self.written.remove(kind);
                 let writer = &self.shared.writer;
-                writer.delete_own(&configuration(kind), &key, object.uid()).await.map_err(|e| e.to_string())?;
+                writer.delete_own(term, &configuration(kind), &key, object.uid()).await.map_err(|e| e.to_string())?;
                 tracing::info!(kind, "the webhook configuration was removed: no plugin answers admission");
             }
             return Ok(());
@@ -153,7 +167,7 @@ impl Keeper {
         {
             return Ok(());
         }
-        let object = self.shared.writer.apply_own(&document).await.map_err(|e| e.to_string())?;
+        let object = self.shared.writer.apply_own(term, &document).await.map_err(|e| e.to_string())?;
         if version.as_deref() != Some(object.resource_version()) {
             let webhooks = document.get("webhooks").and_then(Value::as_array).map_or(0, Vec::len);
             tracing::info!(kind, webhooks, "the webhook configuration was written");

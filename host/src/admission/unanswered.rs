@@ -34,7 +34,15 @@ type News<'a> = (&'a Regarding, Event);
 
 impl Unanswered {
     /// Looks at all there are, tells of what changed, and counts.
-    pub(super) fn look(&mut self, all: &[Configuration], lifecycle: &lifecycle::Handle, shared: &Shared) {
+    ///
+    /// * `author` - who tells. None: another host does.
+    pub(super) fn look(
+        &mut self,
+        all: &[Configuration],
+        lifecycle: &lifecycle::Handle,
+        shared: &Shared,
+        author: Option<&Author>,
+    ) {
         let (news, counts) = self.news(all, Instant::now(), |initializer| {
             let plugin = &initializer.plugin;
             let Some(version) = lifecycle.controller(plugin).and_then(|controller| controller.current()) else {
@@ -44,8 +52,9 @@ impl Unanswered {
             let resource = initializer.unanswered_by(version.admission())?;
             Some((AWAY, format!("plugin {plugin} is not granted to answer the creation of {resource}")))
         });
-        for (about, event) in news {
-            shared.recorder.record(&Author::host(), about, event);
+        match author {
+            Some(author) => news.into_iter().for_each(|(about, event)| shared.recorder.record(author, about, event)),
+            None => self.0.clear(),
         }
         shared.metrics.set_unanswered(&counts);
     }

@@ -150,7 +150,7 @@ mod tests {
             {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"], "namespaces": ["a"]},
             {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "namespaces": ["a"], "resourceNames": ["x"]}]});
         let grants = Grants::without_secrets(&serde_json::from_value(grant).unwrap()).unwrap();
-        (Author { plugin: "p".to_owned(), grants: Arc::new(grants) }, serde_json::from_value(manifest).unwrap())
+        (Author::new("p", Arc::new(grants)), serde_json::from_value(manifest).unwrap())
     }
 
     async fn create(client: &kube::Client, path: &str, object: Value) {

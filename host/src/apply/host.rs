@@ -5,17 +5,19 @@ use super::request::{self, Outgoing};
 use super::{Author, HOST, Identity, WriteError, Writer};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::informer::Object;
+use crate::lease::Term;
 use serde_json::Value;
 
 impl Writer {
     /// Applies a document of the host's own, taking its fields over from whoever has them, and answers the object as it is now.
     ///
+    /// * `term` - refused after its end.
     /// * `document` - with `metadata.resourceVersion` it is refused when the object is no longer that.
     ///
     /// # Errors
     ///
     /// [`WriteError::Conflict`] when the object has another resourceVersion; otherwise what the API server answered.
-    pub async fn apply_own(&self, document: &Value) -> Result<Object, WriteError> {
+    pub async fn apply_own(&self, term: &Term, document: &Value) -> Result<Object, WriteError> {
         let target = change::target_of(document)?;
         let resource = self.resolve(&target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
@@ -24,7 +26,7 @@ impl Writer {
             .body("application/apply-patch+yaml", document)
             .query("fieldManager", HOST)
             .query("force", "true");
-        self.send(&Author::host(), &resource, outgoing).await
+        self.send(&Author::host().within(term), &resource, outgoing).await
     }
 
     /// Creates an object of the host's own.
@@ -48,14 +50,20 @@ impl Writer {
     /// # Errors
     ///
     /// What the API server answered; that it is gone already is none.
-    pub async fn delete_own(&self, kind: &GroupVersionKind, key: &ObjectKey, uid: &str) -> Result<(), WriteError> {
+    pub async fn delete_own(
+        &self,
+        term: &Term,
+        kind: &GroupVersionKind,
+        key: &ObjectKey,
+        uid: &str,
+    ) -> Result<(), WriteError> {
         let resource = self.resolve(kind).await?;
         let key = change::checked_key(&resource, key)?;
         let precondition = Precondition { uid: Some(uid.to_owned()), resource_version: None };
         let outgoing = Outgoing::new("DELETE", &resource, &key, "")
             .identity(Identity::Host)
             .body("application/json", &change::delete_options(Propagation::Background, &precondition));
-        match self.request(&Author::host(), outgoing).await {
+        match self.request(&Author::host().within(term), outgoing).await {
             Ok(_) | Err(WriteError::NotFound) => Ok(()),
             Err(e) => Err(e),
         }

@@ -50,6 +50,9 @@ pub enum WriteError {
     /// 5xx, or an answer that is not what the API promises.
     #[error("the API server answered {0}")]
     Server(String),
+    /// The Lease of the plugin is not (or no longer) this host's. Nothing was sent, or what was under way was cut off.
+    #[error("another host may reconcile this plugin: the lease is lost")]
+    LeaseLost,
     /// No answer. The write may have had its effect.
     #[error("no answer from the API server: {0}")]
     Transport(String),
@@ -143,9 +146,12 @@ impl Writer {
     /// Sends a request and sorts its answer; the body of a success is JSON text.
     pub(super) async fn request(&self, author: &Author, outgoing: Outgoing) -> Result<String, WriteError> {
         let method = outgoing.method;
+        if !author.term.held() {
+            return Err(WriteError::LeaseLost);
+        }
         let user = self.impersonated(author, outgoing.identity);
         let request = outgoing.into_request(user.as_deref())?;
-        let answered = tokio::time::timeout(REQUEST_DEADLINE, async {
+        let exchange = async {
             let response = self.client.send(request).await.map_err(|e| WriteError::Transport(crate::chain(&e)))?;
             let (head, body) = response.into_parts();
             let body = http_body_util::Limited::new(body, ANSWER_LIMIT_BYTES)
@@ -153,9 +159,13 @@ impl Writer {
                 .await
                 .map_err(|e| WriteError::Transport(crate::chain(e.as_ref())))?;
             Ok((head, body.to_bytes()))
-        })
-        .await
-        .unwrap_or_else(|_elapsed| Err(WriteError::Transport(format!("within {} s", REQUEST_DEADLINE.as_secs()))));
+        };
+        let late = || WriteError::Transport(format!("within {} s", REQUEST_DEADLINE.as_secs()));
+        let answered = tokio::select! {
+            biased;
+            () = author.term.over() => Err(WriteError::LeaseLost),
+            answered = tokio::time::timeout(REQUEST_DEADLINE, exchange) => answered.unwrap_or_else(|_elapsed| Err(late())),
+        };
         let code = match &answered {
             Ok((head, _)) => Some(head.status.as_u16()),
             Err(_) => None,

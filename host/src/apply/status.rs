@@ -210,7 +210,7 @@ mod tests {
         let discovery = crate::api::Discovery::new(client.clone());
         let informers = crate::informer::Informers::new(client.clone(), discovery.clone());
         let writer = Writer::new(client, discovery, informers, crate::metrics::Metrics::new());
-        let author = Author { plugin: "p".to_owned(), grants: Arc::new(crate::grants::Grants::none()) };
+        let author = Author::new("p", Arc::new(crate::grants::Grants::none()));
         let first = Object::parse(&state("u", "1", 1, &json!({})).to_string()).unwrap();
         let kind = GroupVersionKind::new("", "v1", "ConfigMap");
         let outcome = writer.write_status(&author, &kind, &first, None, Some(&ready(true))).await;

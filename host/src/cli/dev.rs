@@ -78,6 +78,8 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
             reach: None,
             certificates: admission::Certificate::InMemory,
         }),
+        leases: None,
+        shutdown_delay: Duration::ZERO,
     };
     let result = runtime::run(options, stop).await;
     server.shutdown().await;

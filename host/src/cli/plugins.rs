@@ -193,6 +193,13 @@ fn remarks(entry: &Value) -> Vec<String> {
     if let Some(reason) = entry.get("reason").and_then(Value::as_str) {
         notes.push(cut(reason, 160));
     }
+    let lease = |field: &str| entry.pointer(&format!("/lease/{field}")).and_then(Value::as_str);
+    if entry.pointer("/lease/held") == Some(&Value::Bool(false)) {
+        notes.push(match (lease("holder"), lease("holderVersion")) {
+            (Some(holder), version) => format!("standby: {holder} reconciles, with version {}", version.unwrap_or("?")),
+            (None, _) => "standby: no host reconciles".to_owned(),
+        });
+    }
     notes.extend(list(entry, "waitingFor").into_iter().map(|what| format!("waits for {what}")));
     notes.extend(
         list(entry, "missingPermissions").into_iter().map(|what| format!("the API server does not allow {what}")),
@@ -235,10 +242,11 @@ mod tests {
         let all = json!({"plugins": [
             {"name": "network", "version": "1.2.0", "digest": "sha256:0123456789abcdef", "state": "active", "sinceSeconds": 7300,
              "objects": {"a": 2, "b": 3}, "queueDepth": 1, "reconcilesPerSecond": 0.5, "errors": 2, "p50Ms": 1.04, "p99Ms": 9.5,
-             "instanceMemoryBytes": 1_114_112, "lastError": "it broke",
+             "instanceMemoryBytes": 1_114_112, "lastError": "it broke", "lease": {"held": true, "holder": "me"},
              "next": {"version": "1.3.0", "state": "awaiting-grant", "reason": "http.origins: https://x"}},
             {"file": "broken.wasm", "state": "failed", "reason": "not a WebAssembly file"},
             {"name": "old", "state": "retired", "finalizersLeft": 7},
+            {"name": "shared", "state": "active", "lease": {"held": false, "holder": "pod-2_ab12", "holderVersion": "2.0.0"}},
         ]});
         let text = table(&all);
         let lines: Vec<&str> = text.lines().collect();
@@ -250,6 +258,7 @@ mod tests {
         assert!(lines[3].starts_with("broken.wasm"));
         assert_eq!(lines[4], "  not a WebAssembly file");
         assert_eq!(lines[6], "  7 objects still carry its finalizer (--release-finalizers)");
+        assert_eq!(lines[8], "  standby: pod-2_ab12 reconciles, with version 2.0.0");
     }
 
     #[test]

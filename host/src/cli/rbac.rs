@@ -36,6 +36,10 @@ pub(super) struct RbacArgs {
     #[arg(long, value_name = "NAME", default_value = "oarlock", value_parser = namespace)]
     service_account: String,
 
+    /// For hosts that run with --lease-namespace: several hosts share the plugins by Leases in this namespace
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    lease_namespace: Option<String>,
+
     /// Ask this cluster which resources serve the plugins' kinds, instead of guessing their plurals
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -80,6 +84,7 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
         namespace: args.namespace,
         service_account: args.service_account,
         impersonate: args.impersonate,
+        lease_namespace: args.lease_namespace,
     };
     super::say(rbac::yaml(&plugins, &options).trim_end());
     Ok(())

@@ -5,6 +5,7 @@ use oarlock::api::client;
 use oarlock::runtime;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The options of `oarlock run`.
 #[derive(Debug, Args)]
@@ -39,6 +40,13 @@ pub(super) struct RunArgs {
 
     #[command(flatten)]
     admission: super::admission::AdmissionArgs,
+
+    #[command(flatten)]
+    leases: super::leases::LeaseArgs,
+
+    /// After SIGTERM, go on to answer admission for this long at least, until nobody asks this host any more
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=3600))]
+    shutdown_delay_seconds: u32,
 }
 
 pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
@@ -54,6 +62,8 @@ pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
         engine: args.compiling.options(),
         grant_what_is_asked: false,
         admission: args.admission.options()?,
+        leases: args.leases.options()?,
+        shutdown_delay: Duration::from_secs(args.shutdown_delay_seconds.into()),
     };
     runtime::run(options, stop).await
 }

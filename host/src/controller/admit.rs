@@ -5,6 +5,7 @@ use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::events::{Event, Regarding};
 use crate::apply::{PatchKind, reviewed};
 use crate::grants::Admission;
+use crate::lease::Term;
 use crate::metrics::Call;
 use crate::plugin::{CallError, Instance, Outcome, Request, Run, Trigger};
 use futures::FutureExt as _;
@@ -202,6 +203,8 @@ impl Controller {
             correlation_id: review.correlation_id.clone(),
             dry_run: review.dry_run,
             at_most: Some(review.deadline.saturating_duration_since(Instant::now())),
+            // Every host answers admission, whoever reconciles.
+            term: Term::for_ever(),
         };
         let mut instance = version.pool.take(run).await?;
         let answered = self.converse(&mut instance, request, version, review).await;

@@ -2,6 +2,7 @@
 
 use super::ReconcileKey;
 use super::tombstones::Tombstones;
+use super::version::{Wakes, Waking};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Writer;
 use crate::informer::{Delta, Handler, Informers, Object, Store, Subscription, WatchSpec};
@@ -11,7 +12,6 @@ use oarlock_manifest::{Kind, Mapping, PluginManifest, Watch};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 type Stores = HashMap<GroupVersionKind, Vec<StoreOf>>;
 
@@ -20,27 +20,21 @@ pub(super) fn kind(kind: &Kind) -> GroupVersionKind {
     GroupVersionKind::new(kind.group.clone(), kind.version.clone(), kind.kind.clone())
 }
 
-/// Whom the handlers of one version wake.
+/// What the handlers of one version need.
 #[derive(Clone)]
-pub(super) struct Wakes {
+pub(super) struct Handlers {
     pub(super) queue: WorkQueue<ReconcileKey>,
     pub(super) tombstones: Arc<Tombstones>,
     pub(super) writer: Writer,
-    /// While it is false, nobody.
-    pub(super) live: Arc<AtomicBool>,
-}
-
-impl Wakes {
-    fn none(&self) -> bool {
-        !self.live.load(Ordering::Acquire)
-    }
+    /// Whom they wake.
+    pub(super) waking: Arc<Waking>,
 }
 
 /// Subscribes to everything the manifest names: primaries first, so that mappings find their stores.
 pub(super) fn subscribe(
     manifest: &PluginManifest,
     informers: &Informers,
-    wakes: &Wakes,
+    handlers: &Handlers,
 ) -> (Vec<Subscription>, Stores) {
     let mut subscriptions = Vec::new();
     let mut stores = Stores::new();
@@ -69,7 +63,7 @@ pub(super) fn subscribe(
     let mut primaries: HashMap<GroupVersionKind, Vec<Store>> = HashMap::new();
     for primary in &manifest.primaries {
         let gvk = kind(&primary.gvk());
-        let handler = primary_handler(gvk.clone().into(), manifest, wakes);
+        let handler = primary_handler(gvk.clone().into(), manifest, handlers);
         let of = open(&gvk, &primary.namespaces, &primary.label_selector, &primary.field_selector, &handler, true);
         primaries.insert(gvk, of);
     }
@@ -80,7 +74,7 @@ pub(super) fn subscribe(
             Some(target) if watch.map_to != Mapping::CacheOnly => {
                 let stores = primaries.get(&target).cloned().unwrap_or_default();
                 let mapper = Mapper { watch: watch.clone(), target: target.into(), stores };
-                watch_handler(mapper, wakes)
+                watch_handler(mapper, handlers)
             }
             _ => Arc::new(|_: &Delta| {}) as Handler,
         };
@@ -99,14 +93,21 @@ fn named(names: &[String]) -> String {
 }
 
 /// A primary wakes its own key, except by the echo of the host's own write.
-fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, wakes: &Wakes) -> Handler {
-    let wakes = wakes.clone();
+fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handlers: &Handlers) -> Handler {
+    let handlers = handlers.clone();
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
-        if wakes.none() {
-            return;
+        let Handlers { queue, tombstones, writer, waking } = &handlers;
+        match (waking.now(), delta) {
+            (Wakes::Keys, _) => {}
+            (Wakes::NobodyYet, Delta::Deleted(last)) if !cleanup => {
+                // If the host that reconciles it ends now, it may not have come to it.
+                let key = ReconcileKey { kind: Arc::clone(&gvk), key: last.key().clone() };
+                tombstones.put_for_a_while(&key, last);
+                return;
+            }
+            (Wakes::NobodyYet | Wakes::Nobody, _) => return,
         }
-        let Wakes { queue, tombstones, writer, .. } = &wakes;
         let (object, trigger) = match delta {
             Delta::Applied { old: Some(old), new, .. } if old.uid() == new.uid() => {
                 let (queue, key) = (queue.clone(), ReconcileKey { kind: Arc::clone(&gvk), key: new.key().clone() });
@@ -133,10 +134,10 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, wakes:
     })
 }
 
-fn watch_handler(mapper: Mapper, wakes: &Wakes) -> Handler {
-    let wakes = wakes.clone();
+fn watch_handler(mapper: Mapper, handlers: &Handlers) -> Handler {
+    let handlers = handlers.clone();
     Arc::new(move |delta| {
-        if wakes.none() {
+        if handlers.waking.now() != Wakes::Keys {
             return;
         }
         let mut keys = Vec::new();
@@ -158,7 +159,7 @@ fn watch_handler(mapper: Mapper, wakes: &Wakes) -> Handler {
         keys.sort();
         keys.dedup();
         for key in keys {
-            wakes.queue.add(ReconcileKey { kind: Arc::clone(&mapper.target), key }, trigger);
+            handlers.queue.add(ReconcileKey { kind: Arc::clone(&mapper.target), key }, trigger);
         }
     })
 }
@@ -295,28 +296,30 @@ mod tests {
             let discovery = crate::api::Discovery::new(client.clone());
             let informers = Informers::new(client.clone(), discovery.clone());
             let metrics = crate::metrics::Metrics::new();
-            let wakes = Wakes {
+            let waking: Arc<Waking> = Arc::default();
+            waking.set(Wakes::Keys);
+            let handlers = Handlers {
                 queue: WorkQueue::new("p", crate::workqueue::Config::default(), metrics.queue("p")),
                 tombstones: Arc::default(),
                 writer: Writer::new(client, discovery, informers, metrics),
-                live: Arc::new(AtomicBool::new(true)),
+                waking,
             };
             let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "1",
                 "cleanup": cleanup, "primaries": []});
             let manifest: PluginManifest = serde_json::from_value(manifest).unwrap();
             let gvk: Arc<_> = GroupVersionKind::new("", "v1", "ConfigMap").into();
-            let tell = primary_handler(gvk.clone(), &manifest, &wakes);
+            let tell = primary_handler(gvk.clone(), &manifest, &handlers);
             let last = object(&json!({"apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"}}));
             let key = ReconcileKey { kind: gvk, key: last.key().clone() };
-            wakes.queue.add_rate_limited(key.clone());
-            wakes.queue.add_after(key.clone(), std::time::Duration::from_secs(3600), Trigger::Requeue);
+            handlers.queue.add_rate_limited(key.clone());
+            handlers.queue.add_after(key.clone(), std::time::Duration::from_secs(3600), Trigger::Requeue);
             tell(&Delta::Deleted(Arc::new(last)));
-            let left = wakes.queue.snapshot(1);
+            let left = handlers.queue.snapshot(1);
             assert_eq!((left.delayed, left.failing), (0, 0), "cleanup: {cleanup}");
             // Without a finalizer the key runs once more, with the last state.
             assert_eq!(left.ready, usize::from(!cleanup));
-            assert_eq!(wakes.tombstones.get(&key).is_some(), !cleanup);
+            assert_eq!(handlers.tombstones.get(&key).is_some(), !cleanup);
         }
     }
 

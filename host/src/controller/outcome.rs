@@ -61,6 +61,8 @@ pub(super) enum Next {
     After(Duration),
     /// It could not run now; its backoff stays as it is.
     Later(Duration),
+    /// Another host may reconcile it by now: nothing is planned here.
+    LeaseLost,
     /// Failed, and nobody tries again before something changes.
     GivenUp,
     /// Failed; again after this long, because somebody named the delay.
@@ -75,7 +77,7 @@ impl Next {
         use crate::metrics::ReconcileResult as R;
         match self {
             Self::Done => R::Success,
-            Self::After(_) | Self::Later(_) => R::RequeueAfter,
+            Self::After(_) | Self::Later(_) | Self::LeaseLost => R::RequeueAfter,
             Self::GivenUp | Self::RetryAfter(_) | Self::Retry => R::Error,
         }
     }
@@ -90,6 +92,7 @@ pub(super) fn next(end: &Result<End, Failure>, deleting: bool) -> Next {
         }
         Ok(End::Progressing { requeue_after: None }) => Next::Retry,
         Err(Failure::Call(CallError::Transient { delay: Some(delay), .. })) => Next::RetryAfter(*delay),
+        Err(Failure::Write { error: WriteError::LeaseLost, .. }) => Next::LeaseLost,
         Err(failure) if failure.is_terminal() => {
             if deleting {
                 Next::RetryAfter(SLOW_RETRY)

@@ -3,8 +3,10 @@
 use super::outcome::{End, Failure, Next, next, ready};
 use super::{Controller, ReconcileKey, Version, compare};
 use crate::api::GroupVersionKind;
+use crate::apply::Author;
 use crate::apply::events::{Event, Regarding};
 use crate::informer::Object;
+use crate::lease::Term;
 use crate::metrics::Call;
 use crate::plugin::{CallError, Observation, Request, Run};
 use crate::workqueue::Item;
@@ -17,6 +19,8 @@ pub(super) struct Reconcile<'a> {
     controller: &'a Controller,
     version: &'a Version,
     item: &'a Item<ReconcileKey>,
+    /// Who writes, and until when it may.
+    author: Author,
     correlation_id: String,
     began: Instant,
 }
@@ -40,10 +44,16 @@ struct Known {
 }
 
 impl<'a> Reconcile<'a> {
-    pub(super) fn new(controller: &'a Controller, version: &'a Version, item: &'a Item<ReconcileKey>) -> Self {
+    pub(super) fn new(
+        controller: &'a Controller,
+        version: &'a Version,
+        item: &'a Item<ReconcileKey>,
+        term: &Term,
+    ) -> Self {
         let correlation_id = uuid::Uuid::new_v4().simple().to_string();
         let correlation_id = crate::shorten(&correlation_id, 12).to_owned();
-        Self { controller, version, item, correlation_id, began: Instant::now() }
+        let author = version.author.within(term);
+        Self { controller, version, item, author, correlation_id, began: Instant::now() }
     }
 
     /// The control loop: get the object, get desired, get actual, equal? status : patch, apply, get actual again, status.
@@ -74,7 +84,7 @@ impl<'a> Reconcile<'a> {
         }
         known.object = Some(Arc::clone(&object));
         let writer = &self.controller.shared.writer;
-        let (author, kind) = (&self.version.author, &self.item.key.kind);
+        let (author, kind) = (&self.author, &self.item.key.kind);
         let cleanup = self.version.loaded.manifest.cleanup;
         let ours = author.finalizer();
         let has_ours = object.has_finalizer(&ours);
@@ -114,6 +124,7 @@ impl<'a> Reconcile<'a> {
             correlation_id: self.correlation_id.clone(),
             dry_run: false,
             at_most: None,
+            term: self.author.term.clone(),
         };
         let mut instance = self.version.pool.take(run).await?;
         let desired = if request.deleting || request.object.is_none() {
@@ -134,7 +145,7 @@ impl<'a> Reconcile<'a> {
             self.controller
                 .shared
                 .writer
-                .carry_out(&self.version.author, change)
+                .carry_out(&self.author, change)
                 .await
                 .map_err(|error| Failure::Write { what: "a change could not be carried out", error })?;
         }
@@ -211,14 +222,14 @@ impl<'a> Reconcile<'a> {
         let ready = ready(&end, deleting).filter(|_| self.version.loaded.manifest.manage_status);
         // A plugin that observed and says nothing has no fields: those of a version before are taken away.
         let observed = known.observed.as_ref().map(|o| o.status.clone().unwrap_or_default());
-        let wrote = || object.managed().is_some_and(|managed| managed.contains(&self.version.author.host_manager()));
+        let wrote = || object.managed().is_some_and(|managed| managed.contains(&self.author.host_manager()));
         let something = ready.is_some() || observed.as_ref().is_some_and(|fields| !fields.is_empty() || wrote());
         if matches!(end, Ok(End::Nothing | End::CleanedUp)) || !something {
             return end;
         }
         let kind = &self.item.key.kind;
         let writer = &self.controller.shared.writer;
-        match writer.write_status(&self.version.author, kind, object, observed.as_ref(), ready.as_ref()).await {
+        match writer.write_status(&self.author, kind, object, observed.as_ref(), ready.as_ref()).await {
             Ok(_) => end,
             Err(error) => {
                 tracing::warn!(plugin = self.controller.name, key = %self.item.key, %error, "the status could not be written");
@@ -240,7 +251,7 @@ impl<'a> Reconcile<'a> {
     fn record(&self, object: Option<&Object>, event: Event) {
         if let Some(object) = object {
             let about = Regarding::new(&self.item.key.kind, object);
-            self.controller.shared.recorder.record(&self.version.author, &about, event);
+            self.controller.shared.recorder.record(&self.author, &about, event);
         }
     }
 

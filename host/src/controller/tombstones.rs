@@ -3,10 +3,15 @@
 use super::ReconcileKey;
 use crate::informer::Object;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Objects that are remembered; beyond that the oldest go, and with them their last run.
 const CAPACITY: usize = 10_000;
+
+/// What a standby remembers is forgotten after this long: the host that reconciles has come to it by then.
+const A_WHILE: Duration = Duration::from_secs(60);
 
 /// What was last seen of objects that are gone.
 #[derive(Debug, Default)]
@@ -17,31 +22,56 @@ pub(super) struct Tombstones {
 #[derive(Debug, Default)]
 struct Inner {
     objects: HashMap<ReconcileKey, Arc<Object>>,
-    order: VecDeque<ReconcileKey>,
+    order: VecDeque<(ReconcileKey, Instant)>,
 }
 
 impl Tombstones {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn put(&self, key: &ReconcileKey, object: &Arc<Object>) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner();
         if inner.objects.insert(key.clone(), Arc::clone(object)).is_none() {
-            inner.order.push_back(key.clone());
+            inner.order.push_back((key.clone(), Instant::now()));
         }
         while inner.order.len() > CAPACITY {
-            let Some(oldest) = inner.order.pop_front() else { break };
-            inner.objects.remove(&oldest);
+            inner.forget_oldest();
+        }
+    }
+
+    /// Remembers it as a standby does.
+    pub(super) fn put_for_a_while(&self, key: &ReconcileKey, object: &Arc<Object>) {
+        self.put(key, object);
+        let mut inner = self.inner();
+        while inner.order.front().is_some_and(|(_, since)| since.elapsed() >= A_WHILE) {
+            inner.forget_oldest();
         }
     }
 
     pub(super) fn get(&self, key: &ReconcileKey) -> Option<Arc<Object>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).objects.get(key).cloned()
+        self.inner().objects.get(key).cloned()
+    }
+
+    /// The keys of all of them.
+    pub(super) fn keys(&self) -> Vec<ReconcileKey> {
+        self.inner().objects.keys().cloned().collect()
     }
 
     /// Forgets one object, unless another of its name has gone since.
     pub(super) fn remove(&self, key: &ReconcileKey, uid: &str) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner();
         if inner.objects.get(key).is_some_and(|o| o.uid() == uid) {
             inner.objects.remove(key);
-            inner.order.retain(|k| k != key);
+            inner.order.retain(|(k, _)| k != key);
+        }
+    }
+}
+
+impl Inner {
+    fn forget_oldest(&mut self) {
+        if let Some((oldest, _)) = self.order.pop_front() {
+            self.objects.remove(&oldest);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::plugin::{Component, Guest, Pool, Reads, StoreOf};
 use oarlock_manifest::PluginManifest;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -38,8 +38,8 @@ pub struct Version {
     pub(super) admission: Vec<Admission>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) stores: HashMap<GroupVersionKind, Vec<StoreOf>>,
-    /// While it is false, the handlers of this version wake nobody.
-    pub(super) live: Arc<AtomicBool>,
+    /// Whom its handlers wake.
+    pub(super) waking: Arc<Waking>,
     /// Whether a reconcile has ended on it.
     pub(super) worked: AtomicBool,
     /// Reconciles under way.
@@ -167,7 +167,37 @@ impl Version {
         by_itself
     }
 
-    pub(super) fn set_live(&self, live: bool) {
-        self.live.store(live, Ordering::Release);
+    pub(super) fn wake(&self, wakes: Wakes) {
+        self.waking.set(wakes);
+    }
+}
+
+/// Whom the handlers of a version wake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Wakes {
+    /// It is not the current version, or not any more.
+    Nobody,
+    /// It is, but another host reconciles: what is deleted is remembered for a while.
+    NobodyYet,
+    /// Keys.
+    Keys,
+}
+
+/// [`Wakes`], as handlers see it.
+#[derive(Debug, Default)]
+pub(super) struct Waking(AtomicU8);
+
+impl Waking {
+    pub(super) fn set(&self, wakes: Wakes) {
+        self.0.store(wakes as u8, Ordering::Release);
+    }
+
+    pub(super) fn now(&self) -> Wakes {
+        match self.0.load(Ordering::Acquire) {
+            of if of == Wakes::Keys as u8 => Wakes::Keys,
+            of if of == Wakes::NobodyYet as u8 => Wakes::NobodyYet,
+            _ => Wakes::Nobody,
+        }
     }
 }

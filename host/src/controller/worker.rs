@@ -5,6 +5,7 @@ use super::outcome::Next;
 use super::reconcile::{Ended, Reconcile};
 use super::version::Version;
 use super::{Controller, Happened, ReconcileKey};
+use crate::lease::Term;
 use crate::workqueue::{Item, Trigger};
 use futures::FutureExt as _;
 use std::panic::AssertUnwindSafe;
@@ -44,13 +45,20 @@ impl Controller {
             };
             let Some(item) = item else { return };
             let Some(entered) = self.enter() else { return };
+            // Between the two the lease may have gone: whoever has it next looks at every object.
+            let Some((term, working)) = self.lead.enter() else {
+                self.queue.forget(&item.key);
+                self.queue.done(&item.key);
+                continue;
+            };
             let busy = self.metrics.active_worker();
             let began = Instant::now();
-            let next = self.run(entered.held(), &item).await;
+            let next = self.run(entered.held(), &item, &term).await;
             self.metrics.reconciled(next.result(), began.elapsed());
             drop(busy);
             self.requeue(&item.key, &next);
             self.queue.done(&item.key);
+            drop(working);
             drop(entered);
         }
     }
@@ -58,6 +66,7 @@ impl Controller {
     /// The next key, when the plugin may run.
     async fn next(&self) -> Option<Item<ReconcileKey>> {
         loop {
+            self.lead.wait().await;
             if let Some(until) = self.quarantined_until() {
                 // Not in one sleep: a swap ends the quarantine.
                 tokio::time::sleep_until(until.min(Instant::now() + ASK_AGAIN)).await;
@@ -71,7 +80,7 @@ impl Controller {
     }
 
     /// One reconcile, cut off when its version is drained for too long. What it means for the version is counted.
-    async fn run(&self, version: &Arc<Version>, item: &Item<ReconcileKey>) -> Next {
+    async fn run(&self, version: &Arc<Version>, item: &Item<ReconcileKey>, term: &Term) -> Next {
         if !version.reconciles(&item.key.kind) {
             // Enqueued for a version that had this kind.
             return Next::Done;
@@ -84,15 +93,21 @@ impl Controller {
         }
         let began = Instant::now();
         // A fault of the host in one reconcile must not cost a worker.
-        let reconcile = Reconcile::new(self, version, item);
+        let reconcile = Reconcile::new(self, version, item, term);
         let reconcile = AssertUnwindSafe(reconcile.run()).catch_unwind();
         let ended = tokio::select! {
+            // First: what is polled after its term does nothing more.
+            biased;
+            () = term.over() => return Next::LeaseLost,
+            () = version.cut.cancelled() => return Next::Later(Duration::ZERO),
             ended = reconcile => ended.unwrap_or_else(|_panic| {
                 tracing::error!(plugin = self.name, key = %item.key, "the host panicked in a reconcile; please report this");
                 Ended { next: Next::Retry, error: Some("the host panicked; please report this".to_owned()), strike: false }
             }),
-            () = version.cut.cancelled() => return Next::Later(Duration::ZERO),
         };
+        if ended.next == Next::LeaseLost {
+            return Next::LeaseLost;
+        }
         self.count(version, &item.key, began.elapsed(), &ended);
         ended.next
     }
@@ -127,7 +142,7 @@ impl Controller {
 
     fn requeue(&self, key: &ReconcileKey, next: &Next) {
         match next {
-            Next::Done | Next::GivenUp => self.queue.forget(key),
+            Next::Done | Next::GivenUp | Next::LeaseLost => self.queue.forget(key),
             Next::After(delay) => {
                 self.queue.forget(key);
                 self.queue.add_after(key.clone(), *delay, Trigger::Requeue);
@@ -158,6 +173,9 @@ impl Controller {
                 () = tokio::time::sleep_until(due) => last = Instant::now(),
             }
             let Some(version) = self.current() else { return };
+            if self.lead.term().is_none() {
+                continue;
+            }
             for (kind, stores) in version.primaries() {
                 let kind = Arc::new(kind);
                 for key in stores.flat_map(|of| of.store.keys()) {

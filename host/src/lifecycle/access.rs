@@ -26,7 +26,7 @@ impl Lifecycle {
     pub(super) fn ask_access(&self, plugin: &mut Plugin, offer: &Offer) {
         let Granting::Grant { grants, .. } = &offer.granting else { return };
         let (writer, messages, name) = (self.shared.writer.clone(), self.messages.clone(), offer.name().to_owned());
-        let author = Author { plugin: name.clone(), grants: Arc::new(*grants.clone()) };
+        let author = Author::new(&name, Arc::new(*grants.clone()));
         let plural = |kind: &oarlock_manifest::Kind| offer.plurals.get(kind).cloned();
         let asked = Arc::new(access::asked(&writer, &author, &offer.manifest(), &plural));
         if plugin.access.allowed.as_ref() == Some(&asked) {

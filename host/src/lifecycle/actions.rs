@@ -58,7 +58,7 @@ impl Lifecycle {
         };
         let (writer, registry) = (self.shared.writer.clone(), Arc::clone(&self.registry));
         tokio::spawn(async move {
-            let author = Author { plugin: name.clone(), grants: Arc::new(Grants::none()) };
+            let author = Author::new(&name, Arc::new(Grants::none()));
             let mut released = 0;
             for kind in &kinds {
                 match writer.release_finalizers(&author, kind).await {

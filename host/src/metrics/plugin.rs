@@ -88,6 +88,7 @@ pub(super) struct PluginFamilies {
     active_workers: Series<ControllerLabels, Gauge>,
     instances: Series<PluginLabels, Gauge>,
     out_of_sync: Series<PluginLabels, Gauge>,
+    leading: Series<PluginLabels, Gauge>,
     calls: Series<CallLabels, Histogram>,
     traps: Series<TrapLabels, Counter>,
     api_requests: Series<ApiLabels, Counter>,
@@ -207,6 +208,7 @@ impl PluginMetrics {
         metrics.families.active_workers.get(&controller);
         metrics.families.instances.get(&metrics.plugin());
         metrics.families.out_of_sync.get(&metrics.plugin());
+        metrics.families.leading.get(&metrics.plugin());
         metrics
     }
 
@@ -251,6 +253,13 @@ impl PluginMetrics {
     pub fn set_out_of_sync(&self, objects: usize) {
         if self.is_live() {
             self.families.out_of_sync.get(&self.plugin()).set(super::count(objects));
+        }
+    }
+
+    /// Tells whether this host reconciles for the plugin.
+    pub fn set_leading(&self, leading: bool) {
+        if self.is_live() {
+            self.families.leading.get(&self.plugin()).set(leading.into());
         }
     }
 
@@ -345,6 +354,7 @@ impl PluginFamilies {
             active_workers: Series::new(Gauge::default),
             instances: Series::new(Gauge::default),
             out_of_sync: Series::new(Gauge::default),
+            leading: Series::new(Gauge::default),
             calls: Series::new(call_histogram),
             traps: Series::new(Counter::default),
             api_requests: Series::new(Counter::default),
@@ -376,6 +386,11 @@ impl PluginFamilies {
             "oarlock_objects_out_of_sync",
             "Objects that differ from what the plugin desires, although it had its say",
             families.out_of_sync.clone(),
+        );
+        registry.register(
+            "oarlock_plugin_leading",
+            "Whether this host reconciles for the plugin: 1 where it holds the plugin's lease, or there are no leases",
+            families.leading.clone(),
         );
         registry.register(
             "oarlock_plugin_instances",
@@ -413,6 +428,7 @@ impl PluginFamilies {
         self.active_workers.retain(|labels| *labels.controller != *name);
         self.instances.retain(|labels| *labels.plugin != *name);
         self.out_of_sync.retain(|labels| *labels.plugin != *name);
+        self.leading.retain(|labels| *labels.plugin != *name);
         self.calls.retain(|labels| *labels.plugin != *name);
         self.traps.retain(|labels| *labels.plugin != *name);
         self.api_requests.retain(|labels| *labels.plugin != *name);

@@ -7,6 +7,7 @@ use super::instance::{Guest, Run, State};
 use super::native::NativeCode;
 use super::pool::Pool;
 use super::{validate, wasi};
+use crate::lease::Term;
 use oarlock_manifest::PluginManifest;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
@@ -116,7 +117,14 @@ impl Component {
 /// Nothing is left running when the future is dropped, and at most a complete entry in the code cache.
 pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Component, PluginManifest), LoadError> {
     let component = component(engine, Arc::new(bytes)).await?;
-    let run = Run { reads: None, key: String::new(), correlation_id: String::new(), dry_run: true, at_most: None };
+    let run = Run {
+        reads: None,
+        key: String::new(),
+        correlation_id: String::new(),
+        dry_run: true,
+        at_most: None,
+        term: Term::for_ever(),
+    };
     let mut instance = Pool::new(component.clone(), guest.clone(), 0).take(run).await.map_err(LoadError::Describe)?;
     let text = instance.describe().await.map_err(LoadError::Describe)?;
     let manifest = validate::manifest(&text).map_err(LoadError::Manifest)?;

@@ -356,7 +356,7 @@ mod tests {
         };
         tokio::time::timeout(Duration::from_secs(30), synced).await.unwrap();
         let stores = HashMap::from([(kind(), vec![StoreOf { store: subscription.store().clone(), primary: false }])]);
-        let author = Author { plugin: "reader".to_owned(), grants: Arc::new(grants) };
+        let author = Author::new("reader", Arc::new(grants));
         let writer = Writer::new(client, discovery, informers, Metrics::new());
         (Reads::new(author, writer, stores), subscription)
     }

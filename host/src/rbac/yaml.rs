@@ -15,6 +15,8 @@ pub struct Options {
     pub service_account: String,
     /// Plugins write and read as ServiceAccounts of their own.
     pub impersonate: bool,
+    /// Where the Leases of several hosts are, if there are several.
+    pub lease_namespace: Option<String>,
 }
 
 /// One plugin of the directory.
@@ -35,6 +37,9 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
     let mut host = Needs::default();
     let events = ["get", "create", "patch"];
     host.add("the host", "events about plugins, on its Pod", &options.namespace, "", "events", &events);
+    if let Some(namespace) = &options.lease_namespace {
+        host.extend(super::of_leases(namespace));
+    }
     let mut accounts: Vec<(String, Needs)> = Vec::new();
     for plugin in plugins {
         let Some(grants) = &plugin.grants else { continue };
@@ -61,7 +66,7 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
 }
 
 fn head(plugins: &[Plugin], options: &Options) -> String {
-    let Options { namespace, service_account, impersonate } = options;
+    let Options { namespace, service_account, impersonate, lease_namespace } = options;
     let mut out = format!(
         "# The least RBAC for the plugins of a directory as they are granted now, printed by `oarlock rbac`.\n\
          # The host runs as ServiceAccount {service_account} in namespace {namespace}; both have to be there.\n"
@@ -71,6 +76,9 @@ fn head(plugins: &[Plugin], options: &Options) -> String {
     } else {
         "# All plugins write and read as the host.\n"
     });
+    if let Some(namespace) = lease_namespace {
+        let _ = writeln!(out, "# Run it with --lease-namespace {namespace}: several hosts share the plugins.");
+    }
     out.push_str("# Discovery and SelfSubjectAccessReviews are allowed to whoever is authenticated by the roles a cluster begins with.\n");
     let _ = writeln!(
         out,
@@ -195,7 +203,12 @@ mod tests {
     }
 
     fn printed(plugins: &[Plugin], impersonate: bool) -> String {
-        let options = Options { namespace: "system".to_owned(), service_account: "oarlock".to_owned(), impersonate };
+        let options = Options {
+            namespace: "system".to_owned(),
+            service_account: "oarlock".to_owned(),
+            impersonate,
+            lease_namespace: None,
+        };
         yaml(plugins, &options)
     }
 

@@ -15,6 +15,9 @@ const LONGEST_URL: usize = 8 << 10;
 const MOST_HEADERS: usize = 100;
 const HEADER_LIMIT_BYTES: usize = 64 << 10;
 
+/// Whoever asks gets no further, its reconcile is about to be cut off.
+const LEASE_LOST: &str = "another host may reconcile this plugin: the lease is lost";
+
 /// Longest piece of what a guest sent in a message to it or in the log.
 const QUOTED_BYTES: usize = 256;
 
@@ -39,7 +42,15 @@ impl http::Host for State {
         let (method, url) = (request.method().clone(), redacted(request.uri()));
         let began = Instant::now();
         let most_bytes = (self.limits().http_answer_kib as usize) << 10;
-        let answered = self.guest.http.send(request, deadline, most_bytes).await;
+        let term = self.run.term.clone();
+        if !term.held() {
+            return Ok(Err(http::Failure::Denied(LEASE_LOST.to_owned())));
+        }
+        let answered = tokio::select! {
+            biased;
+            () = term.over() => return Ok(Err(http::Failure::Denied(LEASE_LOST.to_owned()))),
+            answered = self.guest.http.send(request, deadline, most_bytes) => answered,
+        };
         let code = answered.as_ref().ok().map(|response| response.status().as_u16());
         self.guest.metrics.http_request(code);
         tracing::debug!(

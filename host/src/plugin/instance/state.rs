@@ -3,6 +3,7 @@
 use super::footprint::Footprint;
 use super::said::Said;
 use crate::grants::Grants;
+use crate::lease::Term;
 use crate::plugin::bindings::log::Level;
 use crate::plugin::cache::Cache;
 use crate::plugin::heavy::{Lane, Meter};
@@ -44,6 +45,8 @@ pub struct Run {
     pub dry_run: bool,
     /// Less time than the grant allows: somebody waits for the answer.
     pub at_most: Option<Duration>,
+    /// When HTTP requests may be sent.
+    pub term: Term,
 }
 
 /// What the instances of one version share.

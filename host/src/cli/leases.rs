@@ -1,0 +1,56 @@
+//! The options of hosts that are several.
+
+use super::impersonation::namespace;
+use clap::Args;
+use oarlock::lease::{Options, Timing};
+use std::time::Duration;
+
+/// Where the name of this machine, or Pod, is.
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
+
+#[derive(Debug, Args)]
+pub(super) struct LeaseArgs {
+    /// Share the plugins with other hosts: who reconciles which is settled by Leases in this namespace
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    lease_namespace: Option<String>,
+
+    /// Who this host is, for people; a random part is added [default: the name of the Pod or the machine]
+    #[arg(long, value_name = "NAME", requires = "lease_namespace")]
+    identity: Option<String>,
+
+    /// Another host takes a plugin whose Lease it has not seen renewed for this long
+    #[arg(long, value_name = "SECONDS", requires = "lease_namespace", default_value_t = seconds(Timing::default().lease_duration))]
+    lease_duration_seconds: u32,
+
+    /// A host that could not renew a Lease for this long stops to reconcile its plugin
+    #[arg(long, value_name = "SECONDS", requires = "lease_namespace", default_value_t = seconds(Timing::default().renew_deadline))]
+    lease_renew_deadline_seconds: u32,
+
+    /// Between two attempts to take or renew a Lease
+    #[arg(long, value_name = "SECONDS", requires = "lease_namespace", default_value_t = seconds(Timing::default().retry_period))]
+    lease_retry_period_seconds: u32,
+}
+
+impl LeaseArgs {
+    /// None: this is the only host.
+    pub(super) fn options(self) -> anyhow::Result<Option<Options>> {
+        let Some(namespace) = self.lease_namespace else { return Ok(None) };
+        let timing = Timing {
+            lease_duration: Duration::from_secs(self.lease_duration_seconds.into()),
+            renew_deadline: Duration::from_secs(self.lease_renew_deadline_seconds.into()),
+            retry_period: Duration::from_secs(self.lease_retry_period_seconds.into()),
+        };
+        timing.check().map_err(anyhow::Error::msg)?;
+        Ok(Some(Options { namespace, identity: self.identity.unwrap_or_else(own_name), timing }))
+    }
+}
+
+fn seconds(duration: Duration) -> u32 {
+    u32::try_from(duration.as_secs()).unwrap_or(u32::MAX)
+}
+
+fn own_name() -> String {
+    let pod = std::env::var("POD_NAME").ok();
+    let name = pod.or_else(|| std::fs::read_to_string(HOST_NAME).ok());
+    name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "oarlock".to_owned())
+}

@@ -1,0 +1,311 @@
+//! What a Lease says, whoever wrote it.
+
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Longest time a Lease written by somebody else may last.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// Annotations of a Lease.
+const VERSION: &str = "oarlock.dev/plugin-version";
+const DIGEST: &str = "oarlock.dev/plugin-digest";
+const WANTED_BY: &str = "oarlock.dev/wanted-by";
+
+/// The label by which Leases are found.
+pub(super) const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "oarlock");
+
+/// What the holder tells of itself: the plugin's version and digest.
+pub(super) type Facts = [(&'static str, String)];
+
+/// The facts of a plugin's version.
+pub(super) fn facts(version: &str, digest: &str) -> [(&'static str, String); 2] {
+    [(VERSION, version.to_owned()), (DIGEST, digest.to_owned())]
+}
+
+/// A Lease. Nothing in one that was read is believed to be well formed: what has the wrong type is not there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Record {
+    /// All but the next two.
+    metadata: Map<String, Value>,
+    labels: Map<String, Value>,
+    annotations: Map<String, Value>,
+    spec: Map<String, Value>,
+}
+
+impl Record {
+    /// None: it has no name or no resourceVersion.
+    pub(super) fn read(document: Value) -> Option<Self> {
+        let mut document = map_of(Some(document));
+        let mut metadata = map_of(document.remove("metadata"));
+        let record = Self {
+            labels: map_of(metadata.remove("labels")),
+            annotations: map_of(metadata.remove("annotations")),
+            metadata,
+            spec: map_of(document.remove("spec")),
+        };
+        (!record.name().is_empty() && !text(&record.metadata, "resourceVersion").is_empty()).then_some(record)
+    }
+
+    /// One that is not there yet.
+    pub(super) fn new(name: &str, namespace: &str) -> Self {
+        let metadata = [("name", name), ("namespace", namespace)];
+        let metadata = metadata.into_iter().map(|(key, value)| (key.to_owned(), json!(value))).collect();
+        Self { metadata, ..Self::default() }
+    }
+
+    /// As it is sent.
+    pub(super) fn document(&self) -> Value {
+        let mut metadata = self.metadata.clone();
+        metadata.insert("labels".to_owned(), Value::Object(self.labels.clone()));
+        metadata.insert("annotations".to_owned(), Value::Object(self.annotations.clone()));
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": self.spec})
+    }
+
+    pub(super) fn name(&self) -> &str {
+        text(&self.metadata, "name")
+    }
+
+    /// Empty: nobody.
+    pub(super) fn holder(&self) -> &str {
+        text(&self.spec, "holderIdentity")
+    }
+
+    /// Who would like to have it.
+    pub(super) fn wanted_by(&self) -> Option<&str> {
+        self.annotation(WANTED_BY)
+    }
+
+    /// The version its holder runs.
+    pub(super) fn version(&self) -> Option<&str> {
+        self.annotation(VERSION)
+    }
+
+    /// SHA-256 of the version its holder runs.
+    pub(super) fn digest(&self) -> Option<&str> {
+        self.annotation(DIGEST)
+    }
+
+    fn annotation(&self, name: &str) -> Option<&str> {
+        Some(text(&self.annotations, name)).filter(|text| !text.is_empty())
+    }
+
+    /// How long it lasts after it was renewed: as its holder says, within reason, else as long as ours.
+    fn duration(&self, ours: Duration) -> Duration {
+        let said = self.spec.get("leaseDurationSeconds").and_then(Value::as_u64).filter(|seconds| *seconds > 0);
+        said.map_or(ours, |seconds| Duration::from_secs(seconds).min(LONGEST))
+    }
+
+    /// Renewed by `holder`, or taken.
+    pub(super) fn renewed(&self, holder: &str, lease_duration: Duration, facts: &Facts) -> Self {
+        let mut next = self.clone();
+        next.annotations.retain(|_, value| value.is_string());
+        next.labels.retain(|_, value| value.is_string());
+        let now = json!(micro_time());
+        let mut spec = Map::new();
+        let transitions = self.spec.get("leaseTransitions").and_then(Value::as_i64).unwrap_or(0);
+        let mut transitions = i32::try_from(transitions).unwrap_or(0).max(0);
+        let mut acquired = self.spec.get("acquireTime").filter(|time| time.is_string()).cloned();
+        if self.holder() != holder {
+            acquired = None;
+            next.annotations.remove(WANTED_BY);
+            // Whoever makes it begins.
+            transitions = if self.spec.is_empty() { 0 } else { transitions.saturating_add(1) };
+        }
+        spec.insert("holderIdentity".to_owned(), json!(holder));
+        spec.insert("leaseDurationSeconds".to_owned(), json!(lease_duration.as_secs().max(1)));
+        spec.insert("acquireTime".to_owned(), acquired.unwrap_or_else(|| now.clone()));
+        spec.insert("renewTime".to_owned(), now);
+        spec.insert("leaseTransitions".to_owned(), json!(transitions));
+        next.spec = spec;
+        next.annotations.extend(facts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+        next.labels.insert(LABEL.0.to_owned(), json!(LABEL.1));
+        next
+    }
+
+    /// Held by nobody. Whoever wanted it may still have it first.
+    pub(super) fn released(&self) -> Self {
+        let mut next = self.clone();
+        next.spec.insert("holderIdentity".to_owned(), json!(""));
+        next.spec.insert("leaseDurationSeconds".to_owned(), json!(1));
+        next.spec.insert("renewTime".to_owned(), json!(micro_time()));
+        next
+    }
+
+    /// Wanted by somebody.
+    pub(super) fn wanted(&self, by: &str) -> Self {
+        let mut next = self.clone();
+        next.annotations.insert(WANTED_BY.to_owned(), json!(by));
+        next
+    }
+}
+
+fn text<'a>(map: &'a Map<String, Value>, name: &str) -> &'a str {
+    map.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn map_of(value: Option<Value>) -> Map<String, Value> {
+    match value {
+        Some(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+fn micro_time() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
+/// A Lease as it was last seen, and since when it has not changed, by the clock of whoever looked.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) record: Record,
+    since: Instant,
+    /// It was not there any more when it was looked for last.
+    pub(super) gone: bool,
+}
+
+impl Seen {
+    pub(super) fn new(record: Record, at: Instant) -> Self {
+        Self { record, since: at, gone: false }
+    }
+
+    /// It was seen again.
+    ///
+    /// * `at` - before it was asked for: what it says is at least that old.
+    pub(super) fn again(&mut self, record: Record, at: Instant) {
+        // A wish to have it is no renewal.
+        if record.spec != self.record.spec || self.gone {
+            self.since = at;
+        }
+        self.gone = false;
+        self.record = record;
+    }
+
+    /// How long it has been like this.
+    pub(super) fn unchanged_for(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.since)
+    }
+
+    /// Whether somebody may still act by it. The times it says do not count: clocks differ, and jump.
+    pub(super) fn is_held(&self, now: Instant, ours: Duration) -> bool {
+        !self.record.holder().is_empty() && now.saturating_duration_since(self.since) < self.record.duration(ours)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const OURS: Duration = Duration::from_secs(15);
+
+    fn lease(spec: &Value) -> Record {
+        Record::read(json!({"metadata": {"name": "oarlock-p", "resourceVersion": "7"}, "spec": spec})).unwrap()
+    }
+
+    fn seconds(n: u64) -> Duration {
+        Duration::from_secs(n)
+    }
+
+    #[test]
+    fn l5_the_times_a_lease_says_do_not_count() {
+        let now = Instant::now();
+        for time in ["1970-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z", "soon"] {
+            let spec =
+                json!({"holderIdentity": "other", "leaseDurationSeconds": 15, "renewTime": time, "acquireTime": time});
+            let seen = Seen::new(lease(&spec), now);
+            assert!(seen.is_held(now + seconds(14), OURS), "{time}");
+            assert!(!seen.is_held(now + seconds(15), OURS), "{time}");
+        }
+    }
+
+    #[test]
+    fn a_renewal_counts_from_when_it_was_seen_and_a_wish_is_none() {
+        let now = Instant::now();
+        let of = |renewed: &str| {
+            lease(&json!({"holderIdentity": "other", "leaseDurationSeconds": 15, "renewTime": renewed}))
+        };
+        let mut seen = Seen::new(of("1"), now);
+        seen.again(of("1"), now + seconds(10));
+        assert!(!seen.is_held(now + seconds(16), OURS), "it had not changed");
+        seen.again(of("2"), now + seconds(17));
+        assert!(seen.is_held(now + seconds(31), OURS));
+        let wanted = of("2").wanted("me");
+        assert_eq!(wanted.wanted_by(), Some("me"));
+        seen.again(wanted, now + seconds(30));
+        assert!(!seen.is_held(now + seconds(32), OURS));
+    }
+
+    #[test]
+    fn what_was_released_may_be_taken_at_once() {
+        let held = lease(&json!({"holderIdentity": "other", "leaseDurationSeconds": 15}));
+        let released = held.released();
+        assert!(!Seen::new(released.clone(), Instant::now()).is_held(Instant::now(), OURS));
+        let taken = released.renewed("me", OURS, &facts("1.2", "abc"));
+        assert_eq!(taken.spec["leaseTransitions"], 1);
+        assert_eq!((taken.holder(), taken.version(), taken.digest()), ("me", Some("1.2"), Some("abc")));
+        let again = taken.renewed("me", OURS, &[]);
+        assert_eq!(again.spec["leaseTransitions"], 1, "a renewal is no transition");
+        assert_eq!(again.spec["acquireTime"], taken.spec["acquireTime"]);
+        let made = Record::new("oarlock-p", "n").renewed("me", OURS, &[]);
+        assert_eq!(made.spec["leaseTransitions"], 0);
+        assert!(made.document()["metadata"].get("resourceVersion").is_none(), "it is created");
+    }
+
+    #[test]
+    fn nobody_holds_a_lease_for_years() {
+        let now = Instant::now();
+        for duration in [json!(i64::MAX), json!(-1), json!(0), json!("long"), json!(null)] {
+            let seen = Seen::new(lease(&json!({"holderIdentity": "x", "leaseDurationSeconds": duration})), now);
+            assert!(!seen.is_held(now + LONGEST, OURS), "{duration}");
+            assert!(seen.is_held(now + seconds(1), OURS), "{duration}");
+        }
+    }
+
+    fn anything() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            ".{0,8}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::btree_map(
+                    prop_oneof![
+                        Just("metadata".to_owned()),
+                        Just("spec".to_owned()),
+                        Just("name".to_owned()),
+                        Just("annotations".to_owned()),
+                        Just("labels".to_owned()),
+                        Just("resourceVersion".to_owned()),
+                        Just("holderIdentity".to_owned()),
+                        Just("leaseDurationSeconds".to_owned()),
+                        Just("leaseTransitions".to_owned()),
+                        Just("renewTime".to_owned()),
+                    ],
+                    inner,
+                    0..6
+                )
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_in_a_lease_is_read_and_mended(garbage in anything()) {
+            let Some(record) = Record::read(garbage) else { return Ok(()) };
+            let mended = record.renewed("me", OURS, &facts("1", "d"));
+            let again = Record::read(mended.document());
+            prop_assert_eq!(again.as_ref(), Some(&mended));
+            prop_assert_eq!(mended.holder(), "me");
+            prop_assert_eq!(mended.duration(seconds(1)), OURS);
+            prop_assert_eq!(mended.version(), Some("1"));
+            let (released, wanted) = (mended.released(), record.wanted("you"));
+            prop_assert_eq!(released.holder(), "");
+            prop_assert_eq!(wanted.wanted_by(), Some("you"));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A span of time in which this host alone acts for a plugin.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The time a Lease is held. It ends at its deadline, whoever notices it first: [`Term::held`] compares with the clock, so that a process
+/// that was paused does not begin anything that it may no longer do. Cheap to clone.
+///
+/// # Example
+///
+/// ```
+/// use oarlock::lease::Term;
+///
+/// // Where there are no Leases.
+/// assert!(Term::for_ever().held());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Term(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    began: Instant,
+    /// Milliseconds after `began`.
+    deadline: AtomicU64,
+    over: CancellationToken,
+    wanted_back: CancellationToken,
+}
+
+impl Term {
+    /// Without Leases.
+    #[must_use]
+    pub const fn for_ever() -> Self {
+        Self(None)
+    }
+
+    /// * `deadline` - when it ends if it is not extended.
+    pub(super) fn until(deadline: Instant) -> Self {
+        let term = Inner {
+            began: Instant::now(),
+            deadline: AtomicU64::default(),
+            over: CancellationToken::new(),
+            wanted_back: CancellationToken::new(),
+        };
+        term.put_off(deadline);
+        Self(Some(Arc::new(term)))
+    }
+
+    /// Whether it goes on. Monotonic time counts: a jump of the wall clock changes nothing.
+    #[must_use]
+    pub fn held(&self) -> bool {
+        self.0.as_ref().is_none_or(|inner| !inner.over.is_cancelled() && Instant::now() < inner.deadline())
+    }
+
+    /// Whether it can end: what is sent in it may arrive when somebody else holds the Lease.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    pub async fn over(&self) {
+        match &self.0 {
+            Some(inner) => inner.over.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until the Lease should go to another host: what is under way is to be finished, then [`Seat::release`](super::Seat::release)d.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    pub async fn wanted_back(&self) {
+        match &self.0 {
+            Some(inner) => inner.wanted_back.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ends it.
+    pub fn end(&self) {
+        if let Some(inner) = &self.0 {
+            inner.over.cancel();
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.0.as_ref().map(|inner| inner.deadline())
+    }
+
+    /// The Lease was renewed. A term that is over stays so: somebody may have seen it end.
+    pub(super) fn extend(&self, deadline: Instant) {
+        let held = self.held();
+        match &self.0 {
+            Some(inner) if held => inner.put_off(deadline),
+            _ => self.end(),
+        }
+    }
+
+    pub(super) fn want_back(&self) {
+        if let Some(inner) = &self.0 {
+            inner.wanted_back.cancel();
+        }
+    }
+}
+
+impl Inner {
+    fn put_off(&self, deadline: Instant) {
+        let after = deadline.saturating_duration_since(self.began).as_millis();
+        self.deadline.fetch_max(u64::try_from(after).unwrap_or(u64::MAX), Ordering::AcqRel);
+    }
+
+    fn deadline(&self) -> Instant {
+        self.began + Duration::from_millis(self.deadline.load(Ordering::Acquire))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_term_ends_at_its_deadline_although_nobody_ends_it() {
+        let term = Term::until(Instant::now() + Duration::from_secs(10));
+        tokio::time::advance(Duration::from_millis(9_999)).await;
+        assert!(term.held());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(!term.held(), "l4: a process that was paused knows by the clock");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_extends_a_term_and_does_not_revive_one() {
+        let term = Term::until(Instant::now() + Duration::from_secs(10));
+        term.extend(Instant::now() + Duration::from_secs(5));
+        tokio::time::advance(Duration::from_secs(7)).await;
+        assert!(term.held(), "an answer that comes late shortens nothing");
+        term.extend(Instant::now() + Duration::from_secs(10));
+        tokio::time::advance(Duration::from_secs(9)).await;
+        assert!(term.held());
+        tokio::time::advance(Duration::from_secs(2)).await;
+        term.extend(Instant::now() + Duration::from_secs(10));
+        assert!(!term.held(), "a renewal that comes too late");
+        term.over().await;
+    }
+
+    #[test]
+    fn without_leases_it_lasts() {
+        let term = Term::for_ever();
+        term.end();
+        assert!(term.held() && !term.is_bounded());
+    }
+}

@@ -1,0 +1,365 @@
+//! Hosts that share Leases, on an API server that keeps nothing else and a clock that is told to go on.
+
+use super::office::Office;
+use super::{Options, Seat, Timing};
+use http::{Method, Request, Response};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::Instant;
+
+const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/system/leases";
+
+/// The Leases there are, with optimistic concurrency, and who is cut off.
+#[derive(Clone, Default)]
+struct Server(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    leases: BTreeMap<String, Value>,
+    version: u64,
+    cut_off: Vec<&'static str>,
+    /// Answers get lost, effects do not.
+    mute: Vec<&'static str>,
+}
+
+impl Server {
+    fn client(&self, host: &'static str) -> kube::Client {
+        let server = self.clone();
+        let answer = move |request: Request<Body>| {
+            let server = server.clone();
+            async move {
+                let (head, body) = request.into_parts();
+                let body = body.collect().await.unwrap().to_bytes();
+                if server.0.lock().unwrap().cut_off.contains(&host) {
+                    std::future::pending::<()>().await;
+                }
+                let (status, answer) = server.answer(&head.method, head.uri.path(), &body);
+                if server.0.lock().unwrap().mute.contains(&host) {
+                    std::future::pending::<()>().await;
+                }
+                let response = Response::builder().status(status).body(Body::from(answer.to_string().into_bytes()));
+                Ok::<_, Infallible>(response.unwrap())
+            }
+        };
+        kube::Client::new(tower::service_fn(answer), "default")
+    }
+
+    fn answer(&self, method: &Method, path: &str, body: &[u8]) -> (u16, Value) {
+        let mut state = self.0.lock().unwrap();
+        let state = &mut *state;
+        let name = path.strip_prefix(PATH).unwrap().trim_start_matches('/').to_owned();
+        if *method == Method::GET {
+            return match name.as_str() {
+                "" => {
+                    let ours =
+                        |lease: &&Value| lease["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "oarlock";
+                    (200, json!({"items": state.leases.values().filter(ours).collect::<Vec<_>>()}))
+                }
+                name => state.leases.get(name).map_or((404, json!({})), |lease| (200, lease.clone())),
+            };
+        }
+        let mut lease: Value = serde_json::from_slice(body).unwrap();
+        let sent = lease["metadata"]["name"].as_str().unwrap().to_owned();
+        let there = state.leases.get(&sent);
+        match (method, there) {
+            (&Method::POST, None) => assert!(lease["metadata"].get("resourceVersion").is_none()),
+            (&Method::POST, Some(_)) => return (409, json!({})),
+            (_, None) => return (404, json!({})),
+            (_, Some(there)) if there["metadata"]["resourceVersion"] != lease["metadata"]["resourceVersion"] => {
+                return (409, json!({}));
+            }
+            _ => assert_eq!(sent, name),
+        }
+        state.version += 1;
+        lease["metadata"]["resourceVersion"] = json!(state.version.to_string());
+        state.leases.insert(sent, lease.clone());
+        (200, lease)
+    }
+
+    fn edit(&self, lease: &str, change: impl FnOnce(&mut Value)) {
+        let mut state = self.0.lock().unwrap();
+        state.version += 1;
+        let version = state.version.to_string();
+        let lease = state.leases.get_mut(lease).unwrap();
+        change(lease);
+        lease["metadata"]["resourceVersion"] = json!(version);
+    }
+
+    fn set(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.0.lock().unwrap());
+    }
+
+    fn holder(&self, lease: &str) -> String {
+        let state = self.0.lock().unwrap();
+        state.leases.get(lease).map(|lease| lease["spec"]["holderIdentity"].to_string()).unwrap_or_default()
+    }
+}
+
+/// A host with seats for these plugins.
+struct Host {
+    office: Arc<Office>,
+    seats: BTreeMap<&'static str, Seat>,
+}
+
+fn host(server: &Server, name: &'static str, plugins: &[&'static str]) -> Host {
+    let options = Options { namespace: "system".to_owned(), identity: name.to_owned(), timing: Timing::default() };
+    let office = Office::new(options, server.client(name));
+    let running = Arc::clone(&office);
+    tokio::spawn(async move { running.run().await });
+    let seat = |plugin: &&'static str| {
+        let seat = office.seat(&super::name_of(plugin));
+        seat.compete(&Seat::version(name, "digest"));
+        (*plugin, seat)
+    };
+    let seats = plugins.iter().map(seat).collect();
+    Host { office, seats }
+}
+
+impl Host {
+    fn holds(&self, plugin: &str) -> bool {
+        self.seats[plugin].term().is_some()
+    }
+
+    fn held(&self) -> usize {
+        self.seats.values().filter(|seat| seat.term().is_some()).count()
+    }
+}
+
+/// Lets time pass in small steps and looks at each that no plugin has two holders.
+async fn pass(hosts: &[&Host], time: Duration) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let mut holders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for host in hosts {
+            for (plugin, _) in host.seats.iter().filter(|(_, seat)| seat.term().is_some()) {
+                holders.entry(plugin).or_default().push(host.office.identity());
+            }
+        }
+        for (plugin, holders) in holders {
+            assert!(holders.len() < 2, "{plugin} is held by {holders:?}");
+        }
+    }
+}
+
+fn seconds(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_host_takes_what_is_free_and_keeps_it() {
+    let server = Server::default();
+    let (a, b) = (host(&server, "a", &["p"]), host(&server, "b", &["p"]));
+    pass(&[&a, &b], seconds(6)).await;
+    let a_first = a.holds("p");
+    assert_ne!(a_first, b.holds("p"));
+    for _ in 0..20 {
+        pass(&[&a, &b], seconds(6)).await;
+        assert_eq!(a.holds("p"), a_first, "it is renewed");
+    }
+    let lease = server.0.lock().unwrap().leases["oarlock-p"].clone();
+    assert_eq!(lease["metadata"]["annotations"]["oarlock.dev/plugin-version"], if a_first { "a" } else { "b" });
+    assert_eq!(lease["spec"]["leaseTransitions"], 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn l3_a_holder_that_cannot_reach_the_api_server_stops_before_another_begins() {
+    let server = Server::default();
+    let a = host(&server, "a", &["p"]);
+    pass(&[&a], seconds(6)).await;
+    assert!(a.holds("p"));
+    let b = host(&server, "b", &["p"]);
+    pass(&[&a, &b], seconds(6)).await;
+    server.set(|state| state.cut_off.push("a"));
+    let began = Instant::now();
+    while a.holds("p") {
+        pass(&[&a, &b], Duration::from_millis(50)).await;
+    }
+    assert!(began.elapsed() <= seconds(11), "{:?}", began.elapsed());
+    assert!(!b.holds("p"), "l2: there is a time with none, and none with two");
+    while !b.holds("p") {
+        pass(&[&a, &b], Duration::from_millis(50)).await;
+    }
+    assert!(began.elapsed() <= seconds(21), "{:?}", began.elapsed());
+    server.set(|state| state.cut_off.clear());
+    pass(&[&a, &b], seconds(60)).await;
+    assert!(b.holds("p") && !a.holds("p"), "it does not come back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_gets_lost_costs_no_lease() {
+    let server = Server::default();
+    let a = host(&server, "a", &["p"]);
+    pass(&[&a], seconds(6)).await;
+    server.set(|state| state.mute.push("a"));
+    pass(&[&a], seconds(7)).await;
+    server.set(|state| state.mute.clear());
+    for _ in 0..60 {
+        pass(&[&a], seconds(1)).await;
+        assert!(a.holds("p"), "what it wrote itself is no reason to give up");
+    }
+    // Also when it was the answer to its taking it.
+    let server = Server::default();
+    server.set(|state| state.mute.push("a"));
+    let a = host(&server, "a", &["p"]);
+    pass(&[&a], seconds(20)).await;
+    server.set(|state| state.mute.clear());
+    pass(&[&a], seconds(20)).await;
+    assert!(a.holds("p"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn l8_what_is_given_back_is_taken_at_once_and_by_another() {
+    let server = Server::default();
+    let a = host(&server, "a", &["p"]);
+    pass(&[&a], seconds(6)).await;
+    let b = host(&server, "b", &["p"]);
+    pass(&[&a, &b], seconds(6)).await;
+    a.seats["p"].release().await;
+    assert!(!a.holds("p"));
+    assert_eq!(server.holder("oarlock-p"), "\"\"");
+    pass(&[&a, &b], seconds(6)).await;
+    assert!(b.holds("p"));
+    b.seats["p"].leave().await;
+    pass(&[&a, &b], seconds(60)).await;
+    assert!(a.holds("p"), "who has left does not come back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_stops_takes_nothing_more() {
+    let server = Server::default();
+    let a = host(&server, "a", &["p", "q"]);
+    a.office.stop_taking();
+    pass(&[&a], seconds(30)).await;
+    assert_eq!(a.held(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_hosts_with_one_identity_are_two() {
+    let server = Server::default();
+    let (a, b) = (host(&server, "same", &["p"]), host(&server, "same", &["p"]));
+    pass(&[&a, &b], seconds(60)).await;
+    assert_eq!(a.held() + b.held(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_without_plugins_gets_one() {
+    let server = Server::default();
+    let plugins = ["p", "q", "r", "s"];
+    let a = host(&server, "a", &plugins);
+    pass(&[&a], seconds(8)).await;
+    assert_eq!(a.held(), 4);
+    let b = host(&server, "b", &plugins);
+    // Whoever acts for a plugin gives it back when asked to.
+    let gives = |seat: Seat| async move {
+        loop {
+            seat.held().await.wanted_back().await;
+            seat.release().await;
+        }
+    };
+    for seat in a.seats.values().chain(b.seats.values()) {
+        tokio::spawn(gives(seat.clone()));
+    }
+    pass(&[&a, &b], seconds(40)).await;
+    assert_eq!((a.held(), b.held()), (3, 1));
+    pass(&[&a, &b], seconds(120)).await;
+    assert_eq!((a.held(), b.held()), (3, 1), "and no more than that");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_somebody_spoils_is_nobodys_for_long_and_never_two_hosts() {
+    let garbage: [fn(&mut Value); 6] = [
+        |lease| lease["spec"] = json!({}),
+        |lease| {
+            lease["spec"] = json!({"holderIdentity": "ghost", "leaseDurationSeconds": i64::MAX, "renewTime": "soon"})
+        },
+        |lease| lease["spec"] = json!(["nonsense"]),
+        |lease| lease["spec"]["holderIdentity"] = json!(7),
+        |lease| lease["metadata"]["labels"] = json!({}),
+        |lease| lease["metadata"]["annotations"] = json!({"oarlock.dev/wanted-by": "nobody-there"}),
+    ];
+    for (n, spoil) in garbage.into_iter().enumerate() {
+        let server = Server::default();
+        let (a, b) = (host(&server, "a", &["p"]), host(&server, "b", &["p"]));
+        pass(&[&a, &b], seconds(8)).await;
+        server.edit("oarlock-p", spoil);
+        // Longest a stranger is believed: five minutes.
+        pass(&[&a, &b], seconds(320)).await;
+        assert_eq!(a.held() + b.held(), 1, "{n}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_deleted_is_made_again() {
+    let server = Server::default();
+    let (a, b) = (host(&server, "a", &["p"]), host(&server, "b", &["p"]));
+    pass(&[&a, &b], seconds(8)).await;
+    for _ in 0..5 {
+        server.set(|state| drop(state.leases.remove("oarlock-p")));
+        pass(&[&a, &b], seconds(30)).await;
+        assert_eq!(a.held() + b.held(), 1);
+    }
+}
+
+/// Cut off, mute, deleted, spoilt, released, in any order: never two at once, and one again when all is well.
+#[tokio::test(start_paused = true)]
+async fn l2_whatever_happens_nobody_acts_beside_another() {
+    for seed in 1..9u64 {
+        let server = Server::default();
+        let plugins = ["p", "q", "r"];
+        let hosts = [host(&server, "a", &plugins), host(&server, "b", &plugins), host(&server, "c", &plugins)];
+        let all: Vec<&Host> = hosts.iter().collect();
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut random = |below: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % below
+        };
+        for _ in 0..20 {
+            let name = ["a", "b", "c"][usize::try_from(random(3)).unwrap()];
+            let plugin = plugins[usize::try_from(random(3)).unwrap()];
+            match random(7) {
+                0 => server.set(|state| state.cut_off.push(name)),
+                1 => server.set(|state| state.mute.push(name)),
+                2 => {
+                    let seat = hosts[usize::try_from(random(3)).unwrap()].seats[plugin].clone();
+                    tokio::spawn(async move { seat.release().await });
+                }
+                3 => server.set(|state| {
+                    if let Some(lease) = state.leases.get_mut(&super::name_of(plugin)) {
+                        lease["spec"]["renewTime"] = json!("1970-01-01T00:00:00.000000Z");
+                    }
+                }),
+                _ => server.set(|state| {
+                    state.cut_off.clear();
+                    state.mute.clear();
+                }),
+            }
+            pass(&all, Duration::from_millis(100 + random(12_000))).await;
+        }
+        server.set(|state| {
+            state.cut_off.clear();
+            state.mute.clear();
+        });
+        pass(&all, seconds(45)).await;
+        assert_eq!(hosts.iter().map(Host::held).sum::<usize>(), 3, "seed {seed}");
+    }
+}
+
+#[test]
+fn timings_with_two_holders_are_refused() {
+    let of = |lease: u64, renew: u64, retry: u64| {
+        Timing { lease_duration: seconds(lease), renew_deadline: seconds(renew), retry_period: seconds(retry) }.check()
+    };
+    assert!(Timing::default().check().is_ok());
+    assert!(of(3, 2, 0).is_err());
+    for (lease, renew, retry) in [(10, 10, 2), (15, 4, 2), (9, 10, 1)] {
+        assert!(of(lease, renew, retry).is_err(), "{lease} {renew} {retry}");
+    }
+}
