@@ -334,7 +334,8 @@ async fn account(world: &World, name: &str) -> Result<()> {
 async fn described(world: &World, uid: &str, accounts: &str) -> Result<()> {
     eventually(SOON, &format!("a network of {accounts}"), || async {
         let networks = world.neutron.networks_of(uid).await?;
-        ensure!(networks.len() == 1 && text(&networks[0], "/description") == accounts, "{networks:?}");
+        let described: Vec<String> = networks.iter().map(|network| text(network, "/description")).collect();
+        ensure!(described == [accounts], "{networks:?}");
         Ok(())
     })
     .await
