@@ -1,0 +1,22 @@
+//go:build !wasip1
+
+package abi
+
+// current is the host that a test lends.
+var current Host
+
+// Export does nothing outside a component.
+func Export(Plugin) {}
+
+// Trap ends the call of a component.
+func Trap() {}
+
+// Current is the host that is lent. Nil: nobody lends one.
+func Current() Host { return current }
+
+// Lend makes host the one that is lent, and answers the one before.
+func Lend(host Host) Host {
+	before := current
+	current = host
+	return before
+}

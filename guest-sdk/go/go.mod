@@ -1,0 +1,3 @@
+module oarlock.dev/oarlock
+
+go 1.24
