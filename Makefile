@@ -51,8 +51,11 @@ demo: kubectl build plugins ## play the story with real processes and stay up; O
 # Says something only when one fails.
 SDK_TESTS := guest-sdk/js:test guest-sdk/python:test guest-sdk/c:unit-test \
   $(addprefix plugins/namespace-baseline/,js:unit ts:unit python:unit c:unit-test)
+# Left out where make languages left it out.
+GO_TESTS := guest-sdk/go:test plugins/namespace-baseline/go:unit
 sdk-tests: language-tools ## unit tests of the SDKs of the other languages and of what is written with them, without WebAssembly
-	@for tests in $(SDK_TESTS); do \
+	@go=; if $(MAKE) -s -C guest-sdk/go go VENV=$(CARGO_TARGET_DIR)/languages/go >/dev/null 2>&1; then go='$(GO_TESTS)'; fi; \
+	for tests in $(SDK_TESTS) $$go; do \
 	  folder=$${tests%:*}; \
 	  said=$$($(MAKE) -C $$folder $${tests#*:} VENV=$(CARGO_TARGET_DIR)/languages/$${folder##*/} 2>&1) || \
 	    { printf '%s\n' "$$said" "make -C $$folder $${tests#*:} failed" >&2; exit 1; }; \

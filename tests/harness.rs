@@ -25,7 +25,8 @@ pub use misfit::{misfit_describing, misfit_manifest, misfit_version, misfit_with
 pub use narrator::Narrator;
 pub use neutron::{Login, Neutron, Pairs};
 pub use plugins::{
-    Grant, PluginDir, broken_plugins, built_plugin, network_grant_for, repository_root, with_another_digest,
+    Grant, PluginDir, broken_plugins, built_plugin, go_was_built, network_grant_for, repository_root,
+    with_another_digest,
 };
 pub use process::{LogLine, Process, oarlock, oarlock_binary};
 pub use registry::{Door, PASSWORD, Registry};

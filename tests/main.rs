@@ -11,6 +11,7 @@ mod contract_reference;
 mod crash;
 mod deploy;
 mod fuzz_itself;
+mod go_sdk;
 mod guide;
 mod harness_itself;
 mod hot_swap;

@@ -1,7 +1,7 @@
 //! `oarlock new`: the project it makes builds, and passes the tests it brings.
 
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{oarlock, oarlock_binary, repository_root};
+use oarlock_tests::harness::{go_was_built, oarlock, oarlock_binary, repository_root};
 use std::{env, fs, path::PathBuf, process::Stdio, time::Duration};
 
 /// Every dependency is compiled, and every tool installed, when there is no target folder yet.
@@ -73,6 +73,14 @@ async fn a_project_in_python_passes_its_tests_and_is_installed() -> Result<()> {
 #[tokio::test]
 async fn a_project_in_c_passes_its_tests_and_is_installed() -> Result<()> {
     a_project_passes_its_tests_and_is_installed("c", "3 tests, 0 failed").await
+}
+
+#[tokio::test]
+async fn a_project_in_go_passes_its_tests_and_is_installed() -> Result<()> {
+    if !go_was_built() {
+        return Ok(());
+    }
+    a_project_passes_its_tests_and_is_installed("go", "ok  \tmy-greeter").await
 }
 
 #[tokio::test]

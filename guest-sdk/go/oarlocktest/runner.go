@@ -135,6 +135,9 @@ func (r *Runner) Delete() {
 	r.world.remove(r.id)
 }
 
+// Logged has the lines of the last reconcile, also of one that panicked.
+func (r *Runner) Logged() []Line { return r.world.log }
+
 // Advance lets time pass: values in the cache expire.
 func (r *Runner) Advance(by time.Duration) { r.world.now += uint64(by.Milliseconds()) }
 

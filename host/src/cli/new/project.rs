@@ -285,11 +285,16 @@ mod tests {
 
     #[test]
     fn an_sdk_is_whole_with_what_is_compiled_already() {
-        let files = files(SOURCES, "c", &values());
         // Without the component type there is no component.
-        let object =
-            files.iter().find(|file| file.path == "sdk/gen/plugin_component_type.o").expect("the component type");
-        assert!(object.contents.starts_with(b"\0asm"));
+        for (language, path) in [
+            ("c", "sdk/gen/plugin_component_type.o"),
+            ("go", "sdk/internal/link/component-type.bin"),
+            ("go", "sdk/internal/link/preview1.bin"),
+        ] {
+            let files = files(SOURCES, language, &values());
+            let binary = files.iter().find(|file| file.path == path).expect(path);
+            assert!(binary.contents.starts_with(b"\0asm"), "{path}");
+        }
     }
 
     #[test]
