@@ -348,6 +348,22 @@ async fn described(world: &World, uid: &str, accounts: &str) -> Result<()> {
     .await
 }
 
+/// Guests that lend the host memory to write to lend less than this.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_of_more_than_a_megabyte_reaches_every_language() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "uid": "u1",
+        "annotations": {"filler": "x".repeat(1200 << 10), "baseline.oarlock.dev/quota": "[]"},
+        "labels": {"oarlock.dev/baseline": "true"}}});
+    let message = "annotation baseline.oarlock.dev/quota is not a JSON object of strings";
+    let case = json!({"request": {"object": object}, "expect": {"error": {"terminal": message}}});
+    fs::write(folder.path().join("large.yaml"), case.to_string())?;
+    for language in with_go(&LANGUAGES) {
+        passes(&built("namespace-baseline", language)?, folder.path()).await?;
+    }
+    Ok(())
+}
+
 /// Each file is `plugins/namespace-baseline/rust` as it was built for that version. A new version of the contract adds one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn components_of_every_version_of_the_contract_go_on_working() -> Result<()> {
