@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// So many lines are kept; a stack trace ends with what matters in some languages, and begins with it in others.
-const LINES: usize = 12;
+/// So many lines are kept of the beginning, and so many of the end: a stack trace begins with what matters in some languages, and ends with
+/// it in others.
+const FIRST_LINES: usize = 4;
+const LAST_LINES: usize = 8;
 
 /// Longest line that is put together from what is printed.
 const LINE_BYTES: usize = 4 << 10;
@@ -11,6 +13,7 @@ const LINE_BYTES: usize = 4 << 10;
 /// Last words, and lines that have not ended.
 #[derive(Debug, Default)]
 pub(super) struct Said {
+    first: Vec<String>,
     last: VecDeque<String>,
     out: Vec<u8>,
     err: Vec<u8>,
@@ -22,10 +25,15 @@ impl Said {
         if line.trim().is_empty() {
             return;
         }
-        if self.last.len() == LINES {
+        let line = line.trim().to_owned();
+        if self.first.len() < FIRST_LINES {
+            self.first.push(line);
+            return;
+        }
+        if self.last.len() == LAST_LINES {
             self.last.pop_front();
         }
-        self.last.push_back(line.trim().to_owned());
+        self.last.push_back(line);
     }
 
     /// Takes what was printed, and gives the lines that are whole.
@@ -49,11 +57,12 @@ impl Said {
     /// The last words, in one line.
     pub(super) fn last_words(&self) -> Option<String> {
         let open = (!self.err.is_empty()).then(|| text(&self.err));
-        let lines: Vec<&str> = self.last.iter().map(String::as_str).chain(open.as_deref()).collect();
+        let lines: Vec<&str> = self.first.iter().chain(&self.last).map(String::as_str).chain(open.as_deref()).collect();
         (!lines.is_empty()).then(|| lines.join(" | "))
     }
 
     pub(super) fn forget(&mut self) {
+        self.first.clear();
         self.last.clear();
     }
 }
@@ -67,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_put_together_and_the_last_ones_kept() {
+    fn lines_are_put_together_and_the_first_and_last_ones_kept() {
         let mut said = Said::default();
         assert!(said.printed(true, b"ha").is_empty());
         assert_eq!(said.last_words().as_deref(), Some("ha"));
@@ -75,11 +84,11 @@ mod tests {
         assert_eq!(said.printed(false, &vec![b'x'; 3 * LINE_BYTES]).concat().len(), LINE_BYTES);
         assert_eq!(said.rest(), [None, Some("re".to_owned())]);
         assert_eq!(said.last_words(), None);
-        for i in 0..2 * LINES {
+        for i in 0..24 {
             said.keep(&format!(" line {i}\n"));
         }
-        let words = said.last_words().unwrap();
-        assert!(words.starts_with(&format!("line {LINES} | ")) && words.ends_with("line 23"), "{words}");
+        let kept: Vec<String> = (0..FIRST_LINES).chain(24 - LAST_LINES..24).map(|i| format!("line {i}")).collect();
+        assert_eq!(said.last_words().unwrap(), kept.join(" | "));
         said.forget();
         assert_eq!(said.last_words(), None);
     }
