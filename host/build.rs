@@ -50,7 +50,7 @@ pub(crate) fn walk(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 fn is_left_out(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Not objects: the SDK of C carries one, the component type, and what tools compile is in `build`.
+    // Not objects: the SDK of C carries one, the component type (Go's is in a file that ends in .bin), and what tools compile is in `build`.
     let built = [".wasm", ".pyc"].iter().any(|ending| name.ends_with(ending));
     built || LEFT_BEHIND.contains(&&*name) || (name.starts_with('.') && name != ".gitignore")
 }
