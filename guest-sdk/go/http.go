@@ -9,7 +9,7 @@ import (
 	"oarlock.dev/oarlock/abi"
 )
 
-// HTTPRequest is one request with its whole body. Package oarlockhttp has the same for net/http, which makes a plugin twice as large.
+// HTTPRequest is one request with its whole body. Package oarlockhttp has the same for net/http, which makes a plugin larger.
 type HTTPRequest struct {
 	// Method; empty: GET.
 	Method string
