@@ -80,7 +80,7 @@ async fn a_project_in_go_passes_its_tests_and_is_installed() -> Result<()> {
     if !go_was_built() {
         return Ok(());
     }
-    a_project_passes_its_tests_and_is_installed("go", "ok  \tmy-greeter").await
+    a_project_passes_its_tests_and_is_installed("go", "ok  \texample.com/my-greeter").await
 }
 
 #[tokio::test]
