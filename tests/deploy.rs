@@ -20,7 +20,7 @@ const NAMESPACE: &str = "oarlock";
 const SHIPPED: [&str; 4] = ["deployment-network", "envoy-injector", "network", "pod-network"];
 
 /// Everything `kubectl apply -k` can be pointed at, but for the base.
-const OVERLAYS: [&str; 4] = ["development", "plugins-configmap", "plugins-image", "plugins-volume"];
+const OVERLAYS: [&str; 5] = ["development", "plugins-configmap", "plugins-image", "plugins-registry", "plugins-volume"];
 
 /// A copy of what deployments are made of, with the files that the overlay for a ConfigMap is told to be given.
 fn copied(to: &Path) -> Result<PathBuf> {
@@ -103,7 +103,14 @@ async fn the_base_and_every_overlay_are_taken_as_they_stand() -> Result<()> {
     // A dry run makes no namespace, and nothing can be in one that is not there.
     cluster.kubectl(&["apply", "-f", &path("base/namespace.yaml")]).await?;
     let strict = ["--dry-run=server", "--validate=strict"];
-    for one in ["base", "overlays/development", "overlays/plugins-image", "overlays/plugins-volume", "monitoring"] {
+    for one in [
+        "base",
+        "overlays/development",
+        "overlays/plugins-image",
+        "overlays/plugins-registry",
+        "overlays/plugins-volume",
+        "monitoring",
+    ] {
         cluster
             .kubectl(&[&["apply"], &strict[..], &["-k", &path(one)]].concat())
             .await

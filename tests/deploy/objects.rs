@@ -62,6 +62,7 @@ async fn pods_are_what_the_restricted_profile_allows_in_every_overlay() -> Resul
         "overlays/development",
         "overlays/plugins-configmap",
         "overlays/plugins-image",
+        "overlays/plugins-registry",
         "overlays/plugins-volume",
     ] {
         let objects = built(&deploy.join(one)).await?;
