@@ -273,10 +273,10 @@ pub fn oarlock_binary() -> Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// When it is not built, or still runs after 60 s.
+/// When it is not built, or still runs after three minutes: it may have to compile a large component first.
 pub async fn oarlock(args: &[&str]) -> Result<std::process::Output> {
     let mut command = Command::new(oarlock_binary()?);
     command.args(args).stdin(Stdio::null()).kill_on_drop(true);
-    let output = timeout(Duration::from_secs(60), command.output()).await;
+    let output = timeout(Duration::from_secs(180), command.output()).await;
     Ok(output.with_context(|| format!("oarlock {} still runs", args.join(" ")))??)
 }
