@@ -94,7 +94,7 @@ soak: build test-plugins ## everything random, in turns, until it fails: MINUTES
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  scripts/soak.sh $(or $(MINUTES),$(error MINUTES=N is needed))
 
-bench: setup kubectl ## figures beside a native controller, memory and start of many plugins; ONLY="compare fleet"; see docs/performance.md
+bench: setup kubectl ## figures beside a native controller, of every language, of many plugins; ONLY="compare languages"; see docs/performance.md
 	@tests/bench/run.sh $(ONLY)
 
 image: setup ## the host with its plugins as an OCI image layout in target/image, without an engine; the same bytes every time

@@ -1,5 +1,5 @@
 """What the benchmarks share: real processes on loopback, and how their figures are read."""
-import argparse, contextlib, json, os, pathlib, re, shutil, signal, statistics, subprocess, sys, tempfile, time, urllib.request
+import argparse, contextlib, json, os, pathlib, platform, re, shutil, signal, statistics, subprocess, sys, tempfile, time, urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -41,6 +41,18 @@ def rss_kib(pid):
 
 def p(values, q):
     return statistics.quantiles(values, n=100)[q - 1] if len(values) > 1 else float("nan")
+
+
+def table(head, rows):
+    """A table in Markdown."""
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    return "\n".join(lines + [f"| {' | '.join(str(cell) for cell in row)} |" for row in rows]) + "\n"
+
+
+def machine():
+    """This machine, in words."""
+    model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.machine())
+    return f"{os.cpu_count()} cores ({model}), {platform.system()} {platform.release().split('-')[0]}"
 
 
 class World:

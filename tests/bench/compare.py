@@ -8,9 +8,9 @@ counts. Then: the workqueue alone, lists and relists of many objects, and reconc
 
 Writes compare.json, compare.md and compare.svg into the folder of the results.
 """
-import json, os, pathlib, platform, re, shutil, socket, statistics, subprocess, threading, time, urllib.parse
+import json, os, pathlib, re, shutil, socket, statistics, subprocess, threading, time, urllib.parse
 
-from bench import ROOT, Host, World, arguments, p, request, rss_kib, wait
+from bench import ROOT, Host, World, arguments, machine, p, request, rss_kib, table, wait
 from chart import chart
 
 NETWORKS = "/apis/samplecrd.k8s.io/v1/namespaces/default/networks"
@@ -183,11 +183,6 @@ def sizes(opts):
     return rows
 
 
-def table(head, rows):
-    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    return "\n".join(lines + [f"| {' | '.join(str(cell) for cell in row)} |" for row in rows]) + "\n"
-
-
 def markdown(results):
     """The results as tables."""
     by = lambda row: f"{row['variant']}, {row['objects']:,} objects, {row['workers']} workers"
@@ -207,11 +202,6 @@ def markdown(results):
                   [[f"{r['kib']} KB", f"{r['reconcile_p50_ms']:.2f}", f"{r['reconcile_p99_ms']:.2f}", f"{r['instantiate_us']:.0f}",
                     f"{r['get-desired_us']:.0f}", f"{r['get-actual_us']:.0f}"] for r in results["sizes"]])]
     return "\n".join(text)
-
-
-def machine():
-    model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.machine())
-    return f"{os.cpu_count()} cores ({model}), {platform.system()} {platform.release().split('-')[0]}"
 
 
 opts = arguments(__doc__, count=10_000, networks=300, listed=100_000, rounds=3)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds everything optimised and prints the figures of docs/performance.md and docs/measurements.md for this machine; `compare` also
-# writes bench/results.
+# Builds everything optimised and prints the figures of docs/performance.md and docs/measurements.md for this machine; `compare` and
+# `languages` also write bench/results.
 #
-#   run.sh [BENCHMARK…]: compare, admission, fleet, noisy, handover
+#   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
@@ -10,7 +10,8 @@ target=${CARGO_TARGET_DIR:-target}
 cargo build --release --workspace --bins
 scripts/build-plugins.sh "$target/plugins/tests"
 scripts/build-plugins.sh --guests "$target/plugins/tests"
-if [ $# -eq 0 ]; then set -- compare admission fleet noisy handover; fi
+if [ $# -eq 0 ]; then set -- compare admission languages fleet noisy handover; fi
 for benchmark; do
+  if [ "$benchmark" = languages ]; then scripts/build-languages.sh --check; fi
   python3 "$here/$benchmark.py" --bin "$target/release" --plugins "$target/plugins/tests"
 done
