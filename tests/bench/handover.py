@@ -58,9 +58,10 @@ with World(opts) as world:
     for way, how in WAYS.items():
         times = []
         for turn in range(opts.rounds):
+            for host in hosts:
+                wait("filled caches", 120, lambda: caught_up(host, opts.objects), pause=0.05)
             lead = next(host for host in hosts if leads(host))
             other = next(host for host in hosts if host is not lead)
-            wait("the standby's caches", 120, lambda: caught_up(other, opts.objects), pause=0.05)
             name, gateway = f"network-{turn}", f"10.{list(WAYS).index(way)}.{turn}.1"
             began = time.monotonic()
             lead.process.send_signal(how)
