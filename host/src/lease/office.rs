@@ -138,8 +138,9 @@ impl Office {
 
     /// One request tells of all Leases.
     async fn look(&self) {
-        let at = Instant::now();
         let listed = self.client.list(self.patience()).await;
+        // Not before: the process may have been paused in between, and what it sees is of now.
+        let at = Instant::now();
         let mut missing = Vec::new();
         {
             let mut known = self.known();
@@ -173,8 +174,8 @@ impl Office {
 
     /// Asks for one Lease.
     async fn read(&self, name: &str) {
-        let at = Instant::now();
         let answer = self.client.get(name, self.patience()).await;
+        let at = Instant::now();
         let mut known = self.known();
         match (answer, known.leases.get_mut(name)) {
             (Ok(record), Some(seen)) => seen.again(record, at),
@@ -440,4 +441,45 @@ fn jittered(period: Duration) -> Duration {
 fn random() -> f64 {
     let bits = uuid::Uuid::new_v4().as_u64_pair().0 >> 32;
     f64::from(u32::try_from(bits).unwrap_or(0)) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt as _;
+    use kube::client::Body;
+    use std::convert::Infallible;
+    use tokio::sync::Notify;
+
+    /// A process that is paused between asking and the answer sees a Lease that others took meanwhile.
+    #[tokio::test(start_paused = true)]
+    async fn l4_a_lease_that_is_seen_after_a_pause_is_not_older_than_that() {
+        let answered = Arc::new(Notify::new());
+        let goes_on = Arc::clone(&answered);
+        let server = tower::service_fn(move |_: http::Request<Body>| {
+            let goes_on = Arc::clone(&goes_on);
+            async move {
+                goes_on.notified().await;
+                let lease = json!({"metadata": {"name": "oarlock-p", "resourceVersion": "7"},
+                    "spec": {"holderIdentity": "other", "leaseDurationSeconds": 15}});
+                let answer = json!({"items": [lease]}).to_string().into_bytes();
+                Ok::<_, Infallible>(http::Response::new(Body::from(answer)))
+            }
+        });
+        let options = Options { namespace: "n".to_owned(), identity: "me".to_owned(), timing: Timing::default() };
+        let office = Office::new(options, kube::Client::new(server, "n"));
+        let (_, seat) = Seat::new(Arc::clone(&office), "oarlock-p");
+        for round in 0..2 {
+            let mut look = Box::pin(office.look());
+            assert!(look.as_mut().now_or_never().is_none());
+            tokio::time::advance(Duration::from_secs(60)).await;
+            answered.notify_one();
+            look.await;
+            let known = office.known();
+            assert!(!known.blind && known.leases.len() == 1, "the answer was taken");
+            drop(known);
+            // It is the same as in the first round, and so it has run out by then.
+            assert_eq!(office.may_take(&seat), round == 1);
+        }
+    }
 }

@@ -171,7 +171,7 @@ impl Seen {
 
     /// It was seen again.
     ///
-    /// * `at` - before it was asked for: what it says is at least that old.
+    /// * `at` - when the answer was there.
     pub(super) fn again(&mut self, record: Record, at: Instant) {
         // A wish to have it is no renewal.
         if record.spec != self.record.spec || self.gone {
