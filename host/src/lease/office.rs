@@ -263,11 +263,17 @@ impl Office {
             }
             // Several hosts that see it free at the same moment take some each.
             tokio::time::sleep(self.timing.retry_period.mul_f64(random() / 4.0)).await;
+            // Asked again, because another look may have come between: what is taken is what was judged.
+            if !self.may_take(&seat) {
+                continue;
+            }
             let Some((term, record)) = self.take(&seat).await else { continue };
             seat.term.send_replace(Some(term.clone()));
             let ended = self.hold(&seat, &term, record, &mut wishes).await;
             term.end();
             seat.term.send_replace(None);
+            // What was known while it was held says nothing of who has it now.
+            looks.mark_unchanged();
             if ended == Ended::Lost {
                 tracing::warn!(lease = seat.lease, "lease lost: what was under way for it is cut off");
             }

@@ -191,6 +191,28 @@ async fn l3_a_holder_that_cannot_reach_the_api_server_stops_before_another_begin
     assert!(b.holds("p") && !a.holds("p"), "it does not come back");
 }
 
+/// As after a pause: what a host remembers is that the Lease is its own.
+#[tokio::test(start_paused = true)]
+async fn l4_a_lease_that_another_took_meanwhile_is_not_taken_back() {
+    let server = Server::default();
+    let a = host(&server, "a", &["p"]);
+    for round in 0..60 {
+        pass(&[&a], seconds(10)).await;
+        assert!(a.holds("p"), "{round}");
+        pass(&[&a], Duration::from_millis(37 * round)).await;
+        let other = format!("other-{round}");
+        server.edit("oarlock-p", |lease| {
+            lease["spec"]["holderIdentity"] = json!(other);
+            lease["spec"]["renewTime"] = json!(other);
+        });
+        for _ in 0..140 {
+            pass(&[&a], Duration::from_millis(100)).await;
+            assert_eq!(server.holder("oarlock-p"), json!(other).to_string(), "{round}");
+        }
+        server.edit("oarlock-p", |lease| lease["spec"]["holderIdentity"] = json!(""));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_gets_lost_costs_no_lease() {
     let server = Server::default();
