@@ -110,7 +110,7 @@ impl Office {
         json!({
             "name": seat.lease,
             "held": seat.current().is_some_and(|term| term.held()),
-            "holder": record.map(Record::holder),
+            "holder": record.map(Record::holder).filter(|holder| !holder.is_empty()),
             "holderVersion": record.and_then(Record::version),
             "holderDigest": record.and_then(Record::digest).map(|digest| format!("sha256:{digest}")),
         })
@@ -197,7 +197,8 @@ impl Office {
             let known = &mut *known;
             let mut all = Vec::new();
             for (name, seen) in &known.leases {
-                if name == super::HOST_LEASE || seen.gone || !seen.is_held(now, self.timing.lease_duration) {
+                let held = seen.is_held(now, self.timing.lease_duration) && !seen.record.holder().is_empty();
+                if name == super::HOST_LEASE || seen.gone || !held {
                     continue;
                 }
                 let eligible = known.seats.get(name).is_some_and(|seat| seat.wish() == Wish::Compete);

@@ -90,10 +90,20 @@ impl Record {
         Some(text(&self.annotations, name)).filter(|text| !text.is_empty())
     }
 
-    /// How long it lasts after it was renewed: as its holder says, within reason, else as long as ours.
+    fn seconds(&self) -> Option<u64> {
+        self.spec.get("leaseDurationSeconds").and_then(Value::as_u64).filter(|seconds| *seconds > 0)
+    }
+
+    /// How long it lasts after it was renewed: as long as ours, or longer if it says so, within reason.
     fn duration(&self, ours: Duration) -> Duration {
-        let said = self.spec.get("leaseDurationSeconds").and_then(Value::as_u64).filter(|seconds| *seconds > 0);
-        said.map_or(ours, |seconds| Duration::from_secs(seconds).min(LONGEST))
+        let said = self.seconds().map(|seconds| Duration::from_secs(seconds).min(LONGEST));
+        said.map_or(ours, |said| said.max(ours))
+    }
+
+    /// Whether its holder has given it back, as [`Record::released`] does and client-go. A Lease without a holder that looks
+    /// otherwise was edited by somebody, and whoever had it may not know yet.
+    fn is_released(&self) -> bool {
+        self.spec.get("holderIdentity").and_then(Value::as_str) == Some("") && self.seconds() == Some(1)
     }
 
     /// Renewed by `holder`, or taken.
@@ -188,7 +198,7 @@ impl Seen {
 
     /// Whether somebody may still act by it. The times it says do not count: clocks differ, and jump.
     pub(super) fn is_held(&self, now: Instant, ours: Duration) -> bool {
-        !self.record.holder().is_empty() && now.saturating_duration_since(self.since) < self.record.duration(ours)
+        !self.record.is_released() && now.saturating_duration_since(self.since) < self.record.duration(ours)
     }
 }
 
@@ -250,6 +260,25 @@ mod tests {
         let made = Record::new("oarlock-p", "n").renewed("me", OURS, &[]);
         assert_eq!(made.spec["leaseTransitions"], 0);
         assert!(made.document()["metadata"].get("resourceVersion").is_none(), "it is created");
+    }
+
+    #[test]
+    fn l10_a_lease_that_lost_its_holder_is_not_free_before_whoever_had_it_has_stopped() {
+        let now = Instant::now();
+        let spoilt = [
+            json!({}),
+            json!({"holderIdentity": ""}),
+            json!({"holderIdentity": 7, "leaseDurationSeconds": 15}),
+            json!({"holderIdentity": "", "leaseDurationSeconds": 15}),
+            json!({"leaseDurationSeconds": 1}),
+            json!({"holderIdentity": "ghost", "leaseDurationSeconds": 1}),
+        ];
+        for spec in spoilt {
+            let mut seen = Seen::new(lease(&json!({"holderIdentity": "other", "leaseDurationSeconds": 15})), now);
+            seen.again(lease(&spec), now + seconds(10));
+            assert!(seen.is_held(now + seconds(24), OURS), "{spec}");
+            assert!(!seen.is_held(now + seconds(25), OURS), "{spec}");
+        }
     }
 
     #[test]
