@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target_dir=${CARGO_TARGET_DIR:-target}
+case $target_dir in /*) ;; *) target_dir=$PWD/$target_dir ;; esac
 triple=$(rustc -vV | sed -n 's/^host: //p')
 
 case $triple in
@@ -26,7 +27,8 @@ scripts/build-plugins.sh "$target_dir/image/plugins" deployment-network envoy-in
 # With --target, the flags are the program's alone: build scripts and macros stay as they are.
 flags='-C target-feature=+crt-static'
 c_flags=''
-for map in "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$PWD=/oarlock" "$(rustc --print sysroot)=/rust"; do
+# Of several that fit, the last counts.
+for map in "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$PWD=/oarlock" "$(rustc --print sysroot)=/rust" "$target_dir=/target"; do
   flags+=" --remap-path-prefix=$map"
   c_flags+=" -ffile-prefix-map=$map"
 done

@@ -53,6 +53,7 @@ struct Shared {
     informer_objects: Series<InformerLabels, Gauge>,
     informer_relists: Series<InformerLabels, Counter>,
     newest: Series<NewestLabels, Gauge>,
+    registry_answers: Series<ReferenceLabels, Gauge>,
     known: Mutex<Known>,
 }
 
@@ -68,6 +69,11 @@ struct Known {
 struct NewestLabels {
     file: Arc<str>,
     state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct ReferenceLabels {
+    reference: Arc<str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
@@ -105,8 +111,23 @@ impl Metrics {
             "1 for the state of the newest content of a plugin file, where that is not what runs",
             newest.clone(),
         );
-        let known = Mutex::default();
-        let shared = Shared { registry, queue, plugin, admission, informer_objects, informer_relists, newest, known };
+        let registry_answers = Series::new(Gauge::default);
+        registry.register(
+            "oarlock_registry_answers",
+            "Whether a registry could be asked about a plugin the last time: 1 or 0, by reference",
+            registry_answers.clone(),
+        );
+        let shared = Shared {
+            registry,
+            queue,
+            plugin,
+            admission,
+            informer_objects,
+            informer_relists,
+            newest,
+            registry_answers,
+            known: Mutex::default(),
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -162,6 +183,13 @@ impl Metrics {
         for (file, state) in states {
             self.shared.newest.get(&NewestLabels { file: Arc::from(*file), state }).set(1);
         }
+    }
+
+    /// Tells whether a registry could be asked about a plugin the last time.
+    ///
+    /// * `reference` - one of those the host was started with.
+    pub fn set_registry_answers(&self, reference: &str, answers: bool) {
+        self.shared.registry_answers.get(&ReferenceLabels { reference: Arc::from(reference) }).set(i64::from(answers));
     }
 
     /// Sets how many objects of a kind the store holds.
@@ -278,6 +306,7 @@ mod tests {
         let _queue = record_everything(&metrics, "network");
         metrics.set_informer_objects("samplecrd.k8s.io", "Network", 3);
         metrics.informer_relisted("", "Pod");
+        metrics.set_registry_answers("oci://registry.example/team/network:1", false);
         let _worker = metrics.plugin("network").active_worker();
         has(
             &metrics,
@@ -301,6 +330,7 @@ mod tests {
                 r#"oarlock_plugin_state{plugin="network",state="active"} 1"#,
                 r#"oarlock_informer_objects{group="samplecrd.k8s.io",kind="Network"} 3"#,
                 r#"oarlock_informer_relists_total{group="",kind="Pod"} 1"#,
+                r#"oarlock_registry_answers{reference="oci://registry.example/team/network:1"} 0"#,
             ],
         );
     }

@@ -9,7 +9,7 @@ use crate::informer::Informers;
 use crate::lease::{self, Leases};
 use crate::lifecycle::{self, Lifecycle};
 use crate::metrics::Metrics;
-use crate::oci::{self, Puller};
+use crate::oci::{self, Puller, Standings};
 use crate::plugin::{Engine, EngineOptions, HttpGate, directory};
 use anyhow::Context as _;
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let admin = tokio::spawn(crate::admin::serve(listener, state, admin_stop.clone()));
 
     tracing::info!(api_server = url, plugins = %options.plugins.display(), "oarlock {}", env!("CARGO_PKG_VERSION"));
-    let counting = tokio::spawn(count_objects(shared.clone()));
+    let counting = tokio::spawn(count(shared.clone(), puller.as_ref().map(Puller::standings)));
     let door = match options.admission {
         Some(options) => Some(Admission::open(options, shared.clone(), lifecycle.handle()).await?),
         None => None,
@@ -177,8 +177,8 @@ fn host_object() -> Regarding {
     }
 }
 
-/// Keeps the informer gauges up to date.
-async fn count_objects(shared: Shared) {
+/// Keeps the gauges of informers and registries up to date.
+async fn count(shared: Shared, pulled: Option<Standings>) {
     let mut counted: BTreeMap<GroupVersionKind, usize> = BTreeMap::new();
     loop {
         let mut by_kind: BTreeMap<GroupVersionKind, usize> = BTreeMap::new();
@@ -192,6 +192,9 @@ async fn count_objects(shared: Shared) {
             shared.metrics.set_informer_objects(&gvk.group, &gvk.kind, *objects);
         }
         counted = by_kind;
+        for (reference, standing) in pulled.as_ref().map(Standings::now).unwrap_or_default() {
+            shared.metrics.set_registry_answers(&reference, standing.problem.is_none());
+        }
         tokio::time::sleep(COUNTING).await;
     }
 }

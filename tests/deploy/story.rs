@@ -2,6 +2,7 @@
 
 use super::{NAMESPACE, SHIPPED, base, copied, host_args, operations};
 use anyhow::{Context, Result, ensure};
+use oarlock_manifest::PluginGrant;
 use oarlock_tests::{
     harness::{
         Cluster, Exchange, SOON, World, WorldOptions, built_plugin, eventually, repository_root, text, with_world,
@@ -25,7 +26,10 @@ fn furnish(world: &World) -> Result<()> {
         put("/http/origins", json!([neutron]));
         put("/config/neutronUrl", json!(neutron));
         put("/config/configNamespace", json!(world.namespace));
-        world.plugins.file(&format!("{name}.yaml"), grant.to_string().as_bytes())?;
+        let asks_neutron = grant.pointer("/config/neutronUrl").is_some();
+        let grant: PluginGrant = serde_json::from_value(grant)?;
+        let grant = if asks_neutron { world.with_login(grant.into())? } else { grant.into() };
+        world.plugins.grant(name, &grant)?;
         world.plugins.file(&format!("{name}.wasm"), &fs::read(built_plugin(name)?)?)?;
     }
     Ok(())

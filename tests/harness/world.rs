@@ -169,8 +169,15 @@ impl World {
     ///
     /// When a secret cannot be written.
     pub fn network_grant(&self) -> Result<Grant> {
-        let url = self.neutron_gate.url();
-        let mut grant = network_grant_for(&url);
+        self.with_login(network_grant_for(&self.neutron_gate.url()))
+    }
+
+    /// A grant with what it takes to log in to Neutron, where it wants a login.
+    ///
+    /// # Errors
+    ///
+    /// When a secret cannot be written to a file.
+    pub fn with_login(&self, mut grant: Grant) -> Result<Grant> {
         let Some(login) = self.neutron.login() else { return Ok(grant) };
         let origin = login.auth_url.split('/').take(3).collect::<Vec<_>>().join("/");
         let (plain, secret) = login.plugin_config();

@@ -33,6 +33,17 @@ async fn stands(world: &World, what: &str, wanted: impl Fn(&Value) -> bool) -> R
     .await
 }
 
+/// Waits until the metric says whether the registry answers.
+async fn answers(world: &World, source: &str, wanted: bool) -> Result<()> {
+    let of = format!("reference=\"{source}\"");
+    eventually(SOON, "the metric to tell", || async {
+        let told = world.host(async |host| host.metric("oarlock_registry_answers", &[&of]).await).await?;
+        ensure!((told > 0.5) == wanted, "{told}");
+        Ok(())
+    })
+    .await
+}
+
 fn runs(entry: &Value, version: &str) -> bool {
     text(entry, "/state") == "active" && text(entry, "/version") == version
 }
@@ -58,15 +69,18 @@ async fn a_plugin_of_a_registry_runs_is_swapped_when_its_tag_moves_and_comes_bac
         let second = push(registry.address(), &format!("team/{NAME}:v1"), "2", None).await?;
         let entry = stands(&world, "version 2", |entry| runs(entry, "2")).await?;
         ensure!(text(&entry, "/source/manifestDigest") == second.manifest.to_string(), "{entry}");
+        answers(&world, &source, true).await?;
         // Nothing is lost while the registry is away, over a restart as well.
         gate.set_down(true);
         stands(&world, "the outage", |entry| runs(entry, "2") && !text(entry, "/source/problem").is_empty()).await?;
+        answers(&world, &source, false).await?;
         world.stop_host(SOON).await?;
         start(&world, &source, &[]).await?;
         stands(&world, "version 2 again", |entry| runs(entry, "2")).await?;
         gate.set_down(false);
         push(registry.address(), &format!("team/{NAME}:v1"), "3", None).await?;
         stands(&world, "version 3", |entry| runs(entry, "3") && text(entry, "/source/problem").is_empty()).await?;
+        answers(&world, &source, true).await?;
         // Its grant is withdrawn: it ends, whatever the registry says.
         world.plugins.remove(&format!("{NAME}.yaml"))?;
         stands(&world, "its end", |entry| text(entry, "/state") == "awaiting-grant").await?;
