@@ -3,6 +3,7 @@
 mod lost;
 mod replica;
 mod rolling;
+mod takeover;
 
 use anyhow::{Context, Result, ensure};
 use http::StatusCode;

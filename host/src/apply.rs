@@ -9,6 +9,7 @@ mod change;
 pub mod events;
 mod finalizer;
 mod host;
+mod known;
 mod own;
 mod request;
 pub mod reviewed;
@@ -237,8 +238,8 @@ impl Writer {
             Ok(answer) => {
                 // An object with finalizers is answered as it stands now; what is gone at once, as a Status or as its last state.
                 match Object::parse(&answer).ok().filter(Object::deleting) {
-                    Some(object) => self.informers.record_object(&resource.gvk, &object),
-                    None => self.deleted(&resource, &key, precondition),
+                    Some(object) => self.wrote(author, &resource.gvk, &object),
+                    None => self.deleted(author, &resource, &key, precondition),
                 }
                 Ok(())
             }
@@ -298,32 +299,8 @@ impl Writer {
     async fn send(&self, author: &Author, resource: &Resource, outgoing: Outgoing) -> Result<Object, WriteError> {
         let answer = self.request(author, outgoing).await?;
         let object = request::parse_object(&answer)?;
-        self.informers.record_object(&resource.gvk, &object);
+        self.wrote(author, &resource.gvk, &object);
         Ok(object)
-    }
-
-    /// What goes out shortly before a lease is lost may arrive when another host has gone on: it is to concern no other object than the
-    /// one that was there when it was sent.
-    fn guarded(&self, author: &Author, resource: &Resource, key: &ObjectKey, asked: &Precondition) -> Precondition {
-        let mut precondition = asked.clone();
-        if author.term.is_bounded() && precondition.uid.is_none() && !key.name.is_empty() {
-            precondition.uid = self.known_uid(resource, key);
-        }
-        precondition
-    }
-
-    /// The uid of the incarnation that the caches know.
-    fn known_uid(&self, resource: &Resource, key: &ObjectKey) -> Option<String> {
-        let stores = self.informers.find(&resource.gvk, key.namespace());
-        stores.iter().find_map(|store| store.get(key)).map(|object| object.uid().to_owned())
-    }
-
-    /// Notes a deletion: of the incarnation that was meant, or of the one the caches know.
-    fn deleted(&self, resource: &Resource, key: &ObjectKey, precondition: &Precondition) {
-        let uid = precondition.uid.clone().or_else(|| self.known_uid(resource, key));
-        if let Some(uid) = uid {
-            self.informers.record_delete(&resource.gvk, key, &uid);
-        }
     }
 }
 

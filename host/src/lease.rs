@@ -13,6 +13,7 @@
 //! taken, by the clock of whoever looks, and every update is guarded by the resourceVersion. What differs: a holder gives up at once when
 //! its Lease is gone or another's, and its time counts from before the request that renewed it.
 
+mod bequest;
 mod client;
 mod office;
 mod record;

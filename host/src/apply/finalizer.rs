@@ -138,9 +138,9 @@ impl Writer {
         let written = super::request::parse_object(&answer)?;
         if written.deleting() && written.finalizers().len() == 0 {
             // Gone with that, if nothing else holds it. The answer may still carry the version before.
-            self.informers.record_delete(&resource.gvk, written.key(), written.uid());
+            self.ended(author, &resource.gvk, written.key(), written.uid());
         } else {
-            self.informers.record_object(&resource.gvk, &written);
+            self.wrote(author, &resource.gvk, &written);
         }
         under_way.wrote(object.resource_version(), written.resource_version());
         Ok(Arc::new(written))

@@ -80,6 +80,7 @@ impl Controller {
         let turn = self.lead.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.lead.term.send_replace(Some(term.clone()));
         self.metrics.set_leading(true);
+        self.shared.writer.inherit(term.inherited());
         if let Some(version) = self.current() {
             self.health.begin(version.objects(), false);
             version.wake(Wakes::Keys);

@@ -83,6 +83,7 @@ impl<'a> Reconcile<'a> {
             }
         }
         known.object = Some(Arc::clone(&object));
+        self.author.bequeath(&self.item.key.kind, &object);
         let writer = &self.controller.shared.writer;
         let (author, kind) = (&self.author, &self.item.key.kind);
         let cleanup = self.version.loaded.manifest.cleanup;

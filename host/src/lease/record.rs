@@ -11,6 +11,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 const VERSION: &str = "oarlock.dev/plugin-version";
 const DIGEST: &str = "oarlock.dev/plugin-digest";
 const WANTED_BY: &str = "oarlock.dev/wanted-by";
+const BEQUEST: &str = "oarlock.dev/known-last";
 
 /// The label by which Leases are found.
 pub(super) const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "oarlock");
@@ -106,10 +107,16 @@ impl Record {
         self.spec.get("holderIdentity").and_then(Value::as_str) == Some("") && self.seconds() == Some(1)
     }
 
+    /// What whoever gave it back left to the next.
+    pub(super) fn bequest(&self) -> Option<&str> {
+        self.annotation(BEQUEST).filter(|_| self.is_released())
+    }
+
     /// Renewed by `holder`, or taken.
     pub(super) fn renewed(&self, holder: &str, lease_duration: Duration, facts: &Facts) -> Self {
         let mut next = self.clone();
         next.annotations.retain(|_, value| value.is_string());
+        next.annotations.remove(BEQUEST);
         next.labels.retain(|_, value| value.is_string());
         let now = json!(micro_time());
         let mut spec = Map::new();
@@ -134,8 +141,9 @@ impl Record {
     }
 
     /// Held by nobody. Whoever wanted it may still have it first.
-    pub(super) fn released(&self) -> Self {
+    pub(super) fn released(&self, bequest: Option<String>) -> Self {
         let mut next = self.clone();
+        next.annotations.extend(bequest.map(|text| (BEQUEST.to_owned(), json!(text))));
         next.spec.insert("holderIdentity".to_owned(), json!(""));
         next.spec.insert("leaseDurationSeconds".to_owned(), json!(1));
         next.spec.insert("renewTime".to_owned(), json!(micro_time()));
@@ -249,10 +257,12 @@ mod tests {
     #[test]
     fn what_was_released_may_be_taken_at_once() {
         let held = lease(&json!({"holderIdentity": "other", "leaseDurationSeconds": 15}));
-        let released = held.released();
+        let released = held.released(Some("[1]".to_owned()));
+        assert_eq!((released.bequest(), held.bequest()), (Some("[1]"), None));
         assert!(!Seen::new(released.clone(), Instant::now()).is_held(Instant::now(), OURS));
         let taken = released.renewed("me", OURS, &facts("1.2", "abc"));
         assert_eq!(taken.spec["leaseTransitions"], 1);
+        assert_eq!(taken.annotation(BEQUEST), None, "whoever takes it has read it");
         assert_eq!((taken.holder(), taken.version(), taken.digest()), ("me", Some("1.2"), Some("abc")));
         let again = taken.renewed("me", OURS, &[]);
         assert_eq!(again.spec["leaseTransitions"], 1, "a renewal is no transition");
@@ -332,7 +342,7 @@ mod tests {
             prop_assert_eq!(mended.holder(), "me");
             prop_assert_eq!(mended.duration(seconds(1)), OURS);
             prop_assert_eq!(mended.version(), Some("1"));
-            let (released, wanted) = (mended.released(), record.wanted("you"));
+            let (released, wanted) = (mended.released(None), record.wanted("you"));
             prop_assert_eq!(released.holder(), "");
             prop_assert_eq!(wanted.wanted_by(), Some("you"));
         }

@@ -1,7 +1,9 @@
 //! A span of time in which this host alone acts for a plugin.
 
-use std::sync::Arc;
+use super::bequest::Bequest;
+use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +29,8 @@ struct Inner {
     deadline: AtomicU64,
     over: CancellationToken,
     wanted_back: CancellationToken,
+    inherited: Vec<Value>,
+    bequest: Mutex<Bequest>,
 }
 
 impl Term {
@@ -37,12 +41,15 @@ impl Term {
     }
 
     /// * `deadline` - when it ends if it is not extended.
-    pub(super) fn until(deadline: Instant) -> Self {
+    /// * `inherited` - what the holder before left.
+    pub(super) fn until(deadline: Instant, inherited: Vec<Value>) -> Self {
         let term = Inner {
             began: Instant::now(),
             deadline: AtomicU64::default(),
             over: CancellationToken::new(),
             wanted_back: CancellationToken::new(),
+            inherited,
+            bequest: Mutex::default(),
         };
         term.put_off(deadline);
         Self(Some(Arc::new(term)))
@@ -82,6 +89,27 @@ impl Term {
             Some(inner) => inner.wanted_back.cancelled().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// What the holder before knew last, as [`Self::bequeath`] was given it; from a Lease, and so nothing in it is believed to be well
+    /// formed. Empty also when that holder was killed or lost the Lease.
+    #[must_use]
+    pub fn inherited(&self) -> &[Value] {
+        self.0.as_ref().map_or(&[], |inner| &inner.inherited)
+    }
+
+    /// Leaves something to the next holder, if the Lease is given back: the newest hundred objects of the last half minute.
+    ///
+    /// * `known` - the object's name among all, and what is to be known of it.
+    pub fn bequeath(&self, known: impl FnOnce() -> (String, Value)) {
+        if let Some(inner) = &self.0 {
+            let (name, object) = known();
+            inner.bequest.lock().unwrap_or_else(PoisonError::into_inner).add(name, object);
+        }
+    }
+
+    pub(super) fn bequest(&self) -> Option<String> {
+        self.0.as_ref().and_then(|inner| inner.bequest.lock().unwrap_or_else(PoisonError::into_inner).text())
     }
 
     /// Ends it.
@@ -128,7 +156,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_term_ends_at_its_deadline_although_nobody_ends_it() {
-        let term = Term::until(Instant::now() + Duration::from_secs(10));
+        let term = Term::until(Instant::now() + Duration::from_secs(10), Vec::new());
         tokio::time::advance(Duration::from_millis(9_999)).await;
         assert!(term.held());
         tokio::time::advance(Duration::from_millis(1)).await;
@@ -137,7 +165,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_renewal_extends_a_term_and_does_not_revive_one() {
-        let term = Term::until(Instant::now() + Duration::from_secs(10));
+        let term = Term::until(Instant::now() + Duration::from_secs(10), Vec::new());
         term.extend(Instant::now() + Duration::from_secs(5));
         tokio::time::advance(Duration::from_secs(7)).await;
         assert!(term.held(), "an answer that comes late shortens nothing");

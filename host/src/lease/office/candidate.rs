@@ -2,6 +2,7 @@
 
 use super::{Office, random};
 use crate::lease::Term;
+use crate::lease::bequest::Bequest;
 use crate::lease::client::LeaseError;
 use crate::lease::record::Record;
 use crate::lease::seat::{Shared, Wish};
@@ -101,6 +102,7 @@ impl Office {
         let facts = seat.facts();
         let renewed = |record: &Record| record.renewed(&self.identity, self.timing.lease_duration, &facts);
         let from = seen.as_ref().map(|record| record.holder().to_owned()).unwrap_or_default();
+        let inherited = seen.as_ref().and_then(Record::bequest).map(Bequest::read).unwrap_or_default();
         // Counted from before it was sent: others count from when they see it.
         let began = Instant::now();
         let taken = match seen {
@@ -110,7 +112,7 @@ impl Office {
                 self.client.create(&renewed(&fresh), self.patience()).await
             }
         };
-        let term = Term::until(began + self.timing.renew_deadline);
+        let term = Term::until(began + self.timing.renew_deadline, inherited);
         match taken {
             Ok(record) if term.held() => {
                 tracing::info!(lease = seat.lease, from, "lease taken");
@@ -139,11 +141,11 @@ impl Office {
                 biased;
                 () = tokio::time::sleep_until(deadline) => return Ended::Lost,
                 // Ended by whoever acts in it.
-                () = term.over() => return self.give_back(seat, record).await,
+                () = term.over() => return self.give_back(seat, term, record).await,
                 _ = wishes.changed() => {
                     if matches!(*wishes.borrow_and_update(), Wish::Release | Wish::Leave) {
                         term.end();
-                        return self.give_back(seat, record).await;
+                        return self.give_back(seat, term, record).await;
                     }
                 }
                 () = tokio::time::sleep_until(due) => {}
@@ -193,9 +195,9 @@ impl Office {
     }
 
     /// Tells the others that it is free.
-    async fn give_back(&self, seat: &Shared, mut record: Record) -> Ended {
+    async fn give_back(&self, seat: &Shared, term: &Term, mut record: Record) -> Ended {
         for _ in 0..3 {
-            match self.client.update(&record.released(), self.patience()).await {
+            match self.client.update(&record.released(term.bequest()), self.patience()).await {
                 Ok(record) => {
                     tracing::info!(lease = seat.lease, "lease released");
                     self.note(&record);

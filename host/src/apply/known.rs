@@ -1,0 +1,134 @@
+//! What is known of objects before the watches tell: what this host wrote, and what the host before it left.
+
+use super::{Author, Precondition, Writer};
+use crate::api::{GroupVersionKind, ObjectKey, Resource};
+use crate::informer::Object;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+impl Author {
+    /// Leaves an object, as it is known now, to the host that reconciles next: its caches must show it at least as new.
+    pub fn bequeath(&self, kind: &GroupVersionKind, object: &Object) {
+        self.term.bequeath(|| {
+            let metadata = json!({"resourceVersion": object.resource_version(), "labels": object.labels().collect::<BTreeMap<_, _>>()});
+            named(kind, object.key(), object.uid(), metadata)
+        });
+    }
+}
+
+/// An object's name among all, and what is to be known of it: a document with nothing but metadata.
+fn named(kind: &GroupVersionKind, key: &ObjectKey, uid: &str, mut metadata: Value) -> (String, Value) {
+    for (field, value) in [("name", &*key.name), ("namespace", &*key.namespace), ("uid", uid)] {
+        metadata[field] = json!(value);
+    }
+    (format!("{kind} {key}"), json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata}))
+}
+
+/// What [`named`] made, if it is that. Without a resourceVersion: it is gone.
+fn read(known: &Value) -> Option<(GroupVersionKind, Object)> {
+    let field = |name: &str| known.get(name)?.as_str();
+    let kind = GroupVersionKind::from_api_version(field("apiVersion")?, field("kind")?);
+    let object = Object::parse(&known.to_string()).ok()?;
+    (!object.uid().is_empty()).then_some((kind, object))
+}
+
+impl Writer {
+    /// Believes what the host before left: until the caches have come as far, they are not read.
+    ///
+    /// * `inherited` - see [`Term::inherited`](crate::lease::Term::inherited).
+    pub fn inherit(&self, inherited: &[Value]) {
+        for (kind, object) in inherited.iter().filter_map(read) {
+            if object.resource_version().is_empty() {
+                self.informers.record_delete(&kind, object.key(), object.uid());
+            } else {
+                self.informers.record_object(&kind, &object);
+            }
+        }
+    }
+
+    /// Notes a write by what it was answered with.
+    pub(super) fn wrote(&self, author: &Author, kind: &GroupVersionKind, object: &Object) {
+        self.informers.record_object(kind, object);
+        if self.is_watched(kind, object.key()) {
+            author.bequeath(kind, object);
+        }
+    }
+
+    /// Notes that an object is gone.
+    pub(super) fn ended(&self, author: &Author, kind: &GroupVersionKind, key: &ObjectKey, uid: &str) {
+        self.informers.record_delete(kind, key, uid);
+        if self.is_watched(kind, key) {
+            author.term.bequeath(|| named(kind, key, uid, json!({})));
+        }
+    }
+
+    fn is_watched(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
+        !self.informers.find(kind, key.namespace()).is_empty()
+    }
+
+    /// What goes out shortly before a lease is lost may arrive when another host has gone on: it is to concern no other object than the
+    /// one that was there when it was sent.
+    pub(super) fn guarded(
+        &self,
+        author: &Author,
+        resource: &Resource,
+        key: &ObjectKey,
+        asked: &Precondition,
+    ) -> Precondition {
+        let mut precondition = asked.clone();
+        if author.term.is_bounded() && precondition.uid.is_none() && !key.name.is_empty() {
+            precondition.uid = self.known_uid(resource, key);
+        }
+        precondition
+    }
+
+    /// The uid of the incarnation that the caches know.
+    fn known_uid(&self, resource: &Resource, key: &ObjectKey) -> Option<String> {
+        let stores = self.informers.find(&resource.gvk, key.namespace());
+        stores.iter().find_map(|store| store.get(key)).map(|object| object.uid().to_owned())
+    }
+
+    /// Notes a deletion: of the incarnation that was meant, or of the one the caches know.
+    pub(super) fn deleted(&self, author: &Author, resource: &Resource, key: &ObjectKey, precondition: &Precondition) {
+        let uid = precondition.uid.clone().or_else(|| self.known_uid(resource, key));
+        if let Some(uid) = uid {
+            self.ended(author, &resource.gvk, key, &uid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_host_leaves_the_next_can_read() {
+        let kind = GroupVersionKind::new("apps", "v1", "Deployment");
+        let text = r#"{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":3},
+            "metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","labels":{"a":"\u0031"}}}"#;
+        let object = Object::parse(text).unwrap();
+        let metadata = json!({"resourceVersion": "7", "labels": {"a": "1"}});
+        let (name, known) = named(&kind, object.key(), object.uid(), metadata);
+        assert_eq!(name, "apps/v1, Kind=Deployment shop/web");
+        let (read_kind, read_object) = read(&known).unwrap();
+        assert_eq!((&read_kind, read_object.key(), read_object.uid()), (&kind, object.key(), "u"));
+        assert_eq!((read_object.resource_version(), read_object.label("a")), ("7", Some("1")));
+        let (_, gone) = named(&kind, object.key(), "u", json!({}));
+        assert_eq!(read(&gone).unwrap().1.resource_version(), "");
+    }
+
+    #[test]
+    fn l10_garbage_that_somebody_leaves_is_passed_over() {
+        for bad in [
+            json!(7),
+            json!({}),
+            json!([]),
+            json!({"apiVersion": "v1", "kind": "Pod"}),
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": 7}),
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}),
+            json!({"apiVersion": 1, "kind": "Pod", "metadata": {"name": "a", "uid": "u"}}),
+        ] {
+            assert!(read(&bad).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What whoever gives a Lease back knew last, for whoever takes it next: the newest objects that the caches of the next holder must
+//! show before they are believed.
+
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What is older has long been seen by every watch that works.
+const AGE: Duration = Duration::from_secs(30);
+
+/// So many objects, the newest.
+const MOST: usize = 100;
+
+/// Most bytes of them all: a Lease is read every other second.
+const BYTES: usize = 32 << 10;
+
+/// The objects of one term, the oldest first, each once.
+#[derive(Debug, Default)]
+pub(super) struct Bequest(VecDeque<(Instant, String, Value)>);
+
+impl Bequest {
+    /// * `name` - of what object; one that was there before gives way.
+    pub(super) fn add(&mut self, name: String, object: Value) {
+        let now = Instant::now();
+        self.0.retain(|(at, before, _)| *before != name && now.saturating_duration_since(*at) < AGE);
+        if self.0.len() >= MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back((now, name, object));
+    }
+
+    /// For an annotation. None: there is nothing.
+    pub(super) fn text(&self) -> Option<String> {
+        let now = Instant::now();
+        let mut texts = VecDeque::new();
+        let mut bytes = 0;
+        for (_, _, object) in self.0.iter().rev().filter(|(at, _, _)| now.saturating_duration_since(*at) < AGE) {
+            let text = object.to_string();
+            bytes += text.len() + 1;
+            if bytes > BYTES {
+                break;
+            }
+            texts.push_front(text);
+        }
+        let texts: Vec<_> = texts.into();
+        (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")))
+    }
+
+    /// Out of an annotation; what is not understood is nothing.
+    pub(super) fn read(text: &str) -> Vec<Value> {
+        if text.len() > 2 * BYTES {
+            return Vec::new();
+        }
+        let mut objects: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+        objects.truncate(MOST);
+        objects
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_newest_is_left_of_each_and_not_more_than_a_lease_can_bear() {
+        let mut bequest = Bequest::default();
+        assert_eq!(bequest.text(), None);
+        bequest.add("old".to_owned(), json!("old"));
+        tokio::time::advance(AGE).await;
+        for version in 1..=3 {
+            bequest.add("a".to_owned(), json!({"a": version}));
+        }
+        bequest.add("b".to_owned(), json!("b"));
+        let text = bequest.text().unwrap();
+        assert_eq!(Bequest::read(&text), [json!({"a": 3}), json!("b")]);
+        for n in 0..1000 {
+            bequest.add(n.to_string(), json!(n));
+        }
+        let left = Bequest::read(&bequest.text().unwrap());
+        assert_eq!((left.len(), left.last()), (MOST, Some(&json!(999))));
+        for n in 0..200 {
+            bequest.add(n.to_string(), json!("x".repeat(1000)));
+        }
+        let text = bequest.text().unwrap();
+        assert!(text.len() < BYTES + 2 && Bequest::read(&text).len() > 30, "{}", text.len());
+        tokio::time::advance(AGE).await;
+        assert_eq!(bequest.text(), None);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_nothing() {
+        for bad in ["", "7", "{}", "[1,", "null"] {
+            assert!(Bequest::read(bad).is_empty(), "{bad}");
+        }
+        assert!(Bequest::read(&format!("[{}1]", "1,".repeat(50_000))).is_empty());
+    }
+}
