@@ -9,19 +9,25 @@ use std::collections::BTreeMap;
 impl Author {
     /// Leaves an object, as it is known now, to the host that reconciles next: its caches must show it at least as new.
     pub fn bequeath(&self, kind: &GroupVersionKind, object: &Object) {
-        self.term.bequeath(|| {
-            let metadata = json!({"resourceVersion": object.resource_version(), "labels": object.labels().collect::<BTreeMap<_, _>>()});
-            named(kind, object.key(), object.uid(), metadata)
-        });
+        let (version, uid) = (Some(object.resource_version()), object.uid());
+        self.term.bequeath(|| named(kind, object.key(), uid, version, &object.labels().collect()));
     }
 }
 
 /// An object's name among all, and what is to be known of it: a document with nothing but metadata.
-fn named(kind: &GroupVersionKind, key: &ObjectKey, uid: &str, mut metadata: Value) -> (String, Value) {
-    for (field, value) in [("name", &*key.name), ("namespace", &*key.namespace), ("uid", uid)] {
-        metadata[field] = json!(value);
-    }
-    (format!("{kind} {key}"), json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata}))
+///
+/// * `version` - None: it is gone.
+fn named(
+    kind: &GroupVersionKind,
+    key: &ObjectKey,
+    uid: &str,
+    version: Option<&str>,
+    labels: &BTreeMap<&str, &str>,
+) -> (String, Value) {
+    let known = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": {
+        "name": &*key.name, "namespace": &*key.namespace, "uid": uid, "resourceVersion": version, "labels": labels,
+    }});
+    (format!("{kind} {key}"), known)
 }
 
 /// What [`named`] made, if it is that. Without a resourceVersion: it is gone.
@@ -58,7 +64,7 @@ impl Writer {
     pub(super) fn ended(&self, author: &Author, kind: &GroupVersionKind, key: &ObjectKey, uid: &str) {
         self.informers.record_delete(kind, key, uid);
         if self.is_watched(kind, key) {
-            author.term.bequeath(|| named(kind, key, uid, json!({})));
+            author.term.bequeath(|| named(kind, key, uid, None, &BTreeMap::new()));
         }
     }
 
@@ -107,13 +113,12 @@ mod tests {
         let text = r#"{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":3},
             "metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","labels":{"a":"\u0031"}}}"#;
         let object = Object::parse(text).unwrap();
-        let metadata = json!({"resourceVersion": "7", "labels": {"a": "1"}});
-        let (name, known) = named(&kind, object.key(), object.uid(), metadata);
+        let (name, known) = named(&kind, object.key(), object.uid(), Some("7"), &object.labels().collect());
         assert_eq!(name, "apps/v1, Kind=Deployment shop/web");
         let (read_kind, read_object) = read(&known).unwrap();
         assert_eq!((&read_kind, read_object.key(), read_object.uid()), (&kind, object.key(), "u"));
         assert_eq!((read_object.resource_version(), read_object.label("a")), ("7", Some("1")));
-        let (_, gone) = named(&kind, object.key(), "u", json!({}));
+        let (_, gone) = named(&kind, object.key(), "u", None, &BTreeMap::new());
         assert_eq!(read(&gone).unwrap().1.resource_version(), "");
     }
 
