@@ -144,7 +144,8 @@ async fn h2_what_editors_leave_beside_a_file_is_no_plugin() {
         }
         put(folder.path(), "z.wasm", "z");
         let (_, before) = until(&mut watch, |s| s.files.contains_key("z.wasm")).await;
-        assert_eq!(before, [], "something else was taken for a plugin");
+        // A grant alone may be told of before.
+        assert!(before.iter().all(|s| s.files.is_empty()), "something else was taken for a plugin: {before:?}");
         // An editor that renames the old file away and writes a new one.
         fs::rename(folder.path().join("z.wasm"), folder.path().join("z.wasm~")).unwrap();
         fs::write(folder.path().join("z.wasm"), "other").unwrap();
