@@ -176,7 +176,9 @@ fn access(objects: &[Value]) -> Vec<String> {
         match text(one, "/kind") {
             // It has to be there, `oarlock rbac` says.
             "ServiceAccount" if text(one, "/metadata/name") == "oarlock" => {}
-            "ServiceAccount" => all.push(what),
+            "ServiceAccount" => {
+                all.push(format!("{what} {}", one.get("automountServiceAccountToken").unwrap_or(&Value::Null)));
+            }
             "Role" | "ClusterRole" => all.extend(permissions(one).into_iter().map(|may| format!("{what}: {may}"))),
             "RoleBinding" | "ClusterRoleBinding" => {
                 all.push(format!(

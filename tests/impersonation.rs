@@ -148,3 +148,43 @@ async fn what_the_host_itself_lacks_is_named_too() -> Result<()> {
     })
     .await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_may_not_be_updated_is_named_and_taken_when_it_may() -> Result<()> {
+    limited(3600, true, async |world: Arc<World>| {
+        world.limit_host(true).await?;
+        world.add_host_args(["--lease-namespace".to_owned(), "oarlock-system".to_owned()]);
+        // For a host that is alone; then as if the plugin had come later than its RBAC.
+        world.apply_rbac(true).await?;
+        let rules = serde_json::json!([{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list", "create"]}]);
+        let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/oarlock-system";
+        let role = serde_json::json!({"metadata": {"name": "leases"}, "rules": rules});
+        world.cluster.create(&format!("{rbac}/roles"), &role).await?;
+        let binding = serde_json::json!({"metadata": {"name": "leases"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "leases"},
+            "subjects": [{"kind": "ServiceAccount", "namespace": "oarlock-system", "name": "oarlock"}]});
+        world.cluster.create(&format!("{rbac}/rolebindings"), &binding).await?;
+        let ghost = serde_json::json!({"metadata": {"name": "oarlock-network", "labels": {"app.kubernetes.io/managed-by": "oarlock"}},
+            "spec": {"holderIdentity": "", "leaseDurationSeconds": 1}});
+        world.cluster.create("/apis/coordination.k8s.io/v1/namespaces/oarlock-system/leases", &ghost).await?;
+        world.start_host().await?;
+        let lacks = eventually(SOON, "what is missing to be named", || async {
+            let lacks = missing(&world, "network").await?;
+            ensure!(!lacks.is_empty(), "nothing is");
+            Ok(lacks)
+        })
+        .await?;
+        let line = "get, update leases (coordination.k8s.io) named oarlock-network in oarlock-system to the host: which host reconciles";
+        ensure!(lacks == [line], "{lacks:#?}");
+        eventually(SOON, "the log to say why nobody reconciles", || async {
+            let told = world.log(|line| line.text.contains("the lease is free, but could not be taken")).await?;
+            ensure!(told.iter().any(|line| line.text.contains("oarlock-network") && line.text.contains("403")), "{told:?}");
+            Ok(())
+        })
+        .await?;
+        world.apply_rbac_with(&["--impersonate", "--lease-namespace", "oarlock-system"]).await?;
+        world.create_network("led", "10.7.0.0/24", "10.7.0.1").await?;
+        world.ready("led").await.map(|_| ())
+    })
+    .await
+}

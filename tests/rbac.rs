@@ -67,6 +67,7 @@ async fn rbac_prints_nothing_rather_than_half() -> Result<()> {
         Ok(())
     };
     refused("oarlock-network", &["--impersonate", "--service-account", "oarlock-network"]).await?;
+    refused("--name another", &["--impersonate", "--name", "oarlock-network"]).await?;
     fs::write(folder.path().join("other.wasm"), "no plugin")?;
     refused("other.wasm", &[]).await?;
     fs::copy(folder.path().join("network.wasm"), folder.path().join("other.wasm"))?;

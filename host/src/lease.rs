@@ -165,6 +165,12 @@ impl Leases {
         self.office.as_ref().map(|office| office.identity())
     }
 
+    /// Where the Leases are. None: there are none.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.office.as_ref().map(|office| office.namespace())
+    }
+
     /// Takes no further Lease; those that are held stay until their seats release them.
     pub fn stop_taking(&self) {
         if let Some(office) = &self.office {

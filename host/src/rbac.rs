@@ -10,6 +10,7 @@ pub use needs::{Needs, Rule};
 pub use yaml::{Options, Plugin, yaml};
 
 use crate::grants::{self, Grants, Permission, Plurals, guess_plural};
+use crate::lease;
 use oarlock_manifest::{Kind, PluginManifest};
 
 /// The Secret in which the host keeps the certificates of its admission server.
@@ -17,6 +18,9 @@ pub const ADMISSION_SECRET: &str = "oarlock-admission";
 
 /// The name of the webhook configurations the host generates.
 pub const WEBHOOKS: &str = "oarlock";
+
+/// Group and resource of Leases.
+const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// What the host itself does for a plugin: list and watch its kinds, keep finalizers and status, write events.
 ///
@@ -93,12 +97,30 @@ pub fn of_certificates(plugin: &str, namespace: &str) -> Needs {
     needs
 }
 
-/// What the host needs to share its plugins with other hosts by Leases in a namespace.
+/// What the host needs to share its plugins with other hosts by Leases in a namespace, but for [`of_lease`] of each plugin.
 #[must_use]
 pub fn of_leases(namespace: &str) -> Needs {
+    let host = "the host";
+    let mut needs = lease_named(lease::HOST_LEASE, namespace, host, "which host does what hosts do as such");
+    needs.add(host, "which Leases there are, and new ones", namespace, LEASES.0, LEASES.1, &["list", "create"]);
+    needs
+}
+
+/// What the host needs to take turns with other hosts for a plugin.
+///
+/// * `namespace` - of the Leases.
+#[must_use]
+pub fn of_lease(plugin: &str, namespace: &str) -> Needs {
+    lease_named(&lease::name_of(plugin), namespace, plugin, "which host reconciles")
+}
+
+fn lease_named(name: &str, namespace: &str, who: &str, why: &str) -> Needs {
     let mut needs = Needs::default();
-    let verbs = ["get", "list", "create", "update"];
-    needs.add("the host", "which host reconciles for which plugin", namespace, "coordination.k8s.io", "leases", &verbs);
+    for verb in ["get", "update"] {
+        let (group, resource) = (LEASES.0.to_owned(), LEASES.1.to_owned());
+        let (namespace, name, verb) = (namespace.to_owned(), name.to_owned(), verb.to_owned());
+        needs.insert(Permission { namespace, group, resource, name, verb }, who, why);
+    }
     needs
 }
 

@@ -1,10 +1,14 @@
 //! The commands of docs/operations.md: what is marked with `run` is run, the others name what is there.
 
-use super::copied;
+use super::{SHIPPED, access, built, copied};
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{Cluster, oarlock, repository_root};
+use oarlock_tests::harness::{Cluster, built_plugin, oarlock, oarlock_binary, repository_root};
 use regex::Regex;
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 use tokio::process::Command;
 
 const GUIDE: &str = "docs/operations.md";
@@ -39,9 +43,11 @@ pub(super) fn block(mark: &str) -> Result<Vec<String>> {
 /// Runs a line as a reader does, in a checkout.
 pub(super) async fn run(line: &str, checkout: &Path, kubeconfig: &Path) -> Result<String> {
     let mut shell = Command::new("sh");
+    let commands = oarlock_binary()?.parent().context("no folder")?.display().to_string();
     shell
         .args(["-c", line])
         .current_dir(checkout)
+        .env("PATH", format!("{commands}:{}", std::env::var("PATH")?))
         .env("KUBECONFIG", kubeconfig)
         .env("HOME", checkout)
         .kill_on_drop(true);
@@ -63,6 +69,94 @@ async fn what_the_guide_runs_works_from_the_first_command_to_the_last() -> Resul
     }
     let left = cluster.list("/api/v1/namespaces").await?;
     ensure!(!left.iter().any(|one| super::text(one, "/metadata/name") == super::NAMESPACE), "the namespace is left");
+    Ok(())
+}
+
+/// A checkout to run the guide's lines in, and an API server that takes what they apply.
+struct Desk {
+    folder: tempfile::TempDir,
+    deploy: PathBuf,
+    cluster: Cluster,
+}
+
+impl Desk {
+    async fn new() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let deploy = copied(folder.path())?;
+        let cluster = Cluster::start(folder.path(), false).await?;
+        let desk = Self { folder, deploy, cluster };
+        desk.run("kubectl apply -f deploy/base/namespace.yaml").await?;
+        desk.run("kubectl create namespace shop").await?;
+        Ok(desk)
+    }
+
+    async fn run(&self, line: &str) -> Result<String> {
+        run(line, self.folder.path(), self.cluster.kubeconfig()).await
+    }
+
+    /// Puts plugins with these grants into a folder, and runs a block of the guide about it.
+    async fn print(&self, block_of: &str, folder: &str, plugins: &[(&str, String)]) -> Result<()> {
+        let folder = self.folder.path().join(folder);
+        fs::create_dir(&folder)?;
+        for (name, grant) in plugins {
+            fs::copy(built_plugin(name)?, folder.join(format!("{name}.wasm")))?;
+            fs::write(folder.join(format!("{name}.yaml")), grant)?;
+        }
+        for line in block(block_of)? {
+            self.run(&line).await?;
+        }
+        Ok(())
+    }
+
+    /// Everybody's permissions, of a kustomization that the API server takes.
+    async fn access(&self, kustomization: &str) -> Result<Vec<String>> {
+        let folder = self.deploy.join(kustomization);
+        self.run(&format!("kubectl apply --dry-run=server --validate=strict -k {}", folder.display())).await?;
+        Ok(access(&built(&folder).await?))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rbac_for_plugins_of_ones_own_fits_beside_the_base() -> Result<()> {
+    let desk = Desk::new().await?;
+    let permissions = "[{apiGroups: [\"\"], resources: [configmaps], verbs: [get, list, watch], namespaces: [shop]}]";
+    let grant =
+        format!("apiVersion: oarlock.dev/v1alpha1\nkind: PluginGrant\npartial: true\npermissions: {permissions}\n");
+    desk.print("rbac", "my-plugins", &[("misfit", grant)]).await?;
+    let overlay = desk.deploy.join("overlays/mine");
+    fs::create_dir(&overlay)?;
+    let head = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n";
+    fs::write(overlay.join("kustomization.yaml"), format!("{head}resources: [../../base, my-rbac.yaml]\n"))?;
+    fs::rename(desk.folder.path().join("my-rbac.yaml"), overlay.join("my-rbac.yaml"))?;
+    let (base, both) = (desk.access("base").await?, desk.access("overlays/mine").await?);
+    ensure!(base.iter().all(|one| both.contains(one)), "{both:#?}");
+    let new: Vec<_> = both.iter().filter(|one| !base.contains(one)).collect();
+    for wanted in [
+        "ServiceAccount oarlock/oarlock-misfit",
+        "impersonate serviceaccounts. oarlock-misfit",
+        "update leases.coordination.k8s.io oarlock-misfit",
+        "RoleBinding shop/oarlock-misfit",
+        "RoleBinding shop/my-plugins",
+    ] {
+        ensure!(new.iter().any(|one| one.contains(wanted)), "{wanted}: {new:#?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rbac_for_other_grants_takes_the_place_of_the_bases() -> Result<()> {
+    let desk = Desk::new().await?;
+    let before = desk.access("base").await?;
+    let mut plugins = Vec::new();
+    for name in SHIPPED {
+        let grant = fs::read_to_string(desk.deploy.join(format!("base/grants/{name}.yaml")))?;
+        plugins.push((name, grant.replace("namespaces: [default]", "namespaces: [default, shop]")));
+    }
+    desk.print("rbac-base", "plugins-with-my-grants", &plugins).await?;
+    let after = desk.access("base").await?;
+    let new: Vec<_> = after.iter().filter(|one| !before.contains(one)).collect();
+    ensure!(before.iter().all(|one| after.contains(one)) && new.iter().all(|one| one.contains(" shop/")), "{new:#?}");
+    ensure!(new.iter().any(|one| one.contains("patch networks.samplecrd.k8s.io")), "{new:#?}");
     Ok(())
 }
 

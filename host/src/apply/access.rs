@@ -32,9 +32,19 @@ pub struct Asked {
 ///
 /// * `manifest` - as far as it is granted.
 /// * `plurals` - the resources of the manifest's kinds, where they are known.
+/// * `leases` - the namespace of the Leases, where there are several hosts.
 #[must_use]
-pub fn asked(writer: &Writer, author: &Author, manifest: &PluginManifest, plurals: &Plurals<'_>) -> Asked {
+pub fn asked(
+    writer: &Writer,
+    author: &Author,
+    manifest: &PluginManifest,
+    plurals: &Plurals<'_>,
+    leases: Option<&str>,
+) -> Asked {
     let mut host = rbac::of_host(manifest, &author.grants, plurals);
+    if let Some(namespace) = leases {
+        host.extend(rbac::of_lease(&author.plugin, namespace));
+    }
     let mut plugin = rbac::of_plugin(&author.plugin, &author.grants);
     match &writer.impersonate {
         Some(namespace) => host.extend(rbac::of_impersonator(&author.plugin, namespace)),
@@ -159,7 +169,7 @@ mod tests {
     }
 
     async fn missing(writer: &Writer, author: &Author, manifest: &PluginManifest) -> Vec<String> {
-        check(writer, author, &asked(writer, author, manifest, &|_| None)).await
+        check(writer, author, &asked(writer, author, manifest, &|_| None, None)).await
     }
 
     #[tokio::test]

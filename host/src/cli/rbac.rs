@@ -36,6 +36,11 @@ pub(super) struct RbacArgs {
     #[arg(long, value_name = "NAME", default_value = "oarlock", value_parser = namespace)]
     service_account: String,
 
+    /// What the host's roles are called, and the label of everything: another name for each folder, where the plugins of one host are in
+    /// several [default: the name of the ServiceAccount]
+    #[arg(long, value_name = "NAME", value_parser = namespace)]
+    name: Option<String>,
+
     /// For hosts that run with --lease-namespace: several hosts share the plugins by Leases in this namespace
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     lease_namespace: Option<String>,
@@ -61,6 +66,7 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
         None => None,
     };
     let engine = Engine::new(args.compiling.options())?;
+    let roles = args.name.unwrap_or_else(|| args.service_account.clone());
     let mut plugins: Vec<Plugin> = Vec::new();
     for candidate in directory::scan(&args.plugins).context("the plugin directory cannot be used")? {
         let plugin = read(&engine, &candidate, discovery.as_ref())
@@ -78,11 +84,16 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
             "the ServiceAccount {} is that of plugin {name}: the host needs another one",
             args.service_account
         );
+        anyhow::ensure!(
+            !args.impersonate || rbac::service_account(name) != roles,
+            "roles called {roles} are those of plugin {name}: --name another"
+        );
         plugins.push(plugin);
     }
     let options = rbac::Options {
         namespace: args.namespace,
         service_account: args.service_account,
+        name: roles,
         impersonate: args.impersonate,
         lease_namespace: args.lease_namespace,
     };

@@ -70,6 +70,10 @@ impl Office {
         &self.identity
     }
 
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     pub(super) fn stop_taking(&self) {
         self.stopping.store(true, Ordering::Release);
     }

@@ -28,7 +28,8 @@ impl Lifecycle {
         let (writer, messages, name) = (self.shared.writer.clone(), self.messages.clone(), offer.name().to_owned());
         let author = Author::new(&name, Arc::new(*grants.clone()));
         let plural = |kind: &oarlock_manifest::Kind| offer.plurals.get(kind).cloned();
-        let asked = Arc::new(access::asked(&writer, &author, &offer.manifest(), &plural));
+        let asked =
+            Arc::new(access::asked(&writer, &author, &offer.manifest(), &plural, self.shared.leases.namespace()));
         if plugin.access.allowed.as_ref() == Some(&asked) {
             return;
         }

@@ -1,6 +1,8 @@
 //! The YAML that `oarlock rbac` prints: made by hand, because comments matter as much as the rules.
 
-use super::{Needs, Rule, of_certificates, of_host, of_impersonator, of_plugin, service_account, unwatched};
+use super::{
+    Needs, Rule, of_certificates, of_host, of_impersonator, of_lease, of_leases, of_plugin, service_account, unwatched,
+};
 use crate::grants::Grants;
 use oarlock_manifest::{Kind, PluginManifest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +15,8 @@ pub struct Options {
     pub namespace: String,
     /// The host's ServiceAccount.
     pub service_account: String,
+    /// What the host's roles and bindings are called, and the label of everything.
+    pub name: String,
     /// Plugins write and read as ServiceAccounts of their own.
     pub impersonate: bool,
     /// Where the Leases of several hosts are, if there are several.
@@ -38,7 +42,7 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
     let events = ["get", "create", "patch"];
     host.add("the host", "events about plugins, on its Pod", &options.namespace, "", "events", &events);
     if let Some(namespace) = &options.lease_namespace {
-        host.extend(super::of_leases(namespace));
+        host.extend(of_leases(namespace));
     }
     let mut accounts: Vec<(String, Needs)> = Vec::new();
     for plugin in plugins {
@@ -47,6 +51,9 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
         host.extend(of_host(&plugin.manifest, grants, &|kind| plugin.plurals.get(kind).cloned()));
         if !grants.admission(&plugin.manifest).is_empty() {
             host.extend(of_certificates(name, &options.namespace));
+        }
+        if let Some(namespace) = &options.lease_namespace {
+            host.extend(of_lease(name, namespace));
         }
         if options.impersonate {
             host.extend(of_impersonator(name, &options.namespace));
@@ -57,16 +64,18 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
     }
     for (account, _) in &accounts {
         document(&mut out, "v1", "ServiceAccount", account, &options.namespace, options);
+        // It is impersonated: no Pod runs as it.
+        out.push_str("automountServiceAccountToken: false\n");
     }
-    roles(&mut out, &options.service_account, &host, options);
+    roles(&mut out, &options.name, &options.service_account, &host, options);
     for (account, needs) in &accounts {
-        roles(&mut out, account, needs, options);
+        roles(&mut out, account, account, needs, options);
     }
     out
 }
 
 fn head(plugins: &[Plugin], options: &Options) -> String {
-    let Options { namespace, service_account, impersonate, lease_namespace } = options;
+    let Options { namespace, service_account, name, impersonate, lease_namespace } = options;
     let mut out = format!(
         "# The least RBAC for the plugins of a directory as they are granted now, printed by `oarlock rbac`.\n\
          # The host runs as ServiceAccount {service_account} in namespace {namespace}; both have to be there.\n"
@@ -82,7 +91,7 @@ fn head(plugins: &[Plugin], options: &Options) -> String {
     out.push_str("# Discovery and SelfSubjectAccessReviews are allowed to whoever is authenticated by the roles a cluster begins with.\n");
     let _ = writeln!(
         out,
-        "# What was applied before and is not here any more stays in force: delete it by its label, oarlock.dev/rbac={service_account}."
+        "# What was applied before and is not here any more stays in force: delete it by its label, oarlock.dev/rbac={name}."
     );
     for Plugin { manifest, grants, plurals } in plugins {
         let name = &manifest.name;
@@ -121,23 +130,24 @@ fn head(plugins: &[Plugin], options: &Options) -> String {
 }
 
 /// The roles of one ServiceAccount, a ClusterRole and one Role for each namespace, with their bindings.
-fn roles(out: &mut String, account: &str, needs: &Needs, options: &Options) {
+fn roles(out: &mut String, name: &str, account: &str, needs: &Needs, options: &Options) {
     let mut places: BTreeMap<String, Vec<Rule>> = BTreeMap::new();
     for rule in needs.minimal().rules() {
         places.entry(rule.namespace.clone()).or_default().push(rule);
     }
     for (namespace, rules) in places {
         let role = if namespace.is_empty() { "ClusterRole" } else { "Role" };
-        document(out, "rbac.authorization.k8s.io/v1", role, account, &namespace, options);
+        document(out, "rbac.authorization.k8s.io/v1", role, name, &namespace, options);
         out.push_str("rules:\n");
         rules.iter().for_each(|rule| write_rule(out, rule));
-        document(out, "rbac.authorization.k8s.io/v1", &format!("{role}Binding"), account, &namespace, options);
+        document(out, "rbac.authorization.k8s.io/v1", &format!("{role}Binding"), name, &namespace, options);
         let _ = write!(
             out,
             "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {role}\n  name: {name}\n\
-             subjects:\n  - kind: ServiceAccount\n    name: {name}\n    namespace: {}\n",
+             subjects:\n  - kind: ServiceAccount\n    name: {}\n    namespace: {}\n",
+            scalar(account),
             scalar(&options.namespace),
-            name = scalar(account),
+            name = scalar(name),
         );
     }
 }
@@ -150,7 +160,7 @@ fn document(out: &mut String, api_version: &str, kind: &str, name: &str, namespa
     if !namespace.is_empty() {
         let _ = writeln!(out, "  namespace: {}", scalar(namespace));
     }
-    let _ = write!(out, "  labels:\n    oarlock.dev/rbac: {}\n", scalar(&options.service_account));
+    let _ = write!(out, "  labels:\n    oarlock.dev/rbac: {}\n", scalar(&options.name));
 }
 
 fn write_rule(out: &mut String, rule: &Rule) {
@@ -206,6 +216,7 @@ mod tests {
         let options = Options {
             namespace: "system".to_owned(),
             service_account: "oarlock".to_owned(),
+            name: "oarlock".to_owned(),
             impersonate,
             lease_namespace: None,
         };

@@ -68,12 +68,17 @@ impl World {
     ///
     /// When it prints nothing, or is refused.
     pub async fn apply_rbac(&self, impersonate: bool) -> Result<()> {
+        self.apply_rbac_with(if impersonate { &["--impersonate"] } else { &[] }).await
+    }
+
+    /// As [`Self::apply_rbac`], with these arguments.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn apply_rbac_with(&self, args: &[&str]) -> Result<()> {
         let folder = self.plugins.path().display().to_string();
-        let mut args = vec!["rbac", folder.as_str(), "--namespace", SYSTEM];
-        if impersonate {
-            args.push("--impersonate");
-        }
-        let told = oarlock(&args).await?;
+        let told = oarlock(&[&["rbac", folder.as_str(), "--namespace", SYSTEM], args].concat()).await?;
         ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
         let file = self.folder().join("rbac.yaml");
         std::fs::write(&file, &told.stdout).with_context(|| file.display().to_string())?;

@@ -32,7 +32,7 @@ impl Office {
     pub(super) async fn sit(self: Arc<Self>, seat: Arc<Shared>) {
         let mut wishes = seat.wish.subscribe();
         let mut looks = self.looked.subscribe();
-        let mut leave_alone_until = None;
+        let (mut leave_alone_until, mut refused) = (None, String::new());
         loop {
             // Not in the match: the value is borrowed for as long, and is about to be changed.
             let wish = *wishes.borrow_and_update();
@@ -63,7 +63,24 @@ impl Office {
             if !self.may_take(&seat) {
                 continue;
             }
-            let Some((term, record)) = self.take(&seat).await else { continue };
+            let (term, record) = match self.take(&seat).await {
+                Ok(Some(taken)) => taken,
+                Ok(None) => continue,
+                Err(error) => {
+                    let error = error.to_string();
+                    // Told once, not every other second.
+                    if error != refused {
+                        tracing::warn!(
+                            error,
+                            lease = seat.lease,
+                            "the lease is free, but could not be taken; tried again"
+                        );
+                        refused = error;
+                    }
+                    continue;
+                }
+            };
+            refused.clear();
             seat.term.send_replace(Some(term.clone()));
             let ended = self.hold(&seat, &term, record, &mut wishes).await;
             term.end();
@@ -92,8 +109,8 @@ impl Office {
         ours || (!seen.is_held(now, timing.lease_duration) && !others_first)
     }
 
-    /// Takes a Lease that is free. None: not this time.
-    async fn take(&self, seat: &Shared) -> Option<(Term, Record)> {
+    /// Takes a Lease that is free. None: somebody else was faster, or it took too long.
+    async fn take(&self, seat: &Shared) -> Result<Option<(Term, Record)>, LeaseError> {
         let (seen, gone) = {
             let known = self.known();
             let seen = known.leases.get(&seat.lease);
@@ -117,18 +134,15 @@ impl Office {
             Ok(record) if term.held() => {
                 tracing::info!(lease = seat.lease, from, "lease taken");
                 self.note(&record);
-                Some((term, record))
+                Ok(Some((term, record)))
             }
-            Ok(_) => None,
-            Err(LeaseError::Conflict) => {
-                // Somebody else was faster, or it has lost its label: the next look tells.
+            Ok(_) => Ok(None),
+            Err(LeaseError::Conflict | LeaseError::Gone) => {
+                // It may also have lost its label: the next look tells.
                 self.read(&seat.lease).await;
-                None
+                Ok(None)
             }
-            Err(error) => {
-                tracing::debug!(%error, lease = seat.lease, "lease not taken");
-                None
-            }
+            Err(error) => Err(error),
         }
     }
 
