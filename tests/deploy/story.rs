@@ -115,6 +115,11 @@ async fn the_story_is_lived_with_the_arguments_grants_and_permissions_of_the_bas
         // What has a finalizer goes while a host runs; then nothing is left that somebody would wait for.
         let uid = world.create_network("last", "10.9.0.0/24", "10.9.0.1").await?;
         world.ready("last").await?;
+        // One that somebody would make anew.
+        let file = fs::read_to_string(repository_root().join("tests/fixtures/deployment.yaml"))?;
+        let deployment: Value = serde_saphyr::from_str(&file)?;
+        world.cluster.create("/apis/apps/v1/namespaces/default/deployments", &deployment).await?;
+        world.ready("shop").await?;
         for line in operations::block("uninstall")? {
             run(&line).await?;
             if line.contains("--replicas=0") {
