@@ -11,6 +11,15 @@ use tokio::time::Instant;
 /// What lies between the host's decision and its request's arrival at the gate.
 const ON_THE_WAY: Duration = Duration::from_millis(500);
 
+/// Waits until this host holds the Lease.
+async fn taken_by(next: &Replica) -> Result<()> {
+    eventually(SOON, "another holder", || async {
+        ensure!(next.holds("misfit").await?, "not yet");
+        Ok(())
+    })
+    .await
+}
+
 /// After the holder lost its Lease: it ended in time, and the other began after that.
 fn no_overlap(lost: &Replica, taken: &Replica, plugin: &str, began: Instant) -> Result<()> {
     let last = lost.last_act().context("it did nothing")?;
@@ -44,11 +53,7 @@ async fn l1_l2_a_holder_that_cannot_renew_stops_to_act_before_another_begins() -
         // Everything passes but what is about Leases.
         let began = Instant::now();
         let cut = lost.kubernetes.rule(Rule::every(Action::Silence).path("/leases"));
-        eventually(SOON, "another holder", || async {
-            ensure!(taken.holds("misfit").await?, "not yet");
-            Ok(())
-        })
-        .await?;
+        taken_by(taken).await?;
         ensure!(!lost.holds("misfit").await?, "both hold it");
         load.end(&world).await?;
         no_overlap(lost, taken, "misfit", began)?;
@@ -78,11 +83,7 @@ async fn l3_a_holder_that_alone_cannot_reach_the_api_server_stops_also_to_act_ou
         hanging.hit().await?;
         let began = Instant::now();
         lost.kubernetes.set_down(true);
-        eventually(SOON, "another holder", || async {
-            ensure!(taken.holds("misfit").await?, "not yet");
-            Ok(())
-        })
-        .await?;
+        taken_by(taken).await?;
         load.end(&world).await?;
         no_overlap(lost, taken, "misfit", began)?;
         lost.kubernetes.set_down(false);
@@ -109,11 +110,7 @@ async fn l4_a_host_that_was_paused_begins_nothing_when_it_goes_on() -> Result<()
             let (paused, taken) = (all[first], all[1 - first]);
             tokio::time::sleep(Duration::from_millis(230 * round)).await;
             paused.signal("STOP").await?;
-            eventually(SOON, "another holder", || async {
-                ensure!(taken.holds("misfit").await?, "not yet");
-                Ok(())
-            })
-            .await?;
+            taken_by(taken).await?;
             // At first as four times as long as the Lease lasts: 60 s of 15.
             tokio::time::sleep(if round == 0 { LEASE * 2 } else { LEASE / 6 }).await;
             goes_on_as_a_standby(paused, taken).await.with_context(|| format!("round {round}"))?;

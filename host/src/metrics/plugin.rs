@@ -1,70 +1,22 @@
 //! The metrics of plugins: reconciles, calls, traps, requests and state.
 
-use std::fmt::{self, Write as _};
+mod labels;
+
+pub use self::labels::{Call, PLUGIN_STATES, ReconcileResult, TrapCause};
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use self::labels::{
+    ApiLabels, CallLabels, Code, ControllerLabels, HttpLabels, PluginLabels, ResultLabels, StateLabels, TrapLabels,
+};
 use super::series::Series;
-
-/// The states that [`PluginMetrics::set_state`] reports, in the order of a plugin's life.
-pub const PLUGIN_STATES: [&str; 10] = [
-    "discovered",
-    "compiling",
-    "awaiting-grant",
-    "awaiting-confirmation",
-    "syncing",
-    "active",
-    "quarantined",
-    "draining",
-    "retired",
-    "failed",
-];
-
-/// How a reconcile ended, as controller-runtime tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReconcileResult {
-    /// Nothing more to do until something changes.
-    Success,
-    /// It failed; whether it is retried does not matter here.
-    Error,
-    /// It is to run again as soon as its backoff allows, without having failed.
-    Requeue,
-    /// It is to run again after a time it named.
-    RequeueAfter,
-}
-
-/// A call into a plugin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
-    /// Making the instance: its memory, and whatever its start function does.
-    Instantiate,
-    /// `get-desired`.
-    GetDesired,
-    /// `get-actual`.
-    GetActual,
-    /// `patch`.
-    Patch,
-}
-
-/// Why a call into a plugin gave no answer that can be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrapCause {
-    /// The guest trapped.
-    Trap,
-    /// It did not answer in time.
-    Deadline,
-    /// It asked for more memory, or table room, than it may have.
-    Memory,
-    /// It answered something that is not valid.
-    BadAnswer,
-}
 
 /// What one plugin records; cloning it gives another handle to the same series.
 #[derive(Debug, Clone)]
@@ -94,100 +46,6 @@ pub(super) struct PluginFamilies {
     api_requests: Series<ApiLabels, Counter>,
     http_requests: Series<HttpLabels, Counter>,
     states: Series<StateLabels, Gauge>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct ControllerLabels {
-    controller: Arc<str>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct PluginLabels {
-    plugin: Arc<str>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct ResultLabels {
-    controller: Arc<str>,
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct CallLabels {
-    plugin: Arc<str>,
-    call: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct TrapLabels {
-    plugin: Arc<str>,
-    cause: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct ApiLabels {
-    plugin: Arc<str>,
-    verb: &'static str,
-    code: Code,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct HttpLabels {
-    plugin: Arc<str>,
-    code: Code,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct StateLabels {
-    plugin: Arc<str>,
-    state: &'static str,
-}
-
-/// An HTTP status, or none when there was no answer, which client-go spells `<error>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Code(Option<u16>);
-
-impl ReconcileResult {
-    const ALL: [Self; 4] = [Self::Success, Self::Error, Self::Requeue, Self::RequeueAfter];
-
-    /// The value of the label `result`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Error => "error",
-            Self::Requeue => "requeue",
-            Self::RequeueAfter => "requeue_after",
-        }
-    }
-}
-
-impl Call {
-    /// The value of the label `call`: `instantiate`, or the name the call has in the contract.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Instantiate => "instantiate",
-            Self::GetDesired => "get-desired",
-            Self::GetActual => "get-actual",
-            Self::Patch => "patch",
-        }
-    }
-}
-
-impl TrapCause {
-    const ALL: [Self; 4] = [Self::Trap, Self::Deadline, Self::Memory, Self::BadAnswer];
-
-    /// The value of the label `cause`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Trap => "trap",
-            Self::Deadline => "deadline",
-            Self::Memory => "memory",
-            Self::BadAnswer => "bad-answer",
-        }
-    }
 }
 
 impl PluginMetrics {
@@ -434,15 +292,6 @@ impl PluginFamilies {
         self.api_requests.retain(|labels| *labels.plugin != *name);
         self.http_requests.retain(|labels| *labels.plugin != *name);
         self.states.retain(|labels| *labels.plugin != *name);
-    }
-}
-
-impl EncodeLabelValue for Code {
-    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
-        match self.0 {
-            Some(code) => write!(encoder, "{code}"),
-            None => encoder.write_str("<error>"),
-        }
     }
 }
 

@@ -1,0 +1,162 @@
+//! What the series of plugins are labelled with.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+
+/// The states that [`PluginMetrics::set_state`](super::PluginMetrics::set_state) reports, in the order of a plugin's life.
+pub const PLUGIN_STATES: [&str; 10] = [
+    "discovered",
+    "compiling",
+    "awaiting-grant",
+    "awaiting-confirmation",
+    "syncing",
+    "active",
+    "quarantined",
+    "draining",
+    "retired",
+    "failed",
+];
+
+/// How a reconcile ended, as controller-runtime tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReconcileResult {
+    /// Nothing more to do until something changes.
+    Success,
+    /// It failed; whether it is retried does not matter here.
+    Error,
+    /// It is to run again as soon as its backoff allows, without having failed.
+    Requeue,
+    /// It is to run again after a time it named.
+    RequeueAfter,
+}
+
+/// A call into a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// Making the instance: its memory, and whatever its start function does.
+    Instantiate,
+    /// `get-desired`.
+    GetDesired,
+    /// `get-actual`.
+    GetActual,
+    /// `patch`.
+    Patch,
+}
+
+/// Why a call into a plugin gave no answer that can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrapCause {
+    /// The guest trapped.
+    Trap,
+    /// It did not answer in time.
+    Deadline,
+    /// It asked for more memory, or table room, than it may have.
+    Memory,
+    /// It answered something that is not valid.
+    BadAnswer,
+}
+
+impl ReconcileResult {
+    pub(super) const ALL: [Self; 4] = [Self::Success, Self::Error, Self::Requeue, Self::RequeueAfter];
+
+    /// The value of the label `result`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Requeue => "requeue",
+            Self::RequeueAfter => "requeue_after",
+        }
+    }
+}
+
+impl Call {
+    /// The value of the label `call`: `instantiate`, or the name the call has in the contract.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Instantiate => "instantiate",
+            Self::GetDesired => "get-desired",
+            Self::GetActual => "get-actual",
+            Self::Patch => "patch",
+        }
+    }
+}
+
+impl TrapCause {
+    pub(super) const ALL: [Self; 4] = [Self::Trap, Self::Deadline, Self::Memory, Self::BadAnswer];
+
+    /// The value of the label `cause`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Trap => "trap",
+            Self::Deadline => "deadline",
+            Self::Memory => "memory",
+            Self::BadAnswer => "bad-answer",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+pub(super) struct ControllerLabels {
+    pub(super) controller: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+pub(super) struct PluginLabels {
+    pub(super) plugin: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+pub(super) struct ResultLabels {
+    pub(super) controller: Arc<str>,
+    pub(super) result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+pub(super) struct CallLabels {
+    pub(super) plugin: Arc<str>,
+    pub(super) call: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+pub(super) struct TrapLabels {
+    pub(super) plugin: Arc<str>,
+    pub(super) cause: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+pub(super) struct ApiLabels {
+    pub(super) plugin: Arc<str>,
+    pub(super) verb: &'static str,
+    pub(super) code: Code,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+pub(super) struct HttpLabels {
+    pub(super) plugin: Arc<str>,
+    pub(super) code: Code,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+pub(super) struct StateLabels {
+    pub(super) plugin: Arc<str>,
+    pub(super) state: &'static str,
+}
+
+/// An HTTP status, or none when there was no answer, which client-go spells `<error>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Code(pub(super) Option<u16>);
+
+impl EncodeLabelValue for Code {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        match self.0 {
+            Some(code) => write!(encoder, "{code}"),
+            None => encoder.write_str("<error>"),
+        }
+    }
+}
