@@ -126,8 +126,9 @@ impl Controller {
         self.lead.seat.release().await;
     }
 
-    /// Whether a version that becomes the current one is to wake keys at once. The caller holds the turn.
-    pub(super) fn leads(&self) -> bool {
+    /// Whether this host reconciles, so that a version that becomes the current one is to wake keys at once.
+    #[must_use]
+    pub fn leads(&self) -> bool {
         self.lead.term().is_some()
     }
 

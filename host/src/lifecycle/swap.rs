@@ -76,9 +76,11 @@ impl Lifecycle {
             tell_of_grant(plugin.controller.name(), &running.offer.granting, &offer.granting);
         }
         if forward {
+            // A standby proves nothing: there the one before counts, which whoever leads has had a chance to prove.
+            let counts = plugin.last_good.is_none() || !plugin.controller.leads();
             if let Some(running) = plugin.running.take()
                 && !running.failed
-                && (running.proven || plugin.last_good.is_none())
+                && (running.proven || counts)
                 && !running.offer.is(&offer)
             {
                 plugin.last_good = Some(running.offer);
