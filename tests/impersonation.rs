@@ -65,6 +65,16 @@ async fn missing(world: &World, name: &str) -> Result<Vec<String>> {
     Ok(lines.iter().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
+/// The same, when something is.
+async fn some_missing(world: &World, name: &str) -> Result<Vec<String>> {
+    eventually(SOON, "what is missing to be named", || async {
+        let lacks = missing(world, name).await?;
+        ensure!(!lacks.is_empty(), "nothing is");
+        Ok(lacks)
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_plugins_account_lacks_is_refused_by_the_api_server_and_named_when_it_is_loaded() -> Result<()> {
     limited(3600, true, async |world: Arc<World>| {
@@ -74,12 +84,7 @@ async fn what_a_plugins_account_lacks_is_refused_by_the_api_server_and_named_whe
         world.start_host().await?;
 
         // The grant allows it, the API server does not.
-        let lacks = eventually(SOON, "what is missing to be named", || async {
-            let lacks = missing(&world, "deployment-network").await?;
-            ensure!(!lacks.is_empty(), "nothing is");
-            Ok(lacks)
-        })
-        .await?;
+        let lacks = some_missing(&world, "deployment-network").await?;
         let account = "system:serviceaccount:oarlock-system:oarlock-deployment-network";
         let expected = [
             format!("get, list, watch deployments (apps) to {account}: granted"),
@@ -168,12 +173,7 @@ async fn a_lease_that_may_not_be_updated_is_named_and_taken_when_it_may() -> Res
             "spec": {"holderIdentity": "", "leaseDurationSeconds": 1}});
         world.cluster.create("/apis/coordination.k8s.io/v1/namespaces/oarlock-system/leases", &ghost).await?;
         world.start_host().await?;
-        let lacks = eventually(SOON, "what is missing to be named", || async {
-            let lacks = missing(&world, "network").await?;
-            ensure!(!lacks.is_empty(), "nothing is");
-            Ok(lacks)
-        })
-        .await?;
+        let lacks = some_missing(&world, "network").await?;
         let line = "get, update leases (coordination.k8s.io) named oarlock-network in oarlock-system to the host: which host reconciles";
         ensure!(lacks == [line], "{lacks:#?}");
         eventually(SOON, "the log to say why nobody reconciles", || async {
