@@ -130,6 +130,9 @@ fn head(plugins: &[Plugin], options: &Options) -> String {
 }
 
 /// The roles of one ServiceAccount, a ClusterRole and one Role for each namespace, with their bindings.
+///
+/// * `name` - of all of them.
+/// * `account` - whose they are.
 fn roles(out: &mut String, name: &str, account: &str, needs: &Needs, options: &Options) {
     let mut places: BTreeMap<String, Vec<Rule>> = BTreeMap::new();
     for rule in needs.minimal().rules() {
