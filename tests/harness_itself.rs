@@ -7,7 +7,11 @@ use oarlock_tests::harness::{Action, Gate, HttpClient, Neutron, Rule, SOON, Trip
 use serde_json::{Value, json};
 use std::time::Duration;
 use tempfile::TempDir;
-use tokio::time::{Instant, timeout};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::{Instant, timeout},
+};
 
 struct Lab {
     neutron: Neutron,
@@ -61,6 +65,23 @@ async fn a_gate_that_is_down_answers_nothing_and_comes_back() -> Result<()> {
     ensure!(lab.post("after").await? == StatusCode::CREATED);
     let names = lab.names().await?;
     ensure!(names.len() == 2 && !names.contains(&"meanwhile".to_owned()), "{names:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_gate_that_is_down_breaks_a_connection_with_its_first_byte() -> Result<()> {
+    let lab = lab().await?;
+    lab.gate.set_down(true);
+    let connect = || TcpStream::connect(lab.gate.url().replace("http://", ""));
+    let (mut early, mut late) = (connect().await?, connect().await?);
+    let quiet = timeout(Duration::from_millis(200), early.read_u8()).await;
+    ensure!(quiet.is_err(), "it was closed before it said anything");
+    early.write_all(b"G").await?;
+    let broken = timeout(SOON, early.read_u8()).await?;
+    ensure!(broken.is_err(), "it answered");
+    lab.gate.set_down(false);
+    late.write_all(b"GET /v2.0/networks HTTP/1.1\r\nhost: of-a-test\r\n\r\n").await?;
+    ensure!(timeout(SOON, late.read_u8()).await?? == b'H', "no answer of HTTP");
     Ok(())
 }
 

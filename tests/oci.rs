@@ -35,7 +35,7 @@ fn grant() -> Grant {
 
 fn options() -> ClientOptions {
     // No login of whoever runs the tests.
-    ClientOptions { config: Some(no_logins()), ca: None, timeout: Duration::from_secs(30) }
+    ClientOptions { config: Some(no_logins()), ca: None, timeout: Duration::from_secs(5) }
 }
 
 fn no_logins() -> std::path::PathBuf {

@@ -15,10 +15,22 @@ fn bare() -> WorldOptions {
     WorldOptions { host: false, network: false, crd: false, ..WorldOptions::default() }
 }
 
-/// Starts the host with one plugin of a registry, of which it asks every second.
+/// Starts the host with one plugin of a registry, of which it asks every second. An answer that does not come costs less than a
+/// test waits.
 async fn start(world: &World, source: &str, args: &[&str]) -> Result<()> {
     let (cache, config) = (world.folder().join("oci").display().to_string(), no_logins().display().to_string());
-    let own = ["--plugins", source, "--oci-cache", &cache, "--oci-poll-seconds", "1", "--registry-config", &config];
+    let own = [
+        "--plugins",
+        source,
+        "--oci-cache",
+        &cache,
+        "--oci-poll-seconds",
+        "1",
+        "--registry-config",
+        &config,
+        "--registry-timeout-seconds",
+        "5",
+    ];
     world.start_host_with(&[&own[..], args].concat()).await
 }
 
