@@ -85,9 +85,13 @@ impl Settling {
         self.entries.get(name).is_some_and(|e| e.noticed)
     }
 
-    /// A look at a file whose state cannot be told: it stays what it was, and is looked at again.
+    /// A look at a file whose state cannot be told: it stays what it was, and is looked at again. An absence that was seen before
+    /// no longer counts, because the file may have been back meanwhile.
     pub(super) fn unknown(&mut self, name: &str, now: Instant) {
         if let Some(entry) = self.entries.get_mut(name) {
+            if entry.seen.is_none() {
+                entry.seen.clone_from(&entry.settled);
+            }
             entry.noticed = false;
             entry.since = now;
             entry.rest = SLOW;
@@ -329,5 +333,17 @@ mod tests {
         let now = play.at(400);
         play.settling.unknown("a.wasm", now);
         assert_eq!((play.wasm("a.wasm"), play.due()), (old, Some(700)), "never at once: that would be a busy loop");
+    }
+
+    #[test]
+    fn absences_before_and_after_a_time_of_which_nothing_is_known_do_not_add_up() {
+        let mut play = Play::new(&["a.wasm"]);
+        play.look(0, "a.wasm", None);
+        let now = play.at(400);
+        play.settling.unknown("a.wasm", now);
+        play.look(2000, "a.wasm", None);
+        assert!(play.wasm("a.wasm").is_some());
+        play.look(2500, "a.wasm", None);
+        assert!(play.wasm("a.wasm").is_none());
     }
 }

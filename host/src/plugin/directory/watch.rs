@@ -56,19 +56,7 @@ pub(super) enum Message {
 pub(super) fn spawn(folder: PathBuf, notices: Notices) -> (watch::Receiver<State>, mpsc::SyncSender<Message>) {
     let (states, receiver) = watch::channel(State::Unknown);
     let (wake, messages) = mpsc::sync_channel(MESSAGES);
-    let watching = Watching {
-        absolute: std::path::absolute(&folder).unwrap_or_else(|_| folder.clone()),
-        folder,
-        notices,
-        wake: wake.clone(),
-        watcher: None,
-        watched: None,
-        warned: false,
-        missing: false,
-        settling: Settling::default(),
-        named: BTreeMap::new(),
-        states,
-    };
+    let watching = Watching::new(folder, notices, wake.clone(), states);
     let spawned =
         std::thread::Builder::new().name("plugin-directory".to_owned()).spawn(move || watching.run(&messages));
     if let Err(e) = spawned {
@@ -95,6 +83,22 @@ struct Watching {
 }
 
 impl Watching {
+    fn new(folder: PathBuf, notices: Notices, wake: mpsc::SyncSender<Message>, states: watch::Sender<State>) -> Self {
+        Self {
+            absolute: std::path::absolute(&folder).unwrap_or_else(|_| folder.clone()),
+            folder,
+            notices,
+            wake,
+            watcher: None,
+            watched: None,
+            warned: false,
+            missing: false,
+            settling: Settling::default(),
+            named: BTreeMap::new(),
+            states,
+        }
+    }
+
     fn run(mut self, messages: &mpsc::Receiver<Message>) {
         let begin = Instant::now();
         let mut readable = self.look(begin, SLOW, true);
@@ -158,20 +162,14 @@ impl Watching {
         // First the watch, then the look: nothing can happen between them unnoticed.
         self.watch_directory();
         let mut names: BTreeSet<String> = self.settling.names().cloned().collect();
-        match std::fs::read_dir(&self.folder) {
-            Ok(entries) => {
-                for entry in entries {
-                    let name = entry.map_err(|e| code_of(&e))?.file_name();
-                    names.extend(name.into_string().ok().filter(|name| counts(name)));
+        match self.list() {
+            Ok(listed) => names.extend(listed),
+            Err(e) => {
+                for name in names {
+                    self.settling.unknown(&name, now);
                 }
-                self.missing = false;
+                return Err(code_of(&e));
             }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                if !std::mem::replace(&mut self.missing, true) {
-                    tracing::warn!(plugins = %self.folder.display(), "the plugin directory does not exist: it counts as empty");
-                }
-            }
-            Err(e) => return Err(code_of(&e)),
         }
         for name in names {
             let path = self.folder.join(&name);
@@ -191,6 +189,25 @@ impl Watching {
             self.settling.look(&name, stamp, rest.saturating_sub(rested), now);
         }
         Ok(())
+    }
+
+    /// The names in the directory that count.
+    fn list(&mut self) -> std::io::Result<BTreeSet<String>> {
+        let entries = match std::fs::read_dir(&self.folder) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                if !std::mem::replace(&mut self.missing, true) {
+                    tracing::warn!(plugins = %self.folder.display(), "the plugin directory does not exist: it counts as empty");
+                }
+                return Ok(BTreeSet::new());
+            }
+            entries => entries?,
+        };
+        self.missing = false;
+        let mut names = BTreeSet::new();
+        for entry in entries {
+            names.extend(entry?.file_name().into_string().ok().filter(|name| counts(name)));
+        }
+        Ok(names)
     }
 
     /// The state of a grant and of the files it names.
@@ -288,4 +305,35 @@ fn messages_of(folder: &Path, event: notify::Result<notify::Event>) -> Vec<Messa
         (name.starts_with("..") && notice == Notice::Complete).then_some(Message::Flip)
     };
     event.paths.iter().filter_map(message).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brief_absences_with_an_unreadable_time_between_them_are_no_removal() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, aside) = (parent.path().join("plugins"), parent.path().join("aside"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("a.wasm"), "a").unwrap();
+        let (states, wake) = (watch::channel(State::Unknown).0, mpsc::sync_channel(MESSAGES).0);
+        let mut watching = Watching::new(folder.clone(), Notices::None, wake, states);
+        let begin = Instant::now();
+        let mut look = |ms| {
+            let readable = watching.look(begin + Duration::from_millis(ms), SLOW, false);
+            (readable.is_ok(), watching.settling.snapshot(&folder).files.len())
+        };
+        assert_eq!(look(0), (true, 0));
+        assert_eq!(look(300), (true, 1));
+        std::fs::rename(&folder, &aside).unwrap();
+        assert_eq!(look(400), (true, 1));
+        std::fs::write(&folder, "not a directory").unwrap();
+        assert_eq!(look(500), (false, 1));
+        assert_eq!(look(1300), (false, 1));
+        std::fs::remove_file(&folder).unwrap();
+        assert_eq!(look(2100), (true, 1), "it was seen to be absent just now, and not for half a second");
+        assert_eq!(look(2599), (true, 1));
+        assert_eq!(look(2600), (true, 0));
+    }
 }
