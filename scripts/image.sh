@@ -33,8 +33,8 @@ for map in "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$PWD=/oarlock" "$(rustc --print
   c_flags+=" -ffile-prefix-map=$map"
 done
 RUSTFLAGS=$flags CFLAGS=$c_flags \
-  cargo build --release --locked -p oarlock --bin oarlock --target "$triple" --target-dir "$target_dir/image"
+  cargo build --profile image --locked -p oarlock --bin oarlock --target "$triple" --target-dir "$target_dir/image"
 
 what=(--out "$target_dir/image")
 if [ "${1-}" = --root ]; then what=(--root "$2"); fi
-exec scripts/image.py --binary "$target_dir/image/$triple/release/oarlock" --plugins "$target_dir/image/plugins" "${what[@]}"
+exec scripts/image.py --binary "$target_dir/image/$triple/image/oarlock" --plugins "$target_dir/image/plugins" "${what[@]}"
