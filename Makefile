@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl registry build plugins test-plugins languages language-tools sdk-tests demo test test-neutron conformance lint torture fuzz-plugin soak bench image clean
+.PHONY: help setup kubectl registry build plugins test-plugins languages language-tools sdk-tests demo test test-kubernetes test-neutron conformance lint torture fuzz-plugin soak bench image clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -65,6 +65,10 @@ test: kubectl registry language-tools build test-plugins languages sdk-tests ## 
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  cargo test --workspace --tests
 	@cargo test --workspace --doc
+
+test-kubernetes: kubectl registry build test-plugins languages ## the end-to-end tests on real control planes, of KUBEBUILDER_ASSETS or of KUBECONFIG_E2E; ONLY="part of a name"
+	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
+	  tests/kubernetes/run.sh $(ONLY)
 
 test-neutron: kubectl build test-plugins ## the story against a real Neutron, without and with Keystone (installs it; minutes the first time)
 	@OARLOCK_BIN=$(BIN)/oarlock OARLOCK_PLUGINS=$(TEST_PLUGINS) tests/neutron/test.sh

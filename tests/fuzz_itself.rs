@@ -8,7 +8,7 @@ use oarlock_tests::{
         Expected, Files, Finding, Limits, Names, Operation, Oracle, Plan, Report, Seen, Source, Step, Subject, Verdict,
         compare, normalise, plan, play_once, shrink, unharmed,
     },
-    harness::{Action, Cluster, Rule, World, WorldOptions, misfit_version, repository_root},
+    harness::{Action, Rule, World, WorldOptions, misfit_version, repository_root},
     torture::Random,
 };
 use proptest::prelude::*;
@@ -317,9 +317,6 @@ async fn a_plugin_that_writes_much_for_a_change_is_found() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_api_server_that_fails_and_a_process_that_panics_are_found() -> Result<()> {
-    if Cluster::external().is_some() {
-        return Ok(());
-    }
     let world = World::start(WorldOptions::default()).await?;
     let finds = |word: &str| {
         let Err(found) = unharmed(&world) else { bail!("{word}: nothing was found") };

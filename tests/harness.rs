@@ -2,7 +2,9 @@
 //!
 //! Nothing here reads the host's memory: a test sees what a user sees (the API server, Neutron, the admin address, the log).
 
+mod borrowed;
 mod cluster;
+mod control_plane;
 mod gate;
 mod host;
 mod http_client;
@@ -17,6 +19,7 @@ mod wait;
 mod world;
 
 pub use cluster::{Cluster, code as api_code};
+pub use control_plane::{ControlPlane, ControlPlaneOptions, Program};
 pub(crate) use gate::lock;
 pub use gate::{Action, Exchange, Gate, Rule, RuleHandle, Tripwire, Upstream};
 pub use host::{Host, HostOptions};

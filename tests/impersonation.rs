@@ -1,24 +1,13 @@
 //! The API server as the second gate: a host and plugins that may do no more than what `oarlock rbac` prints.
 
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{
-    Cluster, Exchange, SOON, World, WorldOptions, eventually, repository_root, text, with_world,
-};
+use oarlock_tests::harness::{Exchange, SOON, World, WorldOptions, eventually, repository_root, text, with_world};
 use oarlock_tests::story;
 use serde_json::Value;
 use std::sync::Arc;
 
-#[expect(clippy::print_stdout, reason = "says that a test was skipped")]
-fn skipped(reason: &str) {
-    println!("skipped: {reason}");
-}
-
-/// A world whose host begins later; none on a real cluster, where the gates have the administrator's credentials.
+/// A world whose host begins later.
 async fn limited(resync_seconds: u32, crd: bool, body: impl AsyncFnOnce(Arc<World>) -> Result<()>) -> Result<()> {
-    if Cluster::external().is_some() {
-        skipped("on a real cluster the host's requests go out as the gate's user");
-        return Ok(());
-    }
     with_world(
         WorldOptions { resync_seconds, crd, host: false, ..WorldOptions::default() },
         async |world: Arc<World>| {

@@ -4,9 +4,7 @@ use super::{NAMESPACE, SHIPPED, base, copied, host_args, operations};
 use anyhow::{Context, Result, ensure};
 use oarlock_manifest::PluginGrant;
 use oarlock_tests::{
-    harness::{
-        Cluster, Exchange, SOON, World, WorldOptions, built_plugin, eventually, repository_root, text, with_world,
-    },
+    harness::{Exchange, SOON, World, WorldOptions, built_plugin, eventually, repository_root, text, with_world},
     story,
 };
 use serde_json::{Value, json};
@@ -67,9 +65,6 @@ fn portable(args: Vec<String>) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_story_is_lived_with_the_arguments_grants_and_permissions_of_the_base() -> Result<()> {
-    if Cluster::external().is_some() {
-        return Ok(());
-    }
     // The one that is granted to deployment-network.
     let namespace = Some("default");
     let options = WorldOptions {

@@ -41,7 +41,6 @@ impl<'a> Stage<'a> {
         let options =
             WorldOptions { resync_seconds, crd: false, network: false, host: false, ..WorldOptions::default() };
         let world = World::start(options).await?;
-        ensure!(!world.cluster.is_external(), "operation sequences are not for a cluster of somebody's");
         for crd in &subject.crds {
             world.cluster.apply_crd(crd).await?;
         }

@@ -1,5 +1,6 @@
 //! The Kubernetes API server of a test: embedded, or a real one.
 
+use super::borrowed::{self, Borrowed};
 use super::process::{Process, oarlock_binary};
 use super::wait::eventually;
 use anyhow::{Context, Result, bail, ensure};
@@ -7,7 +8,6 @@ use http::{Method, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use std::{
-    env,
     ffi::OsStr,
     path::{Path, PathBuf},
     time::Duration,
@@ -23,6 +23,7 @@ pub struct Cluster {
     kubeconfig: PathBuf,
     scratch: PathBuf,
     server: Option<Process>,
+    borrowed: Option<Borrowed>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -35,13 +36,13 @@ impl std::fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// The kubeconfig of the real cluster that tests are to use, if one was named in `KUBECONFIG_E2E`.
+    /// Whether the tests use clusters that `KUBECONFIG_E2E` names, instead of embedded API servers.
     #[must_use]
-    pub fn external() -> Option<PathBuf> {
-        env::var_os("KUBECONFIG_E2E").filter(|value| !value.is_empty()).map(PathBuf::from)
+    pub fn external() -> bool {
+        borrowed::is_named()
     }
 
-    /// The real cluster of `KUBECONFIG_E2E`, or else an `oarlock apiserver` of its own.
+    /// A cluster of `KUBECONFIG_E2E` that no other test uses, or else an `oarlock apiserver` of its own.
     ///
     /// * `folder` - for the kubeconfig, logs and kubectl's cache.
     /// * `own_group` - see [`Process::spawn`].
@@ -50,8 +51,9 @@ impl Cluster {
     ///
     /// When the server cannot be started or reached.
     pub async fn start(folder: &Path, own_group: bool) -> Result<Self> {
-        let (kubeconfig, server) = match Self::external() {
-            Some(kubeconfig) => (kubeconfig, None),
+        let borrowed = Borrowed::take().await?;
+        let (kubeconfig, server) = match &borrowed {
+            Some(borrowed) => (borrowed.write_kubeconfig(folder)?, None),
             None => {
                 let kubeconfig = folder.join("kubeconfig");
                 let server = Process::spawn(
@@ -76,13 +78,13 @@ impl Cluster {
             (Err(_), Some(server)) => connected.with_context(|| server.tail())?,
             _ => connected?,
         };
-        Ok(Self { client, kubeconfig, scratch: folder.to_owned(), server })
+        Ok(Self { client, kubeconfig, scratch: folder.to_owned(), server, borrowed })
     }
 
-    /// Whether it is a cluster of somebody, not one that ends with the test.
+    /// Whether it is one of `KUBECONFIG_E2E`, which does not end with the test.
     #[must_use]
     pub fn is_external(&self) -> bool {
-        self.server.is_none()
+        self.borrowed.is_some()
     }
 
     /// A kubeconfig of the server itself.
@@ -156,10 +158,7 @@ impl Cluster {
     ///
     /// The server's Status as `kube::Error::Api`, or no answer.
     pub async fn request(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Result<Value> {
-        let what = format!("{method} {path}");
-        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        let request = Request::builder().method(method).uri(path).header("content-type", content_type).body(bytes)?;
-        self.client.request::<Value>(request).await.with_context(|| what)
+        request(&self.client, method, path, content_type, body).await
     }
 
     /// GET; none when it does not exist.
@@ -234,6 +233,12 @@ impl Cluster {
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "oarlock-e2e-"}});
         let made = self.create("/api/v1/namespaces", &body).await?;
         let name = made.pointer("/metadata/name").and_then(Value::as_str).context("a namespace without a name")?;
+        if self.is_external() {
+            // Pods need it, and its controller may be slow or absent.
+            let account = json!({"metadata": {"name": "default"}});
+            let made = self.create(&format!("/api/v1/namespaces/{name}/serviceaccounts"), &account).await;
+            made.map(drop).or_else(|error| if code(&error) == Some(409) { Ok(()) } else { Err(error) })?;
+        }
         Ok(name.to_owned())
     }
 
@@ -256,6 +261,20 @@ impl Cluster {
         eventually(Duration::from_secs(10), &format!("{path} to be served"), || self.list(&path)).await?;
         Ok(())
     }
+}
+
+/// One request; the body is sent as JSON unless it is null.
+pub(super) async fn request(
+    client: &kube::Client,
+    method: Method,
+    path: &str,
+    content_type: &str,
+    body: &Value,
+) -> Result<Value> {
+    let what = format!("{method} {path}");
+    let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let request = Request::builder().method(method).uri(path).header("content-type", content_type).body(bytes)?;
+    client.request::<Value>(request).await.with_context(|| what)
 }
 
 async fn connect(kubeconfig: &Path) -> Result<kube::Client> {

@@ -40,13 +40,20 @@ pub enum Upstream {
     Http(String),
     /// A Kubernetes API server, with the client's own TLS and credentials. The gate in front is plain HTTP and asks for none.
     Kubernetes(kube::Client),
+    /// A Kubernetes API server that does not end with the test: the gate notes what is created there.
+    Cluster {
+        /// Sends the requests without credentials.
+        administrator: kube::Client,
+        /// Sends those that bring their own; it has none.
+        unknown: kube::Client,
+    },
 }
 
 impl std::fmt::Debug for Upstream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Http(base) => f.debug_tuple("Http").field(base).finish(),
-            Self::Kubernetes(_) => f.write_str("Kubernetes"),
+            Self::Kubernetes(_) | Self::Cluster { .. } => f.write_str("Kubernetes"),
         }
     }
 }
@@ -101,10 +108,33 @@ fn is_event(path: &str) -> bool {
     path.split(['?', '/']).any(|part| part == "events")
 }
 
+/// An object that came into being through a gate.
+#[derive(Clone, Debug)]
+pub(super) struct Created {
+    /// Its URL path.
+    pub path: String,
+    /// Its uid.
+    pub uid: String,
+}
+
+impl Created {
+    /// * `path` - of the request that was answered 201.
+    /// * `answer` - its body.
+    fn of(method: &Method, path: &str, answer: &[u8]) -> Option<Self> {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let object: serde_json::Value = serde_json::from_slice(answer).ok()?;
+        let text = |key: &str| object.get("metadata")?.get(key)?.as_str();
+        let (name, uid) = (text("name")?, text("uid")?);
+        let path = if method == Method::POST { format!("{path}/{name}") } else { path.to_owned() };
+        (!query.contains("dryRun")).then(|| Self { path, uid: uid.to_owned() })
+    }
+}
+
 struct Inner {
     upstream: Upstream,
     client: Client<HttpConnector, Full<Bytes>>,
     journal: Mutex<Vec<Exchange>>,
+    created: Mutex<Vec<Created>>,
     rules: Mutex<Vec<Arc<rule::Armed>>>,
     tripwire: Tripwire,
     down: watch::Sender<bool>,
@@ -145,6 +175,7 @@ impl Gate {
             upstream,
             client: Client::builder(TokioExecutor::new()).build_http(),
             journal: Mutex::default(),
+            created: Mutex::default(),
             rules: Mutex::default(),
             tripwire,
             down: watch::Sender::new(false),
@@ -189,6 +220,11 @@ impl Gate {
     #[must_use]
     pub fn journal(&self) -> Vec<Exchange> {
         lock(&self.inner.journal).clone()
+    }
+
+    /// What came into being at an [`Upstream::Cluster`] so far, oldest first.
+    pub(super) fn created(&self) -> Vec<Created> {
+        lock(&self.inner.created).clone()
     }
 
     /// How many requests came so far: a place in the journal for [`since`](Self::since).
@@ -326,7 +362,35 @@ impl Inner {
         }
     }
 
-    async fn forward(&self, place: usize, parts: Parts, body: Bytes) -> Result<Response<Body>, BoxError> {
+    /// One request to an API server that does not end with the test. A write goes on when its client is gone: what it creates is
+    /// noted all the same.
+    async fn send_noting(
+        self: &Arc<Self>,
+        client: kube::Client,
+        method: Method,
+        path: String,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Body>, BoxError> {
+        if method == Method::GET {
+            return send(&client, method, &path, headers, body).await;
+        }
+        // Else kubectl is answered in protobuf.
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        let inner = Arc::clone(self);
+        let answered = tokio::spawn(async move {
+            let response = send(&client, method.clone(), &path, headers, body).await?;
+            let (parts, body) = response.into_parts();
+            let bytes = body.collect().await?.to_bytes();
+            if parts.status == StatusCode::CREATED {
+                lock(&inner.created).extend(Created::of(&method, &path, &bytes));
+            }
+            Ok(Response::from_parts(parts, boxed(Full::new(bytes))))
+        });
+        answered.await?
+    }
+
+    async fn forward(self: &Arc<Self>, place: usize, parts: Parts, body: Bytes) -> Result<Response<Body>, BoxError> {
         self.note(place, |exchange| exchange.forwarded = true);
         let mut headers = parts.headers;
         // These are of this hop.
@@ -344,11 +408,11 @@ impl Inner {
             }
             Upstream::Kubernetes(client) => {
                 // A host without credentials gets those of the kube client behind the gate.
-                let mut request = Request::new(kube::client::Body::from(body));
-                *request.method_mut() = parts.method;
-                *request.uri_mut() = path.parse::<Uri>()?;
-                *request.headers_mut() = headers;
-                client.send(request).await?.map(boxed)
+                send(client, parts.method, path, headers, body).await?
+            }
+            Upstream::Cluster { administrator, unknown } => {
+                let client = if headers.contains_key(header::AUTHORIZATION) { unknown } else { administrator };
+                self.send_noting(client.clone(), parts.method, path.to_owned(), headers, body).await?
             }
         };
         for name in [header::CONNECTION, header::TRANSFER_ENCODING] {
@@ -356,6 +420,20 @@ impl Inner {
         }
         Ok(response)
     }
+}
+
+async fn send(
+    client: &kube::Client,
+    method: Method,
+    path: &str,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response<Body>, BoxError> {
+    let mut request = Request::new(kube::client::Body::from(body));
+    *request.method_mut() = method;
+    *request.uri_mut() = path.parse::<Uri>()?;
+    *request.headers_mut() = headers;
+    Ok(client.send(request).await?.map(boxed))
 }
 
 fn boxed<B>(body: B) -> Body

@@ -27,13 +27,10 @@ use std::{
     time::Duration,
 };
 use tempfile::TempDir;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 
 /// How long anything that should happen soon may take on a slow machine.
 pub const SOON: Duration = Duration::from_secs(30);
-
-/// One real cluster serves one test at a time.
-static EXTERNAL: Mutex<()> = Mutex::const_new(());
 
 /// What a world starts with.
 #[derive(Clone, Debug)]
@@ -96,7 +93,6 @@ pub struct World {
     answering: std::sync::Mutex<Vec<String>>,
     folder: TempDir,
     kept: AtomicBool,
-    _alone: Option<MutexGuard<'static, ()>>,
 }
 
 impl World {
@@ -106,7 +102,6 @@ impl World {
     ///
     /// When something in it does not start.
     pub async fn start(options: WorldOptions) -> Result<Self> {
-        let alone = if Cluster::external().is_some() { Some(EXTERNAL.lock().await) } else { None };
         let folder = tempfile::Builder::new().prefix("oarlock-e2e-").tempdir()?;
         let narrator = Narrator::new(options.demo);
         let cluster = Cluster::start(folder.path(), options.demo).await?;
@@ -144,7 +139,6 @@ impl World {
             answering: std::sync::Mutex::default(),
             folder,
             kept: AtomicBool::new(false),
-            _alone: alone,
         };
         world.furnish().await.with_context(|| format!("kept in {}", world.keep()))?;
         Ok(world)
@@ -324,9 +318,9 @@ impl World {
         self.folder.path().display().to_string()
     }
 
-    /// Leaves somebody's cluster as it was: no Network, no finalizer that nobody serves any more, no namespace.
-    async fn leave(&self) -> Result<()> {
-        // What the test held back, the host needs to clean up.
+    /// Deletes all Networks and gives the host, where one still runs, time to delete theirs in Neutron.
+    async fn delete_networks(&self) -> Result<()> {
+        // What the test held back, the host needs.
         self.kubernetes_gate.stall(&[]);
         let networks = self.network_path("").trim_end_matches('/').to_owned();
         // Without the CRD there are none.
@@ -338,19 +332,13 @@ impl World {
         for name in names(&all().await?) {
             self.delete_network(&name).await?;
         }
-        // The host, if one still runs, cleans up; else the finalizers are taken off.
         let gone = eventually(Duration::from_secs(5), "the Networks to go", || async {
             ensure!(names(&all().await?).is_empty(), "some are left");
             Ok(())
         });
-        if gone.await.is_err() {
-            for name in names(&all().await?) {
-                let free = json!({"metadata": {"finalizers": null}});
-                // It may have gone meanwhile.
-                let _ = self.cluster.merge_patch(&self.network_path(&name), &free).await;
-            }
-        }
-        self.cluster.delete(&format!("/api/v1/namespaces/{}", self.namespace)).await
+        // Without a host nobody does.
+        let _ = gone.await;
+        Ok(())
     }
 
     /// No byte of a guest, of the API server or of Neutron may make the host panic, in whatever test, and none of a client the
@@ -409,8 +397,8 @@ pub async fn with_world(options: WorldOptions, body: impl AsyncFnOnce(Arc<World>
         Ok(()) => world.no_panic(),
         failed => failed,
     };
-    if world.cluster.is_external() {
-        world.leave().await?;
+    if world.neutron.is_external() {
+        world.delete_networks().await?;
     }
     match result {
         Ok(()) => Ok(()),

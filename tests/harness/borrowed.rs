@@ -1,0 +1,193 @@
+//! Clusters that exist before the tests and outlive them: one serves one test at a time, and gets back as it was.
+
+use super::cluster::code;
+use super::gate::{Created, Gate, Tripwire, Upstream, lock};
+use anyhow::{Context, Result, anyhow, ensure};
+use futures::{StreamExt, TryStreamExt, stream};
+use http::Method;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, sleep},
+};
+
+/// How long a cluster may take to delete what a test created: its namespace controller looks again after some seconds.
+const DELETED: Duration = Duration::from_secs(90);
+/// Deletions at once.
+const AT_ONCE: usize = 16;
+
+/// The kubeconfigs of `KUBECONFIG_E2E` that no test uses.
+struct Pool {
+    free: Mutex<Vec<PathBuf>>,
+    turns: Arc<Semaphore>,
+}
+
+/// The clusters of `KUBECONFIG_E2E`, a list as in `KUBECONFIG`; none when it names none.
+fn pool() -> Option<&'static Pool> {
+    static POOL: OnceLock<Option<Pool>> = OnceLock::new();
+    let read = || {
+        let list = env::var_os("KUBECONFIG_E2E")?;
+        let free: Vec<PathBuf> = env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect();
+        let turns = Arc::new(Semaphore::new(free.len()));
+        (!free.is_empty()).then(|| Pool { free: Mutex::new(free), turns })
+    };
+    POOL.get_or_init(read).as_ref()
+}
+
+/// Whether `KUBECONFIG_E2E` names a cluster.
+pub(super) fn is_named() -> bool {
+    pool().is_some()
+}
+
+/// A turn of one test at one cluster. At its end everything that the test created is deleted, also when the test failed.
+pub(super) struct Borrowed {
+    kubeconfig: PathBuf,
+    /// Every client of the test goes through this gate: it notes what they create.
+    gate: Gate,
+    config: kube::Config,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        // A thread and a runtime of its own: the test's own runtime may be the one that waits here.
+        let cleaned = std::thread::scope(|scope| {
+            let run = || -> Result<()> {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                runtime.block_on(Cleaner::new(self.config.clone())?.clean(&self.gate))
+            };
+            scope.spawn(run).join()
+        });
+        if let Some(pool) = pool() {
+            lock(&pool.free).push(self.kubeconfig.clone());
+        }
+        let cleaned = cleaned.unwrap_or_else(|_| Err(anyhow!("it panicked")));
+        // The test's own failure says more.
+        assert!(std::thread::panicking() || cleaned.is_ok(), "cleaning {}: {cleaned:?}", self.kubeconfig.display());
+    }
+}
+
+impl Borrowed {
+    /// Waits for a turn at one of the named clusters; none without any.
+    pub(super) async fn take() -> Result<Option<Self>> {
+        let Some(pool) = pool() else { return Ok(None) };
+        let turn = Arc::clone(&pool.turns).acquire_owned().await?;
+        let kubeconfig = lock(&pool.free).pop().context("a turn without a cluster")?;
+        let config = Kubeconfig::read_from(&kubeconfig)?;
+        let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+        let unknown = kube::Config { auth_info: kube::config::AuthInfo::default(), ..config.clone() };
+        let upstream = Upstream::Cluster {
+            administrator: kube::Client::try_from(config.clone())?,
+            unknown: kube::Client::try_from(unknown)?,
+        };
+        let gate = Gate::open(upstream, Tripwire::default()).await?;
+        Ok(Some(Self { kubeconfig, gate, config, _turn: turn }))
+    }
+
+    /// Writes a kubeconfig for the gate.
+    pub(super) fn write_kubeconfig(&self, folder: &Path) -> Result<PathBuf> {
+        let path = folder.join("kubeconfig");
+        let text = json!({"apiVersion": "v1", "kind": "Config", "current-context": "gate",
+            "clusters": [{"name": "gate", "cluster": {"server": self.gate.url()}}], "users": [{"name": "gate", "user": {}}],
+            "contexts": [{"name": "gate", "context": {"cluster": "gate", "user": "gate", "namespace": "default"}}]});
+        std::fs::write(&path, text.to_string()).with_context(|| path.display().to_string())?;
+        Ok(path)
+    }
+}
+
+/// Deletes what a test created.
+struct Cleaner {
+    client: kube::Client,
+}
+
+impl Cleaner {
+    fn new(config: kube::Config) -> Result<Self> {
+        Ok(Self { client: kube::Client::try_from(config)? })
+    }
+
+    /// Deletes everything that came into being through the gate, and waits until it is gone. Finalizers are removed: those that
+    /// would have served them have ended.
+    async fn clean(&self, gate: &Gate) -> Result<()> {
+        // Without kube-controller-manager nobody empties namespaces.
+        let account = self.get("/api/v1/namespaces/default/serviceaccounts/default").await?;
+        let controllers = account.is_some();
+        let (mut seen, mut left) = (0, Vec::new());
+        let end = Instant::now() + DELETED;
+        loop {
+            let created = gate.created().split_off(seen);
+            seen += created.len();
+            // First the webhooks, as nobody answers them any more; what a namespace has in it before the namespace.
+            let (webhooks, rest): (Vec<_>, Vec<_>) =
+                created.into_iter().rev().partition(|one| one.path.contains("/admissionregistration.k8s.io/"));
+            self.delete(&webhooks).await?;
+            self.delete(&rest).await?;
+            let all = left.into_iter().chain(webhooks).chain(rest);
+            let looked = stream::iter(all).map(|one| self.still_there(one, controllers)).buffer_unordered(AT_ONCE);
+            left = looked.try_filter_map(async |one| Ok(one)).try_collect::<Vec<_>>().await?;
+            if left.is_empty() {
+                return Ok(());
+            }
+            ensure!(Instant::now() < end, "left in the cluster: {left:#?}");
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    async fn delete(&self, objects: &[Created]) -> Result<()> {
+        // One after the other: a definition must not go before its objects, nor a namespace before what is in it.
+        for one in objects {
+            let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+                "gracePeriodSeconds": 0, "preconditions": {"uid": one.uid}});
+            match self.request(Method::DELETE, &one.path, "application/json", &options).await {
+                Err(error) if ![Some(404), Some(409)].contains(&code(&error)) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The object, if it is there yet. Removes its finalizers, so that it is not for long.
+    async fn still_there(&self, one: Created, controllers: bool) -> Result<Option<Created>> {
+        let Some(object) = self.get(&one.path).await? else { return Ok(None) };
+        if object.pointer("/metadata/uid").and_then(Value::as_str) != Some(one.uid.as_str()) {
+            return Ok(None);
+        }
+        let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+        let of_server = |name: &Value| name == "customresourcecleanup.apiextensions.k8s.io";
+        if finalizers.is_some_and(|all| !all.iter().all(of_server)) {
+            let none = json!({"metadata": {"uid": one.uid, "finalizers": null}});
+            let freed = self.request(Method::PATCH, &one.path, "application/merge-patch+json", &none).await;
+            freed
+                .map(drop)
+                .or_else(|error| if [Some(404), Some(409)].contains(&code(&error)) { Ok(()) } else { Err(error) })?;
+        }
+        if !controllers && object.get("kind").is_some_and(|kind| kind == "Namespace") {
+            let mut emptied = object;
+            if let Some(spec) = emptied.get_mut("spec") {
+                *spec = json!({"finalizers": []});
+            }
+            let path = format!("{}/finalize", one.path);
+            // It may be gone, or changed: then the next look decides.
+            let _ = self.request(Method::PUT, &path, "application/json", &emptied).await;
+        }
+        Ok(Some(one))
+    }
+
+    async fn get(&self, path: &str) -> Result<Option<Value>> {
+        match self.request(Method::GET, path, "application/json", &Value::Null).await {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if code(&error) == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn request(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Result<Value> {
+        super::cluster::request(&self.client, method, path, content_type, body).await
+    }
+}

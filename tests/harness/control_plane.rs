@@ -1,0 +1,162 @@
+//! A real control plane of one test: etcd, kube-apiserver and kube-controller-manager, which can be killed one by one.
+
+use super::plugins::repository_root;
+use anyhow::{Context, Result, ensure};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+use tokio::time::timeout;
+
+/// More than the script itself waits.
+const START: Duration = Duration::from_secs(180);
+
+/// How a control plane is started.
+#[derive(Clone, Debug, Default)]
+pub struct ControlPlaneOptions {
+    /// Further flags of kube-apiserver.
+    pub apiserver_flags: Vec<String>,
+    /// Further flags of etcd.
+    pub etcd_flags: Vec<String>,
+    /// Leave kube-controller-manager out, also where there is one.
+    pub without_controllers: bool,
+}
+
+/// A program of a control plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// etcd.
+    Etcd,
+    /// kube-apiserver.
+    ApiServer,
+    /// kube-controller-manager.
+    Controllers,
+}
+
+impl Program {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::ApiServer => "apiserver",
+            Self::Controllers => "controllers",
+        }
+    }
+}
+
+/// A running control plane on loopback. It ends when dropped.
+#[derive(Debug)]
+pub struct ControlPlane {
+    folder: PathBuf,
+    options: ControlPlaneOptions,
+}
+
+fn script<S: AsRef<OsStr>>(args: &[S]) -> Command {
+    let mut command = Command::new(repository_root().join("tests/kubernetes/control-plane.sh"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+impl ControlPlane {
+    /// Whether the programs are there; otherwise one line that says what is missing.
+    ///
+    /// # Errors
+    ///
+    /// That line.
+    pub fn available() -> Result<(), String> {
+        let output = script(&["check"]).output().map_err(|error| error.to_string())?;
+        if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
+    }
+
+    /// Starts one and waits until it is ready.
+    ///
+    /// * `folder` - for its state and logs; a folder `control-plane` is made there.
+    ///
+    /// # Errors
+    ///
+    /// When the programs are not there, or one does not start; the message has its last log lines.
+    pub async fn start(folder: &Path, options: ControlPlaneOptions) -> Result<Self> {
+        let plane = Self { folder: folder.join("control-plane"), options };
+        plane.script(&["start"]).await?;
+        Ok(plane)
+    }
+
+    /// SIGKILL for one program, and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// When the script does not run.
+    pub async fn kill(&self, program: Program) -> Result<()> {
+        self.script(&["kill", program.name()]).await
+    }
+
+    /// Starts a program that was killed, and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// When it does not start.
+    pub async fn run(&self, program: Program) -> Result<()> {
+        self.script(&["run", program.name()]).await
+    }
+
+    /// Changes the flags with which programs are started from now on.
+    pub fn options(&mut self) -> &mut ControlPlaneOptions {
+        &mut self.options
+    }
+
+    /// A kubeconfig of its administrator.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.join("admin.kubeconfig")
+    }
+
+    /// Its folder: `certs/ca.crt`, `tokens.csv`, `etcd` (the data), a log and a pid of each program.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The address of etcd.
+    ///
+    /// # Errors
+    ///
+    /// When the ports cannot be read.
+    pub fn etcd_url(&self) -> Result<String> {
+        Ok(format!("http://127.0.0.1:{}", self.port(1)?))
+    }
+
+    /// The address of kube-apiserver.
+    ///
+    /// # Errors
+    ///
+    /// When the ports cannot be read.
+    pub fn url(&self) -> Result<String> {
+        Ok(format!("https://127.0.0.1:{}", self.port(0)?))
+    }
+
+    fn port(&self, place: usize) -> Result<String> {
+        let ports = std::fs::read_to_string(self.folder.join("ports"))?;
+        Ok(ports.split_whitespace().nth(place).context("no port")?.to_owned())
+    }
+
+    async fn script(&self, words: &[&str]) -> Result<()> {
+        let folder = self.folder.display().to_string();
+        let (verb, rest) = words.split_first().context("no verb")?;
+        let mut command = script(&[&[*verb, folder.as_str()], rest].concat());
+        command.env("APISERVER_FLAGS", self.options.apiserver_flags.join(" "));
+        command.env("ETCD_FLAGS", self.options.etcd_flags.join(" "));
+        command.env("CONTROLLERS", if self.options.without_controllers { "no" } else { "yes" });
+        let mut command = tokio::process::Command::from(command);
+        let output = timeout(START, command.output()).await.with_context(|| format!("{words:?} still runs"))??;
+        ensure!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+        Ok(())
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        // What does not run needs no end.
+        let _ = script(&[OsStr::new("stop"), self.folder.as_os_str()]).status();
+    }
+}
