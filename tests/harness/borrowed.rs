@@ -82,7 +82,8 @@ impl Borrowed {
         let kubeconfig = lock(&pool.free).pop().context("a turn without a cluster")?;
         let config = Kubeconfig::read_from(&kubeconfig)?;
         let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
-        let unknown = kube::Config { auth_info: kube::config::AuthInfo::default(), ..config.clone() };
+        let mut unknown = config.clone();
+        unknown.auth_info = kube::config::AuthInfo::default();
         let upstream = Upstream::Cluster {
             administrator: kube::Client::try_from(config.clone())?,
             unknown: kube::Client::try_from(unknown)?,

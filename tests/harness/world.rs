@@ -17,7 +17,7 @@ use super::{
     wait::eventually,
 };
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{
     process::ExitStatus,
     sync::{
