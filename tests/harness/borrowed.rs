@@ -61,7 +61,7 @@ impl Drop for Borrowed {
         let cleaned = std::thread::scope(|scope| {
             let run = || -> Result<()> {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-                runtime.block_on(Cleaner::new(self.config.clone())?.clean(&self.gate))
+                runtime.block_on(async { Cleaner::new(self.config.clone())?.clean(&self.gate).await })
             };
             scope.spawn(run).join()
         });

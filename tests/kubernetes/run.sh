@@ -34,8 +34,8 @@ export KUBECONFIG_E2E
 
 # Everything in a cluster but what its own programs write all the time.
 objects() { # KUBECONFIG
-  kubectl --kubeconfig "$1" api-resources --verbs=list,delete -o name | grep -vE '^(events|leases\.coordination)' | sort |
-    while read -r kind; do kubectl --kubeconfig "$1" get "$kind" -A -o name --ignore-not-found 2>/dev/null | sed "s|^|$kind: |"; done
+  kubectl --kubeconfig "$1" api-resources --verbs=list,delete -o name | grep -vE '^(events|leases\.coordination)' |
+    while read -r kind; do kubectl --kubeconfig "$1" get "$kind" -A -o name --ignore-not-found 2>/dev/null | sed "s|^|$kind: |"; done | sort
 }
 n=0
 for kubeconfig in ${KUBECONFIG_E2E//:/ }; do n=$((n + 1)); objects "$kubeconfig" >"$work/before-$n"; done
@@ -54,6 +54,6 @@ for kubeconfig in ${KUBECONFIG_E2E//:/ }; do
   left=$(comm -13 "$work/before-$n" "$work/after-$n")
   [ -z "$left" ] || { printf 'left behind in %s:\n%s\n' "$kubeconfig" "$left" >&2; status=1; }
 done
-printf 'skipped %s\n' "$(cat "$work/skipped")"
+sed 's|^|skipped |' "$work/skipped"
 printf 'on a real API server: %s test bodies in %s s; skipped: %s\n' "${#selected[@]}" "$((SECONDS - began))" "$(wc -l <"$work/skipped")"
 exit "$status"
