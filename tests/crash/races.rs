@@ -148,8 +148,25 @@ async fn x10_a_namespace_that_ends_takes_all_along_and_nothing_is_made_in_it_aga
     .await
 }
 
+/// Waits until the garbage collector knows Networks: kube-controller-manager looks for new kinds every 30 s, and until then it
+/// neither orphans nor collects them.
+async fn collected(world: &World) -> Result<()> {
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "absent", "uid": "00000000-0000-4000-8000-000000000000"});
+    let object = json!({"apiVersion": "samplecrd.k8s.io/v1", "kind": "Network",
+        "metadata": {"name": "collected", "ownerReferences": [owner]},
+        "spec": {"cidr": "10.99.0.0/24", "gateway": "10.99.0.1"}});
+    world.cluster.create(world.network_path("").trim_end_matches('/'), &object).await?;
+    eventually(2 * SOON, "the garbage collector to know Networks", || async {
+        let left = world.cluster.get(&world.network_path("collected")).await?;
+        ensure!(left.is_none(), "{left:?}");
+        Ok(())
+    })
+    .await
+}
+
 /// Deletes a Deployment that has a Network, and returns that Network's uid and the mark of the deletion.
 async fn deleted_with(world: &World, policy: &str) -> Result<(String, usize)> {
+    collected(world).await?;
     add_plugin(world)?;
     let owner = world.create_deployment("shop", "10.20.0.1").await?;
     let uid = text(&network_of(world, "shop", &owner).await?, "/metadata/uid");
