@@ -2,6 +2,7 @@
 
 mod bad_input;
 pub(crate) mod certificates;
+mod contested;
 mod crowd;
 mod initializers;
 mod swap;

@@ -7,6 +7,7 @@
 mod answer;
 mod certificates;
 mod configure;
+mod contest;
 mod initializers;
 mod review;
 mod serve;

@@ -228,6 +228,11 @@ impl Metrics {
         self.shared.admission.set_unanswered(counts);
     }
 
+    /// Counts a repair of a webhook configuration that another client had changed.
+    pub fn webhooks_repaired(&self, kind: &'static str) {
+        self.shared.admission.repaired(kind);
+    }
+
     /// Writes all metrics in the OpenMetrics text format, for the content type [`CONTENT_TYPE`].
     ///
     /// # Errors

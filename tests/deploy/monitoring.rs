@@ -31,6 +31,7 @@ fn served() -> Result<BTreeMap<String, BTreeSet<String>>> {
     metrics.reviewed("p", "allowed");
     metrics.set_newest(&BTreeMap::from([("p.wasm", "failed")]));
     metrics.set_registry_answers("oci://registry.example/p:1", true);
+    metrics.webhooks_repaired("MutatingWebhookConfiguration");
     metrics.set_unanswered(&BTreeMap::from([("c", 1)]));
     let label = Regex::new(r#"([a-z_]+)=""#)?;
     let mut served: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -1,13 +1,15 @@
 //! Keeps the webhook configurations in step with the plugins that run, the initializers there are, and the CA.
 
 use super::Door;
+use super::contest::{self, Contest};
 use super::initializers::{self, Initializer};
 use super::unanswered::Unanswered;
 use super::webhooks::{self, Called, Reach, Wanted};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Author;
+use crate::apply::events::{Event, Regarding};
 use crate::controller::Shared;
-use crate::informer::{Handler, Subscription, WatchSpec};
+use crate::informer::{Handler, Object, Subscription, WatchSpec};
 use crate::lease::{Seat, Term};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
@@ -36,11 +38,21 @@ pub(super) struct Keeper {
     initializers: Subscription,
     unanswered: Unanswered,
     began: Instant,
-    /// By kind: what was written last, and the resourceVersion it got.
-    written: HashMap<&'static str, (Value, String)>,
+    /// By kind.
+    written: HashMap<&'static str, Written>,
+    contests: HashMap<&'static str, Contest>,
     running: BTreeSet<String>,
     try_again: Option<Instant>,
     seat: Seat,
+}
+
+/// What the host did last to a configuration.
+#[derive(Debug, PartialEq)]
+struct Written {
+    /// None: it was removed.
+    document: Option<Value>,
+    /// The resourceVersion it got, or had when it was removed.
+    version: String,
 }
 
 impl Keeper {
@@ -74,6 +86,7 @@ impl Keeper {
             unanswered: Unanswered::default(),
             began: Instant::now(),
             written: HashMap::new(),
+            contests: HashMap::new(),
             running: BTreeSet::new(),
             try_again: None,
             seat,
@@ -100,7 +113,12 @@ impl Keeper {
             }
             self.try_again = None;
             // Of several hosts one writes, by the plugins it has.
-            let Some(term) = term else { continue };
+            let Some(term) = term else {
+                // The next one that is ours begins with what the holders before it wrote.
+                self.written.clear();
+                self.contests.clear();
+                continue;
+            };
             for (kind, document) in wanted.documents() {
                 if let Err(error) = self.keep(&term, kind, document).await {
                     tracing::warn!(kind, error, "the webhook configuration could not be written");
@@ -137,43 +155,95 @@ impl Keeper {
         Wanted { called, initializers, reach: self.reach.clone(), namespace, ca_bundle }
     }
 
-    /// Writes a configuration that is not as it should be, or takes it away.
+    /// Writes a configuration that is not as it should be, or removes it; less and less often while another client writes it too.
     async fn keep(&mut self, term: &Term, kind: &'static str, wanted: Option<Value>) -> Result<(), String> {
         let Some((_, subscription)) = self.configurations.iter().find(|(of, _)| *of == kind) else { return Ok(()) };
         let store = subscription.store();
         if !store.synced() {
             return Ok(());
         }
-        let key = ObjectKey::new("", webhooks::NAME);
-        let live = store.get(&key);
-        let Some(wanted) = self.complete(kind, wanted, live.as_deref().map(|object| object.json())) else {
-            return Ok(());
-        };
-        let version = live.as_ref().map(|object| object.resource_version().to_owned());
-        let Some(document) = wanted else {
-            if let Some(object) = live
-                && object.label("app.kubernetes.io/managed-by") == Some("oarlock")
-            {
-                self.written.remove(kind);
-                let writer = &self.shared.writer;
-                writer.delete_own(term, &configuration(kind), &key, object.uid()).await.map_err(|e| e.to_string())?;
-                tracing::info!(kind, "the webhook configuration was removed: no plugin answers admission");
-            }
-            return Ok(());
-        };
-        if let (Some((last, ours)), Some(version)) = (self.written.get(kind), &version)
-            && *last == document
-            && ours == version
-        {
+        let live = store.get(&ObjectKey::new("", webhooks::NAME));
+        let Some(document) = self.complete(kind, wanted, live.as_deref().map(Object::json)) else { return Ok(()) };
+        let removable = |live: &Object| live.label("app.kubernetes.io/managed-by") == Some("oarlock");
+        if document.is_none() && !live.as_deref().is_some_and(removable) {
             return Ok(());
         }
-        let object = self.shared.writer.apply_own(term, &document).await.map_err(|e| e.to_string())?;
-        if version.as_deref() != Some(object.resource_version()) {
+        let version = live.as_deref().map(Object::resource_version);
+        // None: what is wanted has changed since, so that this write is no repair.
+        let before = self.written.get(kind).filter(|written| written.document == document);
+        let before = before.map(|written| written.version.clone());
+        if before.is_some() {
+            if before.as_deref() == version {
+                return Ok(());
+            }
+            let contest = self.contests.entry(kind).or_default();
+            if !contest.due(Instant::now()) {
+                return Ok(());
+            }
+            if contest.lasts() {
+                self.report(term, kind, live.as_deref()).await;
+            }
+        }
+        let (after, changed) = match (&document, live.as_deref()) {
+            (Some(document), _) => self.apply(term, kind, document, version).await?,
+            (None, Some(live)) => self.remove(term, kind, live).await?,
+            (None, None) => return Ok(()),
+        };
+        // A cache that lags behind our own write makes an apply that changes nothing.
+        if changed && before.is_some_and(|before| before != after) {
+            self.contests.entry(kind).or_default().repaired(Instant::now());
+            self.shared.metrics.webhooks_repaired(kind);
+        }
+        self.written.insert(kind, Written { document, version: after });
+        Ok(())
+    }
+
+    /// Answers the resourceVersion, and whether it is new.
+    async fn apply(
+        &self,
+        term: &Term,
+        kind: &str,
+        document: &Value,
+        version: Option<&str>,
+    ) -> Result<(String, bool), String> {
+        let object = self.shared.writer.apply_own(term, document).await.map_err(|e| e.to_string())?;
+        let changed = version != Some(object.resource_version());
+        if changed {
             let webhooks = document.get("webhooks").and_then(Value::as_array).map_or(0, Vec::len);
             tracing::info!(kind, webhooks, "the webhook configuration was written");
         }
-        self.written.insert(kind, (document, object.resource_version().to_owned()));
-        Ok(())
+        Ok((object.resource_version().to_owned(), changed))
+    }
+
+    async fn remove(&self, term: &Term, kind: &str, live: &Object) -> Result<(String, bool), String> {
+        let writer = &self.shared.writer;
+        writer.delete_own(term, &configuration(kind), live.key(), live.uid()).await.map_err(|e| e.to_string())?;
+        tracing::info!(kind, "the webhook configuration was removed: no plugin answers admission");
+        Ok((live.resource_version().to_owned(), true))
+    }
+
+    /// Reports who else writes a configuration, each once in a contest.
+    async fn report(&mut self, term: &Term, kind: &'static str, live: Option<&Object>) {
+        let key = ObjectKey::new("", webhooks::NAME);
+        // Caches keep no managedFields of others.
+        let rival = match self.shared.writer.read_own(&configuration(kind), &key).await {
+            Ok(object) => contest::rival(object.as_ref()),
+            Err(error) => return tracing::debug!(kind, %error, "the webhook configuration cannot be read"),
+        };
+        if !self.contests.entry(kind).or_default().report(&rival) {
+            return;
+        }
+        tracing::warn!(kind, rival, "webhook configuration contested; repairs slow down to one a minute");
+        let message = format!(
+            "{rival} changes what the host writes here; the host repairs it less and less often, down to once a minute. \
+             Exclude this object from the tool that manages it, or have all hosts share Leases (--lease-namespace)"
+        );
+        let about = match live {
+            Some(live) => Regarding::new(&configuration(kind), live),
+            None => Regarding::named(configuration(kind), key, ""),
+        };
+        let event = Event { warning: true, reason: "WebhookConfigurationContested".to_owned(), message };
+        self.shared.recorder.record(&Author::host().within(term), &about, event);
     }
 
     /// What is to be written while plugins are still being loaded: nothing that takes away a webhook of one that may come. None: wait.

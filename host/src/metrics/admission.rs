@@ -21,6 +21,7 @@ pub(super) struct AdmissionFamilies {
     latency: Series<WebhookLabels, Histogram>,
     reviews: Series<ReviewLabels, Counter>,
     unanswered: Series<ConfigurationLabels, Gauge>,
+    repairs: Series<KindLabels, Counter>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
@@ -45,6 +46,11 @@ struct ConfigurationLabels {
     configuration: Arc<str>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct KindLabels {
+    kind: &'static str,
+}
+
 impl AdmissionFamilies {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let families = Self {
@@ -52,6 +58,7 @@ impl AdmissionFamilies {
             latency: Series::new(|| Histogram::new(BUCKETS)),
             reviews: Series::new(Counter::default),
             unanswered: Series::new(Gauge::default),
+            repairs: Series::new(Counter::default),
         };
         registry.register(
             "controller_runtime_webhook_requests",
@@ -73,6 +80,11 @@ impl AdmissionFamilies {
             "Initializers of an InitializerConfiguration that no plugin answers to: what they are about cannot be created",
             families.unanswered.clone(),
         );
+        registry.register(
+            "oarlock_webhook_configuration_repairs",
+            "Writes that restored a webhook configuration of the host after another client had changed it",
+            families.repairs.clone(),
+        );
         families
     }
 
@@ -84,6 +96,10 @@ impl AdmissionFamilies {
 
     pub(super) fn reviewed(&self, plugin: &str, result: &'static str) {
         self.reviews.get(&ReviewLabels { plugin: Arc::from(plugin), result }).inc();
+    }
+
+    pub(super) fn repaired(&self, kind: &'static str) {
+        self.repairs.get(&KindLabels { kind }).inc();
     }
 
     pub(super) fn set_unanswered(&self, counts: &BTreeMap<&str, usize>) {
