@@ -1,7 +1,9 @@
 """What the benchmarks share: real processes on loopback, and how their figures are read."""
-import argparse, contextlib, json, os, pathlib, platform, re, shutil, signal, statistics, subprocess, sys, tempfile, time, urllib.request
+import argparse, contextlib, http.client, json, os, pathlib, platform, re, shutil, signal, ssl, statistics, subprocess, sys, tempfile, time
+import urllib.parse, urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONTROL_PLANE = ROOT / "tests/kubernetes/control-plane.sh"
 
 
 def arguments(doc, **more):
@@ -56,18 +58,28 @@ def machine():
 
 
 class World:
-    """A folder and processes that end with it: `with World(opts) as world`. `world.api` is the API server's URL."""
+    """A folder and processes that end with it: `with World(opts) as world`. `world.api` is the URL of the API server: an embedded one, or,
+    if `real`, a kube-apiserver with etcd."""
 
-    def __init__(self, opts):
-        self.bin = opts.bin
+    def __init__(self, opts, real=False):
+        self.bin, self.real = opts.bin, real
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="oarlock-bench-"))
         self.kubeconfig = self.folder / "kubeconfig"
-        self.processes = []
+        self.processes, self.server_pids, self.headers, self.context = [], [], {}, None
 
     def __enter__(self):
+        if self.real:
+            folder = self.folder / "control-plane"
+            subprocess.run([CONTROL_PLANE, "start", folder], env=dict(os.environ, CONTROLLERS="no"), stdout=subprocess.DEVNULL, check=True)
+            self.kubeconfig = folder / "admin.kubeconfig"
+            self.api = f"https://127.0.0.1:{(folder / 'ports').read_text().split()[0]}"
+            self.headers, self.context = {"Authorization": "Bearer admin"}, ssl.create_default_context(cafile=folder / "certs/ca.crt")
+            self.server_pids = [int((folder / f"{name}.pid").read_text()) for name in ["apiserver", "etcd"]]
+            return self
         self.server = self.start([self.bin / "oarlock", "apiserver", "--port", "0", "--kubeconfig-out", self.kubeconfig],
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.api = self.server.stdout.readline().strip()
+        self.server_pids = [self.server.pid]
         return self
 
     def __exit__(self, *_):
@@ -75,7 +87,16 @@ class World:
             if process.poll() is None:
                 process.kill()
                 process.wait()
+        if self.real:
+            subprocess.run([CONTROL_PLANE, "stop", self.folder / "control-plane"], check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def get(self, path):
+        """The answer of the API server, to be read; on a connection of its own."""
+        url = urllib.parse.urlparse(self.api)
+        connection = http.client.HTTPSConnection(url.netloc, context=self.context) if self.real else http.client.HTTPConnection(url.netloc)
+        connection.request("GET", path, headers=self.headers)
+        return connection.getresponse()
 
     def start(self, command, **options):
         process = subprocess.Popen(command, **options)

@@ -3,10 +3,13 @@
 # `languages` also write bench/results.
 #
 #   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover
+#
+# With KUBEBUILDER_ASSETS `compare` measures on a real API server.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
 target=${CARGO_TARGET_DIR:-target}
+[ -z "${KUBEBUILDER_ASSETS-}" ] || tests/kubernetes/control-plane.sh check >/dev/null
 cargo build --release --workspace --bins
 scripts/build-plugins.sh "$target/plugins/tests"
 scripts/build-plugins.sh --guests "$target/plugins/tests"
