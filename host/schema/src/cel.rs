@@ -1,7 +1,17 @@
 //! `x-kubernetes-validations`: rules in CEL.
 
+mod check;
 mod condition;
+mod cost;
+mod decl;
+mod faults;
+mod functions;
+mod literals;
+mod macros;
 mod parse;
+mod tokens;
+mod tree;
+mod types;
 pub(crate) mod value;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -13,7 +23,7 @@ use kube_cel::{
 use serde_json::Value;
 
 pub use self::condition::Condition;
-pub(crate) use self::parse::parse;
+pub(crate) use self::{check::check, cost::estimate, decl::Decl, parse::parse};
 use crate::{
     error::FieldError,
     node::{Additional, MAX_DEPTH, Node, counterpart, same_member},

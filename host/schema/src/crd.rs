@@ -1,7 +1,6 @@
 //! CustomResourceDefinitions: reading, defaulting, and what a server needs of them to serve objects.
 
-mod check;
-mod cost;
+mod field_path;
 mod fields;
 mod list_types;
 mod rules;

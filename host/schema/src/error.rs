@@ -28,6 +28,8 @@ pub enum Reason {
     TooMany,
     /// The JSON type is wrong.
     TypeInvalid,
+    /// The server cannot judge the field.
+    Internal,
 }
 
 impl Reason {
@@ -43,6 +45,7 @@ impl Reason {
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
             Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::Internal => "InternalError",
         }
     }
 
@@ -55,6 +58,7 @@ impl Reason {
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
+            Self::Internal => "Internal error",
         }
     }
 }
@@ -96,6 +100,12 @@ impl FieldError {
     #[must_use]
     pub fn forbidden(field: &str, detail: &str) -> Self {
         Self::new(Reason::Forbidden, field, None, detail)
+    }
+
+    /// The server cannot judge `field` because of `detail`.
+    #[must_use]
+    pub fn internal(field: &str, detail: &str) -> Self {
+        Self::new(Reason::Internal, field, None, detail)
     }
 
     /// `value` at `field` is refused because of `detail`.

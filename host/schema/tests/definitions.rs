@@ -87,17 +87,14 @@ fn rules_are_checked_when_they_are_written() {
             json!({"rule": "true", "reason": "Because"}),
             ".reason: Unsupported value: \"Because\": supported values: \"FieldValueDuplicate\", \"FieldValueForbidden\", \"FieldValueInvalid\", \"FieldValueRequired\"",
         ),
-        (
-            json!({"rule": "true", "fieldPath": ".b"}),
-            ".fieldPath: Invalid value: \".b\": fieldPath must be a valid path",
-        ),
+        (json!({"rule": "true", "fieldPath": ".b"}), ".fieldPath: Invalid value: \".b\": must be a valid path"),
         (
             json!({"rule": "true", "optionalOldSelf": true}),
             ".optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
         ),
         (
             json!({"rule": "true\n", "message": "a\nb"}),
-            ".message: Invalid value: \"a\\nb\": message must not contain line breaks",
+            ".message: Invalid value: \"a\\nb\": must not contain line breaks",
         ),
     ] {
         let found = errors(&json!({"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}},

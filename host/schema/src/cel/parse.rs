@@ -7,9 +7,14 @@ use kube_cel::cel::{
     parser::Parser,
 };
 
+/// Parses an expression without the repair, for those who look at it and do not carry it out.
+pub(crate) fn parse_as_written(source: &str) -> Result<IdedExpr, ParseErrors> {
+    Parser::default().enable_optional_syntax(true).parse(source)
+}
+
 /// Parses an expression; with `a.?b` and `a[?b]`, as Kubernetes does.
 pub(crate) fn parse(source: &str) -> Result<IdedExpr, ParseErrors> {
-    let mut program = Parser::default().enable_optional_syntax(true).parse(source)?;
+    let mut program = parse_as_written(source)?;
     repair(&mut program);
     Ok(program)
 }

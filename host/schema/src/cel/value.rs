@@ -44,16 +44,29 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
+/// Whether CEL keeps the word for itself.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
 /// A field name as an identifier of CEL.
 ///
 /// # Source
 ///
 /// apiserver `pkg/cel/escaping.go`, `Escape`.
 pub(crate) fn escape(name: &str) -> String {
-    if RESERVED.contains(&name) {
+    if is_reserved(name) {
         return format!("__{name}__");
     }
     name.replace("__", "__underscores__").replace('.', "__dot__").replace('-', "__dash__").replace('/', "__slash__")
+}
+
+/// As [`escape`]; `None` for a name that CEL cannot spell at all.
+pub(crate) fn escape_name(name: &str) -> Option<String> {
+    let spelled = !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-./_".contains(c));
+    spelled.then(|| escape(name))
 }
 
 /// A whole object: of its metadata, rules see the name only.
@@ -93,13 +106,18 @@ pub(crate) fn convert(node: Option<&Node>, value: &Value) -> CelValue {
         Value::Object(object) => {
             // Keys of a map, and of what has no schema, are data and keep their spelling; names of fields are escaped.
             let is_map = node.is_none_or(|n| matches!(n.additional.as_ref(), Some(Additional::Schema(_))));
-            let map: HashMap<Key, CelValue> = object
-                .iter()
-                .map(|(key, child)| {
-                    let name = if is_map { key.clone() } else { escape(key) };
-                    (Key::String(Arc::new(name)), convert(node.and_then(|n| n.child(key)), child))
-                })
-                .collect();
+            let mut map: HashMap<Key, CelValue> = HashMap::new();
+            for (key, child) in object {
+                let converted = convert(node.and_then(|n| n.child(key)), child);
+                let mut add = |name: String| map.insert(Key::String(Arc::new(name)), converted.clone());
+                // A field whose name is a reserved word can be written both ways.
+                if is_map || is_reserved(key) {
+                    add(key.clone());
+                }
+                if !is_map {
+                    add(escape(key));
+                }
+            }
             CelValue::Map(Map { map: Arc::new(map) })
         }
     }

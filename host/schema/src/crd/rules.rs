@@ -1,36 +1,84 @@
-//! `x-kubernetes-validations` of a schema, as far as they can be judged without an object.
+//! `x-kubernetes-validations` of a schema, as far as they can be judged without an object: syntax, types and costs.
+//!
+//! # Source
+//!
+//! apiextensions-apiserver `pkg/apis/apiextensions/validation/validation.go`,
+//! `ValidateCustomResourceDefinitionOpenAPISchema`, and `cel_validation.go`.
 
-use kube_cel::cel::IdedExpr;
 use serde_json::Value;
 
-use super::{
-    check,
-    cost::{self, Cardinality},
-    text,
-};
+use super::{field_path, text};
 use crate::{
-    cel,
+    cel::{self, Decl},
     error::FieldError,
-    node::{Additional, MAX_DEPTH, Node},
+    node::{Additional, ListType, MAX_DEPTH, Node},
 };
 
+/// The most one expression may cost, over all values it runs on.
+const RULE_LIMIT: u64 = 10_000_000;
+/// The most all expressions of a schema may cost.
+const SCHEMA_LIMIT: u64 = 100_000_000;
+
+/// How expressions are looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Checks {
+    /// Whether the schema has other faults; then it cannot be turned into types, and expressions are not looked at.
+    pub(super) is_broken: bool,
+    /// Whether the schema is as it was stored: then an expression may cost more than one is allowed now.
+    pub(super) is_stored: bool,
+}
+
 /// Checks the rules of a schema and of everything below it.
-pub(super) fn check(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let mut checker = Checker { errors, total: 0, dearest: Vec::new() };
-    checker.walk(&Node::parse(schema), at, Cardinality::ONE, 0);
+pub(super) fn check(schema: &Value, at: &str, checks: Checks, errors: &mut Vec<FieldError>) {
+    let mut checker = Checker { errors, checks, total: 0, dearest: Vec::new() };
+    let root = Here { at: at.to_owned(), cardinality: Some(1), uncorrelated: None, is_root: true, is_opaque: false };
+    checker.walk(&Node::parse(schema), root, 0);
     let Checker { total, mut dearest, .. } = checker;
-    if let Some(detail) = cost::over_schema_limit(total) {
+    if let Some(factor) = factor(total, SCHEMA_LIMIT) {
         dearest.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
-        for (_, field) in dearest.iter().take(5) {
+        for (_, field) in dearest.iter().take(4) {
             let detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
             errors.push(FieldError::forbidden(field, detail));
         }
-        errors.push(FieldError::forbidden(at, &detail));
+        let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+        errors.push(FieldError::forbidden(at, &too_dear(what, &factor)));
     }
+}
+
+/// By how much a cost exceeds its limit, in a server's words; `None` within the limit.
+#[expect(clippy::cast_precision_loss, reason = "a server computes the factor with the same floats")]
+fn factor(cost: u64, limit: u64) -> Option<String> {
+    let factor = cost as f64 / limit as f64;
+    (cost > limit).then(|| match factor {
+        _ if factor > 100.0 => "more than 100x".to_owned(),
+        _ if factor < 1.5 => format!("{factor:.6}x"),
+        _ => format!("{factor:.1}x"),
+    })
+}
+
+fn too_dear(what: &str, factor: &str) -> String {
+    format!(
+        "{what} exceeds budget by factor of {factor} (try simplifying the rule, or adding maxItems, maxProperties, and \
+         maxLength where arrays, maps, and strings are declared)"
+    )
+}
+
+/// Where a level of a schema stands.
+#[derive(Clone, Debug)]
+struct Here {
+    at: String,
+    /// How many values it stands for in one object; `None` where a level above has no limit.
+    cardinality: Option<u64>,
+    /// The level above whose parts cannot be told apart after a change; below it there is no earlier value.
+    uncorrelated: Option<String>,
+    is_root: bool,
+    /// Whether a level above has rules and no types.
+    is_opaque: bool,
 }
 
 struct Checker<'e> {
     errors: &'e mut Vec<FieldError>,
+    checks: Checks,
     /// What all expressions cost at worst.
     total: u64,
     /// Costs and places of expressions that matter.
@@ -38,95 +86,126 @@ struct Checker<'e> {
 }
 
 impl Checker<'_> {
-    fn walk(&mut self, node: &Node, at: &str, cardinality: Cardinality, depth: usize) {
+    /// Checks a level and everything below; tells whether the texts of all rules there are sound.
+    fn walk(&mut self, node: &Node, here: Here, depth: usize) -> bool {
         if depth > MAX_DEPTH || !node.has_rules {
-            return;
+            return true;
         }
-        for (i, rule) in node.rules.iter().enumerate() {
-            let here = Here { node, cardinality, is_root: depth == 0 };
-            self.rule(rule, here, &format!("{at}.x-kubernetes-validations[{i}]"));
-        }
+        let declared = if node.rules.is_empty() { None } else { Decl::of(node, here.is_root) };
+        let is_opaque = here.is_opaque || (!node.rules.is_empty() && declared.is_none());
+        let limit = match (&node.items, &node.additional) {
+            (Some(_), _) => node.max_items,
+            (None, Some(_)) => node.max_properties,
+            (None, None) => Some(1),
+        };
+        let cardinality = here.cardinality.zip(limit).map(|(outer, inner)| outer.saturating_mul(inner));
+        let below = |step: String, correlated: bool| Here {
+            at: format!("{}.{step}", here.at),
+            cardinality,
+            uncorrelated: here.uncorrelated.clone().or_else(|| (!correlated).then(|| here.at.clone())),
+            is_root: false,
+            is_opaque,
+        };
+        let mut sound = true;
         for (name, child) in &node.properties {
-            self.walk(child, &format!("{at}.properties[{name}]"), cardinality, depth + 1);
+            sound &= self.walk(child, below(format!("properties[{name}]"), true), depth + 1);
         }
-        let below = cardinality.below(node);
         if let Some(items) = node.items.as_deref() {
-            self.walk(items, &format!("{at}.items"), below, depth + 1);
+            let correlated = matches!(node.list_type, ListType::Map(_));
+            sound &= self.walk(items, below("items".to_owned(), correlated), depth + 1);
         }
         if let Some(Additional::Schema(values)) = &node.additional {
-            self.walk(values, &format!("{at}.additionalProperties"), below, depth + 1);
+            sound &= self.walk(values, below("additionalProperties".to_owned(), true), depth + 1);
         }
+        for (i, rule) in node.rules.iter().enumerate() {
+            sound &= check_texts(rule, node, &format!("{}.x-kubernetes-validations[{i}]", here.at), self.errors);
+        }
+        if !sound || self.checks.is_broken || node.rules.is_empty() {
+            return sound;
+        }
+        match declared.filter(|_| !is_opaque) {
+            Some(decl) => {
+                let count = here.cardinality.unwrap_or_else(|| decl.most_in_a_request());
+                for (i, rule) in node.rules.iter().enumerate() {
+                    self.rule(rule, &decl, count, &here, &format!("{}.x-kubernetes-validations[{i}]", here.at));
+                }
+            }
+            None => {
+                let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: \
+                              unable to convert structural schema to CEL declarations";
+                self.errors.push(FieldError::internal(&format!("{}.x-kubernetes-validations", here.at), detail));
+            }
+        }
+        sound
     }
 
-    /// Estimates what an expression costs, and refuses it if that is too much.
-    fn price(&mut self, what: &str, program: &IdedExpr, here: Here<'_>, field: &str) {
-        let cost = cost::estimate(program, here.node, here.cardinality);
+    /// Adds up what expressions cost, and refuses one that costs too much by itself.
+    fn price(&mut self, what: &str, cost: u64, field: &str) {
         self.total = self.total.saturating_add(cost);
-        if cost >= 100_000 {
+        if cost >= SCHEMA_LIMIT / 100 {
             self.dearest.push((cost, field.to_owned()));
         }
-        if let Some(detail) = cost::over_rule_limit(what, cost) {
-            self.errors.push(FieldError::forbidden(field, &detail));
+        if let Some(factor) = factor(cost, RULE_LIMIT).filter(|_| !self.checks.is_stored) {
+            self.errors.push(FieldError::forbidden(field, &too_dear(&format!("estimated {what} cost"), &factor)));
         }
     }
 
-    fn rule(&mut self, rule: &Value, here: Here<'_>, at: &str) {
+    fn rule(&mut self, rule: &Value, decl: &Decl, count: u64, here: &Here, at: &str) {
         let source = text(rule, "rule");
         let optional = rule.get("optionalOldSelf") == Some(&Value::Bool(true));
         let field = format!("{at}.rule");
-        let mut is_transition = false;
-        if source.trim().is_empty() {
-            self.errors.push(FieldError::required(&field, "rule is not specified"));
-        } else {
-            match cel::parse(&source) {
-                Ok(program) => {
-                    is_transition = program.references().has_variable("oldSelf");
-                    match check::check_rule(&program, &source, here.node, here.is_root, optional) {
-                        Ok(()) => self.price("rule", &program, here, &field),
-                        Err(fault) => refuse(&field, rule, &fault, self.errors),
-                    }
-                }
-                Err(fault) => refuse(&field, rule, &format!("compilation failed: {fault}"), self.errors),
+        let checked = cel::check(&source, decl, optional)
+            .map_err(|faults| format!("compilation failed: {faults}"))
+            .and_then(|checked| {
+                let is_bool = checked.is_bool();
+                is_bool.then_some(checked).ok_or_else(|| "cel expression must evaluate to a bool".to_owned())
+            });
+        let uses_old = match checked {
+            Ok(checked) => {
+                self.price("rule", cel::estimate(&checked, decl).saturating_mul(count), &field);
+                self.message(rule, decl, optional, at);
+                checked.uses_old
             }
-        }
-        let expression = text(rule, "messageExpression");
-        if !expression.trim().is_empty() {
-            let field = format!("{at}.messageExpression");
-            let checked = cel::parse(&expression)
-                .map_err(|fault| format!("messageExpression compilation failed: {fault}"))
-                .and_then(|program| {
-                    check::check_message(&program, &expression, here.node, here.is_root, optional).map(|()| program)
-                });
-            match checked {
-                Ok(program) => self.price("messageExpression", &program, here, &field),
-                Err(fault) => refuse(&field, rule, &fault, self.errors),
+            Err(fault) => {
+                refuse(&field, rule, &fault, self.errors);
+                false
             }
+        };
+        if let (true, Some(within)) = (uses_old, &here.uncorrelated) {
+            let detail = format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {within}");
+            self.errors.push(FieldError::invalid(&field, &source.as_str().into(), &detail));
         }
-        check_texts(rule, &source, at, self.errors);
-        let field_path = text(rule, "fieldPath");
-        if !field_path.is_empty() {
-            check_field_path(&field_path, here.node, &format!("{at}.fieldPath"), self.errors);
-        }
-        if !is_transition && rule.get("optionalOldSelf").is_some_and(|o| !o.is_null()) {
-            let value = rule.get("optionalOldSelf").unwrap_or(&Value::Null);
+        if let Some(value) = rule.get("optionalOldSelf").filter(|value| !uses_old && !value.is_null()) {
             let detail = "may not be set if oldSelf is not used in rule";
             self.errors.push(FieldError::invalid(&format!("{at}.optionalOldSelf"), value, detail));
         }
     }
-}
 
-/// Where a rule stands.
-#[derive(Clone, Copy)]
-struct Here<'a> {
-    node: &'a Node,
-    cardinality: Cardinality,
-    is_root: bool,
+    fn message(&mut self, rule: &Value, decl: &Decl, optional: bool, at: &str) {
+        let source = text(rule, "messageExpression");
+        if source.is_empty() {
+            return;
+        }
+        let field = format!("{at}.messageExpression");
+        let checked = cel::check(&source, decl, optional)
+            .map_err(|faults| format!("messageExpression compilation failed: {faults}"))
+            .and_then(|checked| {
+                let is_string = checked.is_string();
+                is_string.then_some(checked).ok_or_else(|| "messageExpression must evaluate to a string".to_owned())
+            });
+        match checked {
+            Ok(checked) => self.price("messageExpression", cel::estimate(&checked, decl), &field),
+            Err(fault) => refuse(&field, rule, &fault, self.errors),
+        }
+    }
 }
 
 /// The rule as a server prints it: its inner form, with its field order.
 fn print(rule: &Value) -> String {
-    let string = |key: &str| Value::from(text(rule, key)).to_string();
-    let optional = |key: &str| rule.get(key).unwrap_or(&Value::Null).to_string();
+    // Go's JSON can stand in HTML.
+    let html = |json: String| json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+    let string = |key: &str| html(Value::from(text(rule, key)).to_string());
+    let optional = |key: &str| html(rule.get(key).unwrap_or(&Value::Null).to_string());
     format!(
         "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\"OptionalOldSelf\":{}}}",
         string("rule"),
@@ -138,27 +217,49 @@ fn print(rule: &Value) -> String {
     )
 }
 
-/// Message and reason.
-fn check_texts(rule: &Value, source: &str, at: &str, errors: &mut Vec<FieldError>) {
-    let message = text(rule, "message");
-    if rule.get("message").is_some_and(|m| !m.is_null()) && !message.is_empty() && message.trim().is_empty() {
-        let detail = "message must be non-empty if specified";
-        errors.push(FieldError::invalid(&format!("{at}.message"), &message.as_str().into(), detail));
-    } else if message.contains('\n') {
-        let detail = "message must not contain line breaks";
-        errors.push(FieldError::invalid(&format!("{at}.message"), &message.as_str().into(), detail));
-    } else if source.contains('\n') && message.is_empty() {
-        errors.push(FieldError::required(
-            &format!("{at}.message"),
-            "message must be specified if rule contains line breaks",
-        ));
+/// Checks what is not an expression, and whether expressions are there at all; tells whether all of it is sound.
+fn check_texts(rule: &Value, node: &Node, at: &str, errors: &mut Vec<FieldError>) -> bool {
+    let before = errors.len();
+    let (source, message, expression) = (text(rule, "rule"), text(rule, "message"), text(rule, "messageExpression"));
+    let lines = |text: &str| text.trim().contains(['\n', '\r']);
+    let message_at = format!("{at}.message");
+    if source.trim().is_empty() {
+        errors.push(FieldError::required(&format!("{at}.rule"), "rule is not specified"));
+    } else if !message.is_empty() && message.trim().is_empty() {
+        let detail = "must be non-empty if specified";
+        errors.push(FieldError::invalid(&message_at, &message.as_str().into(), detail));
+    } else if lines(&message) {
+        errors.push(FieldError::invalid(&message_at, &message.as_str().into(), "must not contain line breaks"));
+    } else if lines(&source) && message.is_empty() {
+        errors.push(FieldError::required(&message_at, "message must be specified if rule contains line breaks"));
     }
-    let reasons = ["FieldValueRequired", "FieldValueInvalid", "FieldValueForbidden", "FieldValueDuplicate"];
+    if !expression.is_empty() && expression.trim().is_empty() {
+        let detail = "messageExpression must be non-empty if specified";
+        errors.push(FieldError::required(&format!("{at}.messageExpression"), detail));
+    }
+    let reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
     let reason = text(rule, "reason");
-    if !reason.is_empty() && !reasons.contains(&reason.as_str()) {
-        let mut supported = reasons.map(str::to_owned);
-        supported.sort();
+    if rule.get("reason").is_some_and(Value::is_string) && !reasons.contains(&reason.as_str()) {
+        let supported = reasons.map(str::to_owned);
         errors.push(FieldError::not_supported(&format!("{at}.reason"), &reason.as_str().into(), &supported));
+    }
+    check_field_path(&text(rule, "fieldPath"), node, &format!("{at}.fieldPath"), errors);
+    errors.len() == before
+}
+
+fn check_field_path(path: &str, node: &Node, at: &str, errors: &mut Vec<FieldError>) {
+    if path.is_empty() {
+        return;
+    }
+    let mut refuse = |detail: &str| errors.push(FieldError::invalid(at, &path.into(), detail));
+    if path.trim().is_empty() {
+        refuse("must be non-empty if specified");
+    }
+    if path.contains(['\n', '\r']) {
+        refuse("must not contain line breaks");
+    }
+    if field_path::resolve(path, node).is_none() {
+        refuse("must be a valid path");
     }
 }
 
@@ -169,26 +270,23 @@ fn refuse(field: &str, rule: &Value, detail: &str, errors: &mut Vec<FieldError>)
     });
 }
 
-fn check_field_path(path: &str, node: &Node, at: &str, errors: &mut Vec<FieldError>) {
-    let refuse = |detail: &str| FieldError::invalid(at, &path.into(), detail);
-    if path.contains('\n') {
-        errors.push(refuse("fieldPath must not contain line breaks"));
-        return;
-    }
-    let steps = crate::jsonpath::field_steps(path).filter(|_| path.starts_with(['.', '[']));
-    let Some(steps) = steps else {
-        errors.push(refuse("fieldPath must be a valid path"));
-        return;
-    };
-    let mut here = node;
-    for step in &steps {
-        match here.child(step) {
-            Some(child) => here = child,
-            None => {
-                let detail = format!("fieldPath must be a valid path: does not refer to a valid field: {step}");
-                errors.push(refuse(&detail));
-                return;
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factor_is_written_as_a_server_writes_it() {
+        for (cost, written) in [
+            (9_999_999, None),
+            (10_000_000, None),
+            (10_000_001, Some("1.000000x")),
+            (14_999_999, Some("1.500000x")),
+            (15_000_000, Some("1.5x")),
+            (1_000_000_000, Some("100.0x")),
+            (1_000_000_001, Some("more than 100x")),
+            (u64::MAX, Some("more than 100x")),
+        ] {
+            assert_eq!(factor(cost, RULE_LIMIT).as_deref(), written, "{cost}");
         }
     }
 }

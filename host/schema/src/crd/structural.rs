@@ -31,10 +31,13 @@ enum Level {
 /// Checks a whole `openAPIV3Schema`, rules included.
 ///
 /// * `at` - its path in the definition.
-pub(super) fn check_schema(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
+/// * `is_stored` - whether an object with this schema is stored already.
+pub(super) fn check_schema(schema: &Value, at: &str, is_stored: bool, errors: &mut Vec<FieldError>) {
+    let before = errors.len();
     let mut checker = Checker { errors };
     checker.structural(schema, at, Level::Root, false, 0);
-    rules::check(schema, at, errors);
+    let is_broken = errors.len() > before;
+    rules::check(schema, at, rules::Checks { is_broken, is_stored }, errors);
 }
 
 pub(super) struct Checker<'a> {

@@ -30,6 +30,11 @@ const SHARED: [(&str, &str); 4] = [
 /// apiextensions-apiserver `pkg/apis/apiextensions/validation/validation.go`.
 #[must_use]
 pub fn validate_crd(crd: &Value) -> Vec<FieldError> {
+    validate(crd, &Value::Null)
+}
+
+/// * `old` - the stored definition, or null.
+fn validate(crd: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = crd.get("spec").unwrap_or(&Value::Null);
     let names = spec.get("names").unwrap_or(&Value::Null);
@@ -59,7 +64,7 @@ pub fn validate_crd(crd: &Value) -> Vec<FieldError> {
     check_versions(spec, &mut errors);
     check_names(names, &mut errors);
     check_conversion(spec, &mut errors);
-    check_version_parts(spec, &mut errors);
+    check_version_parts(spec, old.get("spec").unwrap_or(&Value::Null), &mut errors);
     if is_protected_group(&group) {
         let field = format!("metadata.annotations[{APPROVED}]");
         match approval(crd) {
@@ -79,7 +84,7 @@ pub fn validate_crd(crd: &Value) -> Vec<FieldError> {
 /// Beyond [`validate_crd`]: once established, group, scope, kind and plural stay; versions that hold objects stay.
 #[must_use]
 pub fn validate_crd_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = validate_crd(new);
+    let mut errors = validate(new, old);
     let established = list(old.get("status").unwrap_or(&Value::Null), "conditions")
         .iter()
         .any(|c| text(c, "type") == "Established" && text(c, "status") == "True");
@@ -247,7 +252,7 @@ fn check_conversion(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn check_version_parts(spec: &Value, errors: &mut Vec<FieldError>) {
+fn check_version_parts(spec: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let versions = list(spec, "versions");
     for (i, version) in versions.iter().enumerate() {
         let own = format!("spec.versions[{i}]");
@@ -264,7 +269,9 @@ fn check_version_parts(spec: &Value, errors: &mut Vec<FieldError>) {
             None => errors.push(FieldError::required(&format!("{own}.schema.openAPIV3Schema"), "")),
             Some(schema) => {
                 if let Some(at) = place("schema") {
-                    structural::check_schema(schema, &format!("{at}.openAPIV3Schema"), errors);
+                    let stored = list(old, "versions").iter().find(|v| v.get("name") == version.get("name"));
+                    let is_stored = stored.and_then(|v| v.pointer("/schema/openAPIV3Schema")) == Some(schema);
+                    structural::check_schema(schema, &format!("{at}.openAPIV3Schema"), is_stored, errors);
                 }
             }
         }
