@@ -223,7 +223,10 @@ def types():
                  "self.w.contains('b') && self.w == 'cde'", "size(self.s) > 1u", "uint(self.n) > 1u && int(2u) > 1", "1 / 0 == 1", "self.f % 2.0 == 1.0",
                  "self.kind == 'a'", "int == type(self.n)", "type(self.l) == list && type(self.m) == map", "self.o{a: 1}.a == 1", "Foo{a: 1} == self.o",
                  "google.protobuf.Duration{seconds: 1} == self.d", "[].size() == 0 && {}.size() == 0", "[] == self.l && {} == self.m", "self.all(x, true)",
-                 "self.l.transformList(i, i, i)", "oldSelf.s == self.s", "oldself.s == self.s", "url('a').foo == ''", "ip('1').family == 4"):
+                 "self.l.transformList(i, i, i)", "oldSelf.s == self.s", "oldself.s == self.s", "url('a').foo == ''", "ip('1').family == 4",
+                 "uint(-1) > 1u", "int(1e300) > 1", "double('x') > 1.0", "bool('tRue')", "uint('-1') > 1u", "int(18446744073709551615u) > 1",
+                 "int(' 1') > 1", "int('+1') > 1", "double('1e999') > self.f", "double('0x1p-2') > self.f", "bool('t') || self.b", "self.b || int('x') > 1",
+                 "string(b'\\xff') == self.s", "double('infinity') > self.f", "uint(-1.5) > 1u", "timestamp(99999999999999) > self.t"):
         used = {k: v for k, v in kinds.items() if re.search(r"self\??\.\??_*%s\b" % re.escape(escaped(k)), rule)}
         case("types", obj(rule, **used))
 
@@ -318,6 +321,16 @@ def corpus():
             made.append(definition(n, schema))
             n += 1
         yield theme, made
+    yield "shipped", list(shipped())
+
+
+def shipped():
+    """The definitions in files of this repository."""
+    import yaml
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    for path in ("plugins/network/crd.yaml", "deploy/crds/initializerconfigurations.yaml"):
+        with open(os.path.join(root, path), encoding="utf-8") as f:
+            yield yaml.safe_load(f)
 
 
 def shown(scenario):

@@ -23,7 +23,12 @@ use kube_cel::{
 use serde_json::Value;
 
 pub use self::condition::Condition;
-pub(crate) use self::{check::check, cost::estimate, decl::Decl, parse::parse};
+pub(crate) use self::{
+    check::{Checked, check},
+    cost::estimate,
+    decl::Decl,
+    parse::parse,
+};
 use crate::{
     error::FieldError,
     node::{Additional, MAX_DEPTH, Node, counterpart, same_member},

@@ -4,7 +4,10 @@
 //! recorded status, causes, warnings, and the parts of objects that do not depend on a server.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail this way")]
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use oarlock_schema::{
     Crd, FieldError, cells, column_definitions, default_crd, invalid_status, normalize_numbers, prune_crd,
@@ -302,6 +305,44 @@ fn definitions_with_rules_are_answered_as_recorded() {
         }
     }
     assert!(server.compared >= 500, "only {} answers were compared", server.compared);
+}
+
+/// The definitions in YAML files below `folder`.
+fn definitions(folder: &Path, found: &mut Vec<(PathBuf, Value)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !["target", "node_modules"].contains(&name.as_str()) && !name.starts_with('.') {
+                definitions(&path, found);
+            }
+        } else if name.ends_with(".yaml") || name.ends_with(".yml") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let documents = text.split("\n---\n").filter(|text| text.contains("\nkind: CustomResourceDefinition\n"));
+            for document in documents {
+                found.push((path.clone(), serde_saphyr::from_str(document).unwrap()));
+            }
+        }
+    }
+}
+
+#[test]
+fn definitions_of_the_repository_are_those_that_a_real_server_took() {
+    let mut found = Vec::new();
+    for folder in ["plugins", "deploy", "templates", "guest-sdk", "docs"] {
+        definitions(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder), &mut found);
+    }
+    assert!(found.len() >= 2, "only {} definitions are there", found.len());
+    let recorded = cases("cel").into_iter().find(|(name, _)| name == "shipped").unwrap().1;
+    let steps = recorded["steps"].as_array().unwrap();
+    for (path, definition) in found {
+        let place = path.display();
+        let step = steps.iter().find(|step| step["body"] == definition);
+        let step =
+            step.unwrap_or_else(|| panic!("{place} is not what was sent to a real server: tests/conformance/cel.py"));
+        assert_eq!(step["expect"]["status"], 201, "{place}");
+        assert!(Crd::parse(&definition).is_ok(), "{place}");
+    }
 }
 
 #[test]

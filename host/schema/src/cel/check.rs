@@ -5,6 +5,8 @@
 //! cel-go `checker/checker.go`, with the environment of apiserver `pkg/cel/environment`.
 
 mod aggregates;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::HashMap, rc::Rc};
 
@@ -42,6 +44,11 @@ impl Checked {
     /// Whether it yields a string.
     pub(crate) fn is_string(&self) -> bool {
         self.type_of(&self.root) == Some(&Type::String)
+    }
+
+    /// What is wrong with a constant in it, so that no program can be made of it.
+    pub(crate) fn conversion_fault(&self) -> Option<String> {
+        literals::conversion_fault(&self.root)
     }
 
     pub(super) fn type_of(&self, expr: &Expr) -> Option<&Type> {
@@ -356,8 +363,8 @@ fn type_name(name: &str) -> Option<Type> {
         "list" => Type::list(Type::Param("A".into())),
         "map" => Type::map(Type::Param("A".into()), Type::Param("B".into())),
         "optional_type" => Type::optional(Type::Param("A".into())),
-        "type" => return Some(Type::Type(Some(Rc::new(Type::Type(None))))),
+        "type" => return Some(Type::Meta(Some(Rc::new(Type::Meta(None))))),
         _ => return None,
     };
-    Some(Type::Type(Some(Rc::new(ty))))
+    Some(Type::Meta(Some(Rc::new(ty))))
 }

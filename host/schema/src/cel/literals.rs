@@ -26,8 +26,8 @@ fn visit(checked: &Checked, expr: &Expr, in_format: bool, faults: &mut Vec<Fault
     match &expr.kind {
         Kind::Call { name, args, .. } => {
             in_format |= name == "format";
-            if let Some(Expr { at, kind: Kind::Literal(LiteralValue::String(text)), .. }) = args.first()
-                && !is_valid(name, text.inner())
+            if let Some(Expr { at, kind: Kind::Literal(literal), .. }) = args.first()
+                && !is_valid(name, literal)
             {
                 faults.push((*at, format!("invalid {name} argument")));
             }
@@ -47,13 +47,56 @@ fn visit(checked: &Checked, expr: &Expr, in_format: bool, faults: &mut Vec<Fault
     }
 }
 
-fn is_valid(function: &str, text: &str) -> bool {
-    match function {
-        "duration" => formats::go_duration(text),
-        "timestamp" => text.parse::<jiff::Timestamp>().is_ok(),
-        "matches" => Regex::new(text).is_ok(),
+fn is_valid(function: &str, literal: &LiteralValue) -> bool {
+    match (function, literal) {
+        ("duration", LiteralValue::String(text)) => formats::go_duration(text.inner()),
+        ("timestamp", LiteralValue::String(text)) => text.inner().parse::<jiff::Timestamp>().is_ok(),
+        // From year 1 to 9999.
+        ("timestamp", LiteralValue::Int(i)) => (-62_135_596_800..=253_402_300_799).contains(i.inner()),
+        ("matches", LiteralValue::String(text)) => Regex::new(text.inner()).is_ok(),
         _ => true,
     }
+}
+
+/// What is wrong with a constant that a server converts once, when it makes a program of an expression.
+pub(super) fn conversion_fault(expr: &Expr) -> Option<String> {
+    if let Some(fault) = expr.children().into_iter().find_map(conversion_fault) {
+        return Some(fault);
+    }
+    let Kind::Call { name, target: None, args } = &expr.kind else { return None };
+    let [Expr { kind: Kind::Literal(literal), .. }] = args.as_slice() else { return None };
+    let unreadable = || format!("type conversion error from 'string' to '{name}'");
+    match (name.as_str(), literal) {
+        ("int", LiteralValue::String(text)) => text.inner().parse::<i64>().is_err().then(unreadable),
+        ("uint", LiteralValue::String(text)) => {
+            (text.inner().starts_with('+') || text.inner().parse::<u64>().is_err()).then(unreadable)
+        }
+        ("double", LiteralValue::String(text)) => (!is_float(text.inner())).then(unreadable),
+        ("bool", LiteralValue::String(text)) => {
+            let known = ["1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"];
+            (!known.contains(&text.inner())).then(unreadable)
+        }
+        ("int", LiteralValue::UInt(u)) => i64::try_from(*u.inner()).is_err().then(|| "integer overflow".to_owned()),
+        ("int", LiteralValue::Double(d)) => (d.inner().abs() >= 2f64.powi(63)).then(|| "integer overflow".to_owned()),
+        ("uint", LiteralValue::Int(i)) => (*i.inner() < 0).then(|| "unsigned integer overflow".to_owned()),
+        ("uint", LiteralValue::Double(d)) => {
+            (!(0.0..2f64.powi(64)).contains(d.inner())).then(|| "unsigned integer overflow".to_owned())
+        }
+        ("string", LiteralValue::Bytes(bytes)) => {
+            let fault = || "invalid UTF-8 in bytes, cannot convert to string".to_owned();
+            std::str::from_utf8(bytes.inner()).is_err().then(fault)
+        }
+        _ => None,
+    }
+}
+
+/// Whether Go reads a text as a float.
+fn is_float(text: &str) -> bool {
+    let text = text.replace('_', "").to_ascii_lowercase();
+    let plain = text.trim_start_matches(['+', '-']);
+    plain.starts_with("0x")
+        || ["inf", "infinity", "nan"].contains(&plain)
+        || text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 fn type_of(checked: &Checked, expr: &Expr, optional: bool) -> Type {

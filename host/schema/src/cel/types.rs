@@ -30,7 +30,7 @@ pub(super) enum Type {
     /// An abstract type, such as `optional_type` or `net.IP`.
     Opaque(Rc<str>, Vec<Self>),
     /// The type of a type.
-    Type(Option<Rc<Self>>),
+    Meta(Option<Rc<Self>>),
 }
 
 /// The name of the type of optional values.
@@ -75,7 +75,7 @@ impl Type {
             Self::List(element) => Some(element),
             Self::Map(entry) => Some(&entry.0),
             Self::Opaque(_, inner) => inner.first(),
-            Self::Type(inner) => inner.as_deref(),
+            Self::Meta(inner) => inner.as_deref(),
             _ => None,
         }
     }
@@ -85,7 +85,7 @@ impl Type {
             Self::List(element) => vec![element],
             Self::Map(entry) => vec![&entry.0, &entry.1],
             Self::Opaque(_, inner) => inner.iter().collect(),
-            Self::Type(inner) => inner.iter().map(|t| &**t).collect(),
+            Self::Meta(inner) => inner.iter().map(|t| &**t).collect(),
             _ => Vec::new(),
         }
     }
@@ -121,7 +121,7 @@ impl Type {
             Self::Duration => "duration",
             Self::List(_) => "list",
             Self::Map(_) => "map",
-            Self::Type(_) => "type",
+            Self::Meta(_) => "type",
             Self::Param(name) | Self::Struct(name) | Self::Opaque(name, _) => name,
         }
     }
@@ -140,7 +140,7 @@ impl Type {
                     let (key, value) = inner.split_once(',').unwrap_or((inner, "dyn"));
                     Self::map(Self::parse(key), Self::parse(value))
                 }
-                "type" => Self::Type(Some(Rc::new(Self::parse(inner)))),
+                "type" => Self::Meta(Some(Rc::new(Self::parse(inner)))),
                 _ => Self::Opaque(name.into(), vec![Self::parse(inner)]),
             };
         }
@@ -155,7 +155,7 @@ impl Type {
             "bytes" => Self::Bytes,
             "timestamp" => Self::Timestamp,
             "duration" => Self::Duration,
-            "type" => Self::Type(None),
+            "type" => Self::Meta(None),
             "net.IP" | "net.CIDR" => Self::Opaque(text.into(), Vec::new()),
             name => Self::Struct(name.into()),
         }
@@ -210,7 +210,7 @@ impl Substitutions {
         }
         match (a, b) {
             (Type::Null, other) | (other, Type::Null) => other.is_nullable(),
-            (Type::Type(_), _) => matches!(b, Type::Type(_)),
+            (Type::Meta(_), _) => matches!(b, Type::Meta(_)),
             (Type::List(_) | Type::Map(_) | Type::Opaque(..), _) => {
                 let (inner, other) = (a.parameters(), b.parameters());
                 std::mem::discriminant(a) == std::mem::discriminant(b)
@@ -270,7 +270,7 @@ impl Substitutions {
             Type::List(element) => Type::list(again(element)),
             Type::Map(entry) => Type::map(again(&entry.0), again(&entry.1)),
             Type::Opaque(name, inner) => Type::Opaque(Rc::clone(name), inner.iter().map(again).collect()),
-            Type::Type(Some(inner)) => Type::Type(Some(Rc::new(again(inner)))),
+            Type::Meta(Some(inner)) => Type::Meta(Some(Rc::new(again(inner)))),
             other => other.clone(),
         }
     }
@@ -289,7 +289,7 @@ fn equal_or_wider(a: &Type, b: &Type) -> bool {
         return false;
     }
     match a {
-        Type::Type(_) => true,
+        Type::Meta(_) => true,
         Type::List(_) | Type::Map(_) | Type::Opaque(..) => {
             a.name() == b.name()
                 && a.parameters().len() == b.parameters().len()

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{field_path, text};
 use crate::{
-    cel::{self, Decl},
+    cel::{self, Checked, Decl},
     error::FieldError,
     node::{Additional, ListType, MAX_DEPTH, Node},
 };
@@ -32,7 +32,7 @@ pub(super) struct Checks {
 pub(super) fn check(schema: &Value, at: &str, checks: Checks, errors: &mut Vec<FieldError>) {
     let mut checker = Checker { errors, checks, total: 0, dearest: Vec::new() };
     let root = Here { at: at.to_owned(), cardinality: Some(1), uncorrelated: None, is_root: true, is_opaque: false };
-    checker.walk(&Node::parse(schema), root, 0);
+    checker.walk(&Node::parse(schema), &root, 0);
     let Checker { total, mut dearest, .. } = checker;
     if let Some(factor) = factor(total, SCHEMA_LIMIT) {
         dearest.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
@@ -87,7 +87,7 @@ struct Checker<'e> {
 
 impl Checker<'_> {
     /// Checks a level and everything below; tells whether the texts of all rules there are sound.
-    fn walk(&mut self, node: &Node, here: Here, depth: usize) -> bool {
+    fn walk(&mut self, node: &Node, here: &Here, depth: usize) -> bool {
         if depth > MAX_DEPTH || !node.has_rules {
             return true;
         }
@@ -108,14 +108,14 @@ impl Checker<'_> {
         };
         let mut sound = true;
         for (name, child) in &node.properties {
-            sound &= self.walk(child, below(format!("properties[{name}]"), true), depth + 1);
+            sound &= self.walk(child, &below(format!("properties[{name}]"), true), depth + 1);
         }
         if let Some(items) = node.items.as_deref() {
             let correlated = matches!(node.list_type, ListType::Map(_));
-            sound &= self.walk(items, below("items".to_owned(), correlated), depth + 1);
+            sound &= self.walk(items, &below("items".to_owned(), correlated), depth + 1);
         }
         if let Some(Additional::Schema(values)) = &node.additional {
-            sound &= self.walk(values, below("additionalProperties".to_owned(), true), depth + 1);
+            sound &= self.walk(values, &below("additionalProperties".to_owned(), true), depth + 1);
         }
         for (i, rule) in node.rules.iter().enumerate() {
             sound &= check_texts(rule, node, &format!("{}.x-kubernetes-validations[{i}]", here.at), self.errors);
@@ -127,7 +127,7 @@ impl Checker<'_> {
             Some(decl) => {
                 let count = here.cardinality.unwrap_or_else(|| decl.most_in_a_request());
                 for (i, rule) in node.rules.iter().enumerate() {
-                    self.rule(rule, &decl, count, &here, &format!("{}.x-kubernetes-validations[{i}]", here.at));
+                    self.rule(rule, &decl, count, here, &format!("{}.x-kubernetes-validations[{i}]", here.at));
                 }
             }
             None => {
@@ -154,12 +154,12 @@ impl Checker<'_> {
         let source = text(rule, "rule");
         let optional = rule.get("optionalOldSelf") == Some(&Value::Bool(true));
         let field = format!("{at}.rule");
-        let checked = cel::check(&source, decl, optional)
-            .map_err(|faults| format!("compilation failed: {faults}"))
-            .and_then(|checked| {
-                let is_bool = checked.is_bool();
-                is_bool.then_some(checked).ok_or_else(|| "cel expression must evaluate to a bool".to_owned())
-            });
+        let checked = compile(&source, decl, optional, "").and_then(|checked| {
+            let is_bool = checked.is_bool();
+            let checked =
+                is_bool.then_some(checked).ok_or_else(|| "cel expression must evaluate to a bool".to_owned())?;
+            instantiate(checked, "program")
+        });
         let uses_old = match checked {
             Ok(checked) => {
                 self.price("rule", cel::estimate(&checked, decl).saturating_mul(count), &field);
@@ -187,16 +187,27 @@ impl Checker<'_> {
             return;
         }
         let field = format!("{at}.messageExpression");
-        let checked = cel::check(&source, decl, optional)
-            .map_err(|faults| format!("messageExpression compilation failed: {faults}"))
-            .and_then(|checked| {
-                let is_string = checked.is_string();
-                is_string.then_some(checked).ok_or_else(|| "messageExpression must evaluate to a string".to_owned())
-            });
+        let checked = compile(&source, decl, optional, "messageExpression ").and_then(|checked| {
+            let is_string = checked.is_string();
+            let fault = || "messageExpression must evaluate to a string".to_owned();
+            instantiate(is_string.then_some(checked).ok_or_else(fault)?, "messageExpression")
+        });
         match checked {
             Ok(checked) => self.price("messageExpression", cel::estimate(&checked, decl), &field),
             Err(fault) => refuse(&field, rule, &fault, self.errors),
         }
+    }
+}
+
+/// * `what` - how the refusal begins.
+fn compile(source: &str, decl: &Decl, optional: bool, what: &str) -> Result<Checked, String> {
+    cel::check(source, decl, optional).map_err(|faults| format!("{what}compilation failed: {faults}"))
+}
+
+fn instantiate(checked: Checked, what: &str) -> Result<Checked, String> {
+    match checked.conversion_fault() {
+        Some(fault) => Err(format!("{what} instantiation failed: {fault}")),
+        None => Ok(checked),
     }
 }
 

@@ -72,7 +72,7 @@ impl Checker<'_> {
             self.check(value);
         }
         let ty = match found {
-            Some(Type::Type(Some(ty))) if matches!(&*ty, Type::Struct(_) | Type::Timestamp | Type::Duration) => {
+            Some(Type::Meta(Some(ty))) if matches!(&*ty, Type::Struct(_) | Type::Timestamp | Type::Duration) => {
                 (*ty).clone()
             }
             Some(_) => {
