@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Replay the recordings and hold the figures in expected.json: no area and no scenario may get worse.
 
-    figures.py --server http://127.0.0.1:8080             # print the table, compare
-    figures.py --server http://127.0.0.1:8080 --record    # the figures of this run are the ones to hold
+    figures.py --server http://127.0.0.1:8080 --token T             # print the table, compare
+    figures.py --server http://127.0.0.1:8080 --token T --record    # the figures of this run are the ones to hold
 
 Exit status: 0 nothing is worse than recorded and the goal is met, 1 something is, 2 a replay that did not work.
 """
@@ -17,9 +17,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "expected.json")
 
 
-def replay(server, arguments, jobs):
+def replay(server, token, arguments, jobs):
     """The figures of one replay: per area the steps and scenarios [passed, all], and which steps of which scenario fail."""
-    command = [sys.executable, os.path.join(HERE, "replay.py"), "--server", server, "--json", "--jobs", str(jobs)]
+    command = [sys.executable, os.path.join(HERE, "replay.py"), "--server", server, "--token", token, "--json", "--jobs", str(jobs)]
     done = subprocess.run(command + arguments, stdout=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1) or not done.stdout:
         sys.exit(2)
@@ -85,6 +85,7 @@ def short_of(goal, areas):
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     ap.add_argument("--server", required=True, help="http(s)://host:port; no controllers may run on it")
+    ap.add_argument("--token", required=True, help="bearer token of a member of system:masters")
     ap.add_argument("--jobs", type=int, default=8, help="scenarios side by side")
     ap.add_argument("--skip", action="append", default=[], help="an area that is not replayed; repeatable")
     ap.add_argument("--record", action="store_true", help="hold the figures of this run from now on")
@@ -100,7 +101,7 @@ def main():
             arguments += [a for name in run["areas"] if name not in opts.skip for a in ("--only", name + "/*")]
         run = {**run, "areas": {name: a for name, a in run["areas"].items() if name not in opts.skip},
                "failing": {name: steps for name, steps in run["failing"].items() if name.split("/")[0] not in opts.skip}}
-        found, failed = replay(opts.server, arguments, opts.jobs)
+        found, failed = replay(opts.server, opts.token, arguments, opts.jobs)
         show(title, found)
         failures[title] = failed
         if title == expected["goal"]["run"]:
