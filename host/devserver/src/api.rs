@@ -42,7 +42,7 @@ impl Api {
             store: Store::new(options.watch_history, sender),
             registry: Registry::new(),
             requests: RequestLog::new(options.request_history),
-            tokens: Tokens::new(options.tokens.clone()),
+            tokens: Tokens::new(options.tokens.clone(), options.anonymous_auth),
             faults: Board::new(),
             hooks: Hooks::default(),
             options,

@@ -38,6 +38,11 @@ impl User {
         Self { name: "system:admin".to_owned(), groups, ..Self::default() }
     }
 
+    /// Who shows no credentials where they are asked for.
+    pub(crate) fn anonymous() -> Self {
+        Self { name: ANONYMOUS.to_owned(), groups: vec![UNAUTHENTICATED.to_owned()], ..Self::default() }
+    }
+
     /// A service account.
     pub(crate) fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
         let mut groups = service_account_groups(namespace);
@@ -138,12 +143,14 @@ fn columns(line: &str) -> Option<Vec<String>> {
 #[derive(Debug)]
 pub(crate) struct Tokens {
     fixed: StaticTokens,
+    /// Whether who shows no credentials is nobody in particular instead of the administrator.
+    anonymous: bool,
     issued: Mutex<HashMap<String, User>>,
 }
 
 impl Tokens {
-    pub(crate) fn new(fixed: StaticTokens) -> Self {
-        Self { fixed, issued: Mutex::default() }
+    pub(crate) fn new(fixed: StaticTokens, anonymous: bool) -> Self {
+        Self { fixed, anonymous, issued: Mutex::default() }
     }
 
     /// A new token for a user. It is good for as long as the server runs.
@@ -159,12 +166,13 @@ impl Tokens {
         self.fixed.0.get(token).cloned().or_else(issued)
     }
 
-    /// Whom a request is from: the administrator without a bearer token, 401 with one that is not known.
+    /// Whom a request is from: the administrator, or nobody in particular, without a bearer token, 401 with one that is not known.
     pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<User> {
         let header = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
-        let Some((scheme, token)) = header.split_once(' ') else { return Ok(User::admin()) };
+        let nobody = || if self.anonymous { User::anonymous() } else { User::admin() };
+        let Some((scheme, token)) = header.trim().split_once(' ') else { return Ok(nobody()) };
         if !scheme.eq_ignore_ascii_case("bearer") {
-            return Ok(User::admin());
+            return Ok(nobody());
         }
         self.owner(token.trim()).ok_or_else(ApiError::unauthorized)
     }

@@ -48,7 +48,11 @@ pub(crate) fn decide(api: &Api, user: &User, action: &Action) -> Decision {
     let held = bindings::held(api, user, namespace);
     match held.grants.iter().find(|g| g.rules.iter().any(|r| r.allows(action))) {
         Some(grant) => Decision { allowed: true, reason: format!("RBAC: allowed by {}", grant.source) },
-        None => Decision { allowed: false, reason: held.problems() },
+        None => {
+            let problems = held.problems();
+            let reason = if problems.is_empty() { problems } else { format!("RBAC: {problems}") };
+            Decision { allowed: false, reason }
+        }
     }
 }
 

@@ -8,7 +8,9 @@ use serde::{
 };
 use serde_json::{Map, Number, Value};
 
-/// A parsed body and the paths of fields that occur twice; the last one won.
+mod yaml;
+
+/// A parsed body and what is said about fields that occur twice; the last one won.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) value: Value,
@@ -21,46 +23,53 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Parsed, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = Node { path: String::new(), duplicates: &mut duplicates }.deserialize(&mut deserializer)?;
     deserializer.end()?;
+    let duplicates = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
     Ok(Parsed { value, duplicates })
 }
 
-/// Parses YAML 1.1 as Kubernetes reads it: `y`, `yes`, `on` and their opposites are booleans.
+/// Parses YAML 1.1 as Kubernetes reads it: `y`, `yes`, `on` and their opposites are booleans, and what follows the first document does
+/// not count.
 pub(crate) fn yaml(bytes: &[u8]) -> Result<Parsed, String> {
-    let text = std::str::from_utf8(bytes).map_err(|e| e.to_string())?;
+    let text = first_document(std::str::from_utf8(bytes).map_err(|e| e.to_string())?);
     let options = serde_saphyr::options! {
         strict_booleans: false,
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins
     };
-    let document: Document = serde_saphyr::from_str_with_options(text, options).map_err(|e| e.to_string())?;
-    Ok(Parsed { value: document.0, duplicates: Vec::new() })
+    let document: yaml::Document =
+        serde_saphyr::from_str_with_options(text, options).map_err(|e| yaml::why(&e.to_string()))?;
+    Ok(Parsed { value: document.value, duplicates: document.duplicates })
 }
 
-/// A YAML document as JSON.
-struct Document(Value);
-
-impl<'de> Deserialize<'de> for Document {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut ignored = Vec::new();
-        Node { path: String::new(), duplicates: &mut ignored }.deserialize(deserializer).map(Self)
+/// A text up to where its second document begins: a line that is, or begins with, the mark at its very start.
+fn first_document(text: &str) -> &str {
+    let (mut end, mut begun) = (0, false);
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim();
+        let mark = bare == "---" || line.starts_with("--- ");
+        if mark && begun {
+            return text.get(..end).unwrap_or(text);
+        }
+        begun |= mark || !(bare.is_empty() || bare.starts_with('#'));
+        end += line.len();
     }
+    text
 }
 
-/// A key: YAML's numbers and booleans become their text.
+/// A key of JSON.
 struct Key(String);
 
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut ignored = Vec::new();
-        match (Node { path: String::new(), duplicates: &mut ignored }).deserialize(deserializer)? {
-            Value::String(text) => Ok(Self(text)),
-            other => Ok(Self(other.to_string())),
-        }
+        String::deserialize(deserializer).map(Self)
     }
 }
 
-/// Parses JSON, else YAML: what `apply-patch+yaml` carries.
+/// Parses what `apply-patch+yaml` carries: JSON too is read as YAML is.
 pub(crate) fn yaml_or_json(bytes: &[u8]) -> Result<Parsed, String> {
-    json(bytes).or_else(|_| yaml(bytes))
+    match json(bytes) {
+        Ok(parsed) if parsed.duplicates.is_empty() => Ok(parsed),
+        _ => yaml(bytes),
+    }
 }
 
 struct Node<'a> {
@@ -139,9 +148,71 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 }
 
-/// What is wrong with JSON, in Go's words as far as clients look at them.
-pub(crate) fn go_message(error: &serde_json::Error) -> String {
-    if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
+/// What Go calls the JSON type of a value.
+pub(crate) fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// What is wrong with JSON, in Go's words.
+pub(crate) fn go_message(error: &serde_json::Error, bytes: &[u8]) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let text = error.to_string();
+    let place = |from: &str| text.starts_with(from);
+    let (character, rest) = character(error, bytes);
+    let context = match () {
+        () if place("trailing characters") => "after top-level value",
+        () if place("key must be a string") => "looking for beginning of object key string",
+        () if place("expected `:`") => "after object key",
+        () if place("expected `,` or `}`") => "after object key:value pair",
+        () if place("expected `,` or `]`") => "after array element",
+        () if place("expected value") || place("trailing comma") => "looking for beginning of value",
+        () if place("expected ident") => return literal(rest),
+        () if place("invalid escape") => "in string escape code",
+        () if place("control character") => "in string literal",
+        () if place("invalid number") => "in numeric literal",
+        () => return text,
+    };
+    format!("invalid character {character} {context}")
+}
+
+/// The character at which a parser stopped, as Go quotes it, and the text from the beginning of its word.
+fn character<'a>(error: &serde_json::Error, bytes: &'a [u8]) -> (String, &'a [u8]) {
+    let before: usize =
+        bytes.split_inclusive(|b| *b == b'\n').take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
+    let at = before + error.column().saturating_sub(1);
+    let character = match bytes.get(at).copied().unwrap_or_default() {
+        b'\'' => r"'\''".to_owned(),
+        b'"' => "'\"'".to_owned(),
+        byte if byte.is_ascii_control() => format!("'{}'", byte.escape_ascii()),
+        byte => format!("'{}'", char::from(byte)),
+    };
+    let word = (0..=at).rev().find(|i| !bytes.get(*i).is_some_and(u8::is_ascii_lowercase)).map_or(0, |i| i + 1);
+    (character, bytes.get(word..).unwrap_or_default())
+}
+
+/// Where a word parts from the literal it begins like.
+fn literal(word: &[u8]) -> String {
+    for literal in ["true", "false", "null"] {
+        if word.first() != literal.as_bytes().first() {
+            continue;
+        }
+        let same = word.iter().zip(literal.bytes()).take_while(|(a, b)| **a == *b).count();
+        if let (Some(found), Some(wanted)) = (word.get(same), literal.as_bytes().get(same)) {
+            let (found, wanted) = (char::from(*found), char::from(*wanted));
+            return format!("invalid character '{found}' in literal {literal} (expecting '{wanted}')");
+        }
+    }
+    let found = char::from(word.first().copied().unwrap_or(b' '));
+    format!("invalid character '{found}' looking for beginning of value")
 }
 
 #[cfg(test)]
@@ -151,7 +222,7 @@ mod tests {
     #[test]
     fn duplicate_fields_are_named_and_the_last_one_wins() {
         let parsed = json(br#"{"a":{"x":1,"x":2},"b":[{"c":1,"c":1}]}"#).unwrap();
-        assert_eq!(parsed.duplicates, ["a.x", "b[0].c"]);
+        assert_eq!(parsed.duplicates, ["duplicate field \"a.x\"", "duplicate field \"b[0].c\""]);
         assert_eq!(parsed.value, serde_json::json!({"a": {"x": 2}, "b": [{"c": 1}]}));
     }
 
@@ -159,6 +230,36 @@ mod tests {
     fn yaml_booleans_are_those_of_version_1_1() {
         let parsed = yaml(b"a: y\nb: \"y\"\nc: off\n").unwrap();
         assert_eq!(parsed.value, serde_json::json!({"a": true, "b": "y", "c": false}));
+    }
+
+    #[test]
+    fn duplicates_of_yaml_are_told_with_their_lines() {
+        let parsed = yaml(b"a: 1\nb:\n  c: 1\n  c: 2\na: 3\n").unwrap();
+        assert_eq!(parsed.duplicates, ["line 4: key \"c\" already set in map", "line 5: key \"a\" already set in map"]);
+        assert_eq!(parsed.value, serde_json::json!({"a": 3, "b": {"c": 2}}));
+    }
+
+    #[test]
+    fn only_the_first_document_counts() {
+        let parsed = yaml(b"# of two\n---\na: \"--- b\"\n---\nb: 1\n").unwrap();
+        assert_eq!(parsed.value, serde_json::json!({"a": "--- b"}));
+        assert!(yaml(b"a: {~: 1}").is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_the_words_of_go() {
+        for (text, message) in [
+            ("not json", "invalid character 'o' in literal null (expecting 'u')"),
+            ("{} x", "invalid character 'x' after top-level value"),
+            ("{\"a\" 1}", "invalid character '1' after object key"),
+            ("[1 2]", "invalid character '2' after array element"),
+            ("{", "unexpected end of JSON input"),
+            ("x", "invalid character 'x' looking for beginning of value"),
+            ("{a: 1}", "invalid character 'a' looking for beginning of object key string"),
+        ] {
+            let error = json(text.as_bytes()).unwrap_err();
+            assert_eq!(go_message(&error, text.as_bytes()), message, "{text}");
+        }
     }
 
     #[test]

@@ -250,10 +250,16 @@ fn rbac(plural: &str, value: &mut Value) {
     let group = "rbac.authorization.k8s.io";
     let Some(map) = value.as_object_mut() else { return };
     if matches!(plural, "roles" | "clusterroles") {
-        map.entry("rules").or_insert(Value::Null);
+        let rules = map.entry("rules").or_insert(Value::Null);
+        if rules.as_array().is_some_and(Vec::is_empty) {
+            *rules = Value::Null;
+        }
         return;
     }
-    if let Some(role) = map.get_mut("roleRef").and_then(Value::as_object_mut)
+    if map.get("subjects").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        map.remove("subjects");
+    }
+    if let Some(role) = map.entry("roleRef").or_insert_with(|| json!({})).as_object_mut()
         && role.get("apiGroup").and_then(Value::as_str).is_none_or(str::is_empty)
     {
         role.insert("apiGroup".to_owned(), group.into());

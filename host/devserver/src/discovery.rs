@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::{
     api::Api,
+    encode,
     kinds::Resource,
-    negotiate::clauses,
+    negotiate::{Format, Shape, clauses},
     registry::Served,
     server::{Answer, Call},
     status::{ApiError, Result},
@@ -40,11 +42,37 @@ fn aggregated(call: &Call) -> Option<&'static str> {
             ("application/json", Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2")) => {
                 return Some("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
             }
-            ("application/json" | "*/*" | "application/*", None, ..) => return None,
+            ("application/json" | "application/yaml" | "*/*", None, ..) => return None,
             _ => {}
         }
     }
     None
+}
+
+/// Whether a path is below a group of the server's own.
+pub(crate) fn inside_builtin(api: &Api, path: &str) -> bool {
+    let group = path.strip_prefix("/apis/").and_then(|rest| rest.split('/').next());
+    group.is_some_and(|group| !group.is_empty() && api.registry.served().builtin_group(group))
+}
+
+/// A document in the form the client takes: JSON or YAML. What it asks for as protobuf is JSON as well.
+fn document(call: &Call, value: &Value) -> Result<Answer> {
+    if call.accept.is_empty() {
+        return Ok(Answer::json(value));
+    }
+    for clause in clauses(&call.accept) {
+        match (clause.media_type, clause.param("as")) {
+            ("application/json" | "*/*" | "application/vnd.kubernetes.protobuf", None) => {
+                return Ok(Answer::json(value));
+            }
+            ("application/yaml", None) => {
+                let format = Format { yaml: true, shape: Shape::Object };
+                return Ok(Answer::ready(StatusCode::OK, format, encode::bytes(value, format)?));
+            }
+            _ => {}
+        }
+    }
+    Err(ApiError::not_acceptable(false))
 }
 
 fn aggregated_answer(content_type: &'static str, items: &[Value]) -> Answer {
@@ -61,7 +89,7 @@ pub(crate) fn core_versions(api: &Api, call: &Call) -> Result<Answer> {
         let item = json!({"metadata": {}, "versions": [aggregated_version(&served, "", "v1")]});
         return Ok(aggregated_answer(content_type, &[item]));
     }
-    Ok(Answer::json(&json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})))
+    document(call, &json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}))
 }
 
 /// `/apis`
@@ -80,7 +108,7 @@ pub(crate) fn groups(api: &Api, call: &Call) -> Result<Answer> {
         return Ok(aggregated_answer(content_type, &items));
     }
     let groups: Vec<Value> = served.groups().into_iter().map(|g| group_value(&served, g)).collect();
-    Ok(Answer::json(&json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})))
+    document(call, &json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
 }
 
 fn group_value(served: &Served, group: &str) -> Value {
@@ -90,7 +118,7 @@ fn group_value(served: &Served, group: &str) -> Value {
 }
 
 /// `/apis/{group}`
-pub(crate) fn group(api: &Api, group: &str) -> Result<Answer> {
+pub(crate) fn group(api: &Api, call: &Call, group: &str) -> Result<Answer> {
     let served = api.registry.served();
     if group.is_empty() || served.versions(group).is_empty() {
         return Err(ApiError::no_page());
@@ -100,22 +128,22 @@ pub(crate) fn group(api: &Api, group: &str) -> Result<Answer> {
         map.insert("kind".to_owned(), "APIGroup".into());
         map.insert("apiVersion".to_owned(), "v1".into());
     }
-    Ok(Answer::json(&value))
+    document(call, &value)
 }
 
 /// `/api/v1`, `/apis/{group}/{version}`
-pub(crate) fn group_version(api: &Api, group: &str, version: &str) -> Result<Answer> {
+pub(crate) fn group_version(api: &Api, call: &Call, group: &str, version: &str) -> Result<Answer> {
     let served = api.registry.served();
     let resources: Vec<Value> = served.of(group, version).flat_map(resource_values).collect();
     if resources.is_empty() {
-        return Err(ApiError::no_page());
+        return Err(if served.builtin_group(group) { ApiError::no_resource() } else { ApiError::no_page() });
     }
     let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     let mut list = json!({"kind": "APIResourceList", "groupVersion": group_version, "resources": resources});
     if let (Value::Object(map), false) = (&mut list, group.is_empty()) {
         map.insert("apiVersion".to_owned(), "v1".into());
     }
-    Ok(Answer::json(&list))
+    document(call, &list)
 }
 
 fn with_lists(map: &mut Map<String, Value>, resource: &Resource) {
@@ -188,6 +216,7 @@ fn aggregated_resource(resource: &Resource) -> Value {
             .iter()
             .map(|sub| {
                 let kind = match sub.kind {
+                    Some(("", _, kind)) => kind_of(kind),
                     Some((group, version, kind)) => json!({"group": group, "version": version, "kind": kind}),
                     None => kind_of(&resource.kind),
                 };

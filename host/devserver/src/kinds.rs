@@ -91,12 +91,12 @@ impl Resource {
         }
         matches!(
             (self.group.as_str(), self.plural.as_str()),
-            ("", "pods" | "replicationcontrollers")
+            ("", "pods" | "podtemplates" | "replicationcontrollers")
                 | ("apps", "deployments" | "daemonsets" | "replicasets" | "statefulsets")
                 | ("batch", _)
                 | ("apiextensions.k8s.io" | "admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io", _)
                 | ("networking.k8s.io", "ingresses" | "ingressclasses" | "networkpolicies")
-                | ("policy" | "scheduling.k8s.io", _)
+                | ("policy" | "scheduling.k8s.io" | "resource.k8s.io", _)
                 | ("discovery.k8s.io", "endpointslices")
         )
     }
@@ -116,6 +116,11 @@ impl Resource {
                     | "persistentvolumeclaims"
             ) | ("storage.k8s.io", "storageclasses" | "csidrivers" | "csinodes" | "volumeattachments")
         )
+    }
+
+    /// Whether a deletion that says nothing of dependents leaves them.
+    pub(crate) fn orphans(&self) -> bool {
+        self.is("batch", "jobs") || self.is("", "replicationcontrollers")
     }
 
     /// Whether a PUT of something that is not there creates it.

@@ -4,7 +4,8 @@
 //! CRDs, watches, patches, server-side apply, garbage collection, namespace deletion and admission webhooks; there are no
 //! controllers that make pods.
 //!
-//! Whoever shows no credentials is the administrator and may do everything, so keep the server on loopback. Requests that
+//! Whoever shows no credentials is the administrator and may do everything (unless [`Options::anonymous_auth`] says otherwise), so
+//! keep the server on loopback. Requests that
 //! impersonate somebody (`kubectl --as`), carry a bearer token or come with a client certificate are held to RBAC.
 //!
 //! ```no_run
@@ -97,6 +98,8 @@ pub struct Options {
     /// Bearer tokens and their users. A token that is neither here nor was given out for a service account is answered 401;
     /// without a token everybody is the administrator. Default none.
     pub tokens: StaticTokens,
+    /// Whether who shows no credentials is `system:anonymous` and held to RBAC, instead of the administrator. Default false.
+    pub anonymous_auth: bool,
     /// Where objects are kept, so that they are there after a restart; made when it is not there. What was answered survives the
     /// end of the process however sudden, not always that of the machine. Default `None`: memory alone.
     pub data_dir: Option<PathBuf>,
@@ -119,6 +122,7 @@ impl Default for Options {
             request_history: 10_000,
             controllers: true,
             tokens: StaticTokens::default(),
+            anonymous_auth: false,
             data_dir: None,
             data_log_bytes: 8 * 1024 * 1024,
             tls: None,
@@ -161,6 +165,13 @@ impl Options {
     #[must_use]
     pub fn tokens(mut self, tokens: StaticTokens) -> Self {
         self.tokens = tokens;
+        self
+    }
+
+    /// Sets [`anonymous_auth`](Self::anonymous_auth).
+    #[must_use]
+    pub fn anonymous_auth(mut self, anonymous: bool) -> Self {
+        self.anonymous_auth = anonymous;
         self
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Writer {
     pub(crate) manager: String,
     /// Empty for the object itself.
     pub(crate) subresource: String,
-    /// The time entries get.
+    /// The time entries get; empty for none.
     pub(crate) time: String,
 }
 
@@ -28,7 +28,9 @@ impl Writer {
         let prefix = user_agent.split('/').next().filter(|p| !p.is_empty()).unwrap_or("unknown");
         let prefix: String = prefix.chars().filter(|c| !c.is_control()).take(128).collect();
         let manager = options.field_manager.clone().unwrap_or(prefix);
-        Self { manager, subresource: subresource.to_owned(), time: time::now() }
+        // A Scale has no time of its own to note.
+        let time = if subresource == "scale" { String::new() } else { time::now() };
+        Self { manager, subresource: subresource.to_owned(), time }
     }
 }
 

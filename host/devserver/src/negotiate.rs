@@ -68,15 +68,28 @@ pub(crate) fn clauses(accept: &str) -> Vec<Clause<'_>> {
 
 /// Chooses the form of an answer. `transform`: tables and metadata are possible here.
 pub(crate) fn format(accept: &str, transform: bool) -> Result<Format> {
-    choose(accept, transform, false)
+    choose(accept, transform, What::One)
 }
 
 /// The form of an answer that is a collection.
 pub(crate) fn list_format(accept: &str) -> Result<Format> {
-    choose(accept, true, true)
+    choose(accept, true, What::List)
 }
 
-fn choose(accept: &str, transform: bool, list: bool) -> Result<Format> {
+/// The form of the objects in a watch.
+pub(crate) fn stream_format(accept: &str) -> Result<Format> {
+    choose(accept, true, What::Stream)
+}
+
+/// What is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    One,
+    List,
+    Stream,
+}
+
+fn choose(accept: &str, transform: bool, what: What) -> Result<Format> {
     if accept.is_empty() {
         return Ok(Format::JSON);
     }
@@ -98,8 +111,16 @@ fn choose(accept: &str, transform: bool, list: bool) -> Result<Format> {
                 };
                 match shape {
                     "Table" => Shape::Table(version),
+                    "PartialObjectMetadata" if what == What::List => {
+                        let message = "you requested PartialObjectMetadata, but the requested object is a list";
+                        return Err(ApiError::wrong_shape(message));
+                    }
                     "PartialObjectMetadata" => Shape::Partial(version),
-                    "PartialObjectMetadataList" if list => Shape::Partial(version),
+                    "PartialObjectMetadataList" if what == What::One => {
+                        let message = "you requested PartialObjectMetadataList, but the requested object is not a list";
+                        return Err(ApiError::wrong_shape(message));
+                    }
+                    "PartialObjectMetadataList" => Shape::Partial(version),
                     _ => continue,
                 }
             }

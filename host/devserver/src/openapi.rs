@@ -62,7 +62,11 @@ pub(crate) fn v3_index(api: &Api) -> Answer {
             paths.insert(path.clone(), json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")}));
         }
     }
-    Answer::json(&json!({"paths": paths}))
+    let Answer::Whole { code, body, warnings, .. } = Answer::json(&json!({"paths": paths})) else {
+        return Answer::text("");
+    };
+    // The API server says so of this one document, though it is JSON.
+    Answer::Whole { code, content_type: "text/plain; charset=utf-8", body, warnings }
 }
 
 fn group_path(group: &str, version: &str) -> String {
@@ -89,7 +93,7 @@ pub(crate) fn v3(api: &Api, rest: &str) -> Result<Answer> {
     let (group, version) = match parts.as_slice() {
         ["api", version] => ("", *version),
         ["apis", group, version] => (*group, *version),
-        _ => return Err(ApiError::no_page()),
+        _ => return Err(ApiError::nothing()),
     };
     let served = api.registry.served();
     let (mut paths, mut schemas) = (Map::new(), Map::new());
@@ -110,7 +114,7 @@ pub(crate) fn v3(api: &Api, rest: &str) -> Result<Answer> {
         }
     }
     if paths.is_empty() {
-        return Err(ApiError::no_page());
+        return Err(ApiError::nothing());
     }
     Ok(Answer::json(&json!({"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": paths,
         "components": {"schemas": schemas}})))

@@ -4,14 +4,11 @@ use oarlock_merge::{apply, strategic};
 use serde_json::Value;
 
 use crate::{
-    body,
+    body, encode,
     kinds::Resource,
     managed::{self, Writer},
     query::{FieldValidation, Query, WriteOptions},
-    rest::{
-        decode::{self, Expected, problems},
-        write::check_namespace,
-    },
+    rest::decode::{self, Expected, problems},
     status::{ApiError, Cause, Result},
 };
 
@@ -36,7 +33,7 @@ impl Kind {
             "application/json-patch+json" => Ok(Self::Json),
             "application/merge-patch+json" => Ok(Self::Merge),
             "application/strategic-merge-patch+json" if !custom => Ok(Self::Strategic),
-            "application/apply-patch+yaml" | "application/apply-patch+json" => Ok(Self::Apply),
+            "application/apply-patch+yaml" => Ok(Self::Apply),
             "application/strategic-merge-patch+json" => {
                 // Known, but not for this kind: the API server refuses it later, in another form.
                 Err(ApiError::unsupported_media_type(&[
@@ -70,7 +67,6 @@ pub(crate) struct Input<'a> {
     pub(crate) body: &'a [u8],
     pub(crate) resource: &'a Resource,
     pub(crate) name: &'a str,
-    pub(crate) namespace: &'a str,
     pub(crate) options: &'a WriteOptions,
     pub(crate) writer: &'a Writer,
 }
@@ -95,7 +91,8 @@ pub(crate) fn patch(input: &Input<'_>, current: Option<&Value>) -> Result<Patche
 }
 
 fn parse(input: &Input<'_>) -> Result<body::Parsed> {
-    body::json(input.body).map_err(|e| ApiError::bad_request(format!("error decoding patch: {}", body::go_message(&e))))
+    body::json(input.body)
+        .map_err(|e| ApiError::bad_request(format!("error decoding patch: {}", body::go_message(&e, input.body))))
 }
 
 fn refused() -> ApiError {
@@ -106,7 +103,7 @@ fn json_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
     let parsed = parse(input)?;
     let count = parsed.value.as_array().map_or(0, Vec::len);
     if count > 10_000 {
-        let message = "The allowed maximum operations in a JSON patch is 10000";
+        let message = "Request entity too large: The allowed maximum operations in a JSON patch is 10000";
         return Err(ApiError::too_many_operations(&format!("{message}, got {count}")));
     }
     let mut strict: Vec<String> = Vec::new();
@@ -117,29 +114,49 @@ fn json_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
             }
         }
     }
-    let Value::Array(operations) = &parsed.value else {
-        let message =
-            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp";
-        return Err(ApiError::bad_request(message));
-    };
+    let operations = operations(&parsed.value)?;
     let mut object = base.clone();
     json::apply(&mut object, operations).map_err(|_failed| refused())?;
     finish(input, object, strict)
 }
 
+/// The operations of a JSON patch, if they have the form of operations. Null is none.
+fn operations(document: &Value) -> Result<&[Value]> {
+    let wrong = |value: &Value, into: &str| {
+        let message = format!("error decoding patch: json: cannot unmarshal {} into Go {into}", body::json_type(value));
+        Err(ApiError::bad_request(message))
+    };
+    let list = match document {
+        Value::Array(list) => list,
+        Value::Null => return Ok(&[]),
+        other => return wrong(other, "value of type []handlers.jsonPatchOp"),
+    };
+    for operation in list.iter().filter(|o| !o.is_null()) {
+        let Some(map) = operation.as_object() else { return wrong(operation, "value of type handlers.jsonPatchOp") };
+        for key in ["op", "path", "from"] {
+            if let Some(value) = map.get(key).filter(|v| !v.is_string() && !v.is_null()) {
+                return wrong(value, &format!("struct field jsonPatchOp.{key} of type string"));
+            }
+        }
+    }
+    Ok(list)
+}
+
 fn merge_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
     let parsed = parse(input)?;
+    if parsed.value.is_null() {
+        return Err(ApiError::bad_request("Invalid JSON Patch"));
+    }
     if !parsed.value.is_object() {
-        let found = if parsed.value.is_array() { "array" } else { "value" };
+        let found = body::json_type(&parsed.value);
         let message = format!(
             "error decoding patch: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
         );
         return Err(ApiError::bad_request(message));
     }
-    let duplicates = parsed.duplicates.iter().map(|d| format!("duplicate field \"{d}\"")).collect();
     let mut object = base.clone();
     json_patch::merge(&mut object, &parsed.value);
-    finish(input, object, duplicates)
+    finish(input, object, parsed.duplicates)
 }
 
 fn strategic_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
@@ -162,10 +179,6 @@ fn apply_patch(input: &Input<'_>, current: Option<&Value>) -> Result<Patched> {
         .map_err(|e| ApiError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {e}")))?;
     let mut applied = parsed.value;
     check_applied(input, &applied, current.is_some())?;
-    if let Some(meta) = applied.get_mut("metadata").and_then(Value::as_object_mut) {
-        // Checked, not filled in: what is applied stays as it was written.
-        check_namespace(&mut meta.clone(), input.namespace)?;
-    }
     if current.is_none() {
         let uid = applied.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
         if !uid.is_empty() {
@@ -177,32 +190,42 @@ fn apply_patch(input: &Input<'_>, current: Option<&Value>) -> Result<Patched> {
             meta.remove("resourceVersion");
         }
     }
-    // What is pruned is not owned either.
-    let mut strict = parsed.duplicates.iter().map(|d| format!("duplicate field \"{d}\"")).collect::<Vec<_>>();
-    if resource.custom.is_some() {
-        let unknown = decode::restrict(Expected::of(resource), &mut applied)
-            .map_err(|e| ApiError::invalid_patch(&String::from_utf8_lossy(input.body), &e.decoding))?;
-        strict.extend(problems(&[], &unknown));
-    }
     let rules = managed::rules(resource, input.writer);
-    let object = apply::apply(current, &applied, &rules, input.options.force).map_err(|e| match &e {
-        apply::Error::Conflicts(conflicts) => ApiError::apply_conflict(e.to_string(), conflicts),
-        apply::Error::ManagedFieldsGiven => ApiError::bad_request(e.to_string()),
-        _ => ApiError::internal(e.to_string()),
-    })?;
-    finish(input, object, strict)
+    let object = apply::apply(current, &applied, &rules, input.options.force).map_err(|e| apply_error(&e))?;
+    if input.options.field_validation == FieldValidation::Strict && !parsed.duplicates.is_empty() {
+        let why = parsed.duplicates.join("\n  ");
+        let message =
+            format!("error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  {why}");
+        return Err(ApiError::bad_request(message));
+    }
+    finish(input, object, parsed.duplicates)
+}
+
+/// Why an apply is refused.
+pub(crate) fn apply_error(error: &apply::Error) -> ApiError {
+    match error {
+        apply::Error::Conflicts(conflicts) => ApiError::apply_conflict(error.to_string(), conflicts),
+        apply::Error::ManagedFieldsGiven => ApiError::bad_request(error.to_string()),
+        _ => ApiError::internal(error.to_string()),
+    }
+}
+
+/// 400 for a result without a name.
+pub(crate) fn nameless(name: &str) -> ApiError {
+    ApiError::bad_request(format!(
+        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    ))
 }
 
 /// What is applied to an object that is there may leave its name out.
 fn check_applied(input: &Input<'_>, applied: &Value, exists: bool) -> Result<()> {
     let (resource, url) = (input.resource, input.name);
-    let name = applied.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-    if name.is_empty() && !exists {
-        let message = format!("the name of the object ({url} based on URL) was undeterminable: name must be provided");
-        return Err(ApiError::bad_request(message));
-    }
-    if !name.is_empty() && name != url {
-        let message = format!("the name of the object ({name}) does not match the name on the URL ({url})");
+    if !applied.is_object() && !applied.is_null() {
+        let message = format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type \
+             map[string]interface {{}}",
+            body::json_type(applied)
+        );
         return Err(ApiError::bad_request(message));
     }
     let text = |key: &str| applied.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -211,7 +234,8 @@ fn check_applied(input: &Input<'_>, applied: &Value, exists: bool) -> Result<()>
         let message = format!("invalid object type: {group}/{version}, Kind={}", text("kind"));
         return Err(ApiError::bad_request(message));
     }
-    Ok(())
+    let name = applied.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    if name.is_empty() && !exists { Err(nameless(url)) } else { Ok(()) }
 }
 
 /// What the API server shows of a patch it refuses: for a JSON patch the whole result, else the patch.
@@ -242,10 +266,24 @@ fn finish(input: &Input<'_>, mut object: Value, mut strict: Vec<String>) -> Resu
     let resource = input.resource;
     let patch = echo(input, &object);
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    if text("kind").is_empty() && resource.custom.is_some() {
+        let why = format!("Object 'Kind' is missing in '{object}'");
+        return Err(ApiError::invalid_patch(&patch, &why));
+    }
+    if text("kind").is_empty() && (text("apiVersion").is_empty() || text("apiVersion") == resource.group_version()) {
+        encode::stamp(resource, &mut object);
+    }
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     if text("kind") != resource.kind || text("apiVersion") != resource.group_version() {
         let (kind, version) = (text("kind"), text("apiVersion"));
         if resource.custom.is_some() {
             return Err(changed_type(resource, &object));
+        }
+        if resource.group.is_empty() && version.is_empty() && kind == resource.kind {
+            // The form of the server itself, in which no field has the name it has outside.
+            let unknown: Vec<String> = object.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+            let unknown: Vec<String> = unknown.into_iter().filter(|key| key != "kind").collect();
+            return Err(nameless(input.name).warn(problems(&[], &unknown)));
         }
         let why = format!(
             "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
@@ -280,12 +318,19 @@ fn changed_type(resource: &Resource, object: &Value) -> ApiError {
         }
     }
     let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-    ApiError::invalid(group, text("kind"), name, &causes)
+    let error = ApiError::invalid(group, text("kind"), name, &causes);
+    if text("apiVersion") == resource.group_version() || group != resource.group {
+        return error;
+    }
+    let unknown: Vec<String> = object.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+    let known = |key: &str| matches!(key, "apiVersion" | "kind" | "metadata");
+    error.warn(problems(&[], &unknown.into_iter().filter(|key| !known(key)).collect::<Vec<_>>()))
 }
 
 /// A patch of a Scale.
 pub(crate) fn scale(content_type: &str, bytes: &[u8], current: &Value) -> Result<Value> {
-    let parse = |e: serde_json::Error| ApiError::bad_request(format!("error decoding patch: {}", body::go_message(&e)));
+    let parse =
+        |e: serde_json::Error| ApiError::bad_request(format!("error decoding patch: {}", body::go_message(&e, bytes)));
     let mut scale = current.clone();
     match Kind::of(content_type, false)? {
         Kind::Json => {

@@ -42,6 +42,7 @@ pub(crate) fn parse(path: &str) -> Target {
         ["apis"] => Target::Groups,
         ["apis", group] => Target::Group((*group).to_owned()),
         ["api", version] => Target::GroupVersion(String::new(), (*version).to_owned()),
+        ["apis", "", ..] => Target::Other,
         ["apis", group, version] => Target::GroupVersion((*group).to_owned(), (*version).to_owned()),
         ["api", version, rest @ ..] => resource("", version, rest),
         ["apis", group, version, rest @ ..] => resource(group, version, rest),

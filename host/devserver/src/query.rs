@@ -93,9 +93,10 @@ fn check_manager(kind: &str, manager: &str) -> Result<()> {
         let cause = Cause::raw("FieldValueTooLong", "fieldManager", "Too long: may not be more than 128 bytes");
         return Err(ApiError::invalid_options(kind, &[cause]));
     }
-    if manager.chars().any(char::is_control) {
-        let cause = Cause::invalid("fieldManager", &json!(manager), "should only contain printable characters");
-        return Err(ApiError::invalid_options(kind, &[cause]));
+    let unprintable = manager.chars().enumerate().find(|(_, c)| c.is_control());
+    if let Some((position, character)) = unprintable {
+        let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(character));
+        return Err(ApiError::invalid_options(kind, &[Cause::invalid("fieldManager", &json!(manager), &detail)]));
     }
     Ok(())
 }
@@ -144,7 +145,10 @@ impl DeleteOptions {
                 return Err(ApiError::invalid_options(KIND, &[cause]));
             }
         };
-        let orphan = from_body.and_then(|b| b.get("orphanDependents")).and_then(Value::as_bool);
+        let orphan = match from_body {
+            Some(b) => b.get("orphanDependents").and_then(Value::as_bool),
+            None => query.get("orphanDependents").map(|v| !matches!(v, "0" | "false")),
+        };
         if let (Some(_), Some(policy)) = (orphan, text("propagationPolicy")) {
             let detail = "orphanDependents and deletionPropagation cannot be both set";
             let cause = Cause::invalid("propagationPolicy", &json!(policy), detail);
@@ -152,7 +156,14 @@ impl DeleteOptions {
         }
         let grace_seconds = match from_body {
             Some(b) => b.get("gracePeriodSeconds").and_then(Value::as_i64),
-            None => query.get("gracePeriodSeconds").and_then(|g| g.parse().ok()),
+            None => match query.get("gracePeriodSeconds").map(str::parse) {
+                None => None,
+                Some(Ok(seconds)) => Some(seconds),
+                Some(Err(_)) => {
+                    let text = query.get("gracePeriodSeconds").unwrap_or_default();
+                    return Err(ApiError::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax")));
+                }
+            },
         };
         let precondition = |key: &str| {
             from_body.and_then(|b| b.pointer("/preconditions")?.get(key)).and_then(Value::as_str).map(str::to_owned)
@@ -160,7 +171,11 @@ impl DeleteOptions {
         Ok(Self {
             dry_run: dry_run(KIND, &dry)?,
             grace_seconds,
-            propagation: propagation.or_else(|| orphan.filter(|o| *o).map(|_| Propagation::Orphan)),
+            propagation: propagation.or(match orphan {
+                Some(true) => Some(Propagation::Orphan),
+                Some(false) => Some(Propagation::Background),
+                None => None,
+            }),
             uid: precondition("uid"),
             resource_version: precondition("resourceVersion"),
         })
@@ -230,10 +245,13 @@ impl ListOptions {
         let mut causes = Vec::new();
         if self.watch {
             match (asked, self.send_initial_events) {
-                (Some(_), None) => causes.push(Cause::forbidden(
-                    FIELD,
-                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-                )),
+                (Some(asked), None) => {
+                    let detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+                    causes.push(Cause::forbidden(FIELD, detail));
+                    if asked != "NotOlderThan" {
+                        causes.push(Cause::unsupported(FIELD, &json!(asked), &["NotOlderThan"]));
+                    }
+                }
                 (asked, Some(_)) if asked != Some("NotOlderThan") => {
                     let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
                     causes.push(Cause::forbidden(FIELD, detail));
@@ -242,6 +260,10 @@ impl ListOptions {
                     }
                 }
                 _ => {}
+            }
+            if self.continue_token.is_some() {
+                let detail = "resourceVersionMatch is forbidden when continue is provided";
+                causes.push(Cause::forbidden(FIELD, detail));
             }
             return causes;
         }

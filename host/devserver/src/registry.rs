@@ -61,6 +61,11 @@ impl Served {
         groups
     }
 
+    /// Whether a group is one of the server's own.
+    pub(crate) fn builtin_group(&self, group: &str) -> bool {
+        self.resources.iter().any(|r| r.group == group && r.custom.is_none())
+    }
+
     /// A resource by its kind.
     pub(crate) fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
         self.resources.iter().find(|r| r.group == group && r.version == version && r.kind == kind)

@@ -47,8 +47,15 @@ pub(crate) async fn answer(api: &Arc<Api>, call: &Call, path: &ResourcePath) -> 
     let served = api.registry.served();
     let resource = find(&served, path)?;
     let request = Request { api, call, path, resource };
-    let deprecation = request.resource.custom.as_ref().and_then(|c| c.deprecation.clone());
-    let outcome = request.dispatch().await.map(|a| a.warn(deprecation.into_iter().collect()));
+    let deprecation = match &request.resource.custom {
+        Some(custom) => custom.deprecation.clone(),
+        None => deprecation(&request.resource),
+    };
+    let outcome = match request.dispatch().await {
+        Ok(answer) => Ok(answer.warn(deprecation.into_iter().collect())),
+        Err(error) if request.resource.custom.is_none() => Err(error.warn(deprecation.into_iter().collect())),
+        Err(error) => Err(error),
+    };
     if let Err(error) = &outcome
         && error.code() == StatusCode::GATEWAY_TIMEOUT
     {
@@ -59,10 +66,22 @@ pub(crate) async fn answer(api: &Arc<Api>, call: &Call, path: &ResourcePath) -> 
     outcome
 }
 
+/// What is said about a built-in kind that is on its way out.
+fn deprecation(resource: &Resource) -> Option<String> {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "endpoints") => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned())
+        }
+        ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+".to_owned()),
+        _ => None,
+    }
+}
+
 fn find(served: &Served, path: &ResourcePath) -> Result<Arc<Resource>> {
     let Some(resource) = served.find(&path.group, &path.version, &path.plural) else {
         let mut siblings = served.of(&path.group, &path.version).peekable();
         let builtin = siblings.peek().is_some_and(|r| r.custom.is_none());
+        let builtin = builtin || served.builtin_group(&path.group);
         return Err(if builtin { ApiError::no_resource() } else { ApiError::no_page() });
     };
     let known = path.subresource.is_empty() || resource.subresource(&path.subresource).is_some();
@@ -86,8 +105,11 @@ impl Request<'_> {
             return self.subresource().await;
         }
         let named = !path.name.is_empty();
+        if resource.verbs == ["create"] && self.call.method != Method::POST {
+            return Err(if named { ApiError::no_resource() } else { ApiError::method_not_allowed() });
+        }
         if resource.namespaced && path.namespace.is_empty() && (named || self.call.method != Method::GET) {
-            let known = named && self.call.method == Method::GET;
+            let known = named && self.path.plural != "bindings";
             return Err(if known { ApiError::no_resource() } else { ApiError::method_not_allowed() });
         }
         match (self.call.method.as_str(), named) {
@@ -107,12 +129,12 @@ impl Request<'_> {
     /// One object as the answer, in the form the client wants.
     pub(crate) fn reply(&self, code: StatusCode, object: &Object, warnings: Vec<String>) -> Result<Answer> {
         let format = negotiate::format(&self.call.accept, true)?;
-        let body = encode::single(&self.resource, object, format, self.table())?;
+        let body = encode::single(&self.resource, object, format, self.table()?)?;
         Ok(Answer::ready(code, format, body).warn(warnings))
     }
 
-    pub(crate) fn table(&self) -> TableOptions {
-        TableOptions::parse(&self.call.query)
+    pub(crate) fn table(&self) -> Result<TableOptions> {
+        TableOptions::parse(self.call)
     }
 
     /// 404 for the object of this request.

@@ -12,6 +12,7 @@ use crate::{
     rest::{
         Request,
         decode::{self, Decoded, Expected},
+        write::check_namespace,
     },
     server::Answer,
     status::{ApiError, Cause, Result},
@@ -23,6 +24,8 @@ mod access;
 
 /// How long a token lasts whose client names no time, and the shortest time, in seconds.
 const TOKEN_SECONDS: (i64, i64) = (3600, 600);
+/// The longest time, in seconds.
+const TOKEN_MOST: i64 = 1 << 32;
 /// Whom a token is for when the client does not say.
 const AUDIENCE: &str = "https://kubernetes.default.svc";
 
@@ -50,15 +53,20 @@ pub(crate) async fn create(request: &Request<'_>) -> Result<Answer> {
         "SelfSubjectAccessReview" | "SubjectAccessReview" | "LocalSubjectAccessReview" => {
             access::review(request, &mut object)?
         }
-        "SelfSubjectRulesReview" => rules(request, &object)?,
+        "SelfSubjectRulesReview" => rules(request, &mut object)?,
         "SelfSubjectReview" => json!({"userInfo": request.call.user.to_value()}),
-        "TokenReview" => token_owner(request, &object),
+        "TokenReview" => {
+            if let Some(meta) = defaults::object(&mut object, "metadata") {
+                meta.remove("namespace");
+            }
+            token_owner(request, &object)?
+        }
         _ => return Err(ApiError::method_not_allowed()),
     };
     if let Some(meta) = defaults::object(&mut object, "metadata")
         && resource.kind == "SelfSubjectReview"
     {
-        meta.insert("creationTimestamp".to_owned(), time::now().into());
+        *meta = Map::from_iter([("creationTimestamp".to_owned(), time::now().into())]);
     }
     Ok(answer(request, object, status).warn(warnings))
 }
@@ -73,21 +81,25 @@ fn answer(request: &Request<'_>, mut object: Value, status: Value) -> Answer {
     Answer::with(StatusCode::CREATED, &object)
 }
 
-/// Go leaves empty strings away.
+/// Go leaves empty strings and lists away.
 fn drop_empty(value: &mut Value) {
     if let Value::Object(map) = value {
-        map.retain(|_, member| member.as_str() != Some(""));
+        map.retain(|_, member| member.as_str() != Some("") && !member.as_array().is_some_and(Vec::is_empty));
         map.values_mut().for_each(drop_empty);
     }
 }
 
-/// The status of a SelfSubjectRulesReview: all rules that hold in a namespace.
-fn rules(request: &Request<'_>, object: &Value) -> Result<Value> {
+/// The status of a SelfSubjectRulesReview: all rules that hold in a namespace. Nothing of what was asked is told again.
+fn rules(request: &Request<'_>, object: &mut Value) -> Result<Value> {
     let namespace = object.pointer("/spec/namespace").and_then(Value::as_str).unwrap_or_default();
     if namespace.is_empty() {
         return Err(ApiError::bad_request("no namespace on request"));
     }
-    let held = bindings::held(request.api, &request.call.user, namespace);
+    let held = bindings::bound(request.api, &request.call.user, namespace);
+    if let Some(map) = object.as_object_mut() {
+        map.insert("spec".to_owned(), json!({}));
+        map.insert("metadata".to_owned(), json!({}));
+    }
     let (mut resources, mut urls) = (Vec::new(), Vec::new());
     for rule in held.rules() {
         let list = if rule.non_resource_urls.is_empty() { &mut resources } else { &mut urls };
@@ -103,12 +115,43 @@ fn rules(request: &Request<'_>, object: &Value) -> Result<Value> {
 }
 
 /// The status of a TokenReview.
-fn token_owner(request: &Request<'_>, object: &Value) -> Value {
+fn token_owner(request: &Request<'_>, object: &Value) -> Result<Value> {
     let token = object.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
-    match request.api.tokens.owner(token) {
+    if token.is_empty() {
+        return Err(ApiError::bad_request("token is required for TokenReview in authentication"));
+    }
+    Ok(match request.api.tokens.owner(token) {
         Some(user) => json!({"authenticated": true, "user": user.to_value(), "audiences": [AUDIENCE]}),
         None => json!({"user": {}, "error": "invalid bearer token"}),
+    })
+}
+
+/// What a token is bound to must be there.
+fn bound_object(request: &Request<'_>, spec: &Map<String, Value>) -> Result<()> {
+    let Some(reference) = spec.get("boundObjectRef").and_then(Value::as_object) else { return Ok(()) };
+    let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (kind, api_version, name, uid) = (text("kind"), text("apiVersion"), text("name"), text("uid"));
+    let (shelf, namespace) = match (api_version.as_str(), kind.as_str()) {
+        ("v1", "Pod") => ("pods", request.path.namespace.as_str()),
+        ("v1", "Secret") => ("secrets", request.path.namespace.as_str()),
+        ("v1", "Node") => ("nodes", ""),
+        _ => {
+            let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+            let message = format!("cannot bind token to object of type {group}/{version}, Kind={kind}");
+            return Err(ApiError::bad_request(message));
+        }
+    };
+    let found = request.api.store.existing(shelf).and_then(|s| s.get(&Key::new(namespace, &name)));
+    let Some(found) = found else { return Err(ApiError::not_found("", shelf, &name)) };
+    let own = found.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
+    if !uid.is_empty() && uid != own {
+        let why = format!(
+            "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been deleted \
+             and then recreated"
+        );
+        return Err(ApiError::conflict("", &kind, &name, &why));
     }
+    Ok(())
 }
 
 /// `POST serviceaccounts/{name}/token`: a token that is accepted for as long as the server runs, whatever time is asked for.
@@ -119,6 +162,15 @@ pub(crate) async fn token(request: &Request<'_>) -> Result<Answer> {
     let expected = Expected { group, version: "v1", kind, custom: None };
     let Decoded { mut object, warnings } = decode::decode(request.call, expected, options.field_validation)?;
     let account = request.api.get(&request.resource, &key)?;
+    if let Some(meta) = defaults::object(&mut object, "metadata") {
+        check_namespace(meta, &key.namespace)?;
+        let given = meta.get("name").and_then(Value::as_str).unwrap_or_default();
+        if !given.is_empty() && given != key.name {
+            let detail = "must match the service account name if specified";
+            let cause = Cause::invalid("metadata.name", &json!(given), detail);
+            return Err(ApiError::invalid(group, kind, &key.name, &[cause]));
+        }
+    }
     object = request.admitted((group, "v1", kind), (object, None), &options).await?;
     let (usual, least) = TOKEN_SECONDS;
     let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(usual);
@@ -127,22 +179,28 @@ pub(crate) async fn token(request: &Request<'_>) -> Result<Answer> {
         let cause = Cause::invalid("spec.expirationSeconds", &json!(seconds), detail);
         return Err(ApiError::invalid(group, kind, "", &[cause]));
     }
+    if seconds > TOKEN_MOST {
+        let detail = "may not specify a duration larger than 2^32 seconds";
+        let cause = Cause::invalid("spec.expirationSeconds", &json!(seconds), detail);
+        return Err(ApiError::invalid(group, kind, "", &[cause]));
+    }
     if let Some(spec) = defaults::object(&mut object, "spec") {
+        bound_object(request, spec)?;
         if spec.get("audiences").and_then(Value::as_array).is_none_or(Vec::is_empty) {
             spec.insert("audiences".to_owned(), json!([AUDIENCE]));
         }
         defaults::fill(spec, "expirationSeconds", seconds);
         spec.entry("boundObjectRef").or_insert(Value::Null);
     }
+    let uid = account.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
     if let Some(meta) = defaults::object(&mut object, "metadata") {
         *meta = Map::from_iter([
             ("name".to_owned(), key.name.clone().into()),
             ("namespace".to_owned(), key.namespace.clone().into()),
-            ("uid".to_owned(), uuid::Uuid::new_v4().to_string().into()),
+            ("uid".to_owned(), uid.into()),
             ("creationTimestamp".to_owned(), time::now().into()),
         ]);
     }
-    let uid = account.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
     let token = request.api.tokens.issue(User::service_account(&key.namespace, &key.name, uid));
     let status = json!({"token": token, "expirationTimestamp": time::in_seconds(seconds)});
     Ok(answer(request, object, status).warn(warnings))

@@ -252,26 +252,28 @@ pub(crate) fn to_text(selector: Option<&Value>) -> String {
     let Some(selector) = selector else { return String::new() };
     let structured = selector.get("matchLabels").is_some() || selector.get("matchExpressions").is_some();
     let labels = if structured { selector.get("matchLabels") } else { Some(selector) };
-    let mut parts: Vec<String> = labels
+    let mut parts: Vec<(String, String)> = labels
         .and_then(Value::as_object)
         .into_iter()
         .flatten()
-        .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()))
+        .map(|(k, v)| (k.clone(), format!("{k}={}", v.as_str().unwrap_or_default())))
         .collect();
     for term in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
         let text = |key: &str| term.get(key).and_then(Value::as_str).unwrap_or_default();
-        let values: Vec<&str> =
+        let mut values: Vec<&str> =
             term.get("values").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        values.sort_unstable();
         let (key, values) = (text("key"), values.join(","));
-        parts.push(match text("operator") {
+        let shown = match text("operator") {
             "In" => format!("{key} in ({values})"),
             "NotIn" => format!("{key} notin ({values})"),
             "DoesNotExist" => format!("!{key}"),
             _ => key.to_owned(),
-        });
+        };
+        parts.push((key.to_owned(), shown));
     }
     parts.sort();
-    parts.join(",")
+    parts.into_iter().map(|(_, shown)| shown).collect::<Vec<_>>().join(",")
 }
 
 /// A conjunction of equalities on fields; empty matches everything.

@@ -66,7 +66,7 @@ pub(crate) struct Call {
     pub(crate) path: String,
     pub(crate) query: Query,
     pub(crate) accept: String,
-    /// The media type without parameters, in lower case.
+    /// The media type without parameters.
     pub(crate) content_type: String,
     pub(crate) user_agent: String,
     /// Whom it is made as.
@@ -193,7 +193,7 @@ async fn identify(
         Some(Peer::Stranger) if !headers.contains_key(header::AUTHORIZATION) => return Err(ApiError::unauthorized()),
         _ => api.tokens.authenticate(headers)?,
     };
-    call.user = impersonation::user(api, requester, headers)?;
+    call.user = impersonation::user(api, requester, headers, &authorization::action(call))?;
     match body {
         Ok(whole) => call.body = whole.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => call.unread = Some(ApiError::too_large(BODY_LIMIT)),
@@ -224,7 +224,7 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> String {
 }
 
 fn media_type(header: &str) -> String {
-    header.split(';').next().unwrap_or_default().trim().to_lowercase()
+    header.split(';').next().unwrap_or_default().trim().to_owned()
 }
 
 /// The verb of a request in terms of Kubernetes.
@@ -249,28 +249,42 @@ pub(crate) fn verb(call: &Call) -> String {
 async fn answer(api: &Arc<Api>, call: &Call) -> Result<Answer> {
     match path::parse(&call.path) {
         Target::Resource(path) => rest::answer(api, call, &path).await,
-        _ if call.method != Method::GET => Err(ApiError::method_not_allowed()),
+        Target::CoreVersions | Target::GroupVersion(..) if call.method != Method::GET => {
+            Err(ApiError::method_not_allowed())
+        }
         Target::CoreVersions => discovery::core_versions(api, call),
         Target::Groups => discovery::groups(api, call),
-        Target::Group(group) => discovery::group(api, &group),
-        Target::GroupVersion(group, version) => discovery::group_version(api, &group, &version),
+        Target::Group(group) => discovery::group(api, call, &group),
+        Target::GroupVersion(group, version) => discovery::group_version(api, call, &group, &version),
         Target::Other => other(api, call),
     }
 }
 
 fn other(api: &Api, call: &Call) -> Result<Answer> {
-    let probe = |path: &str, root: &str| path == root || path.strip_prefix(root).is_some_and(|p| p.starts_with('/'));
     match call.path.as_str() {
+        "/version" | "/version/" if call.method != Method::GET => Err(ApiError::method_not_allowed()),
         "/" => Ok(Answer::json(&discovery::paths(api))),
         "/version" | "/version/" => Ok(Answer::json(&discovery::version())),
         "/openapi/v2" => Ok(openapi::v2(api, call)),
         "/openapi/v3" => Ok(openapi::v3_index(api)),
-        path if ["/healthz", "/livez", "/readyz"].iter().any(|r| probe(path, r)) => Ok(Answer::text("ok")),
+        path if healthy(path) => Ok(Answer::text("ok")),
+        path if path.strip_prefix("/api").is_some_and(|rest| rest.starts_with('/')) => Err(ApiError::no_resource()),
+        path if discovery::inside_builtin(api, path) => Err(ApiError::no_resource()),
         path => match path.strip_prefix("/openapi/v3/") {
             Some(rest) => openapi::v3(api, rest),
             None => Err(ApiError::no_page()),
         },
     }
+}
+
+/// Whether a path is one of the health checks, or a part of one.
+fn healthy(path: &str) -> bool {
+    ["/healthz", "/livez", "/readyz"].iter().any(|root| match path.strip_prefix(root) {
+        Some("" | "/" | "/ping" | "/log") => true,
+        Some("/etcd") => *root != "/readyz",
+        Some(part) => part.starts_with("/poststarthook/") || part == "/informer-sync" && *root == "/readyz",
+        None => false,
+    })
 }
 
 fn respond(api: &Arc<Api>, call: &Call, strike: Option<&Strike>, outcome: Result<Answer>) -> Response {
@@ -293,7 +307,8 @@ fn respond(api: &Arc<Api>, call: &Call, strike: Option<&Strike>, outcome: Result
 
 fn refusal(error: &ApiError) -> Response {
     if let Some(text) = error.plain() {
-        return build(error.code(), "text/plain; charset=utf-8", Body::from(text.to_owned()), &[]);
+        let content_type = if text.is_empty() { "" } else { "text/plain; charset=utf-8" };
+        return build(error.code(), content_type, Body::from(text.to_owned()), &[]);
     }
     let body = serde_json::to_vec(&error.to_value()).unwrap_or_default();
     let mut response = build(error.code(), "application/json", Body::from(body), error.warnings());

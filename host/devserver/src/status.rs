@@ -224,6 +224,13 @@ impl ApiError {
         error
     }
 
+    /// 404 with nothing more.
+    pub(crate) fn nothing() -> Self {
+        let mut error = Self::no_page();
+        error.0.message.clear();
+        error
+    }
+
     /// 405.
     pub(crate) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource".to_owned();
@@ -341,6 +348,11 @@ impl ApiError {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message, Some(Map::new()))
     }
 
+    /// 406: the object cannot be turned into what is asked for.
+    pub(crate) fn wrong_shape(message: &str) -> Self {
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message.to_owned(), None)
+    }
+
     /// 415 with the media types that would have been accepted.
     pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(
@@ -370,6 +382,11 @@ impl ApiError {
     /// 413 for a JSON patch.
     pub(crate) fn too_many_operations(message: &str) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message.to_owned(), None)
+    }
+
+    /// 503.
+    pub(crate) fn unavailable(message: &str) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message.to_owned(), None)
     }
 
     /// 500 without a reason.

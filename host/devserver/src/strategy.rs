@@ -20,7 +20,7 @@ fn restore(new: &mut Value, old: &Value, key: &str) {
 /// Clears what a client may not set on a new object.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     if let Some(meta) = object_of(object, "metadata") {
-        for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        for key in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             meta.remove(key);
         }
         if resource.has_generation() {
@@ -42,11 +42,8 @@ pub(crate) fn prepare_update(resource: &Resource, subresource: &str, new: &mut V
         map.entry("metadata").or_insert_with(|| json!({}));
     }
     let (Some(meta), Some(old_meta)) = (new.get_mut("metadata"), old.get("metadata")) else { return };
-    for key in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "namespace", "selfLink"] {
+    for key in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "namespace", "generation"] {
         restore(meta, old_meta, key);
-    }
-    if resource.has_generation() {
-        restore(meta, old_meta, "generation");
     }
     for key in ["uid", "name"] {
         if meta.get(key).is_none_or(|v| v.is_null() || v == "") {

@@ -3,7 +3,11 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::{kinds::Resource, query::Query};
+use crate::{
+    kinds::Resource,
+    server::Call,
+    status::{ApiError, Result},
+};
 
 mod printers;
 
@@ -22,22 +26,22 @@ pub(crate) struct TableOptions {
 }
 
 impl TableOptions {
-    /// From `includeObject`.
-    pub(crate) fn parse(query: &Query) -> Self {
-        let include = match query.get("includeObject") {
+    /// From `includeObject`, which counts where a table is asked for.
+    pub(crate) fn parse(call: &Call) -> Result<Self> {
+        let asked = call.query.get("includeObject").filter(|_| call.accept.contains("as=Table"));
+        let include = match asked {
             Some("Object") => Include::Object,
             Some("None") => Include::None,
-            _ => Include::Metadata,
+            None | Some("Metadata") => Include::Metadata,
+            Some(other) => {
+                return Err(ApiError::bad_request(format!(
+                    "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \
+                     'Object', 'None', or empty"
+                )));
+            }
         };
-        Self { include }
+        Ok(Self { include })
     }
-}
-
-/// A column: name, type, format, priority.
-type Column = (&'static str, &'static str, &'static str, i64);
-
-fn definition((name, kind, format, priority): &Column) -> Value {
-    json!({"name": name, "type": kind, "format": format, "priority": priority, "description": ""})
 }
 
 /// The table of some objects; columns are left away in all but the first event of a watch.
@@ -56,30 +60,55 @@ pub(crate) fn table(
             objects.iter().map(|o| oarlock_schema::cells(&custom.columns, o, now)).collect(),
         ),
         None => match printers::printer(&resource.group, &resource.plural) {
-            Some((columns, cells)) => (columns.iter().map(definition).collect(), objects.iter().map(cells).collect()),
+            Some((columns, cells)) => (printers::definitions(columns), objects.iter().map(cells).collect()),
             None => (default_columns(), objects.iter().map(printers::default_cells).collect()),
         },
     };
+    let pods = resource.is("", "pods");
     let rows: Vec<Value> = objects
         .iter()
         .zip(cells)
-        .map(|(object, cells)| match options.include {
-            Include::None => json!({"cells": cells, "object": null}),
-            Include::Object => json!({"cells": cells, "object": object}),
-            Include::Metadata => {
-                let mut partial = crate::encode::partial(object, version);
-                if resource.is("apiextensions.k8s.io", "customresourcedefinitions")
-                    && let Some(map) = partial.as_object_mut()
-                {
-                    map.entry("metadata").or_insert(Value::Null);
-                }
-                json!({"cells": cells, "object": partial})
+        .map(|(object, cells)| {
+            let mut row = row(resource, object, cells, version, options);
+            if let (true, Some(map), Some(conditions)) = (pods, row.as_object_mut(), printers::row_conditions(object)) {
+                map.insert("conditions".to_owned(), conditions);
             }
+            row
         })
         .collect();
     let definitions = if columns { Value::Array(definitions) } else { Value::Null };
     json!({"kind": "Table", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": metadata,
         "columnDefinitions": definitions, "rows": rows})
+}
+
+fn row(resource: &Resource, object: &Value, cells: Vec<Value>, version: &str, options: TableOptions) -> Value {
+    match options.include {
+        Include::None => json!({"cells": cells, "object": null}),
+        Include::Object => json!({"cells": cells, "object": object}),
+        Include::Metadata => {
+            let mut partial = crate::encode::partial(object, version);
+            if resource.is("apps", "daemonsets") {
+                hide_annotation(&mut partial, "deprecated.daemonset.template.generation");
+            }
+            if resource.is("apiextensions.k8s.io", "customresourcedefinitions")
+                && let Some(map) = partial.as_object_mut()
+            {
+                map.entry("metadata").or_insert(Value::Null);
+            }
+            json!({"cells": cells, "object": partial})
+        }
+    }
+}
+
+/// Rows are made of the server's own form of an object, which has not what is only for clients.
+fn hide_annotation(partial: &mut Value, name: &str) {
+    let Some(meta) = partial.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    if let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.remove(name);
+        if annotations.is_empty() {
+            meta.remove("annotations");
+        }
+    }
 }
 
 /// The columns of kinds without a printer.

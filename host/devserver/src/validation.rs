@@ -43,7 +43,21 @@ pub(crate) fn create(resource: &Resource, object: &Value, new_event: bool) -> Ve
 
 /// What a writer of a new object should know although it is stored.
 pub(crate) fn warnings(resource: &Resource, object: &Value) -> Vec<String> {
-    if resource.is("", "pods") { pod::warnings(object) } else { Vec::new() }
+    if resource.is("", "pods") { pod::warnings(object) } else { unqualified(resource, object, None) }
+}
+
+/// Finalizers of custom resources should say whose they are; those that were there before are not told of again.
+pub(crate) fn unqualified(resource: &Resource, object: &Value, old: Option<&Value>) -> Vec<String> {
+    let of = |value: &Value| -> Vec<String> {
+        let list = value.pointer("/metadata/finalizers").and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let before = old.map(of).unwrap_or_default();
+    let known = |name: &str| matches!(name, "orphan" | "foregroundDeletion");
+    let new = of(object).into_iter().filter(|name| !name.contains('/') && !known(name) && !before.contains(name));
+    let why = "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers";
+    let told = new.map(|name| format!("metadata.finalizers: {name:?}: {why}"));
+    if resource.custom.is_some() { told.collect() } else { Vec::new() }
 }
 
 /// Checks a new version against the old one.

@@ -58,7 +58,7 @@ pub struct Write<'a> {
     pub manager: &'a str,
     /// `status`, `scale`, …; empty for the object itself.
     pub subresource: &'a str,
-    /// The time to note, RFC 3339 with seconds, e.g. `2024-01-01T00:00:00Z`.
+    /// The time to note, RFC 3339 with seconds, e.g. `2024-01-01T00:00:00Z`; empty notes none.
     pub now: &'a str,
     /// What this way of writing cannot change.
     pub reset: Reset,
@@ -95,6 +95,10 @@ impl<'a> Write<'a> {
     pub fn reset(mut self, reset: Reset) -> Self {
         self.reset = reset;
         self
+    }
+
+    fn time(&self) -> Option<String> {
+        (!self.now.is_empty()).then(|| self.now.to_owned())
     }
 
     fn key(&self, operation: Operation, api_version: &str) -> Manager {
@@ -218,7 +222,7 @@ fn merge(
     if let Some(owned) = managed.get_mut(&who)
         && !typed::equal(live, &merged)
     {
-        owned.time = Some(write.now.to_owned());
+        owned.time = write.time();
     }
     managed.strip(&who);
     Ok((merged, managed))
@@ -264,8 +268,8 @@ fn take(comparison: &Comparison, managed: &mut ManagedFields, who: &Manager, for
 ///
 /// The API server does this before mutating admission when it creates an object, and after it on every later write.
 ///
-/// What `new` says about managedFields counts as the API server counts it: a valid list is taken, `[{}]` clears them
-/// for good, anything else leaves those of `old`. Through a subresource they cannot be changed. An object that has none
+/// What `new` says about managedFields counts as the API server counts it: a valid list is taken, `[]` and `[{}]` clear
+/// them for good, anything else leaves those of `old`. Through a subresource they cannot be changed. An object that has none
 /// gets none by an update, only when it is created or first applied.
 ///
 /// * `old` - the stored object, `None` when it is created.
@@ -320,7 +324,7 @@ fn book_update(old: &Value, new: &Value, managed: &mut ManagedFields, write: &Wr
     let changed = ManagedFields::stripped(&changed);
     if !changed.is_empty() {
         let set = managed.get(&who).map_or_else(|| changed.clone(), |owned| owned.set.union(&changed));
-        managed.insert(who, Owned { api_version: api_version.to_owned(), time: Some(write.now.to_owned()), set });
+        managed.insert(who, Owned { api_version: api_version.to_owned(), time: write.time(), set });
     }
 }
 

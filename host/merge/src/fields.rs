@@ -30,6 +30,14 @@ pub enum Error {
         #[source]
         source: Option<serde_json::Error>,
     },
+    /// An entry of managedFields is of a kind that is not known.
+    #[error("unknown {what} {value:?} in managedFields")]
+    Unknown {
+        /// Which part of the entry.
+        what: &'static str,
+        /// What it says.
+        value: String,
+    },
 }
 
 /// A set of paths. A path may be in the set, have paths below it in the set, or both.

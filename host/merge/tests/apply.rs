@@ -191,7 +191,8 @@ fn managed_fields_can_be_written_cleared_and_not_deleted_by_accident() {
         apply::update(Some(&live), &mut new, write);
         sets(&new).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
     };
-    assert_eq!(updated(json!([]), &write), ["alice"]);
+    assert_eq!(updated(json!([]), &write), Vec::<String>::new());
+    assert_eq!(updated(Value::Null, &write), ["alice"]);
     assert_eq!(updated(json!([{"manager": "x", "operation": "Apply", "fieldsV1": 1}]), &write), ["alice"]);
     assert_eq!(updated(json!([{}]), &write), Vec::<String>::new());
     let given =

@@ -239,7 +239,9 @@ fn directives_that_cannot_be_carried_out_are_refused() {
     refuses(live.clone(), spec(json!({"$retainKeys": "x"})), 400, "invalid patch format of retainKeys");
     refuses(live.clone(), spec(json!({"$setElementOrder": []})), 400, "invalid patch format of setElementOrder list");
     refuses(live.clone(), spec(json!({"$deleteFromPrimitiveList": []})), 400, "invalid patch format of primitive list");
-    refuses(live.clone(), json!({"metadata": {"finalizers": [["b"]]}}), 422, "lists of lists are not supported");
+    let nested = json!({"metadata": {"finalizers": [["b"]]}});
+    refuses(live.clone(), nested.clone(), 500, "list element types are not identical: [b]");
+    refuses(json!({"metadata": {"finalizers": []}}), nested, 422, "lists of lists are not supported");
     refuses(live, json!({"metadata": {"finalizers": ["b", 1]}}), 500, "list element types are not identical: 1");
 }
 

@@ -196,8 +196,9 @@ fn hostname(text: &str) -> bool {
             && !l.ends_with('-')
             && l.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || !c.is_ascii())
     };
-    let name = text.strip_suffix('.').unwrap_or(text);
-    !name.is_empty() && text.len() <= 255 && name.split('.').all(label)
+    let top = |l: &str| (2..=63).contains(&l.chars().count()) && l.chars().all(char::is_alphabetic);
+    let ends_well = text.rsplit_once('.').is_none_or(|(_, last)| top(last));
+    text.len() <= 255 && text.split('.').all(label) && ends_well
 }
 
 fn short_name(text: &str) -> bool {
@@ -266,7 +267,7 @@ mod tests {
             ("byte", &["", "YWJj", "YQ=="], &["YWJ", "Y!==", "YQ="]),
             ("email", &["a@b.c", "A B <a@b.c>"], &["a", "a@", "@b", "a b@c"]),
             ("uri", &["http://a/b", "/path", "urn:x:y"], &["", "a b", "relative"]),
-            ("hostname", &["a.b", "localhost", "a-b.c."], &["-a", "a..b", "", "a_b"]),
+            ("hostname", &["a.bc", "localhost", "a-b.example"], &["-a", "a..bc", "", "a_b", "a.b", "a.bc."]),
             ("hexcolor", &["#fff", "A0B1C2"], &["#ff", "ggg"]),
             ("rgbcolor", &["rgb(0, 128,255)"], &["rgb(0,0,256)", "0,0,0"]),
             ("isbn", &["0-306-40615-2", "978-0-306-40615-7", "080442957X"], &["0-306-40615-3", "123"]),

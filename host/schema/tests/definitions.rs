@@ -42,7 +42,7 @@ fn other_schemas_are_refused() {
         (json!({"type": "text"}), "~.type: Unsupported value: \"text\": supported values: \"array\", \"boolean\", \"integer\", \"number\", \"object\", \"string\"".into()),
         (json!({"type": "string", "pattern": "("}), "~.pattern: Invalid value: \"(\": must be a valid regular expression".into()),
         (json!({"type": "string", "uniqueItems": true}), "~.uniqueItems: Forbidden: uniqueItems cannot be set to true".into()),
-        (json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": true}), "~.additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive".into()),
+        (json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}), "~.additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive".into()),
         (json!({"type": "string", "default": 1}), "~.default: Invalid value: \"integer\":  in body must be of type string: \"integer\"".into()),
         (json!({"type": "object", "properties": {"a": {"type": "string"}}, "default": {"b": 1}}), "~.default: Invalid value: {\"b\":1}: must not have unknown fields".into()),
         (json!({"type": "string", "anyOf": [{"default": 1}]}), format!("~.anyOf[0].default: Forbidden: {undefined}")),

@@ -28,6 +28,10 @@ pub(super) struct ApiserverArgs {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
+    /// Hold requests without credentials to RBAC, as system:anonymous
+    #[arg(long)]
+    anonymous_auth: bool,
+
     /// Serve HTTPS with this certificate (PEM), behind it those that signed it
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     tls_cert_file: Option<PathBuf>,
@@ -61,7 +65,10 @@ pub(super) struct ApiserverArgs {
 
 pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
     let stop = super::signals::stop_token()?;
-    let mut options = Options::default().controllers(!args.no_controllers).faults_may_kill(args.faults_may_kill);
+    let mut options = Options::default()
+        .controllers(!args.no_controllers)
+        .anonymous_auth(args.anonymous_auth)
+        .faults_may_kill(args.faults_may_kill);
     if let Some(dir) = args.data_dir {
         options = options.data_dir(dir);
     }

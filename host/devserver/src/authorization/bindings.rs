@@ -35,12 +35,12 @@ impl Held {
         self.grants.iter().flat_map(|g| &g.rules)
     }
 
-    /// Why something may be missing: `RBAC: clusterrole.rbac.authorization.k8s.io "x" not found`, mostly empty.
+    /// Why something may be missing: `clusterrole.rbac.authorization.k8s.io "x" not found`, mostly empty.
     pub(crate) fn problems(&self) -> String {
         match self.errors.as_slice() {
             [] => String::new(),
-            [one] => format!("RBAC: {one}"),
-            many => format!("RBAC: [{}]", many.join(", ")),
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
         }
     }
 
@@ -67,11 +67,16 @@ impl Held {
 
 /// What a user holds in a namespace, or with an empty namespace in the whole cluster.
 pub(crate) fn held(api: &Api, user: &User, namespace: &str) -> Held {
-    let mut held = Held::default();
     if user.is_in(MASTERS) {
-        held.grants.push(Grant { rules: Rule::everything(), source: String::new() });
-        return held;
+        let everything = Grant { rules: Rule::everything(), source: String::new() };
+        return Held { grants: vec![everything], ..Held::default() };
     }
+    bound(api, user, namespace)
+}
+
+/// What bindings give a user.
+pub(crate) fn bound(api: &Api, user: &User, namespace: &str) -> Held {
+    let mut held = Held::default();
     for binding in list(api, "clusterrolebindings", "") {
         held.add(api, user, &binding.value, "");
     }
@@ -104,9 +109,8 @@ pub(crate) fn role_rules(api: &Api, kind: &str, namespace: &str, name: &str) -> 
 /// The rules of a role; with an `aggregationRule` those of the ClusterRoles it selects instead, which in a cluster a
 /// controller copies.
 fn all_rules(api: &Api, role: &Value, seen: &mut BTreeSet<String>) -> Vec<Rule> {
-    let Some(selectors) = role.pointer("/aggregationRule/clusterRoleSelectors").and_then(Value::as_array) else {
-        return Rule::of_role(role);
-    };
+    let selectors = role.pointer("/aggregationRule/clusterRoleSelectors").and_then(Value::as_array);
+    let Some(selectors) = selectors.filter(|_| api.options.controllers) else { return Rule::of_role(role) };
     if !seen.insert(text(role, "/metadata/name").to_owned()) {
         return Vec::new();
     }

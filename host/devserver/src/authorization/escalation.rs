@@ -40,7 +40,7 @@ pub(crate) fn check(api: &Api, user: &User, resource: &Resource, key: &Key, obje
         "roles" | "clusterroles" if permitted("escalate", &resource.plural, &key.name) => return Ok(()),
         "roles" | "clusterroles" => {
             if object.get("aggregationRule").is_some() && !lacking(api, user, "", &Rule::everything()).is_empty() {
-                return forbidden("must have cluster-admin privileges to use an aggregationRule");
+                return forbidden("must have cluster-admin privileges to use the aggregationRule");
             }
             Rule::of_role(object)
         }
@@ -52,7 +52,7 @@ pub(crate) fn check(api: &Api, user: &User, resource: &Resource, key: &Key, obje
             }
             match bindings::role_rules(api, kind, &key.namespace, name) {
                 Ok(rules) => rules,
-                Err(_) => return Err(ApiError::not_found(GROUP, &kind.to_lowercase(), name)),
+                Err(_) => return Err(ApiError::not_found(GROUP, &resource.plural, name)),
             }
         }
     };

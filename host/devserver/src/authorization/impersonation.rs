@@ -11,19 +11,87 @@ use http::HeaderMap;
 use super::{Action, require};
 use crate::{
     api::Api,
-    authentication::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User, service_account_groups, split_service_account},
+    authentication::{
+        ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User, service_account_groups, split_service_account,
+    },
     path,
     status::{ApiError, Result},
+    validation::names,
 };
 
 const EXTRA: &str = "impersonate-extra-";
+/// The group of uids, of what users carry beside, and in newer verbs of everything.
+const OTHERS: &str = "authentication.k8s.io";
+/// The group of all nodes.
+const NODES: &str = "system:nodes";
 
 /// The user a request is made as: the one of its headers, if the requester may impersonate all that they name.
-pub(crate) fn user(api: &Api, requester: User, headers: &HeaderMap) -> Result<User> {
-    let Some(mut wanted) = asked(headers)? else { return Ok(requester) };
-    for action in actions(&wanted) {
-        require(api, &requester, &action)?;
+///
+/// It may be allowed for this one kind of user and this one action, or as it always could be. The first complaint is the one told.
+///
+/// * `wants` - what the request is about to do.
+pub(crate) fn user(api: &Api, requester: User, headers: &HeaderMap, wants: &Action) -> Result<User> {
+    let Some(wanted) = asked(headers)? else { return Ok(requester) };
+    let Some(mode) = mode(&wanted) else { return legacy(api, &requester, wanted) };
+    match constrained(api, &requester, &wanted, mode, wants) {
+        Ok(()) => {
+            let node = mode == "arbitrary-node";
+            let groups = if node { vec![NODES.to_owned()] } else { wanted.groups.clone() };
+            Ok(settled(User { groups, ..wanted }))
+        }
+        Err(first) => legacy(api, &requester, wanted).map_err(|_second| first),
     }
+}
+
+/// What kind of user it is, if it is one that may be impersonated for single actions: nodes and service accounts only by name.
+fn mode(wanted: &User) -> Option<&'static str> {
+    let only_named = wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
+    if node_name(&wanted.name).is_some() {
+        return only_named.then_some("arbitrary-node");
+    }
+    if split_service_account(&wanted.name).is_some() {
+        return only_named.then_some("serviceaccount");
+    }
+    Some("user-info")
+}
+
+fn node_name(user: &str) -> Option<&str> {
+    user.strip_prefix("system:node:").filter(|name| names::subdomain(name).is_empty())
+}
+
+fn constrained(api: &Api, requester: &User, wanted: &User, mode: &str, wants: &Action) -> Result<()> {
+    let on = |verb: &str| format!("impersonate-on:{mode}:{verb}");
+    let action = match wants.clone() {
+        Action::Object { verb, group, resource, subresource, namespace, name } => {
+            Action::Object { verb: on(&verb), group, resource, subresource, namespace, name }
+        }
+        Action::Url { verb, path } => Action::Url { verb: on(&verb), path },
+    };
+    require(api, requester, &action)?;
+    let never = |group: &String| group.is_empty() || group == MASTERS;
+    if let Some(group) = wanted.groups.iter().find(|g| never(g)) {
+        let which = if group.is_empty() { "empty string" } else { MASTERS };
+        return Err(ApiError::forbidden(
+            OTHERS,
+            "groups",
+            group,
+            &format!("impersonating the {which} group is not allowed"),
+        ));
+    }
+    actions(wanted, &format!("impersonate:{mode}"), OTHERS)
+        .iter()
+        .try_for_each(|action| require(api, requester, action))
+}
+
+fn legacy(api: &Api, requester: &User, wanted: User) -> Result<User> {
+    for action in actions(&wanted, "impersonate", "") {
+        require(api, requester, &action)?;
+    }
+    Ok(settled(wanted))
+}
+
+/// The user with the groups everybody of its kind is in.
+fn settled(mut wanted: User) -> User {
     if wanted.groups.is_empty()
         && let Some((namespace, _)) = split_service_account(&wanted.name)
     {
@@ -34,7 +102,7 @@ pub(crate) fn user(api: &Api, requester: User, headers: &HeaderMap) -> Result<Us
         let group = if wanted.name == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED };
         wanted.groups.push(group.to_owned());
     }
-    Ok(wanted)
+    wanted
 }
 
 /// What the headers say; `None` when there are none.
@@ -66,10 +134,11 @@ fn asked(headers: &HeaderMap) -> Result<Option<User>> {
 }
 
 /// What the requester must be allowed to do, one for everything that is named.
-fn actions(wanted: &User) -> Vec<Action> {
-    const OTHERS: &str = "authentication.k8s.io";
+///
+/// * `named` - the API group of users, groups, service accounts and nodes.
+fn actions(wanted: &User, verb: &str, named: &str) -> Vec<Action> {
     let impersonate = |group: &str, resource: &str, subresource: &str, namespace: &str, name: &str| Action::Object {
-        verb: "impersonate".to_owned(),
+        verb: verb.to_owned(),
         group: group.to_owned(),
         resource: resource.to_owned(),
         subresource: subresource.to_owned(),
@@ -77,10 +146,13 @@ fn actions(wanted: &User) -> Vec<Action> {
         name: name.to_owned(),
     };
     let mut out = vec![match split_service_account(&wanted.name) {
-        Some((namespace, name)) => impersonate("", "serviceaccounts", "", namespace, name),
-        None => impersonate("", "users", "", "", &wanted.name),
+        Some((namespace, name)) => impersonate(named, "serviceaccounts", "", namespace, name),
+        None => match node_name(&wanted.name).filter(|_| !named.is_empty()) {
+            Some(node) => impersonate(named, "nodes", "", "", node),
+            None => impersonate(named, "users", "", "", &wanted.name),
+        },
     }];
-    out.extend(wanted.groups.iter().map(|group| impersonate("", "groups", "", "", group)));
+    out.extend(wanted.groups.iter().map(|group| impersonate(named, "groups", "", "", group)));
     for (key, values) in &wanted.extra {
         out.extend(values.iter().map(|value| impersonate(OTHERS, "userextras", key, "", value)));
     }
@@ -114,7 +186,7 @@ mod tests {
     fn everything_that_is_named_needs_a_permission() {
         let extra = BTreeMap::from([("scope".to_owned(), vec!["read".to_owned()])]);
         let user = User { name: "kim".to_owned(), uid: "u".to_owned(), groups: vec!["devs".to_owned()], extra };
-        let needed: Vec<String> = actions(&user).iter().map(ToString::to_string).collect();
+        let needed: Vec<String> = actions(&user, "impersonate", "").iter().map(ToString::to_string).collect();
         assert_eq!(
             needed,
             [
@@ -126,7 +198,9 @@ mod tests {
         );
         let account = User::service_account("ns", "robot", "");
         assert!(
-            actions(&account)[0].to_string().ends_with("\"serviceaccounts\" in API group \"\" in the namespace \"ns\"")
+            actions(&account, "impersonate", "")[0]
+                .to_string()
+                .ends_with("\"serviceaccounts\" in API group \"\" in the namespace \"ns\"")
         );
     }
 }

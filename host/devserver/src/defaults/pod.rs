@@ -197,8 +197,17 @@ fn tolerate(spec: &mut Map<String, Value>) {
 
 fn mount_token(spec: &mut Map<String, Value>) {
     const PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-    let random: String = uuid::Uuid::new_v4().simple().to_string().chars().take(5).collect();
-    let name = format!("kube-api-access-{random}");
+    // Asked again after webhooks, it finds the volume it added before.
+    let volumes = spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
+    let present = volumes
+        .filter_map(|v| v.get("name")?.as_str())
+        .find(|name| name.starts_with("kube-api-access-"))
+        .map(str::to_owned);
+    let has_volume = present.is_some();
+    let name = present.unwrap_or_else(|| {
+        let random: String = uuid::Uuid::new_v4().simple().to_string().chars().take(5).collect();
+        format!("kube-api-access-{random}")
+    });
     let mut used = false;
     for list in ["initContainers", "containers"] {
         for item in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
@@ -210,7 +219,7 @@ fn mount_token(spec: &mut Map<String, Value>) {
             }
         }
     }
-    if !used {
+    if !used || has_volume {
         return;
     }
     let field = json!({"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}, "path": "namespace"});

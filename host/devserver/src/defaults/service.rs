@@ -72,6 +72,9 @@ pub(super) fn allocate(api: &Api, value: &mut Value) {
     if !matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
         return;
     }
+    if spec.get("allocateLoadBalancerNodePorts") == Some(&Value::Bool(false)) {
+        return;
+    }
     let mut used: HashSet<u64> = namespaced
         .objects
         .iter()

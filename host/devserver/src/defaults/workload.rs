@@ -34,6 +34,14 @@ pub(super) fn defaults(plural: &str, value: &mut Value) {
         template_generation(value, Some("1".into()));
     }
     let template_labels = value.pointer("/spec/template/metadata/labels").cloned();
+    if plural == "replicationcontrollers"
+        && let (Some(labels), Some(meta)) = (&template_labels, object(value, "metadata"))
+    {
+        // An object of this kind is found by the labels of its pods.
+        if meta.get("labels").and_then(Value::as_object).is_none_or(serde_json::Map::is_empty) {
+            meta.insert("labels".to_owned(), labels.clone());
+        }
+    }
     let Some(spec) = object(value, "spec") else { return };
     match plural {
         "deployments" => {

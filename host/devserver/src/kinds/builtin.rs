@@ -15,16 +15,16 @@ v1 endpoints Endpoints N short=ep
 v1 events Event N short=ev
 v1 limitranges LimitRange N short=limits
 v1 namespaces Namespace C short=ns sub=finalize,status verbs=create,delete,get,list,patch,update,watch
-v1 nodes Node C short=no sub=status
+v1 nodes Node C short=no sub=proxy,status
 v1 persistentvolumeclaims PersistentVolumeClaim N short=pvc sub=status
 v1 persistentvolumes PersistentVolume C short=pv sub=status
-v1 pods Pod N short=po in=all sub=binding,ephemeralcontainers,eviction,resize,status
+v1 pods Pod N short=po in=all sub=attach,binding,ephemeralcontainers,eviction,exec,log,portforward,proxy,resize,status
 v1 podtemplates PodTemplate N
 v1 replicationcontrollers ReplicationController N short=rc in=all sub=scale,status
 v1 resourcequotas ResourceQuota N short=quota sub=status
 v1 secrets Secret N
 v1 serviceaccounts ServiceAccount N short=sa sub=token
-v1 services Service N short=svc in=all sub=status
+v1 services Service N short=svc in=all sub=proxy,status
 apiregistration.k8s.io/v1 apiservices APIService C in=api-extensions sub=status
 apps/v1 controllerrevisions ControllerRevision N
 apps/v1 daemonsets DaemonSet N short=ds in=all sub=status
@@ -70,12 +70,12 @@ scheduling.k8s.io/v1 priorityclasses PriorityClass C short=pc
 coordination.k8s.io/v1 leases Lease N
 node.k8s.io/v1 runtimeclasses RuntimeClass C
 discovery.k8s.io/v1 endpointslices EndpointSlice N
-flowcontrol.apiserver.k8s.io/v1 flowschemas FlowSchema C sub=status
-flowcontrol.apiserver.k8s.io/v1 prioritylevelconfigurations PriorityLevelConfiguration C sub=status
 resource.k8s.io/v1 deviceclasses DeviceClass C
 resource.k8s.io/v1 resourceclaims ResourceClaim N sub=status
 resource.k8s.io/v1 resourceclaimtemplates ResourceClaimTemplate N
 resource.k8s.io/v1 resourceslices ResourceSlice C
+flowcontrol.apiserver.k8s.io/v1 flowschemas FlowSchema C sub=status
+flowcontrol.apiserver.k8s.io/v1 prioritylevelconfigurations PriorityLevelConfiguration C sub=status
 ";
 
 /// The built-in resources, in the order of the table.
@@ -109,7 +109,7 @@ fn parse(line: &str) -> Option<Resource> {
         match key {
             "short" => resource.short_names = values.map(str::to_owned).collect(),
             "in" => resource.categories = values.map(str::to_owned).collect(),
-            "sub" => resource.subresources = values.map(subresource).collect(),
+            "sub" => resource.subresources = values.map(|name| subresource(kind, name)).collect(),
             "verbs" => resource.verbs = values.filter_map(|v| ALL_VERBS.iter().copied().find(|a| *a == v)).collect(),
             _ => return None,
         }
@@ -117,8 +117,20 @@ fn parse(line: &str) -> Option<Resource> {
     Some(resource)
 }
 
-fn subresource(name: &str) -> Subresource {
+fn subresource(parent: &str, name: &str) -> Subresource {
     let (kind, verbs): (_, &[&'static str]) = match name {
+        "attach" => (Some(("", "v1", "PodAttachOptions")), &["create", "get"]),
+        "exec" => (Some(("", "v1", "PodExecOptions")), &["create", "get"]),
+        "portforward" => (Some(("", "v1", "PodPortForwardOptions")), &["create", "get"]),
+        "proxy" => {
+            let kind = match parent {
+                "Node" => "NodeProxyOptions",
+                "Service" => "ServiceProxyOptions",
+                _ => "PodProxyOptions",
+            };
+            (Some(("", "v1", kind)), &["create", "delete", "get", "patch", "update"])
+        }
+        "log" => (None, &["get"]),
         "scale" => (Some(("autoscaling", "v1", "Scale")), &["get", "patch", "update"]),
         "binding" => (Some(("", "v1", "Binding")), &["create"]),
         "eviction" => (Some(("policy", "v1", "Eviction")), &["create"]),

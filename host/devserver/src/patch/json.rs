@@ -32,7 +32,8 @@ fn step(document: &mut Value, operation: &Value) -> Outcome<()> {
             add(document, path, moved)
         }
         "copy" => {
-            let copied = get(document, text("from").ok_or(Failed)?)?.unwrap_or_default();
+            let from = text("from").filter(|from| !from.is_empty()).ok_or(Failed)?;
+            let copied = get(document, from)?.unwrap_or_default();
             add(document, path, copied)
         }
         "test" => {
@@ -104,6 +105,10 @@ fn add(document: &mut Value, path: &str, value: Value) -> Outcome<()> {
 }
 
 fn replace(document: &mut Value, path: &str, value: Value) -> Outcome<()> {
+    if path.is_empty() && (value.is_object() || value.is_array()) {
+        *document = value;
+        return Ok(());
+    }
     let (node, key) = container(document, path)?;
     match node {
         Value::Object(map) => {

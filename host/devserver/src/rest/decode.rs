@@ -53,8 +53,8 @@ pub(crate) fn parse(call: &Call, kind: &str) -> Result<Parsed> {
             "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
         ))
     };
-    match call.content_type.as_str() {
-        "" | "application/json" => body::json(&call.body).map_err(|e| unrecognized(&body::go_message(&e))),
+    match call.content_type.to_ascii_lowercase().as_str() {
+        "" | "application/json" => body::json(&call.body).map_err(|e| unrecognized(&body::go_message(&e, &call.body))),
         "application/yaml" => body::yaml(&call.body).map_err(|e| unrecognized(&e)),
         protobuf::MEDIA_TYPE => match protobuf::object(&call.body) {
             Ok(value) => Ok(Parsed { value, duplicates: Vec::new() }),
@@ -65,6 +65,49 @@ pub(crate) fn parse(call: &Call, kind: &str) -> Result<Parsed> {
         },
         _ => Err(ApiError::unsupported_media_type(&["application/json", "application/yaml", protobuf::MEDIA_TYPE])),
     }
+}
+
+/// The options of a deletion from its body.
+pub(crate) fn delete_options(call: &Call) -> Result<Value> {
+    const KIND: &str = "DeleteOptions";
+    let parsed = match call.content_type.to_ascii_lowercase().as_str() {
+        "" | "application/json" => body::json(&call.body).map_err(|e| {
+            let why = body::go_message(&e, &call.body);
+            ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
+        })?,
+        _ => parse(call, KIND)?,
+    };
+    let Value::Object(options) = &parsed.value else {
+        let found = body::json_type(&parsed.value);
+        let message = format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ APIVersion \
+             string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        );
+        return Err(ApiError::bad_request(message));
+    };
+    let text = |key: &str| options.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    if !kind.is_empty() && kind != KIND {
+        let message = format!(
+            "no kind \"{kind}\" is registered for version \"{version}\" in scheme \
+             \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
+        );
+        return Err(ApiError::bad_request(message));
+    }
+    for (key, right, wanted) in [
+        ("dryRun", Value::is_array as fn(&Value) -> bool, "[]string"),
+        ("gracePeriodSeconds", Value::is_i64, "int64"),
+        ("propagationPolicy", Value::is_string, "v1.DeletionPropagation"),
+        ("orphanDependents", Value::is_boolean, "bool"),
+        ("preconditions", Value::is_object, "v1.Preconditions"),
+    ] {
+        if let Some(value) = options.get(key).filter(|v| !v.is_null() && !right(v)) {
+            let found = body::json_type(value);
+            let message = format!("json: cannot unmarshal {found} into Go struct field {KIND}.{key} of type {wanted}");
+            return Err(ApiError::bad_request(message));
+        }
+    }
+    Ok(parsed.value)
 }
 
 /// Decodes the body of a create or update.
@@ -103,7 +146,7 @@ pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValid
         FieldValidation::Warn => Ok(Decoded { object, warnings: problems }),
         FieldValidation::Strict if problems.is_empty() => Ok(Decoded { object, warnings: Vec::new() }),
         FieldValidation::Strict => {
-            let why = format!("strict decoding error: {}", problems.join(", "));
+            let why = format!("strict decoding error: {}", strictly(call, duplicates, &unknown));
             let Expected { kind, version, .. } = expected;
             let message = format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}");
             Err(ApiError::bad_request(message))
@@ -111,10 +154,17 @@ pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValid
     }
 }
 
-/// `duplicate field "…"` and `unknown field "…"`.
+/// What is said about fields that occur twice, and `unknown field "…"`.
 pub(crate) fn problems(duplicates: &[String], unknown: &[String]) -> Vec<String> {
-    let duplicates = duplicates.iter().map(|d| format!("duplicate field \"{d}\""));
-    duplicates.chain(unknown.iter().map(|u| format!("unknown field \"{u}\""))).collect()
+    duplicates.iter().cloned().chain(unknown.iter().map(|u| format!("unknown field \"{u}\""))).collect()
+}
+
+/// [`problems`] in one line; those of YAML that occur twice are one error in several.
+fn strictly(call: &Call, mut duplicates: Vec<String>, unknown: &[String]) -> String {
+    if call.content_type.ends_with("yaml") && !duplicates.is_empty() {
+        duplicates = vec![format!("yaml: unmarshal errors:\n  {}", duplicates.join("\n  "))];
+    }
+    problems(&duplicates, unknown).join(", ")
 }
 
 /// Drops what the kind does not have and answers the paths.

@@ -9,8 +9,7 @@ use super::{Request, decode, read, write::ATTEMPTS};
 use crate::{
     admission::{self, Attributes, Old, Operation},
     api::Api,
-    crd,
-    encode::{self, ListMeta},
+    crd, encode,
     kinds::Resource,
     negotiate,
     query::{DeleteOptions, ListOptions, Propagation},
@@ -18,8 +17,10 @@ use crate::{
     status::{ApiError, Result},
     storage::{Key, Object, WriteError},
     strategy, time,
-    watch::Selection,
 };
+
+/// Namespaces no cluster can do without.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// What became of an object that was to be deleted.
 #[derive(Debug)]
@@ -35,8 +36,8 @@ impl Request<'_> {
         if self.call.body.is_empty() {
             return DeleteOptions::parse(&self.call.query, None);
         }
-        let parsed = decode::parse(self.call, "DeleteOptions")?;
-        DeleteOptions::parse(&self.call.query, Some(&parsed.value))
+        let options = decode::delete_options(self.call)?;
+        DeleteOptions::parse(&self.call.query, Some(&options))
     }
 
     /// Deletes an object if the webhooks let it.
@@ -71,9 +72,23 @@ impl Request<'_> {
         Err(ApiError::modified(&self.resource.group, &self.resource.plural, &key.name))
     }
 
+    /// Jobs leave their pods behind unless told otherwise, which surprises.
+    fn warn_of_orphans(&self, options: &DeleteOptions) {
+        if self.resource.is("batch", "jobs") && options.propagation.is_none() {
+            let text = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them \
+                        or set propagationPolicy=Orphan to suppress this warning";
+            self.call.warnings.add(vec![text.to_owned()]);
+        }
+    }
+
     pub(super) async fn delete(&self) -> Result<Answer> {
         let format = negotiate::format(&self.call.accept, true)?;
         let options = self.delete_options()?;
+        if self.resource.is("", "namespaces") && IMMORTAL.contains(&self.path.name.as_str()) {
+            let why = "this namespace may not be deleted";
+            return Err(ApiError::forbidden("", "namespaces", &self.path.name, why));
+        }
+        self.warn_of_orphans(&options);
         let outcome = self.delete_admitted(&self.key(), &self.path.name, &options).await?;
         match outcome {
             Deleted::Gone(object) if !self.resource.returns_deleted() => {
@@ -97,13 +112,9 @@ impl Request<'_> {
         let options = self.delete_options()?;
         let list = ListOptions::parse(&self.call.query, false)?;
         read::check_fields(&self.resource, &list)?;
-        let selection = Selection { namespace: self.path.namespace.clone(), labels: list.labels, fields: list.fields };
-        let snapshot = self.api.shelf(&self.resource).list(&self.path.namespace);
+        let (page, meta) = self.page(&list)?;
         let mut deleted = Vec::new();
-        for object in snapshot.objects {
-            if !selection.matches(&self.resource, &object) {
-                continue;
-            }
+        for object in page {
             match self.delete_admitted(&object.key(), "", &options).await {
                 Err(error) if error.code() == StatusCode::NOT_FOUND => {}
                 Err(error) => return Err(error),
@@ -111,8 +122,7 @@ impl Request<'_> {
                 Ok(_) => deleted.push(object),
             }
         }
-        let meta = ListMeta { revision: snapshot.revision, ..ListMeta::default() };
-        let body = encode::list(&self.resource, &deleted, &meta, format, self.table())?;
+        let body = encode::list(&self.resource, &deleted, &meta, format, self.table()?)?;
         Ok(Answer::ready(StatusCode::OK, format, body))
     }
 }
@@ -203,7 +213,9 @@ fn mark(resource: &Resource, object: &mut Value, options: &DeleteOptions) -> Pla
     let grace = if pod { pod_grace(object, options) } else { 0 };
     let namespace = resource.is("", "namespaces");
     if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        propagation_finalizers(meta, options.propagation);
+        // What was made before controllers left nothing behind keeps leaving it.
+        let orphans = resource.orphans() && !marks_propagation(meta);
+        propagation_finalizers(meta, options.propagation.or(orphans.then_some(Propagation::Orphan)));
         if crd::is_crd(resource) {
             crd::hold(meta);
         }
@@ -250,6 +262,11 @@ fn pod_grace(pod: &Value, options: &DeleteOptions) -> i64 {
     let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30);
     let idle = text("/spec/nodeName").is_empty() || matches!(text("/status/phase"), "Failed" | "Succeeded");
     if idle { 0 } else { options.grace_seconds.unwrap_or(own).max(0) }
+}
+
+fn marks_propagation(meta: &Map<String, Value>) -> bool {
+    let list = meta.get("finalizers").and_then(Value::as_array).into_iter().flatten();
+    list.into_iter().any(|f| f == "orphan" || f == "foregroundDeletion")
 }
 
 fn propagation_finalizers(meta: &mut Map<String, Value>, propagation: Option<Propagation>) {

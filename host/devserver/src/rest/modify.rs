@@ -40,10 +40,10 @@ impl Request<'_> {
         negotiate::format(&self.call.accept, true)?;
         let options = WriteOptions::parse(&self.call.query, "CreateOptions")?;
         let decoded = decode::decode(self.call, Expected::of(&self.resource), options.field_validation)?;
+        self.call.warnings.add(decoded.warnings);
         let stored = self.write(&options).create(decoded.object).await?;
-        let mut warnings = decoded.warnings;
-        warnings.extend(validation::warnings(&self.resource, &stored.value));
-        self.reply(StatusCode::CREATED, &stored, warnings)
+        self.call.warnings.add(validation::warnings(&self.resource, &stored.value));
+        self.reply(StatusCode::CREATED, &stored, Vec::new())
     }
 
     pub(super) async fn replace(&self) -> Result<Answer> {
@@ -51,6 +51,7 @@ impl Request<'_> {
         let options = WriteOptions::parse(&self.call.query, "UpdateOptions")?;
         let Decoded { mut object, warnings } =
             decode::decode(self.call, Expected::of(&self.resource), options.field_validation)?;
+        self.call.warnings.add(warnings);
         self.check_identity(&mut object)?;
         let mut write = self.write(&options);
         let shelf = self.api.shelf(&self.resource);
@@ -64,12 +65,13 @@ impl Request<'_> {
                 }
                 self.may_create()?;
                 let stored = write.create(object).await?;
-                return self.reply(StatusCode::CREATED, &stored, warnings);
+                return self.reply(StatusCode::CREATED, &stored, Vec::new());
             };
             let conditional = self.check_version(&object, &old)?;
+            self.call.warnings.add(validation::unqualified(&self.resource, &object, Some(&old.value)));
             let new = versions::to_stored(&self.resource, object.clone(), Some(&old.value));
             match write.update(&old, new).await {
-                Ok(stored) => return self.reply(StatusCode::OK, &stored, warnings),
+                Ok(stored) => return self.reply(StatusCode::OK, &stored, Vec::new()),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Retry) if conditional => return Err(write.modified()),
                 Err(Failure::Retry) => {}
@@ -109,10 +111,7 @@ impl Request<'_> {
     }
 
     fn nameless(&self) -> ApiError {
-        let name = &self.path.name;
-        ApiError::bad_request(format!(
-            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        ))
+        patch::nameless(&self.path.name)
     }
 
     /// uid and resourceVersion of a PUT; whether it is bound to a version.
@@ -168,28 +167,46 @@ impl Request<'_> {
                 body: &self.call.body,
                 resource: &self.resource,
                 name: &self.path.name,
-                namespace: &self.path.namespace,
                 options: &options,
                 writer: &write.writer,
             };
             let patched = patch::patch(&input, current.as_ref())?;
+            self.call.warnings.add(patched.warnings);
+            self.check_patched(&patched.object)?;
             write.tracked = kind == patch::Kind::Apply;
             let Some(old) = old else {
                 self.may_create()?;
                 match write.create(patched.object).await {
-                    Ok(stored) => return self.reply(StatusCode::CREATED, &stored, patched.warnings),
+                    Ok(stored) => return self.reply(StatusCode::CREATED, &stored, Vec::new()),
                     // Another applier was faster: there is something to merge with now.
                     Err(error) if error.is_already_exists() => continue,
                     Err(error) => return Err(error),
                 }
             };
             match self.patched(&write, &old, patched.object).await {
-                Ok(stored) => return self.reply(StatusCode::OK, &stored, patched.warnings),
+                Ok(stored) => return self.reply(StatusCode::OK, &stored, Vec::new()),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Retry) => {}
             }
         }
         Err(write.modified())
+    }
+
+    /// Namespace and name of a patched object are those of the URL.
+    fn check_patched(&self, object: &Value) -> Result<()> {
+        let text = |key: &str| object.pointer("/metadata").and_then(|m| m.get(key)?.as_str()).unwrap_or_default();
+        if !text("namespace").is_empty() && text("namespace") != self.path.namespace {
+            let message = "the namespace of the provided object does not match the namespace sent on the request";
+            return Err(ApiError::bad_request(message));
+        }
+        match text("name") {
+            "" => Err(self.nameless()),
+            name if name == self.path.name => Ok(()),
+            name => Err(ApiError::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                self.path.name
+            ))),
+        }
     }
 
     async fn patched(
@@ -199,25 +216,6 @@ impl Request<'_> {
         object: Value,
     ) -> std::result::Result<Arc<Object>, Failure> {
         let text = |key: &str| object.pointer("/metadata").and_then(|m| m.get(key)?.as_str()).unwrap_or_default();
-        if text("name").is_empty() {
-            return Err(self.nameless().into());
-        }
-        if text("name") != self.path.name {
-            let message = format!(
-                "the name of the object ({}) does not match the name on the URL ({})",
-                text("name"),
-                self.path.name
-            );
-            return Err(ApiError::bad_request(message).into());
-        }
-        if !text("namespace").is_empty() && text("namespace") != self.path.namespace {
-            let message = format!(
-                "the namespace of the object ({}) does not match the namespace on the URL ({})",
-                text("namespace"),
-                self.path.namespace
-            );
-            return Err(ApiError::bad_request(message).into());
-        }
         let version = text("resourceVersion");
         if !matches!(version, "" | "0") && version.parse() != Ok(old.revision) {
             if version.parse::<u64>().is_err() {
@@ -226,6 +224,7 @@ impl Request<'_> {
             }
             return Err(write.modified().into());
         }
+        self.call.warnings.add(validation::unqualified(&self.resource, &object, Some(&old.value)));
         let new = versions::to_stored(&self.resource, object, Some(&old.value));
         write.update(old, new).await
     }

@@ -28,6 +28,10 @@ impl Request<'_> {
 
     pub(super) fn get(&self) -> Result<Answer> {
         negotiate::format(&self.call.accept, true)?;
+        if self.call.query.get("export").is_some() {
+            let message = "the export parameter, deprecated since v1.14, is no longer supported";
+            return Err(ApiError::bad_request(message));
+        }
         if let Some(version) = self.call.query.get("resourceVersion") {
             let version = parse_version(version).map_err(ApiError::bare_internal)?;
             let current = self.view().revision();
@@ -54,10 +58,11 @@ impl Request<'_> {
     }
 
     fn watch(&self, options: &ListOptions) -> Result<Answer> {
-        let format = negotiate::list_format(&self.call.accept)?;
+        let format = negotiate::stream_format(&self.call.accept)?;
         let version = options.resource_version.as_deref().unwrap_or_default();
         let start = match version {
-            _ if options.send_initial_events == Some(true) => Start::PresentWithMark,
+            _ if options.send_initial_events == Some(true) && options.bookmarks => Start::PresentWithMark,
+            _ if options.send_initial_events == Some(true) => Start::Present,
             "" | "0" if options.send_initial_events == Some(false) => Start::After(self.view().revision()),
             "" | "0" => Start::Present,
             text => Start::After(parse_version(text).map_err(ApiError::internal)?),
@@ -70,7 +75,7 @@ impl Request<'_> {
             bookmarks: options.bookmarks,
             timeout: options.timeout_seconds.map_or(WATCH_TIMEOUT, Duration::from_secs),
             format,
-            table: self.table(),
+            table: self.table()?,
             stop: self.api.stop.clone(),
         })))
     }
@@ -85,6 +90,13 @@ impl Request<'_> {
 
     fn list(&self, options: &ListOptions) -> Result<Answer> {
         let format = negotiate::list_format(&self.call.accept)?;
+        let (objects, meta) = self.page(options)?;
+        let body = encode::list(&self.resource, &objects, &meta, format, self.table()?)?;
+        Ok(Answer::ready(StatusCode::OK, format, body))
+    }
+
+    /// The objects a list is about, or the next page of them.
+    pub(super) fn page(&self, options: &ListOptions) -> Result<(Vec<Arc<Object>>, ListMeta)> {
         let token = options.continue_token.as_deref().map(Token::parse).transpose()?;
         let at = self.time_of(options, token.as_ref())?;
         let selection = self.selection(options);
@@ -109,9 +121,7 @@ impl Request<'_> {
         let page = self.view().shelf().page(&wanted, at, matches).map_err(too_old)?;
         let (revision, rest) = (page.revision, page.remaining);
         let continue_token = page.next.map(|after| Token { revision, after, rest }.to_text());
-        let meta = ListMeta { revision, continue_token, remaining: rest };
-        let body = encode::list(&self.resource, &page.objects, &meta, format, self.table())?;
-        Ok(Answer::ready(StatusCode::OK, format, body))
+        Ok((page.objects, ListMeta { revision, continue_token, remaining: rest }))
     }
 
     /// The time a list is of.
@@ -201,7 +211,8 @@ fn builtin_fields(group: &str, plural: &str) -> Option<&'static [&'static str]> 
         ("", "namespaces") => &["status.phase"],
         ("", "nodes") => &["spec.unschedulable"],
         ("", "secrets") => &["type"],
-        ("", "replicationcontrollers") | ("apps", "replicasets") => &["status.replicas"],
+        ("", "replicationcontrollers") => &["status.replicas"],
+        ("resource.k8s.io", "resourceslices") => &["spec.nodeName", "spec.driver"],
         ("", "services") => &["spec.clusterIP", "spec.type"],
         ("batch", "jobs") => &["status.successful"],
         ("certificates.k8s.io", "certificatesigningrequests") => &["spec.signerName"],

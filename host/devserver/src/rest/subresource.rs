@@ -13,7 +13,9 @@ use super::{
 };
 use crate::{
     admission::{self, Attributes, Kind, Old, Operation},
-    encode, negotiate, patch,
+    body, encode,
+    managed::{self, Writer},
+    negotiate, patch,
     query::{DeleteOptions, WriteOptions},
     reviews, selector,
     server::Answer,
@@ -30,6 +32,7 @@ impl Request<'_> {
             "POST" => "create",
             "PUT" => "update",
             "PATCH" => "patch",
+            "DELETE" => "delete",
             _ => return Err(ApiError::method_not_allowed()),
         };
         let known = self.resource.subresource(name).is_some_and(|s| s.verbs.contains(&verb));
@@ -43,9 +46,24 @@ impl Request<'_> {
             ("eviction", _) => self.evict().await,
             ("token", _) => reviews::token(self).await,
             ("finalize", _) => self.finalize().await,
+            ("attach" | "exec" | "log" | "portforward" | "proxy", _) => Err(self.unreachable()),
             (_, "get") => self.get(),
             (_, "update") => self.replace().await,
             _ => self.patch().await,
+        }
+    }
+
+    /// There is nobody behind objects who could be asked.
+    fn unreachable(&self) -> ApiError {
+        let object = match self.api.get(&self.resource, &self.key()) {
+            Ok(object) => object,
+            Err(error) => return error,
+        };
+        let name = &self.path.name;
+        match object.value.pointer("/spec/nodeName").and_then(Value::as_str) {
+            _ if !self.resource.is("", "pods") => ApiError::unavailable(&format!("nothing answers for {name:?}")),
+            None | Some("") => ApiError::bad_request(format!("pod {name} does not have a host assigned")),
+            Some(node) => ApiError::not_found("", "nodes", node),
         }
     }
 
@@ -198,7 +216,13 @@ impl Request<'_> {
         }
         let options =
             WriteOptions::parse(&self.call.query, if verb == "patch" { "PatchOptions" } else { "UpdateOptions" })?;
-        let write = self.write(&options);
+        let apply = verb == "patch" && patch::Kind::of(&self.call.content_type, false)? == patch::Kind::Apply;
+        if verb == "patch" {
+            let kind = patch::Kind::of(&self.call.content_type, false)?;
+            patch::check_options(kind, &self.call.query)?;
+        }
+        let mut write = self.write(&options);
+        write.tracked = apply;
         for _ in 0..ATTEMPTS {
             let old = self.api.get(&self.resource, &self.key())?;
             let scale = if verb == "patch" {
@@ -210,7 +234,17 @@ impl Request<'_> {
             let before = self.scale_of(&old);
             let kind = ("autoscaling", "v1", "Scale");
             let scale = self.admitted(kind, (scale, Some(&before)), &options).await?;
-            let new = self.scaled(&scale, &old)?;
+            let mut new = self.scaled(&scale, &old)?;
+            if apply && self.resource.custom.is_some() {
+                return Err(ApiError::internal(format!(
+                    "failed to convert new object (/{}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an \
+                     invalid group/version: autoscaling/v1",
+                    self.path.name
+                )));
+            }
+            if apply {
+                new = self.applied_scale(&scale, &old, &options, &write.writer)?;
+            }
             match write.update_own(&old, new) {
                 Ok(stored) => return answer(&stored),
                 Err(Failure::Refused(error)) => return Err(error),
@@ -218,6 +252,17 @@ impl Request<'_> {
             }
         }
         Err(write.modified())
+    }
+
+    /// The object with the replicas of an applied Scale: who applies it owns that one field.
+    fn applied_scale(&self, scale: &Value, old: &Object, options: &WriteOptions, writer: &Writer) -> Result<Value> {
+        let current = encode::value(&self.resource, old);
+        let mut applied = json!({"metadata": {"name": self.path.name}});
+        encode::stamp(&self.resource, &mut applied);
+        let replicas = scale.pointer("/spec/replicas").cloned().unwrap_or_else(|| 0.into());
+        set(&mut applied, &self.scale_paths().0, replicas);
+        let rules = managed::rules(&self.resource, writer);
+        oarlock_merge::apply::apply(Some(&current), &applied, &rules, options.force).map_err(|e| patch::apply_error(&e))
     }
 
     /// The object with the replicas of a Scale.
@@ -233,7 +278,15 @@ impl Request<'_> {
         if !matches!(version, "" | "0") && version.parse() != Ok(old.revision) {
             return Err(ApiError::modified(&self.resource.group, &self.resource.plural, &self.path.name));
         }
-        let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
+        let given = scale.pointer("/spec/replicas").filter(|r| !r.is_null());
+        if let Some(wrong) = given.filter(|r| !r.is_i64()) {
+            let why = format!(
+                "json: cannot unmarshal {} into Go struct field ScaleSpec.spec.replicas of type int32",
+                body::json_type(wrong)
+            );
+            return Err(ApiError::invalid_patch(&scale.to_string(), &why));
+        }
+        let replicas = given.and_then(Value::as_i64).unwrap_or(0);
         if replicas < 0
             && let Some(custom) = self.resource.custom.as_ref().and_then(|c| c.scale.as_ref())
         {

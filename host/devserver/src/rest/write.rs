@@ -147,12 +147,9 @@ impl Write<'_> {
         }
         strategy::prepare_create(&resource, &mut object);
         defaults::admit(self.api, &resource, &mut object)?;
-        let causes = validation::create(&resource, &object, resource.is_new_event());
-        if !causes.is_empty() {
-            return Err(self.invalid(&causes));
-        }
         escalation::check(self.api, self.user, &resource, &self.key, &object)?;
-        Ok(object)
+        let causes = validation::create(&resource, &object, resource.is_new_event());
+        if causes.is_empty() { Ok(object) } else { Err(self.invalid(&causes)) }
     }
 
     fn store(&mut self, object: Value) -> Result<Arc<Object>> {
@@ -191,7 +188,7 @@ impl Write<'_> {
             meta.remove("namespace");
         }
         check_namespace(meta, &self.key.namespace)?;
-        if !matches!(text(meta, "resourceVersion"), "" | "0") {
+        if !self.dry_run && !matches!(text(meta, "resourceVersion"), "" | "0") {
             return Err(ApiError::internal("resourceVersion should not be set on objects to be created"));
         }
         self.key.name = text(meta, "name").to_owned();
@@ -271,11 +268,11 @@ impl Write<'_> {
 
     /// A new version, if it is valid.
     fn checked(&self, old: &Arc<Object>, mut new: Value) -> Result<Value> {
+        escalation::check(self.api, self.user, self.resource, &self.key, &new)?;
         let causes = validation::update(self.resource, &self.writer.subresource, &new, &old.value);
         if !causes.is_empty() {
             return Err(self.invalid(&causes));
         }
-        escalation::check(self.api, self.user, self.resource, &self.key, &new)?;
         strategy::bump_generation(self.resource, &mut new, &old.value);
         Ok(new)
     }
@@ -351,7 +348,6 @@ fn drop_empty(meta: &mut Map<String, Value>) {
                     | "annotations"
                     | "finalizers"
                     | "ownerReferences"
-                    | "managedFields"
                     | "creationTimestamp"
                     | "deletionTimestamp"
                     | "deletionGracePeriodSeconds"

@@ -27,12 +27,6 @@ pub(super) fn review(request: &Request<'_>, object: &mut Value) -> Result<Value>
     }
     let user = if own { request.call.user.clone() } else { user(spec) };
     let action = action(spec);
-    if let Action::Object { namespace, .. } = &action
-        && local
-        && *namespace != request.path.namespace
-    {
-        return Err(ApiError::bad_request("spec.resourceAttributes.namespace must match namespace"));
-    }
     let decision = authorization::decide(request.api, &user, &action);
     let mut status = json!({"allowed": decision.allowed});
     if let (Some(map), false) = (status.as_object_mut(), decision.reason.is_empty()) {
@@ -55,7 +49,7 @@ fn check(object: &Value, spec: &Value, own: bool, local: bool) -> Vec<Cause> {
     match (part("resourceAttributes"), part("nonResourceAttributes")) {
         (Some(_), Some(url)) => {
             let detail = "cannot be specified in combination with resourceAttributes";
-            causes.push(Cause::invalid("spec.nonResourceAttributes", url, detail));
+            causes.push(Cause::invalid("spec.nonResourceAttributes", &shown(url), detail));
         }
         (None, None) => {
             let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
@@ -63,7 +57,16 @@ fn check(object: &Value, spec: &Value, own: bool, local: bool) -> Vec<Cause> {
         }
         (None, Some(url)) if local => {
             let detail = "disallowed on this kind of request";
-            causes.push(Cause::invalid("spec.nonResourceAttributes", url, detail));
+            causes.push(Cause::invalid("spec.nonResourceAttributes", &shown(url), detail));
+        }
+        (Some(attributes), None) => {
+            let own = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+            let given = attributes.get("namespace").and_then(Value::as_str).unwrap_or_default();
+            if local && given != own {
+                let detail = "must match metadata.namespace";
+                causes.push(Cause::invalid("spec.resourceAttributes.namespace", &json!(given), detail));
+            }
+            causes.extend(["fieldSelector", "labelSelector"].iter().flat_map(|key| selector(attributes, key)));
         }
         _ => {}
     }
@@ -78,6 +81,29 @@ fn check(object: &Value, spec: &Value, own: bool, local: bool) -> Vec<Cause> {
         causes.push(Cause::invalid("metadata", &json!(meta), "must be empty"));
     }
     causes
+}
+
+/// Attributes under their names in Go, as the API server prints them.
+fn shown(attributes: &Value) -> Value {
+    let text = |key: &str| attributes.get(key).cloned().unwrap_or_else(|| json!(""));
+    json!({"Path": text("path"), "Verb": text("verb")})
+}
+
+/// A selector is written in one of two ways, with the operators there are.
+fn selector(attributes: &Value, key: &str) -> Vec<Cause> {
+    let Some(selector) = attributes.get(key).filter(|s| s.is_object()) else { return Vec::new() };
+    let path = format!("spec.resourceAttributes.{key}");
+    let raw = selector.get("rawSelector").and_then(Value::as_str).unwrap_or_default();
+    let requirements = selector.get("requirements").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    if !raw.is_empty() && !requirements.is_empty() {
+        let detail = "may not specified at the same time as requirements";
+        return vec![Cause::invalid(format!("{path}.rawSelector"), &json!(raw), detail)];
+    }
+    if raw.is_empty() && requirements.is_empty() {
+        let detail = "when specifying a fieldSelector, requirements or rawSelector is required";
+        return vec![Cause::required(format!("{path}.requirements"), &detail.replace("fieldSelector", key))];
+    }
+    Vec::new()
 }
 
 fn texts(value: Option<&Value>) -> Vec<String> {

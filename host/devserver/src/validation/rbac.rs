@@ -18,7 +18,13 @@ pub(super) fn check(resource: &Resource, object: &Value) -> Vec<Cause> {
     match resource.plural.as_str() {
         "roles" | "clusterroles" => {
             let rules = list(object, "rules").iter().enumerate();
-            rules.flat_map(|(i, rule)| check_rule(rule, resource.namespaced, &format!("rules[{i}]"))).collect()
+            let rules = rules.flat_map(|(i, rule)| check_rule(rule, resource.namespaced, &format!("rules[{i}]")));
+            let empty = |rule: &Value| list(rule, "clusterRoleSelectors").is_empty();
+            let lacking = object.get("aggregationRule").is_some_and(empty).then(|| {
+                let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+                Cause::required("aggregationRule.clusterRoleSelectors", detail)
+            });
+            rules.chain(lacking).collect()
         }
         _ => {
             let mut out = role_ref(object.get("roleRef").unwrap_or(&Value::Null), resource.namespaced);

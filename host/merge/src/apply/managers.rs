@@ -90,11 +90,11 @@ impl ManagedFields {
         }
     }
 
-    /// Reads a `managedFields` list. Entries of an unknown operation are skipped.
+    /// Reads a `managedFields` list.
     ///
     /// # Errors
     ///
-    /// [`fields::Error`] when an entry's set cannot be read.
+    /// [`fields::Error`] when an entry's set cannot be read, or its operation or type is unknown.
     pub fn from_json(list: &Value) -> Result<Self, fields::Error> {
         let mut managed = Self::default();
         for entry in list.as_array().into_iter().flatten() {
@@ -102,8 +102,11 @@ impl ManagedFields {
             let operation = match text("operation").as_str() {
                 "Apply" => Operation::Apply,
                 "Update" => Operation::Update,
-                _ => continue,
+                other => return Err(fields::Error::Unknown { what: "operation", value: other.to_owned() }),
             };
+            if !matches!(text("fieldsType").as_str(), "" | "FieldsV1") {
+                return Err(fields::Error::Unknown { what: "fieldsType", value: text("fieldsType") });
+            }
             let set = entry.get("fieldsV1").map_or_else(|| Ok(FieldSet::new()), FieldSet::from_json)?;
             let api_version = text("apiVersion");
             let key_version = if operation == Operation::Apply { String::new() } else { api_version.clone() };
@@ -171,10 +174,14 @@ impl ManagedFields {
         }
     }
 
-    /// Whether a written object asks to forget all owners: `managedFields: [{}]`.
+    /// Whether a written object asks to forget all owners: `managedFields: [{}]`, or an empty list.
     pub(super) fn is_reset(object: &Value) -> bool {
         let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-        matches!(list.map(Vec::as_slice), Some([Value::Object(only)]) if only.is_empty())
+        match list.map(Vec::as_slice) {
+            Some([]) => true,
+            Some([Value::Object(only)]) => only.is_empty(),
+            _ => false,
+        }
     }
 
     /// Whether nobody owns anything.

@@ -32,9 +32,6 @@ pub(super) fn kind(lists: &[&[Value]]) -> Result<Option<Kind>, Error> {
         return Err(Error::ListOfLists);
     }
     for (other, value) in shapes {
-        if other == 1 {
-            return Err(Error::ListOfLists);
-        }
         if other != first {
             return Err(Error::MixedList(go::print(value)));
         }

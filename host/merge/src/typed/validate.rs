@@ -54,14 +54,18 @@ impl Walker {
             (Atom::Scalar(scalar), value) => self.scalar(scalar, value),
             (Atom::Map { fields, rest, owner, .. }, Value::Object(map)) => {
                 for (name, child) in map {
-                    let declared = fields.is_some_and(|fields| fields.contains_key(name));
+                    let declared = fields.is_some_and(|fields| fields.contains_key(name)) || rest.is_some();
                     self.below(PathElement::field(name), |walker| {
-                        if declared || rest.is_some() {
+                        if declared {
                             walker.visit(child, owner.field(name));
                         } else {
                             walker.report("field not declared in schema".to_owned());
                         }
                     });
+                    // Nobody looks at the other members then.
+                    if !declared {
+                        break;
+                    }
                 }
             }
             (Atom::List { kind, element }, Value::Array(items)) => self.list(kind, element, items),

@@ -120,12 +120,10 @@ impl Checker<'_> {
             let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
             self.forbid(&format!("{at}.uniqueItems"), detail);
         }
-        if object(schema, "properties").is_some_and(|p| !p.is_empty()) && schema.get("additionalProperties").is_some() {
+        let more = schema.get("additionalProperties").is_some_and(|a| *a != Value::Bool(true));
+        if more && object(schema, "properties").is_some_and(|p| !p.is_empty()) {
             let detail = "additionalProperties and properties are mutual exclusive";
             self.forbid(&format!("{at}.additionalProperties"), detail);
-        }
-        if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
-            self.forbid(&format!("{at}.additionalProperties"), "additionalProperties cannot be set to false");
         }
         if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
             && let Err(error) = Regex::new(pattern)
@@ -145,24 +143,24 @@ impl Checker<'_> {
         let field = format!("{at}.type");
         let int_or_string = flag(schema, "x-kubernetes-int-or-string");
         let preserve = flag(schema, "x-kubernetes-preserve-unknown-fields");
+        // Whatever else is said of the value, it is not left open by mistake.
+        let said = schema.get("x-kubernetes-preserve-unknown-fields").is_some() || schema.get("$ref").is_some();
         if ty == "null" {
             self.forbid(&field, "type cannot be set to null, use nullable as an alternative");
-        } else if !ty.is_empty() && !TYPES.contains(&ty.as_str()) {
+        }
+        if !ty.is_empty() && !TYPES.contains(&ty.as_str()) {
             let supported = TYPES.map(str::to_owned);
             self.errors.push(FieldError::not_supported(&field, &ty.as_str().into(), &supported));
         }
         if ty.is_empty() {
             if level == Level::Root {
                 self.require(&field, "must not be empty at the root");
-            } else if !int_or_string && !preserve && !flag(schema, "x-kubernetes-embedded-resource") {
+            } else if !int_or_string && !said && !flag(schema, "x-kubernetes-embedded-resource") {
                 let what = if level == Level::Item { "array items" } else { "object fields" };
                 self.require(&field, &format!("must not be empty for specified {what}"));
             }
         } else if level == Level::Root && ty != "object" {
             self.invalid(&field, &ty.as_str().into(), "must be object at the root");
-        }
-        if int_or_string && !ty.is_empty() {
-            self.invalid(&field, &ty.as_str().into(), "must be empty if x-kubernetes-int-or-string is true");
         }
         if preserve && int_or_string {
             let at = format!("{at}.x-kubernetes-preserve-unknown-fields");

@@ -170,6 +170,10 @@ fn check_versions(spec: &Value, errors: &mut Vec<FieldError>) {
         if let Err(fault) = names::dns1035_label(&name) {
             let field = format!("spec.versions[{i}].name");
             errors.push(FieldError::invalid(&field, &name.as_str().into(), &fault));
+            // The first one is also kept under its old name.
+            if i == 0 {
+                errors.push(FieldError::invalid("spec.version", &name.as_str().into(), &fault));
+            }
         }
         let deprecated = version.get("deprecated") == Some(&Value::Bool(true));
         if let Some(warning) = version.get("deprecationWarning").filter(|w| !w.is_null() && !deprecated) {
@@ -206,6 +210,7 @@ fn check_versions(spec: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn check_names(names: &Value, errors: &mut Vec<FieldError>) {
+    let mut missing = Vec::new();
     let mut check = |field: &str, name: &str, mixed: bool| {
         let (lower, prefix) = if mixed { (name.to_lowercase(), MIXED_CASE) } else { (name.to_owned(), "") };
         if let Err(fault) = names::dns1035_label(&lower) {
@@ -216,7 +221,9 @@ fn check_names(names: &Value, errors: &mut Vec<FieldError>) {
         [("plural", false, true), ("singular", false, false), ("kind", true, true), ("listKind", true, true)]
     {
         let name = text(names, field);
-        if required || !name.is_empty() {
+        if required && name.is_empty() {
+            missing.push(FieldError::required(&format!("spec.names.{field}"), ""));
+        } else if !name.is_empty() {
             check(field, &name, mixed);
         }
     }
@@ -225,6 +232,7 @@ fn check_names(names: &Value, errors: &mut Vec<FieldError>) {
             check(&format!("{field}[{i}]"), name.as_str().unwrap_or_default(), false);
         }
     }
+    errors.append(&mut missing);
     let kind = text(names, "kind");
     if !kind.is_empty() && kind == text(names, "listKind") {
         let detail = "kind and listKind may not be the same";
@@ -237,9 +245,14 @@ fn check_conversion(spec: &Value, errors: &mut Vec<FieldError>) {
     let strategy = text(conversion, "strategy");
     one_of("spec.conversion.strategy", &strategy, &["None".to_owned(), "Webhook".to_owned()], errors);
     let webhook = conversion.get("webhook").filter(|w| !w.is_null());
-    if strategy == "None" && webhook.is_some() {
+    if strategy == "None" {
         let detail = "should not be set when strategy is not set to Webhook";
-        errors.push(FieldError::forbidden("spec.conversion.webhookClientConfig", detail));
+        if webhook.is_some_and(|w| w.get("clientConfig").is_some_and(|c| !c.is_null())) {
+            errors.push(FieldError::forbidden("spec.conversion.webhookClientConfig", detail));
+        }
+        if webhook.is_some_and(|w| !list(w, "conversionReviewVersions").is_empty()) {
+            errors.push(FieldError::forbidden("spec.conversion.conversionReviewVersions", detail));
+        }
     }
     if strategy == "Webhook" {
         if webhook.and_then(|w| w.get("clientConfig")).is_none() {
@@ -312,22 +325,34 @@ fn check_subresources(subresources: &Value, at: &str, errors: &mut Vec<FieldErro
 }
 
 fn check_columns(columns: &[Value], at: &str, errors: &mut Vec<FieldError>) {
-    let types = ["boolean", "date", "integer", "number", "string"].map(str::to_owned);
-    let formats = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"].map(str::to_owned);
+    let types = ["boolean", "date", "integer", "number", "string"];
+    let formats = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+    let mut must_be = |field: String, value: &str, allowed: &[&str]| match value {
+        "" => errors.push(FieldError::required(&field, "")),
+        value if allowed.contains(&value) => {}
+        value => {
+            let detail = format!("must be one of {}", allowed.join(","));
+            errors.push(FieldError::invalid(&field, &value.into(), &detail));
+        }
+    };
+    for (i, column) in columns.iter().enumerate() {
+        must_be(format!("{at}[{i}].type"), &text(column, "type"), &types);
+        let format = text(column, "format");
+        if !format.is_empty() {
+            must_be(format!("{at}[{i}].format"), &format, &formats);
+        }
+    }
     for (i, column) in columns.iter().enumerate() {
         let at = format!("{at}[{i}]");
         if text(column, "name").is_empty() {
             errors.push(FieldError::required(&format!("{at}.name"), ""));
         }
-        one_of(&format!("{at}.type"), &text(column, "type"), &types, errors);
-        let format = text(column, "format");
-        if !format.is_empty() {
-            one_of(&format!("{at}.format"), &format, &formats, errors);
-        }
         let path = text(column, "jsonPath");
-        let field = format!("{at}.jsonPath");
+        let field = format!("{at}.JSONPath");
         if path.is_empty() {
             errors.push(FieldError::required(&field, ""));
+        } else if !path.starts_with('.') {
+            errors.push(FieldError::invalid(&field, &path.into(), "must be a simple json path starting with ."));
         } else if let Err(error) = JsonPath::parse(&path) {
             errors.push(FieldError::invalid(&field, &path.into(), &error.to_string()));
         }

@@ -1,14 +1,20 @@
-//! The columns of what bounds and steers workloads.
+//! What bounds and steers workloads and requests.
 
 use serde_json::{Map, Value};
 
-use super::{AGE, NAME, age, labels, list, name, number, or_none, text, text_column};
-use crate::table::Column;
+use super::{Printer, age, flag, list, name, number, plain, text};
 
-pub(super) const BUDGETS: &[Column] =
-    &[NAME, text_column("Min Available"), text_column("Max Unavailable"), text_column("Allowed Disruptions"), AGE];
+pub(super) const BUDGETS: Printer = ("Name*|Min Available|Max Unavailable|Allowed Disruptions:integer|Age", budget);
+pub(super) const QUOTAS: Printer = ("Name*|Request|Limit|Age", quota);
+pub(super) const AUTOSCALERS: Printer = ("Name*|Reference|Targets|MinPods|MaxPods|Replicas|Age", autoscaler);
+pub(super) const PRIORITY_CLASSES: Printer =
+    ("Name*|Value:integer|Global-Default:boolean|Age|PreemptionPolicy", priority_class);
+pub(super) const FLOW_SCHEMAS: Printer =
+    ("Name*|PriorityLevel|MatchingPrecedence|DistinguisherMethod|Age|MissingPL", flow_schema);
+pub(super) const PRIORITY_LEVELS: Printer =
+    ("Name*|Type|NominalConcurrencyShares|Queues|HandSize|QueueLengthLimit|Age", priority_level);
 
-pub(super) fn budget(o: &Value) -> Vec<Value> {
+fn budget(o: &Value) -> Vec<Value> {
     let bound = |pointer: &str| o.pointer(pointer).map_or_else(|| "N/A".to_owned(), plain).into();
     vec![
         name(o),
@@ -19,31 +25,19 @@ pub(super) fn budget(o: &Value) -> Vec<Value> {
     ]
 }
 
-pub(super) const QUOTAS: &[Column] = &[NAME, text_column("Request"), text_column("Limit"), AGE];
-
-pub(super) fn quota(o: &Value) -> Vec<Value> {
+fn quota(o: &Value) -> Vec<Value> {
     let none = Map::new();
     let hard = o.pointer("/status/hard").and_then(Value::as_object).unwrap_or(&none);
     let used =
         |resource: &str| o.pointer("/status/used").and_then(|u| u.get(resource)).map_or_else(|| "0".to_owned(), plain);
     let shown = |limits: bool| {
-        let some = hard.iter().filter(|(resource, _)| resource.starts_with("limits") == limits);
+        let some = hard.iter().filter(|(resource, _)| resource.starts_with("limits.") == limits);
         some.map(|(r, most)| format!("{r}: {}/{}", used(r), plain(most))).collect::<Vec<_>>().join(", ").into()
     };
     vec![name(o), shown(false), shown(true), age(o)]
 }
 
-pub(super) const AUTOSCALERS: &[Column] = &[
-    NAME,
-    text_column("Reference"),
-    text_column("Targets"),
-    text_column("MinPods"),
-    text_column("MaxPods"),
-    text_column("Replicas"),
-    AGE,
-];
-
-pub(super) fn autoscaler(o: &Value) -> Vec<Value> {
+fn autoscaler(o: &Value) -> Vec<Value> {
     let reference = format!("{}/{}", text(o, "/spec/scaleTargetRef/kind"), text(o, "/spec/scaleTargetRef/name"));
     let least = o.pointer("/spec/minReplicas").map_or_else(|| "<unset>".to_owned(), plain);
     vec![
@@ -57,60 +51,86 @@ pub(super) fn autoscaler(o: &Value) -> Vec<Value> {
     ]
 }
 
-/// `cpu: 10%/80%` for each metric of resources; of others only that there are some.
+/// The first two metrics: what they are and what they should be.
 fn targets(o: &Value) -> String {
-    let metrics = list(o, "/spec/metrics");
     let current = list(o, "/status/currentMetrics");
-    let shown = metrics.iter().map(|metric| {
-        let resource = text(metric, "/resource/name");
-        if resource.is_empty() {
-            return "<unknown>".to_owned();
-        }
-        let now = current.iter().find(|c| text(c, "/resource/name") == resource);
-        let percent = |m: Option<&Value>, pointer: &str| m?.pointer(pointer)?.as_i64().map(|n| format!("{n}%"));
-        let amount = |m: Option<&Value>, pointer: &str| Some(m?.pointer(pointer)?.as_str()?.to_owned());
-        let of = |m: Option<&Value>, which: &str| {
-            percent(m, &format!("/resource/{which}/averageUtilization"))
-                .or_else(|| amount(m, &format!("/resource/{which}/averageValue")))
-                .unwrap_or_else(|| "<unknown>".to_owned())
+    let all = list(o, "/spec/metrics");
+    let shown: Vec<String> =
+        all.iter().enumerate().map(|(i, m)| target(m, current.get(i).unwrap_or(&Value::Null))).collect();
+    match shown.len() {
+        0 => "<none>".to_owned(),
+        1 | 2 => shown.join(", "),
+        count => format!("{} + {} more...", shown.get(..2).unwrap_or_default().join(", "), count - 2),
+    }
+}
+
+fn target(metric: &Value, status: &Value) -> String {
+    let (key, named) = match text(metric, "/type") {
+        "External" => ("external", false),
+        "Object" => ("object", false),
+        "Pods" => ("pods", false),
+        "Resource" => ("resource", true),
+        "ContainerResource" => ("containerResource", true),
+        _ => return "<unknown type>".to_owned(),
+    };
+    let unknown = || "<unknown>".to_owned();
+    let wanted = |value: &str| metric.pointer(&format!("/{key}/target/{value}")).filter(|v| !v.is_null());
+    let is = |value: &str| status.pointer(&format!("/{key}/current/{value}")).filter(|v| !v.is_null()).map(plain);
+    let average = wanted("averageValue").map(plain);
+    if named {
+        let resource = text(metric, &format!("/{key}/name"));
+        return match average {
+            Some(average) => format!("{resource}: {}/{average}", is("averageValue").unwrap_or_else(unknown)),
+            None => {
+                let now = is("averageUtilization").map_or_else(unknown, |n| format!("{n}%"));
+                let most = wanted("averageUtilization").map_or_else(|| "<auto>".to_owned(), |n| format!("{n}%"));
+                format!("{resource}: {now}/{most}")
+            }
         };
-        format!("{resource}: {}/{}", of(now, "current"), of(Some(metric), "target"))
-    });
-    let shown: Vec<String> = shown.collect();
-    if shown.is_empty() { "<none>".to_owned() } else { shown.join(", ") }
+    }
+    match average {
+        Some(average) => {
+            let mark = if key == "pods" { "" } else { " (avg)" };
+            format!("{}/{average}{mark}", is("averageValue").unwrap_or_else(unknown))
+        }
+        None => format!("{}/{}", is("value").unwrap_or_else(unknown), wanted("value").map(plain).unwrap_or_default()),
+    }
 }
 
-pub(super) const PRIORITY_CLASSES: &[Column] =
-    &[NAME, text_column("Value"), text_column("Global-Default"), AGE, text_column("PreemptionPolicy")];
-
-pub(super) fn priority_class(o: &Value) -> Vec<Value> {
-    let global = o.get("globalDefault").and_then(Value::as_bool).unwrap_or(false);
-    vec![name(o), number(o, "/value").into(), global.into(), age(o), text(o, "/preemptionPolicy").into()]
+fn priority_class(o: &Value) -> Vec<Value> {
+    vec![
+        name(o),
+        number(o, "/value").into(),
+        flag(o, "/globalDefault").into(),
+        age(o),
+        text(o, "/preemptionPolicy").into(),
+    ]
 }
 
-pub(super) const STORAGE_CLASSES: &[Column] = &[
-    NAME,
-    text_column("Provisioner"),
-    text_column("ReclaimPolicy"),
-    text_column("VolumeBindingMode"),
-    text_column("AllowVolumeExpansion"),
-    AGE,
-];
-
-pub(super) fn storage_class(o: &Value) -> Vec<Value> {
-    let expands = o.get("allowVolumeExpansion").and_then(Value::as_bool).unwrap_or(false);
-    let parts = ["/provisioner", "/reclaimPolicy", "/volumeBindingMode"].map(|p| text(o, p).into());
-    let [provisioner, reclaim, binding] = parts;
-    vec![name(o), provisioner, reclaim, binding, expands.into(), age(o)]
+fn flow_schema(o: &Value) -> Vec<Value> {
+    let dangling = list(o, "/status/conditions").iter().find(|c| text(c, "/type") == "Dangling");
+    vec![
+        name(o),
+        text(o, "/spec/priorityLevelConfiguration/name").into(),
+        number(o, "/spec/matchingPrecedence").into(),
+        super::or_none(text(o, "/spec/distinguisherMethod/type")),
+        age(o),
+        dangling.map_or("?", |c| text(c, "/status")).into(),
+    ]
 }
 
-pub(super) const NETWORK_POLICIES: &[Column] = &[NAME, text_column("Pod-Selector"), AGE];
-
-pub(super) fn network_policy(o: &Value) -> Vec<Value> {
-    vec![name(o), or_none(&labels(o.pointer("/spec/podSelector/matchLabels"))), age(o)]
-}
-
-/// A text without quotes, anything else as JSON.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+fn priority_level(o: &Value) -> Vec<Value> {
+    let of = |pointer: &str| match o.pointer(&format!("/spec/limited/{pointer}")) {
+        Some(value) if !value.is_null() => value.clone(),
+        _ => "<none>".into(),
+    };
+    vec![
+        name(o),
+        text(o, "/spec/type").into(),
+        of("nominalConcurrencyShares"),
+        of("limitResponse/queuing/queues"),
+        of("limitResponse/queuing/handSize"),
+        of("limitResponse/queuing/queueLengthLimit"),
+        age(o),
+    ]
 }

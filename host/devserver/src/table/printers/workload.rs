@@ -1,30 +1,44 @@
-//! The columns of workloads.
+//! What makes pods.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{AGE, NAME, age, labels, list, name, number, or_none, text, text_column, wide};
-use crate::{table::Column, time};
+use super::{Printer, age, flag, label_selector, labels, list, name, number, or_none, since, text};
+use crate::time;
 
-/// Names and images of the containers of a template.
-fn containers(o: &Value) -> [Value; 2] {
-    let all = list(o, "/spec/template/spec/containers");
+pub(super) fn printer(plural: &str) -> Option<Printer> {
+    Some(match plural {
+        "deployments" => ("Name*|Ready|Up-to-date|Available|Age|Containers+|Images+|Selector+", deployment),
+        "replicasets" | "replicationcontrollers" => {
+            ("Name*|Desired:integer|Current:integer|Ready:integer|Age|Containers+|Images+|Selector+", replica_set)
+        }
+        "statefulsets" => ("Name*|Ready|Age|Containers+|Images+", stateful_set),
+        "daemonsets" => (
+            "Name*|Desired:integer|Current:integer|Ready:integer|Up-to-date:integer|Available:integer|Node Selector|Age|\
+             Containers+|Images+|Selector+",
+            daemon_set,
+        ),
+        "controllerrevisions" => ("Name*|Controller|Revision|Age", revision),
+        "jobs" => ("Name*|Status|Completions|Duration|Age|Containers+|Images+|Selector+", job),
+        "cronjobs" => (
+            "Name*|Schedule|Timezone|Suspend:boolean|Active:integer|Last Schedule|Age|Containers+|Images+|Selector+",
+            cron_job,
+        ),
+        _ => return None,
+    })
+}
+
+/// Names and images of containers.
+pub(super) fn containers(o: &Value, pointer: &str) -> [Value; 2] {
+    let all = list(o, pointer);
     let join = |key: &str| all.iter().map(|c| text(c, key)).collect::<Vec<_>>().join(",").into();
     [join("/name"), join("/image")]
 }
 
-pub(super) const DEPLOYMENTS: &[Column] = &[
-    NAME,
-    text_column("Ready"),
-    text_column("Up-to-date"),
-    text_column("Available"),
-    AGE,
-    wide("Containers"),
-    wide("Images"),
-    wide("Selector"),
-];
+const TEMPLATE: &str = "/spec/template/spec/containers";
 
-pub(super) fn deployment(o: &Value) -> Vec<Value> {
-    let [names, images] = containers(o);
+fn deployment(o: &Value) -> Vec<Value> {
+    let [names, images] = containers(o, TEMPLATE);
     vec![
         name(o),
         format!("{}/{}", number(o, "/status/readyReplicas"), number(o, "/spec/replicas")).into(),
@@ -33,24 +47,14 @@ pub(super) fn deployment(o: &Value) -> Vec<Value> {
         age(o),
         names,
         images,
-        labels(o.pointer("/spec/selector/matchLabels")).into(),
+        label_selector(o.pointer("/spec/selector")),
     ]
 }
 
-pub(super) const REPLICA_SETS: &[Column] = &[
-    NAME,
-    text_column("Desired"),
-    text_column("Current"),
-    text_column("Ready"),
-    AGE,
-    wide("Containers"),
-    wide("Images"),
-    wide("Selector"),
-];
-
-pub(super) fn replica_set(o: &Value) -> Vec<Value> {
-    let [names, images] = containers(o);
-    let selector = o.pointer("/spec/selector/matchLabels").or_else(|| o.pointer("/spec/selector"));
+fn replica_set(o: &Value) -> Vec<Value> {
+    let [names, images] = containers(o, TEMPLATE);
+    let selector = o.pointer("/spec/selector");
+    let is_map = selector.and_then(Value::as_object).is_some_and(|s| s.values().all(Value::is_string));
     vec![
         name(o),
         number(o, "/spec/replicas").into(),
@@ -59,34 +63,18 @@ pub(super) fn replica_set(o: &Value) -> Vec<Value> {
         age(o),
         names,
         images,
-        labels(selector).into(),
+        if is_map { labels(selector) } else { label_selector(selector) },
     ]
 }
 
-pub(super) const STATEFUL_SETS: &[Column] = &[NAME, text_column("Ready"), AGE, wide("Containers"), wide("Images")];
-
-pub(super) fn stateful_set(o: &Value) -> Vec<Value> {
-    let [names, images] = containers(o);
+fn stateful_set(o: &Value) -> Vec<Value> {
+    let [names, images] = containers(o, TEMPLATE);
     let ready = format!("{}/{}", number(o, "/status/readyReplicas"), number(o, "/spec/replicas"));
     vec![name(o), ready.into(), age(o), names, images]
 }
 
-pub(super) const DAEMON_SETS: &[Column] = &[
-    NAME,
-    text_column("Desired"),
-    text_column("Current"),
-    text_column("Ready"),
-    text_column("Up-to-date"),
-    text_column("Available"),
-    text_column("Node Selector"),
-    AGE,
-    wide("Containers"),
-    wide("Images"),
-    wide("Selector"),
-];
-
-pub(super) fn daemon_set(o: &Value) -> Vec<Value> {
-    let [names, images] = containers(o);
+fn daemon_set(o: &Value) -> Vec<Value> {
+    let [names, images] = containers(o, TEMPLATE);
     let status = |key: &str| number(o, &format!("/status/{key}")).into();
     vec![
         name(o),
@@ -95,74 +83,82 @@ pub(super) fn daemon_set(o: &Value) -> Vec<Value> {
         status("numberReady"),
         status("updatedNumberScheduled"),
         status("numberAvailable"),
-        or_none(&labels(o.pointer("/spec/template/spec/nodeSelector"))),
+        labels(o.pointer("/spec/template/spec/nodeSelector")),
         age(o),
         names,
         images,
-        labels(o.pointer("/spec/selector/matchLabels")).into(),
+        label_selector(o.pointer("/spec/selector")),
     ]
 }
 
-pub(super) const JOBS: &[Column] = &[
-    NAME,
-    text_column("Status"),
-    text_column("Completions"),
-    text_column("Duration"),
-    AGE,
-    wide("Containers"),
-    wide("Images"),
-    wide("Selector"),
-];
+fn revision(o: &Value) -> Vec<Value> {
+    let owner = list(o, "/metadata/ownerReferences").iter().find(|r| flag(r, "/controller"));
+    let owner = owner.map(|r| {
+        let group = text(r, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
+        format!("{}/{}", crate::status::qualified(text(r, "/kind"), group).to_lowercase(), text(r, "/name"))
+    });
+    vec![name(o), or_none(&owner.unwrap_or_default()), number(o, "/revision").into(), age(o)]
+}
 
-pub(super) fn job(o: &Value) -> Vec<Value> {
-    let [names, images] = containers(o);
-    let done = |kind: &str| {
+fn job_status(o: &Value) -> &'static str {
+    let has = |kind: &str| {
         list(o, "/status/conditions").iter().any(|c| text(c, "/type") == kind && text(c, "/status") == "True")
     };
-    let status = if done("Complete") {
-        "Complete"
-    } else if done("Failed") {
-        "Failed"
-    } else if o.pointer("/spec/suspend") == Some(&Value::Bool(true)) {
-        "Suspended"
-    } else {
-        "Running"
+    match () {
+        () if has("Complete") => "Complete",
+        () if has("Failed") => "Failed",
+        () if o.pointer("/metadata/deletionTimestamp").is_some() => "Terminating",
+        () if has("Suspended") => "Suspended",
+        () if has("FailureTarget") => "FailureTarget",
+        () if has("SuccessCriteriaMet") => "SuccessCriteriaMet",
+        () => "Running",
+    }
+}
+
+fn job_duration(o: &Value) -> String {
+    let (started, done) = (text(o, "/status/startTime"), text(o, "/status/completionTime"));
+    let seconds = |text: &str| text.parse::<Timestamp>().ok().map(Timestamp::as_second);
+    match (seconds(started), seconds(done)) {
+        (None, _) => String::new(),
+        (Some(_), None) => since(started),
+        (Some(from), Some(to)) => time::duration(to.saturating_sub(from)),
+    }
+}
+
+fn job(o: &Value) -> Vec<Value> {
+    let [names, images] = containers(o, TEMPLATE);
+    let succeeded = number(o, "/status/succeeded");
+    let completions = o.pointer("/spec/completions").and_then(Value::as_i64);
+    let completions = match (completions, number(o, "/spec/parallelism")) {
+        (Some(all), _) => format!("{succeeded}/{all}"),
+        (None, parallel @ 2..) => format!("{succeeded}/1 of {parallel}"),
+        (None, _) => format!("{succeeded}/1"),
     };
-    let completions = o.pointer("/spec/completions").and_then(Value::as_i64).unwrap_or(1);
-    let started = text(o, "/status/startTime");
-    let duration = if started.is_empty() { String::new() } else { time::age(Some(started)) };
     vec![
         name(o),
-        status.into(),
-        format!("{}/{completions}", number(o, "/status/succeeded")).into(),
-        duration.into(),
+        job_status(o).into(),
+        completions.into(),
+        job_duration(o).into(),
         age(o),
         names,
         images,
-        labels(o.pointer("/spec/selector/matchLabels")).into(),
+        label_selector(o.pointer("/spec/selector")),
     ]
 }
 
-pub(super) const CRON_JOBS: &[Column] = &[
-    NAME,
-    text_column("Schedule"),
-    text_column("Timezone"),
-    text_column("Suspend"),
-    text_column("Active"),
-    text_column("Last Schedule"),
-    AGE,
-];
-
-pub(super) fn cron_job(o: &Value) -> Vec<Value> {
+fn cron_job(o: &Value) -> Vec<Value> {
+    let [names, images] = containers(o, "/spec/jobTemplate/spec/template/spec/containers");
     let last = text(o, "/status/lastScheduleTime");
-    let suspended = o.pointer("/spec/suspend") == Some(&Value::Bool(true));
     vec![
         name(o),
         text(o, "/spec/schedule").into(),
         or_none(text(o, "/spec/timeZone")),
-        if suspended { "True".into() } else { "False".into() },
+        if flag(o, "/spec/suspend") { "True".into() } else { "False".into() },
         list(o, "/status/active").len().into(),
-        if last.is_empty() { "<none>".into() } else { time::age(Some(last)).into() },
+        if last.is_empty() { "<none>".into() } else { since(last).into() },
         age(o),
+        names,
+        images,
+        label_selector(o.pointer("/spec/jobTemplate/spec/selector")),
     ]
 }

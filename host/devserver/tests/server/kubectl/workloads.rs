@@ -90,8 +90,8 @@ async fn what_needs_a_kubelet_or_metrics_says_so() {
         ("top nodes", "error: Metrics API not available"),
         ("top pods", "error: Metrics API not available"),
         ("port-forward pod/p 0:80", "error: unable to forward port because pod is not running. Current status=Pending"),
-        ("logs p", "Error from server (NotFound): the server could not find the requested resource"),
-        ("exec p -- true", "Error from server (NotFound): the server could not find the requested resource"),
+        ("logs p", "Error from server (BadRequest): pod p does not have a host assigned"),
+        ("exec p -- true", "Error from server (BadRequest): pod p does not have a host assigned"),
     ])
     .await;
 }
