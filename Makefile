@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl registry build plugins test-plugins languages language-tools sdk-tests demo test test-kubernetes test-neutron conformance lint torture fuzz-plugin soak bench image clean
+.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-kubernetes test-neutron conformance lint torture fuzz-plugin soak bench image clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -27,6 +27,10 @@ kubectl:
 # Plugins are pulled from a real registry.
 registry:
 	@scripts/registry.sh >/dev/null
+
+# Their tests are left out where they cannot be had.
+tools:
+	@scripts/tools.sh || true
 
 build: setup ## build the host, the emulator and the tests
 	@$(BUILD)
@@ -62,7 +66,7 @@ sdk-tests: language-tools ## unit tests of the SDKs of the other languages and o
 	done
 
 # Tests wait for processes most of the time: more threads than cores.
-test: kubectl registry language-tools build test-plugins languages sdk-tests ## all tests; no cluster needed
+test: kubectl registry tools language-tools build test-plugins languages sdk-tests ## all tests; no cluster needed
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --tests
 	@cargo test --workspace --doc

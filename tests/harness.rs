@@ -15,6 +15,7 @@ mod plugins;
 mod process;
 mod registry;
 mod text_guests;
+mod tools;
 mod wait;
 mod world;
 
@@ -34,5 +35,6 @@ pub use plugins::{
 pub use process::{LogLine, Process, oarlock, oarlock_binary};
 pub use registry::{Door, PASSWORD, Registry};
 pub use text_guests::{text_guest, text_manifest};
+pub use tools::{said_by, tools};
 pub use wait::{eventually, steady};
 pub use world::{Ready, SOON, World, WorldOptions, ready, text, with_world};

@@ -1,9 +1,11 @@
 //! Plugins from OCI registries: a real registry on loopback, and a gate in front of it where it is to misbehave.
 
 mod answers;
+mod bundles;
 mod logins;
 mod references;
 mod running;
+mod tools;
 mod trust;
 
 use anyhow::{Context, Result, ensure};
@@ -88,10 +90,18 @@ fn told(out: &str, what: &str) -> Result<String> {
 
 /// A key pair as the documentation says to make one: paths of the private and the public key.
 async fn key_pair(folder: &Path, name: &str) -> Result<(String, String)> {
+    key_pair_of(folder, name, "ed25519").await
+}
+
+/// * `kind` - `ed25519` or `p256`.
+async fn key_pair_of(folder: &Path, name: &str, kind: &str) -> Result<(String, String)> {
     let (private, public) = (folder.join(format!("{name}.pem")), folder.join(format!("{name}.pub.pem")));
     let (private, public) = (private.display().to_string(), public.display().to_string());
     for args in [
-        vec!["genpkey", "-algorithm", "ed25519", "-out", &private],
+        match kind {
+            "p256" => vec!["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", &private],
+            _ => vec!["genpkey", "-algorithm", "ed25519", "-out", &private],
+        },
         vec!["pkey", "-in", &private, "-pubout", "-out", &public],
     ] {
         let made = tokio::process::Command::new("openssl").args(args).output().await.context("openssl")?;

@@ -11,7 +11,7 @@ use std::fs;
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// Stores something as it is, as another tool would.
-async fn store(registry: &Registry, repository: &str, bytes: &[u8]) -> Result<Digest> {
+pub(super) async fn store(registry: &Registry, repository: &str, bytes: &[u8]) -> Result<Digest> {
     let http = HttpClient::new(&format!("http://{}", registry.address()));
     let begun = http.send(Method::POST, &format!("/v2/{repository}/blobs/uploads/"), &[], bytes::Bytes::new()).await?;
     let place = begun.headers.get("location").context("no place")?.to_str()?.to_owned();
@@ -24,7 +24,7 @@ async fn store(registry: &Registry, repository: &str, bytes: &[u8]) -> Result<Di
     Ok(digest)
 }
 
-async fn store_manifest(
+pub(super) async fn store_manifest(
     registry: &Registry,
     repository: &str,
     tag: &str,

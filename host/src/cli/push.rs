@@ -22,7 +22,7 @@ pub(super) struct PushArgs {
     #[arg(value_name = "REF", value_parser = Reference::from_str)]
     reference: Reference,
 
-    /// Sign it with this Ed25519 key (openssl genpkey -algorithm ed25519 -out key.pem), and store the signature beside it
+    /// Sign it with this Ed25519 or ECDSA P-256 key (openssl genpkey -algorithm ed25519 -out key.pem), and store the signature beside it
     #[arg(long, value_name = "KEY.pem")]
     sign: Option<PathBuf>,
 

@@ -42,7 +42,7 @@ pub(super) struct PluginSources {
 /// What a plugin of a registry needs to be used.
 #[derive(Debug, Args)]
 pub(super) struct TrustArgs {
-    /// Use plugins of registries only with a signature of this Ed25519 key (or of another that is given)
+    /// Use plugins of registries only with a signature of this Ed25519 or ECDSA P-256 key, cosign.pub for instance (or of another that is given)
     #[arg(long, value_name = "PUB.pem")]
     verify_key: Vec<PathBuf>,
 

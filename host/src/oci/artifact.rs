@@ -19,6 +19,9 @@ pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(super) const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
      application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json";
 
+/// The media type of an index.
+pub(super) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
 const CONFIG: &str = "application/vnd.wasm.config.v0+json";
 
 const WASM: &str = "application/wasm";

@@ -20,6 +20,9 @@ use tokio::io::AsyncWriteExt as _;
 use transport::{Answer, Asked, Call, Transport};
 use url::Url;
 
+/// Pages of referrers that are read.
+const REFERRER_PAGES: usize = 4;
+
 /// A file that is up- or downloaded gets this long as a whole.
 const FILE: Duration = Duration::from_secs(600);
 
@@ -126,7 +129,7 @@ impl Client {
         tokio::time::timeout(FILE, arriving).await.unwrap_or_else(|_late| Err(call.asked.timed_out(FILE)))
     }
 
-    /// A blob of a few bytes.
+    /// A blob of a few bytes, no more than its descriptor says.
     ///
     /// # Errors
     ///
@@ -135,12 +138,48 @@ impl Client {
         let what = format!("blob {} of {reference}", blob.digest);
         let call = self.call(Method::GET, reference, &format!("blobs/{}", blob.digest), &what)?;
         let response = self.ask(&call).await?;
-        let bytes = self.transport.whole(&call.asked, response, MANIFEST_BYTES).await?;
+        let bytes = self.transport.whole(&call.asked, response, blob.size.min(MANIFEST_BYTES)).await?;
         let found = Digest::of(&bytes);
         if found != blob.digest {
             return Err(Error::Digest { what, wanted: blob.digest.clone(), found });
         }
         Ok(bytes)
+    }
+
+    /// The pages of the index of what refers to a manifest. Of a registry without the referrers API it is the index that clients keep
+    /// under a tag.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub async fn referrers(&self, reference: &Reference, subject: &Digest) -> Result<Vec<Bytes>, Error> {
+        let what = format!("referrers of {reference}");
+        let mut call = self.call(Method::GET, reference, &format!("referrers/{subject}"), &what)?;
+        call.accept = artifact::INDEX;
+        let mut pages = Vec::new();
+        loop {
+            let response = match self.ask(&call).await {
+                Ok(response) => response,
+                Err(e) if pages.is_empty() && knows_no_such_api(&e) => {
+                    return self.tagged_referrers(reference, subject).await;
+                }
+                Err(e) => return Err(e),
+            };
+            let next = next_page(response.headers(), &call.url);
+            pages.push(self.transport.whole(&call.asked, response, MANIFEST_BYTES).await?);
+            match next.filter(|_| pages.len() < REFERRER_PAGES) {
+                Some(url) => call.url = url,
+                None => return Ok(pages),
+            }
+        }
+    }
+
+    async fn tagged_referrers(&self, reference: &Reference, subject: &Digest) -> Result<Vec<Bytes>, Error> {
+        match self.manifest(&reference.tagged(format!("sha256-{}", subject.hex()))).await {
+            Ok((_, index)) => Ok(vec![index]),
+            Err(Error::NotFound { .. }) => Ok(Vec::new()),
+            Err(e) => Err(e),
+        }
     }
 
     /// Uploads a blob, unless the repository has it.
@@ -232,8 +271,44 @@ impl Client {
     }
 }
 
+/// Whether an answer may be that of a registry without the referrers API: not all of them say 404.
+fn knows_no_such_api(error: &Error) -> bool {
+    match error {
+        Error::NotFound { .. } | Error::Unauthorized { .. } | Error::Forbidden { .. } => true,
+        Error::Status { status, .. } => *status < 500 || *status == 501,
+        _ => false,
+    }
+}
+
+/// Where the next page of a list is, if it has one; never at another server.
+fn next_page(headers: &HeaderMap, url: &Url) -> Option<Url> {
+    let link = headers.get(header::LINK)?.to_str().ok()?;
+    let (target, parameters) = link.trim_start().strip_prefix('<')?.split_once('>')?;
+    let is_next = parameters.split([';', ',']).map(str::trim).any(|one| one == "rel=\"next\"" || one == "rel=next");
+    url.join(target).ok().filter(|next| is_next && next.origin() == url.origin())
+}
+
 /// The digest in an answer's header. None: there is none.
 fn digest_header(headers: &HeaderMap) -> Result<Option<Digest>, String> {
     let Some(value) = headers.get("docker-content-digest") else { return Ok(None) };
     value.to_str().map_err(|e| e.to_string())?.parse().map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_is_at_the_same_registry() {
+        let url = Url::parse("https://r.example/v2/a/referrers/sha256:1").unwrap();
+        let next = |link: &str| {
+            next_page(&HeaderMap::from_iter([(header::LINK, link.parse().unwrap())]), &url).map(|url| url.to_string())
+        };
+        let second = Some("https://r.example/v2/a/referrers/sha256:1?last=x".to_owned());
+        assert_eq!(next("</v2/a/referrers/sha256:1?last=x>; rel=\"next\""), second);
+        assert_eq!(next("<https://r.example/v2/a/referrers/sha256:1?last=x>;rel=next"), second);
+        for other in ["</v2/x>; rel=\"prev\"", "<https://elsewhere.example/>; rel=\"next\"", "<", "<>", "x", ""] {
+            assert_eq!(next(other), None, "{other}");
+        }
+    }
 }

@@ -127,6 +127,9 @@ pub enum Error {
     /// It is there, but nobody vouched for it.
     #[error("not trusted: {0}")]
     Untrusted(String),
+    /// The system gives no random numbers.
+    #[error("cannot sign: the system gives no random numbers")]
+    NoRandom,
     /// Keys, pins, certificates or credentials on this machine.
     #[error("{} cannot be used: {reason}", path.display())]
     File {

@@ -26,8 +26,11 @@ pub struct Found {
 /// * `reference` - with the digest.
 pub(super) async fn find(client: &Client, trust: &Trust, reference: &Reference) -> Result<Found, Error> {
     let (manifest, bytes) = client.manifest(reference).await?;
-    let signatures =
-        if trust.wants_signatures() { signature::fetch(client, reference, &manifest).await? } else { Vec::new() };
+    let signatures = if trust.wants_signatures() {
+        signature::fetch(client, &trust.keys, reference, &manifest).await?
+    } else {
+        Vec::new()
+    };
     trust.check(&manifest, &signatures)?;
     let mut manifests = vec![bytes];
     if let [top] = manifests.as_slice()

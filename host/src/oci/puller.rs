@@ -286,7 +286,7 @@ impl Source {
         if let Some(mut held) = self.held.clone().filter(|held| held.manifest == digest) {
             if shared.trust.wants_signatures() && shared.trust.check(&digest, &held.signatures).is_err() {
                 // It may have been signed since.
-                held.signatures = signature::fetch(client, &exact, &digest).await?;
+                held.signatures = signature::fetch(client, &shared.trust.keys, &exact, &digest).await?;
                 self.keep_on_disk(&held).await?;
             }
             self.hold(held);

@@ -126,6 +126,13 @@ impl Reference {
     pub fn at(&self, digest: &Digest) -> Self {
         Self { digest: Some(digest.clone()), ..self.clone() }
     }
+
+    /// The same repository with another tag.
+    ///
+    /// * `tag` - made of a digest, so that it is a good one.
+    pub(super) fn tagged(&self, tag: String) -> Self {
+        Self { tag, digest: None, ..self.clone() }
+    }
 }
 
 /// Whether the host of a URL is `localhost` or a loopback address.

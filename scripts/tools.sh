@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Make other programs available that the tests compare with, without installing anything: cosign, oras, skopeo, prometheus, promtool.
+#
+#   scripts/tools.sh [NAME...]
+#
+# Tests look for them in ${CARGO_TARGET_DIR:-target}/tools/bin. A program on the PATH is linked there; cosign and oras only if they know bundles and referrers
+# (3.1 and 1.3). Others are unpacked from Debian's unstable packages, with the C library they are built for. Prints a line for each program: where it is, or why
+# it is missing. Fails when one is missing: its tests are left out then.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+folder=${CARGO_TARGET_DIR:-target}/tools
+case $folder in /*) ;; *) folder=$PWD/$folder ;; esac
+names=("$@")
+[ ${#names[@]} -gt 0 ] || names=(cosign oras skopeo prometheus promtool)
+libraries=(libc6 libgpgme45 libassuan9 libgpg-error0 libsqlite3-0)
+
+# Whether the program on the PATH can do what the tests ask for.
+suits() {
+  case $1 in
+    cosign) cosign sign --help 2>&1 | grep -q -e '--signing-config' ;;
+    oras) oras cp --help 2>&1 | grep -q -e '--recursive' ;;
+    *) true ;;
+  esac
+}
+
+# apt-get on Debian's unstable packages, with lists of its own: those of the machine stay as they are.
+unstable() {
+  local apt=$folder/apt
+  apt-get -qq -o "Dir::Etc::SourceList=$apt/unstable.sources" -o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache" \
+    -o APT::Sandbox::User=root "$@"
+}
+
+prepare() {
+  local apt=$folder/apt archive keys=/usr/share/keyrings/debian-archive-keyring.gpg
+  [ ! -e "$apt/ready" ] || return 0
+  command -v apt-get >/dev/null && command -v dpkg >/dev/null && [ -e "$keys" ] || { echo "Debian's package tools and archive keys are needed"; return 1; }
+  # shellcheck disable=SC2016 # apt's variables, not the shell's
+  archive=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN)' 'Created-By: Packages' 2>/dev/null | awk '$2 == "Debian" && $1 !~ /security/ {print $1; exit}')
+  [ -n "$archive" ] || { echo "apt knows no archive of Debian's"; return 1; }
+  mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+  printf 'Types: deb\nURIs: %s\nSuites: unstable\nComponents: main\nSigned-By: %s\n' "$archive" "$keys" >"$apt/unstable.sources"
+  unstable update >/dev/null 2>&1 || { echo "the package lists of unstable cannot be had"; return 1; }
+  touch "$apt/ready"
+}
+
+# unpack PACKAGE: below root/PACKAGE, whole or not at all.
+unpack() {
+  local to=$folder/root/$1 new=$folder/root/$1.new.$$
+  [ ! -d "$to" ] || return 0
+  mkdir -p "$new"
+  if (cd "$new" && unstable download "$1" >/dev/null 2>&1 && dpkg -x ./*.deb . && rm ./*.deb) && mv -T "$new" "$to" 2>/dev/null; then return 0; fi
+  rm -rf "$new"
+  [ -d "$to" ] || { echo "package $1 cannot be had"; return 1; }
+}
+
+# get NAME: unpacks it and writes a script that starts it with the C library it was built for.
+get() {
+  local name=$1 library start=$folder/bin/$1
+  prepare && unpack "$name" || return 1
+  for library in "${libraries[@]}"; do unpack "$library" || return 1; done
+  local paths=("$folder"/root/lib*/usr/lib/*-linux-gnu)
+  local loader=("$folder"/root/libc6/usr/lib/*-linux-gnu/ld-linux-*)
+  mkdir -p "$folder/bin"
+  printf '#!/bin/sh\nexec %q --library-path %q %q "$@"\n' "${loader[0]}" "$(IFS=:; echo "${paths[*]}")" "$folder/root/$name/usr/bin/$name" >"$start.new.$$"
+  chmod +x "$start.new.$$"
+  "$start.new.$$" --version >/dev/null 2>&1 || "$start.new.$$" version >/dev/null 2>&1 || { rm "$start.new.$$"; echo "it does not start"; return 1; }
+  mv "$start.new.$$" "$start"
+}
+
+missing=0
+for name in "${names[@]}"; do
+  if [ -x "$folder/bin/$name" ]; then
+    echo "tools: $folder/bin/$name"
+  elif found=$(command -v "$name") && suits "$name"; then
+    mkdir -p "$folder/bin" && ln -sfn "$found" "$folder/bin/$name"
+    echo "tools: $found"
+  elif why=$(get "$name"); then
+    echo "tools: $folder/bin/$name"
+  else
+    echo "tools: missing: $name (${why:-unknown}); have it on the PATH, or its tests are left out"
+    missing=1
+  fi
+done
+exit $missing
