@@ -4,6 +4,7 @@ mod image;
 mod monitoring;
 mod objects;
 mod operations;
+mod prometheus;
 mod story;
 
 use anyhow::{Context, Result, ensure};

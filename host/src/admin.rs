@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::lifecycle::Action;
-use crate::metrics::{self, Metrics};
+use crate::metrics::{Format, Metrics};
 
 /// How long a shutdown waits for answers that are under way.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -96,7 +96,7 @@ impl fmt::Debug for AdminState {
 /// | --- | --- |
 /// | `/livez` | 200, or 503 and one line for each loop that is stuck; `?verbose` lists all loops |
 /// | `/readyz` | 200, or 503 and one line for each condition that is waited for; `?verbose` lists all conditions |
-/// | `/metrics` | OpenMetrics text |
+/// | `/metrics` | OpenMetrics text for clients that accept it, else Prometheus text |
 /// | `/plugins` | JSON |
 /// | POST `/plugins/NAME/confirm`, `/plugins/NAME/release-finalizers` | a line of text: 200, or 409 and why not; 403 for who is not on this machine |
 /// | others | 404 and the paths there are |
@@ -214,9 +214,11 @@ async fn act(
     }
 }
 
-async fn encode_metrics(State(state): State<AdminState>) -> Response {
-    match state.metrics.encode() {
-        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+async fn encode_metrics(State(state): State<AdminState>, headers: HeaderMap) -> Response {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let format = Format::accepted(accept);
+    match state.metrics.encode(format) {
+        Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], text).into_response(),
         Err(error) => {
             (StatusCode::INTERNAL_SERVER_ERROR, format!("cannot encode the metrics: {error}\n")).into_response()
         }
@@ -351,11 +353,16 @@ mod tests {
     async fn metrics_are_served_in_the_format_they_claim() {
         let server = Server::start().await;
         let _queue = server.metrics.queue("network");
-        let answer = server.request("GET", "/metrics").await;
-        assert_eq!(answer.status, 200);
-        assert!(answer.head.contains("content-type: application/openmetrics-text; version=1.0.0"), "{}", answer.head);
-        assert!(answer.body.contains("workqueue_depth{name=\"network\"} 0\n"), "{}", answer.body);
-        assert!(answer.body.ends_with("# EOF\n"));
+        let openmetrics = "application/openmetrics-text; version=1.0.0";
+        for (accept, format) in
+            [(format!("accept: {openmetrics}\r\n"), openmetrics), (String::new(), "text/plain; version=0.0.4")]
+        {
+            let answer = server.request_with("GET", "/metrics", &accept).await;
+            assert_eq!(answer.status, 200);
+            assert!(answer.head.contains(&format!("content-type: {format}")), "{}", answer.head);
+            assert!(answer.body.contains("workqueue_depth{name=\"network\"} 0\n"), "{}", answer.body);
+            assert_eq!(answer.body.ends_with("# EOF\n"), format == openmetrics);
+        }
     }
 
     #[tokio::test]

@@ -10,11 +10,13 @@
 //! controller-runtime `pkg/internal/controller/metrics/metrics.go`.
 
 mod admission;
+mod exposition;
 mod plugin;
 mod process;
 mod queue;
 mod series;
 
+pub use self::exposition::Format;
 pub use self::plugin::{Call, Counted, PLUGIN_STATES, PluginMetrics, ReconcileResult, TrapCause};
 pub use self::queue::QueueMetrics;
 pub(crate) use self::queue::{QueueReading, QueueSource, QueueTotals};
@@ -35,8 +37,8 @@ use self::plugin::PluginFamilies;
 use self::queue::QueueFamilies;
 use self::series::Series;
 
-/// The content type of [`Metrics::encode`]'s answer.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// What the host's own requests are counted under.
+const HOST: &str = "oarlock";
 
 /// All metrics of a host; cloning it gives another handle to the same.
 #[derive(Debug, Clone)]
@@ -161,6 +163,20 @@ impl Metrics {
         plugin
     }
 
+    /// Counts a request to the API server. Of a plugin that was removed nothing is counted: its finalizers may still be taken off.
+    ///
+    /// * `writer` - a plugin, or the host itself, which has no other series.
+    /// * `verb` - the HTTP method.
+    /// * `code` - the HTTP status; none when there was no answer.
+    pub fn api_request(&self, writer: &str, verb: &'static str, code: Option<u16>) {
+        let plugin = self.known().plugins.get(writer).cloned();
+        match plugin {
+            Some(plugin) => plugin.api_request(verb, code),
+            None if writer == HOST => self.shared.plugin.api_request(&Arc::from(HOST), verb, code),
+            None => {}
+        }
+    }
+
     /// Drops every series of a plugin and of its queue.
     ///
     /// Handles that are still in use record nothing any more. A plugin that comes back under the name needs new ones.
@@ -192,16 +208,14 @@ impl Metrics {
         self.shared.registry_answers.get(&ReferenceLabels { reference: Arc::from(reference) }).set(i64::from(answers));
     }
 
-    /// Sets how many objects of a kind the store holds.
+    /// Sets how many objects of a kind the store holds, and counts lists made because a watch could not be resumed.
     ///
     /// * `group` - the API group, empty for the core group.
-    pub fn set_informer_objects(&self, group: &str, kind: &str, objects: usize) {
-        self.shared.informer_objects.get(&InformerLabels::new(group, kind)).set(count(objects));
-    }
-
-    /// Counts a list made because a watch could not be resumed.
-    pub fn informer_relisted(&self, group: &str, kind: &str) {
-        self.shared.informer_relists.get(&InformerLabels::new(group, kind)).inc();
+    /// * `relists` - since the last call.
+    pub fn informer(&self, group: &str, kind: &str, objects: usize, relists: u64) {
+        let labels = InformerLabels::new(group, kind);
+        self.shared.informer_objects.get(&labels).set(count(objects));
+        self.shared.informer_relists.get(&labels).inc_by(relists);
     }
 
     /// Drops the series of a kind that is no longer watched.
@@ -233,18 +247,18 @@ impl Metrics {
         self.shared.admission.repaired(kind);
     }
 
-    /// Writes all metrics in the OpenMetrics text format, for the content type [`CONTENT_TYPE`].
+    /// Writes all metrics as text.
     ///
     /// # Errors
     ///
     /// When a value cannot be formatted; none of ours is known to.
-    pub fn encode(&self) -> Result<String, fmt::Error> {
+    pub fn encode(&self, format: Format) -> Result<String, fmt::Error> {
         for queue in self.known().queues.values() {
             queue.refresh();
         }
         let mut answer = String::new();
         text::encode(&mut answer, &self.shared.registry)?;
-        Ok(answer)
+        Ok(format.of(answer))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -270,7 +284,7 @@ mod tests {
     use super::*;
 
     fn lines(metrics: &Metrics) -> Vec<String> {
-        metrics.encode().unwrap().lines().map(str::to_owned).collect()
+        metrics.encode(Format::OpenMetrics).unwrap().lines().map(str::to_owned).collect()
     }
 
     fn has(metrics: &Metrics, expected: &[&str]) {
@@ -309,8 +323,8 @@ mod tests {
     fn every_metric_has_the_name_that_dashboards_ask_for() {
         let metrics = Metrics::new();
         let _queue = record_everything(&metrics, "network");
-        metrics.set_informer_objects("samplecrd.k8s.io", "Network", 3);
-        metrics.informer_relisted("", "Pod");
+        metrics.informer("samplecrd.k8s.io", "Network", 3, 0);
+        metrics.informer("", "Pod", 1, 1);
         metrics.set_registry_answers("oci://registry.example/team/network:1", false);
         let _worker = metrics.plugin("network").active_worker();
         has(
@@ -335,6 +349,7 @@ mod tests {
                 r#"oarlock_plugin_state{plugin="network",state="active"} 1"#,
                 r#"oarlock_informer_objects{group="samplecrd.k8s.io",kind="Network"} 3"#,
                 r#"oarlock_informer_relists_total{group="",kind="Pod"} 1"#,
+                r#"oarlock_informer_relists_total{group="samplecrd.k8s.io",kind="Network"} 0"#,
                 r#"oarlock_registry_answers{reference="oci://registry.example/team/network:1"} 0"#,
             ],
         );
@@ -393,6 +408,7 @@ mod tests {
         late.called(Call::Patch, Duration::ZERO);
         late.trapped(TrapCause::Trap);
         late.api_request("get", Some(200));
+        metrics.api_request("gone", "PATCH", Some(200));
         late.http_request(None);
         late.set_state("retired");
         drop((worker, late.active_worker()));
@@ -403,6 +419,18 @@ mod tests {
         // It comes back under its name.
         metrics.plugin("gone").reconciled(ReconcileResult::Success, Duration::ZERO);
         has(&metrics, &[r#"controller_runtime_reconcile_total{controller="gone",result="success"} 1"#]);
+    }
+
+    /// No plugin of that name leads anything: an alert would wait for it for ever.
+    #[test]
+    fn b1_what_the_host_asks_for_itself_makes_no_series_of_a_plugin() {
+        let metrics = Metrics::new();
+        let before = lines(&metrics).len();
+        metrics.api_request(HOST, "PATCH", Some(200));
+        has(&metrics, &[r#"oarlock_api_requests_total{plugin="oarlock",verb="PATCH",code="200"} 1"#]);
+        let after = lines(&metrics);
+        assert!(after.iter().filter(|line| line.contains(HOST) && line.contains('{')).count() == 1, "{after:?}");
+        assert!(after.len() <= before + 3, "{after:?}");
     }
 
     #[test]
@@ -429,9 +457,8 @@ mod tests {
     #[test]
     fn a_kind_that_is_no_longer_watched_has_no_series() {
         let metrics = Metrics::new();
-        metrics.set_informer_objects("", "Pod", 1);
-        metrics.informer_relisted("", "Pod");
-        metrics.set_informer_objects("apps", "Deployment", 1);
+        metrics.informer("", "Pod", 1, 1);
+        metrics.informer("apps", "Deployment", 1, 0);
         metrics.remove_informer("", "Pod");
         let lines = lines(&metrics);
         assert!(!lines.iter().any(|line| line.contains("Pod")));

@@ -5,7 +5,7 @@ use crate::api::{self, Discovery, GroupVersionKind, ObjectKey};
 use crate::apply::Writer;
 use crate::apply::events::{Recorder, Regarding};
 use crate::controller::Shared;
-use crate::informer::Informers;
+use crate::informer::{Informers, WatchSpec};
 use crate::lease::{self, Leases};
 use crate::lifecycle::{self, Lifecycle};
 use crate::metrics::Metrics;
@@ -179,17 +179,25 @@ fn host_object() -> Regarding {
 
 /// Keeps the gauges of informers and registries up to date.
 async fn count(shared: Shared, pulled: Option<Standings>) {
-    let mut counted: BTreeMap<GroupVersionKind, usize> = BTreeMap::new();
+    let mut counted: BTreeMap<GroupVersionKind, (usize, u64)> = BTreeMap::new();
+    let mut relisted: BTreeMap<WatchSpec, u64> = BTreeMap::new();
     loop {
-        let mut by_kind: BTreeMap<GroupVersionKind, usize> = BTreeMap::new();
-        for watch in shared.informers.stats() {
-            *by_kind.entry(watch.spec.gvk).or_default() += watch.objects;
+        let mut by_kind: BTreeMap<GroupVersionKind, (usize, u64)> = BTreeMap::new();
+        let stats = shared.informers.stats();
+        for watch in &stats {
+            let (objects, relists) = by_kind.entry(watch.spec.gvk.clone()).or_default();
+            *objects += watch.objects;
+            // A watch that ended and began again counts from zero; its first list is none that was made again.
+            let again = watch.lists.saturating_sub(1);
+            let before = relisted.get(&watch.spec).filter(|before| **before <= again);
+            *relists += again - before.copied().unwrap_or_default();
         }
+        relisted = stats.into_iter().map(|watch| (watch.spec, watch.lists.saturating_sub(1))).collect();
         for gone in counted.keys().filter(|gvk| !by_kind.contains_key(gvk)) {
             shared.metrics.remove_informer(&gone.group, &gone.kind);
         }
-        for (gvk, objects) in &by_kind {
-            shared.metrics.set_informer_objects(&gvk.group, &gvk.kind, *objects);
+        for (gvk, (objects, relists)) in &by_kind {
+            shared.metrics.informer(&gvk.group, &gvk.kind, *objects, *relists);
         }
         counted = by_kind;
         for (reference, standing) in pulled.as_ref().map(Standings::now).unwrap_or_default() {

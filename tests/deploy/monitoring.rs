@@ -2,7 +2,7 @@
 
 use super::{base, named, text};
 use anyhow::{Context, Result, ensure};
-use oarlock::metrics::{Call, Metrics, ReconcileResult, TrapCause};
+use oarlock::metrics::{Call, Format, Metrics, ReconcileResult, TrapCause};
 use oarlock_tests::harness::repository_root;
 use regex::Regex;
 use serde_json::Value;
@@ -23,10 +23,10 @@ fn served() -> Result<BTreeMap<String, BTreeSet<String>>> {
     plugin.reconciled(ReconcileResult::Error, Duration::ZERO);
     plugin.called(Call::GetDesired, Duration::ZERO);
     plugin.trapped(TrapCause::BadAnswer);
+    plugin.set_leading(true);
     plugin.api_request("apply", Some(200));
     plugin.http_request(None);
-    metrics.set_informer_objects("", "Pod", 1);
-    metrics.informer_relisted("", "Pod");
+    metrics.informer("", "Pod", 1, 0);
     metrics.webhook_answered("/mutate/p/0", 200, Duration::ZERO);
     metrics.reviewed("p", "allowed");
     metrics.set_newest(&BTreeMap::from([("p.wasm", "failed")]));
@@ -35,7 +35,7 @@ fn served() -> Result<BTreeMap<String, BTreeSet<String>>> {
     metrics.set_unanswered(&BTreeMap::from([("c", 1)]));
     let label = Regex::new(r#"([a-z_]+)=""#)?;
     let mut served: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for line in metrics.encode()?.lines().filter(|line| !line.starts_with('#')) {
+    for line in metrics.encode(Format::OpenMetrics)?.lines().filter(|line| !line.starts_with('#')) {
         let (name, rest) = line.split_once(['{', ' ']).context("no value")?;
         let labels = label.captures_iter(rest).filter_map(|found| Some(found.get(1)?.as_str().to_owned()));
         served.entry(name.to_owned()).or_default().extend(labels);
@@ -80,7 +80,7 @@ fn wrong(expression: &str, served: &BTreeMap<String, BTreeSet<String>>) -> Resul
     Ok(wrong)
 }
 
-fn alerts() -> Result<Vec<Value>> {
+pub(super) fn alerts() -> Result<Vec<Value>> {
     let file = fs::read_to_string(repository_root().join("deploy/monitoring/alerts.yaml"))?;
     let rules: Value = serde_saphyr::from_str(&file)?;
     let groups = rules.get("groups").and_then(Value::as_array).context("no groups")?;
@@ -90,7 +90,7 @@ fn alerts() -> Result<Vec<Value>> {
 }
 
 /// The expressions of the dashboard, with the name of their panel.
-fn panels() -> Result<Vec<(String, String)>> {
+pub(super) fn panels() -> Result<Vec<(String, String)>> {
     let file = fs::read_to_string(repository_root().join("deploy/monitoring/dashboard.json"))?;
     let dashboard: Value = serde_json::from_str(&file)?;
     let panels = dashboard.get("panels").and_then(Value::as_array).context("no panels")?;

@@ -170,7 +170,7 @@ impl Writer {
             Ok((head, _)) => Some(head.status.as_u16()),
             Err(_) => None,
         };
-        self.metrics.plugin(&author.plugin).api_request(method, code);
+        self.metrics.api_request(&author.plugin, method, code);
         let (head, body) = answered?;
         sort(&head, &body)
     }

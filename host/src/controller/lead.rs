@@ -148,6 +148,7 @@ impl Controller {
         if !self.lead.seat.has_lease() {
             self.metrics.set_leading(true);
         } else if first {
+            self.metrics.set_leading(false);
             self.tasks.spawn(Arc::clone(self).follow());
         }
     }

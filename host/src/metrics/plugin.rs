@@ -66,7 +66,6 @@ impl PluginMetrics {
         metrics.families.active_workers.get(&controller);
         metrics.families.instances.get(&metrics.plugin());
         metrics.families.out_of_sync.get(&metrics.plugin());
-        metrics.families.leading.get(&metrics.plugin());
         metrics
     }
 
@@ -114,7 +113,8 @@ impl PluginMetrics {
         }
     }
 
-    /// Tells whether this host reconciles for the plugin.
+    /// Tells whether this host reconciles for the plugin. Before the first call there is no series: of a plugin that never ran, and of
+    /// a file that is no plugin, nobody has to be the leader.
     pub fn set_leading(&self, leading: bool) {
         if self.is_live() {
             self.families.leading.get(&self.plugin()).set(leading.into());
@@ -139,12 +139,11 @@ impl PluginMetrics {
 
     /// Counts a request to the API server made for the plugin.
     ///
-    /// * `verb` - as in RBAC, with `apply` for server-side apply: `get`, `list`, `create`, `patch`, `delete`.
+    /// * `verb` - the HTTP method.
     /// * `code` - the HTTP status; none when there was no answer.
     pub fn api_request(&self, verb: &'static str, code: Option<u16>) {
         if self.is_live() {
-            let labels = ApiLabels { plugin: Arc::clone(&self.name), verb, code: Code(code) };
-            self.families.api_requests.get(&labels).inc();
+            self.families.api_request(&self.name, verb, code);
         }
     }
 
@@ -204,6 +203,11 @@ impl Drop for Counted {
 }
 
 impl PluginFamilies {
+    /// Counts a request of a plugin, or of the host.
+    pub(super) fn api_request(&self, writer: &Arc<str>, verb: &'static str, code: Option<u16>) {
+        self.api_requests.get(&ApiLabels { plugin: Arc::clone(writer), verb, code: Code(code) }).inc();
+    }
+
     pub(super) fn register(registry: &mut Registry) -> Self {
         let families = Self {
             reconciles: Series::new(Counter::default),

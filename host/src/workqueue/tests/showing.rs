@@ -8,7 +8,9 @@ use super::*;
 async fn q10_the_number_of_series_does_not_grow_with_keys() {
     let metrics = Metrics::new();
     let queue = WorkQueue::new("test", Config::default(), metrics.queue("test"));
-    let series = |metrics: &Metrics| metrics.encode().unwrap().lines().filter(|line| !line.starts_with('#')).count();
+    let series = |metrics: &Metrics| {
+        metrics.encode(crate::metrics::Format::Text).unwrap().lines().filter(|line| !line.starts_with('#')).count()
+    };
     queue.add(0, Trigger::Event);
     let before = series(&metrics);
     for key in 0..1000 {
@@ -79,7 +81,7 @@ async fn the_metrics_of_a_queue_tell_what_happened_in_it() {
     queue.add_after("c", MS, Trigger::Resync);
     queue.add_rate_limited("d");
     let expect = |lines: &[&str]| {
-        let text = metrics.encode().unwrap();
+        let text = metrics.encode(crate::metrics::Format::Text).unwrap();
         for line in lines {
             assert!(text.lines().any(|have| have == *line), "no {line} in\n{text}");
         }

@@ -1,0 +1,79 @@
+//! The two text formats: OpenMetrics, and the older one of Prometheus for clients that do not ask for OpenMetrics.
+//!
+//! # Source
+//!
+//! OpenMetrics 1.0; Prometheus, "Exposition formats", text-based format 0.0.4.
+
+use std::collections::BTreeSet;
+
+/// A text format, by its content type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+    /// Prometheus text 0.0.4.
+    Text,
+}
+
+impl Format {
+    /// The format for a client that accepts this.
+    ///
+    /// * `accept` - its header; empty: it sent none.
+    #[must_use]
+    pub fn accepted(accept: &str) -> Self {
+        if accept.contains("application/openmetrics-text") { Self::OpenMetrics } else { Self::Text }
+    }
+
+    /// The content type of the answer.
+    #[must_use]
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+
+    /// OpenMetrics text in this format. In the older one counters are named like their samples, and nothing marks the end.
+    pub(super) fn of(self, openmetrics: String) -> String {
+        if self == Self::OpenMetrics {
+            return openmetrics;
+        }
+        let counters: BTreeSet<&str> =
+            openmetrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
+        let mut text = String::with_capacity(openmetrics.len());
+        for line in openmetrics.lines() {
+            let Some((comment, rest)) = line.strip_prefix("# ").and_then(|line| line.split_once(' ')) else {
+                if line != "# EOF" {
+                    text.extend([line, "\n"]);
+                }
+                continue;
+            };
+            let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+            let total = if counters.contains(name) { "_total" } else { "" };
+            text.extend(["# ", comment, " ", name, total, " ", rest, "\n"]);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_gets_what_it_asks_for() {
+        let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1";
+        assert_eq!(Format::accepted(prometheus), Format::OpenMetrics);
+        for other in ["", "*/*", "text/plain"] {
+            assert_eq!(Format::accepted(other), Format::Text, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_older_format_names_counters_like_their_samples() {
+        let openmetrics = "# HELP a Many of. them.\n# TYPE a counter\na_total{x=\"# y\"} 1\n# HELP b B.\n# TYPE b gauge\nb 2\n# EOF\n";
+        let text = "# HELP a_total Many of. them.\n# TYPE a_total counter\na_total{x=\"# y\"} 1\n# HELP b B.\n# TYPE b gauge\nb 2\n";
+        assert_eq!(Format::Text.of(openmetrics.to_owned()), text);
+        assert_eq!(Format::OpenMetrics.of(openmetrics.to_owned()), openmetrics);
+    }
+}
