@@ -1,5 +1,6 @@
 //! deploy/: what an API server takes, what it allows, and that the host lives with that.
 
+mod engine;
 mod image;
 mod monitoring;
 mod objects;

@@ -15,21 +15,21 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /// Runs a command to its end; its standard output.
-fn run(command: &mut Command) -> Result<String> {
+pub(super) fn run(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
     ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The program without what only debuggers need, as in a release build.
-fn stripped(folder: &Path) -> Result<PathBuf> {
+pub(super) fn stripped(folder: &Path) -> Result<PathBuf> {
     let program = folder.join("program");
     run(Command::new("strip").arg("-o").arg(&program).arg(oarlock_binary()?))?;
     Ok(program)
 }
 
 /// Packs into this folder.
-fn pack(program: &Path, out: &Path) -> Result<()> {
+pub(super) fn pack(program: &Path, out: &Path) -> Result<()> {
     let plugins = built_plugin("network")?;
     let mut command = Command::new("python3");
     command.arg(repository_root().join("scripts/image.py")).args(["--level", "1", "--binary"]).arg(program);
