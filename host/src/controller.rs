@@ -212,6 +212,8 @@ impl Controller {
         }
         if let Some(before) = &before {
             before.wake(Wakes::Nobody);
+            self.queue.retain(|key| version.reaches(key));
+            self.forget_what(|key| !version.reaches(key));
         }
         drop(turn);
         self.stand(version, before.is_none());
@@ -314,6 +316,15 @@ impl Controller {
         if changed {
             self.metrics.set_out_of_sync(unsettled.len());
         }
+    }
+
+    /// Of objects that are not reconciled any more nothing is shown: neither that they are not as desired, nor their last error.
+    fn forget_what(&self, gone: impl Fn(&ReconcileKey) -> bool) {
+        let mut unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner);
+        unsettled.retain(|key| !gone(key));
+        self.metrics.set_out_of_sync(unsettled.len());
+        drop(unsettled);
+        self.stats.forget(gone);
     }
 
     /// How many objects are not as desired, and some of them.

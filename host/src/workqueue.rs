@@ -215,6 +215,14 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
         self.shared.purge()
     }
 
+    /// Drops every key that `keep` does not want, as [`remove`](Self::remove) does.
+    ///
+    /// * `keep` - asked under the queue's lock: it must not call the queue.
+    pub fn retain(&self, keep: impl Fn(&K) -> bool) {
+        self.shared.with(|state, _| state.retain(keep));
+        self.shared.left();
+    }
+
     /// How many keys are ready; keys that are delayed or processing do not count.
     #[must_use]
     pub fn len(&self) -> usize {

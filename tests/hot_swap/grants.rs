@@ -2,7 +2,7 @@
 
 use super::{grant, host_event, next_is, object, options, plugin, runs, seen, set, started};
 use anyhow::{Result, ensure};
-use oarlock_tests::harness::{SOON, World, eventually, misfit_version, misfit_with, steady, text, with_world};
+use oarlock_tests::harness::{Grant, SOON, World, eventually, misfit_version, misfit_with, steady, text, with_world};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 
@@ -126,6 +126,49 @@ async fn fewer_and_more_workers_take_effect() -> Result<()> {
             seen(&world, &name, "first").await?;
         }
         Ok(())
+    })
+    .await
+}
+
+/// Found on a node (D6): keys of a namespace that is granted no more failed for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_that_is_granted_no_more_leaves_neither_keys_nor_errors() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        started(&world).await?;
+        let other = world.cluster.fresh_namespace().await?;
+        let failing = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "failing",
+            "labels": {"misfit": "true"}, "annotations": {"misfit/mode": "apply-ungranted"}}, "data": {"value": "first"}});
+        world.cluster.create(&format!("/api/v1/namespaces/{other}/configmaps"), &failing).await?;
+        let stats = async || plugin(&world, "misfit").await;
+        eventually(SOON, "it to fail", || async {
+            let entry = stats().await?;
+            ensure!(text(&entry, "/lastError").contains("failing"), "{entry}");
+            Ok(())
+        })
+        .await?;
+        let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+        let url = world.neutron_gate.url();
+        let narrow = Grant::nothing().rule_in(&world.namespace, "", &["configmaps"], &verbs).origin(&url);
+        world.plugins.grant("misfit", &narrow.config("url", &url))?;
+        let series = async |name: &str| world.host(async |host| host.metric(name, &["\"misfit\""]).await).await;
+        eventually(SOON, "nothing to be left of it", || async {
+            let entry = stats().await?;
+            ensure!(text(&entry, "/lastError").is_empty() && entry["outOfSync"]["objects"] == 0, "{entry}");
+            Ok(())
+        })
+        .await?;
+        let (errors, retries) = (stats().await?["errors"].clone(), series("workqueue_retries_total").await?);
+        object(&world, "steady", "", &json!({})).await?;
+        seen(&world, "steady", "first").await?;
+        // Longer than the backoff of the few failures that there were.
+        steady(Duration::from_secs(2), "nothing to be tried again", || async {
+            let entry = stats().await?;
+            ensure!(entry["errors"] == errors && text(&entry, "/lastError").is_empty(), "{entry}");
+            let now = series("workqueue_retries_total").await?;
+            ensure!((now - retries).abs() < 0.5, "{retries} retries became {now}");
+            Ok(())
+        })
+        .await
     })
     .await
 }

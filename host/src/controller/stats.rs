@@ -1,5 +1,6 @@
 //! What the last reconciles of a plugin were like, for people.
 
+use super::ReconcileKey;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -21,22 +22,28 @@ struct Inner {
     recent: VecDeque<(Instant, Duration)>,
     reconciles: u64,
     errors: u64,
-    last_error: Option<(jiff::Timestamp, String)>,
+    last_error: Option<(jiff::Timestamp, ReconcileKey, String)>,
 }
 
 impl Stats {
     /// Counts a reconcile that has just ended.
-    pub(super) fn reconciled(&self, took: Duration, error: Option<String>) {
+    pub(super) fn reconciled(&self, took: Duration, error: Option<(&ReconcileKey, &str)>) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.reconciles += 1;
-        if let Some(error) = error {
+        if let Some((key, error)) = error {
             inner.errors += 1;
-            inner.last_error = Some((jiff::Timestamp::now(), error));
+            inner.last_error = Some((jiff::Timestamp::now(), key.clone(), format!("{key}: {error}")));
         }
         inner.recent.push_back((Instant::now(), took));
         if inner.recent.len() > REMEMBERED {
             inner.recent.pop_front();
         }
+    }
+
+    /// Forgets the last error if it is of a key that is not reconciled any more. It stays counted.
+    pub(super) fn forget(&self, gone: impl Fn(&ReconcileKey) -> bool) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.last_error.take_if(|(_, key, _)| gone(key));
     }
 
     /// `reconciles`, `errors`, `lastError`, `lastErrorAt`, `reconcilesPerSecond`, `p50Ms`, `p99Ms`.
@@ -56,8 +63,8 @@ impl Stats {
         json!({
             "reconciles": inner.reconciles,
             "errors": inner.errors,
-            "lastError": inner.last_error.as_ref().map(|(_, text)| text),
-            "lastErrorAt": inner.last_error.as_ref().map(|(at, _)| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+            "lastError": inner.last_error.as_ref().map(|(_, _, text)| text),
+            "lastErrorAt": inner.last_error.as_ref().map(|(at, _, _)| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
             "reconcilesPerSecond": rounded(sorted.len() as f64 / span.as_secs_f64().max(0.001)),
             "p50Ms": percentile(&sorted, 50),
             "p99Ms": percentile(&sorted, 99),
@@ -81,14 +88,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_last_minute_is_told() {
         let stats = Stats::default();
+        let kind = std::sync::Arc::new(crate::api::GroupVersionKind::new("", "v1", "ConfigMap"));
+        let key = ReconcileKey { kind, key: crate::api::ObjectKey::new("n", "a") };
         for ms in 1..=100 {
-            stats.reconciled(Duration::from_millis(ms), (ms == 7).then(|| "it broke".to_owned()));
+            stats.reconciled(Duration::from_millis(ms), (ms == 7).then_some((&key, "it broke")));
         }
         let told = stats.describe();
         assert_eq!(told["p50Ms"], 50.0);
         assert_eq!(told["p99Ms"], 99.0);
         assert_eq!(told["errors"], 1);
-        assert_eq!(told["lastError"], "it broke");
+        assert_eq!(told["lastError"], "ConfigMap n/a: it broke");
         assert_eq!(told["reconcilesPerSecond"], 1.667);
         tokio::time::advance(PERIOD * 2).await;
         let told = stats.describe();

@@ -105,6 +105,12 @@ impl Version {
         self.stores.get(kind).is_some_and(|stores| stores.iter().any(|of| of.primary))
     }
 
+    /// Whether it watches where this key is: its grant may name fewer namespaces than that of the version before.
+    pub(super) fn reaches(&self, key: &super::ReconcileKey) -> bool {
+        let covers = |of: &StoreOf| of.primary && of.store.spec().covers(&key.key.namespace);
+        self.stores.get(&*key.kind).is_some_and(|stores| stores.iter().any(covers))
+    }
+
     /// Whether it takes the plugin's finalizer off objects of a kind.
     #[must_use]
     pub fn cleans_up(&self, kind: &GroupVersionKind) -> bool {

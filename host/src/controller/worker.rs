@@ -81,8 +81,9 @@ impl Controller {
 
     /// One reconcile, cut off when its version is drained for too long. What it means for the version is counted.
     async fn run(&self, version: &Arc<Version>, item: &Item<ReconcileKey>, term: &Term) -> Next {
-        if !version.reconciles(&item.key.kind) {
-            // Enqueued for a version that had this kind.
+        if !version.reaches(&item.key) {
+            // A version that had its kind or its namespace was still at it when this one came.
+            self.forget_what(|key| *key == item.key);
             return Next::Done;
         }
         if !version.synced() {
@@ -113,7 +114,7 @@ impl Controller {
     }
 
     fn count(&self, version: &Arc<Version>, key: &ReconcileKey, took: Duration, ended: &Ended) {
-        self.stats.reconciled(took, ended.error.as_ref().map(|error| format!("{key}: {error}")));
+        self.stats.reconciled(took, ended.error.as_ref().map(|error| (key, error.as_str())));
         if !self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, version)) {
             if !ended.strike {
                 self.health.went_well_before(key);

@@ -132,7 +132,8 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Shared<K> {
         answer
     }
 
-    fn left(&self) {
+    /// Tells those who wait for keys, or for the end of them, that keys have gone.
+    pub(super) fn left(&self) {
         self.ready.notify_waiters();
         self.drained.notify_waiters();
     }

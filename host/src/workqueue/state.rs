@@ -186,6 +186,13 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.table.tidy(id);
     }
 
+    pub(super) fn retain(&mut self, keep: impl Fn(&K) -> bool) {
+        let unwanted: Vec<K> = self.table.keys().filter(|key| !keep(key)).cloned().collect();
+        for key in unwanted {
+            self.remove(&key);
+        }
+    }
+
     pub(super) fn purge(&mut self) -> usize {
         let mut dropped = 0;
         self.table.retain(|entry| {

@@ -137,6 +137,11 @@ impl<K> Table<K> {
         self.entries.get_mut(id)
     }
 
+    /// Of all entries, in no order.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.entries.iter().map(|(_, entry)| &entry.key)
+    }
+
     /// Changes where an entry is; answers where it was.
     pub(super) fn put(&mut self, id: Id, place: Place) -> Option<Place> {
         self.get_mut(id).map(|entry| std::mem::replace(&mut entry.place, place))

@@ -151,3 +151,29 @@ async fn q13_remove_of_a_held_key_clears_its_dirty_mark_and_leaves_it_to_its_wor
     queue.done(&"a");
     assert_eq!(take(&queue), None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_nobody_wants_go_with_their_timers_and_failures() {
+    let queue = queue();
+    for key in ["ready", "held", "timed", "failed"] {
+        queue.add(key, Trigger::Event);
+    }
+    for _ in 0..4 {
+        assert!(take(&queue).is_some());
+    }
+    for key in ["ready", "timed", "failed"] {
+        queue.done(&key);
+    }
+    queue.add("ready", Trigger::Event);
+    queue.add("held", Trigger::Event);
+    queue.add_after("timed", MS, Trigger::Requeue);
+    queue.add_rate_limited("failed");
+    queue.add("wanted", Trigger::Event);
+    queue.retain(|key| *key == "wanted");
+    advance(10 * MS).await;
+    queue.done(&"held");
+    let left = queue.snapshot(10);
+    assert_eq!((left.ready, left.delayed, left.failing), (1, 0, 0));
+    assert_eq!(take_key(&queue), Some("wanted"));
+    assert_eq!(take_key(&queue), None);
+}
