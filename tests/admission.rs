@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use base64::Engine as _;
 use http::Method;
 use oarlock_tests::harness::{
-    Grant, HttpClient, SOON, World, WorldOptions, built_plugin, eventually, text, with_world,
+    Grant, HttpClient, SOON, World, WorldOptions, built_plugin, eventually, steady, text, with_world,
 };
 use serde_json::{Value, json};
 use std::{fs, sync::Arc};
@@ -238,6 +238,43 @@ async fn the_webhook_configurations_follow_the_plugins_and_are_repaired() -> Res
             Ok(())
         })
         .await
+    })
+    .await
+}
+
+/// Found on a node (D1): who uninstalls deletes them while the hosts still end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_ends_does_not_write_the_webhook_configurations_again() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.add_host_args(vec!["--shutdown-delay-seconds=60".to_owned()]);
+        let door = open(&world, &grant()).await?;
+        eventually(SOON, "the other one", || configuration(&world, "validating")).await?;
+        let host = world.take_host().await?;
+        let admin = host.admin().clone();
+        let mut process = host.into_process();
+        process.terminate().await?;
+        eventually(SOON, "the host to be told that it ends", || async {
+            let ready = admin.get("/readyz").await?;
+            ensure!(ready.status.is_server_error(), "{}", ready.text());
+            Ok(())
+        })
+        .await?;
+        for kind in ["mutating", "validating"] {
+            world.cluster.delete(&format!("{CONFIGURATIONS}/{kind}webhookconfigurations/oarlock")).await?;
+        }
+        // Five times as long as it takes a host that keeps them.
+        steady(std::time::Duration::from_secs(1), "their absence", || async {
+            for kind in ["mutating", "validating"] {
+                ensure!(configuration(&world, kind).await.is_err(), "{kind} is there again");
+            }
+            Ok(())
+        })
+        .await?;
+        // It is still asked by API servers that do not know yet.
+        let answer = door.client.get("/").await?;
+        ensure!(answer.status.is_client_error(), "{}", answer.status);
+        process.terminate().await?;
+        process.wait(SOON).await.map(drop)
     })
     .await
 }

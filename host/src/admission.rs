@@ -68,6 +68,8 @@ pub enum Certificate {
 pub struct Admission {
     addr: SocketAddr,
     stop: CancellationToken,
+    /// Ends what keeps the webhook configurations; cancelled with `stop` at the latest.
+    leaves: CancellationToken,
     tasks: TaskTracker,
 }
 
@@ -164,19 +166,25 @@ impl Admission {
         let keeper = Keeper::new(Arc::clone(&door), shared, reach.clone(), certificates.bundle(), seat.clone());
         tasks.spawn(serve::serve(door, listener, certificates.server_config()?, stop.clone()));
         tasks.spawn(stop.clone().run_until_cancelled_owned(certificates.keep()));
-        let keeping = stop.clone();
+        let leaves = stop.child_token();
+        let keeping = leaves.clone();
         tasks.spawn(async move {
             keeping.run_until_cancelled_owned(keeper.run()).await;
             seat.leave().await;
         });
         tracing::info!(%addr, ?reach, "admission server listening");
-        Ok(Self { addr, stop, tasks })
+        Ok(Self { addr, stop, leaves, tasks })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Leaves the webhook configurations to other hosts, or as they are. Reviews go on to be answered.
+    pub fn leave(&self) {
+        self.leaves.cancel();
     }
 
     /// Takes no further review and finishes those under way.

@@ -157,6 +157,10 @@ impl Ending {
         stop.cancelled().await;
         self.staying.waiting("it is stopping");
         self.leases.stop_taking();
+        // Who deletes them while the host ends, as when it is uninstalled, must not get them back.
+        if let Some(door) = &self.door {
+            door.leave();
+        }
         tokio::join!(self.plugins.hand_over(), tokio::time::sleep(self.delay));
         if let Some(door) = self.door {
             door.close().await;
