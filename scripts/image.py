@@ -320,10 +320,9 @@ class Layout:
             "annotations": labels,
         }
         descriptor = self.json(manifest["mediaType"], manifest)
-        descriptor |= {
-            "platform": {"architecture": machine, "os": "linux"},
-            "annotations": {"org.opencontainers.image.ref.name": version},
-        }
+        # Tools that copy layouts look for the first name, containerd for the second: without it, it names the image after the day of the import.
+        names = {"org.opencontainers.image.ref.name": version, "io.containerd.image.name": f"docker.io/library/{title}:{version}"}
+        descriptor |= {"platform": {"architecture": machine, "os": "linux"}, "annotations": names}
         media_type = "application/vnd.oci.image.index.v1+json"
         index = {"schemaVersion": 2, "mediaType": media_type, "manifests": [descriptor]}
         (self.folder / "index.json").write_text(json.dumps(index, sort_keys=True, separators=(",", ":")))

@@ -77,6 +77,10 @@ impl Layout {
         let [one] = manifests.as_slice() else { anyhow::bail!("{index}") };
         let tag = one.pointer("/annotations/org.opencontainers.image.ref.name").and_then(Value::as_str);
         ensure!(tag == Some(env!("CARGO_PKG_VERSION")), "{one}");
+        // What the short name in the base means to containerd.
+        let name = one.pointer("/annotations/io.containerd.image.name").and_then(Value::as_str).unwrap_or_default();
+        let folder = self.0.file_name().unwrap_or_default().to_string_lossy();
+        ensure!(name == format!("docker.io/library/{folder}:{}", env!("CARGO_PKG_VERSION")), "{one}");
         let manifest: Value = serde_json::from_slice(&self.blob(one, MANIFEST)?.1)?;
         ensure!(
             manifest.get("mediaType") == Some(&MANIFEST.into()) && manifest.get("schemaVersion") == Some(&2.into())
