@@ -128,12 +128,15 @@ fn the_config_map_that_is_copied_wakes_every_namespace_and_a_copy_its_own() {
 
 #[test]
 fn the_example_injects_its_pod() {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(include_str!("../example.yaml")).unwrap();
-    let (pods, config_maps): (Vec<Value>, Vec<Value>) =
-        documents.into_iter().partition(|document| document["kind"] == "Pod");
+    let config_maps: Vec<Value> = serde_saphyr::from_multiple(include_str!("../envoy.yaml")).unwrap();
+    let mut pod: Value = serde_saphyr::from_str(include_str!("../example.yaml")).unwrap();
+    pod["metadata"]["namespace"] = "default".into();
     let runner = Runner::<EnvoyInjector>::new().seed(namespace("default", &json!({})));
-    let mut runner = config_maps.into_iter().fold(runner, Runner::seed);
-    let (report, injected) = runner.admit(&pods[0], review(&pods[0], "default"));
+    let mut runner = config_maps.into_iter().fold(runner, |runner, mut config_map| {
+        config_map["metadata"]["namespace"] = "default".into();
+        runner.seed(config_map)
+    });
+    let (report, injected) = runner.admit(&pod, review(&pod, "default"));
     assert!(report.in_sync(), "{report:#?}");
     assert!(report.warnings.is_empty(), "{:?}", report.warnings);
     assert_eq!(names(&injected, "containers"), ["web", "envoy"]);
