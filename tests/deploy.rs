@@ -9,7 +9,7 @@ mod prometheus;
 mod story;
 
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{Cluster, built_plugin, oarlock, repository_root};
+use oarlock_tests::harness::{Cluster, built_plugin, checkout, commands_of_comment, oarlock, repository_root};
 use serde_json::Value;
 use std::{
     fs,
@@ -24,31 +24,16 @@ const SHIPPED: [&str; 4] = ["deployment-network", "envoy-injector", "network", "
 /// Everything `kubectl apply -k` can be pointed at, but for the base.
 const OVERLAYS: [&str; 5] = ["development", "plugins-configmap", "plugins-image", "plugins-registry", "plugins-volume"];
 
-/// A copy of what deployments are made of, with the files that the overlay for a ConfigMap is told to be given.
+/// A checkout, with the files that the overlay for a ConfigMap is told to be given.
 fn copied(to: &Path) -> Result<PathBuf> {
-    let root = repository_root();
-    for folder in ["deploy", "plugins/network"] {
-        copy_tree(&root.join(folder), &to.join(folder))?;
-    }
-    let plugins = to.join("deploy/overlays/plugins-configmap/plugins");
-    fs::create_dir_all(&plugins)?;
-    fs::copy(built_plugin("deployment-network")?, plugins.join("deployment-network.wasm"))?;
-    fs::copy(root.join("plugins/deployment-network/deployment-network.yaml"), plugins.join("deployment-network.yaml"))?;
-    Ok(to.join("deploy"))
-}
-
-fn copy_tree(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
-        let path = entry?.path();
-        let to = to.join(path.file_name().context("no name")?);
-        if path.is_dir() {
-            copy_tree(&path, &to)?;
-        } else {
-            fs::copy(&path, &to)?;
+    let deploy = checkout(to)?;
+    for command in commands_of_comment("deploy/overlays/plugins-configmap/kustomization.yaml")? {
+        if !command.starts_with("kubectl ") {
+            let done = std::process::Command::new("sh").args(["-c", &command]).current_dir(to).output()?;
+            ensure!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
         }
     }
-    Ok(())
+    Ok(deploy)
 }
 
 /// The objects of a kustomization of this repository, as kubectl builds them.

@@ -11,6 +11,7 @@ mod http_client;
 mod misfit;
 mod narrator;
 mod neutron;
+mod operations;
 mod plugins;
 mod process;
 mod registry;
@@ -28,6 +29,7 @@ pub use http_client::{Answer, HttpClient, trusting};
 pub use misfit::{misfit_describing, misfit_manifest, misfit_version, misfit_with};
 pub use narrator::Narrator;
 pub use neutron::{Login, Neutron, Pairs};
+pub use operations::{OPERATIONS, Shell, checkout, command_blocks, commands, commands_of_comment};
 pub use plugins::{
     Grant, PluginDir, broken_plugins, built_plugin, go_was_built, network_grant_for, repository_root,
     with_another_digest,

@@ -1,60 +1,42 @@
-//! The commands of docs/operations.md: what is marked with `run` is run, the others name what is there.
+//! The commands of docs/operations.md on the embedded API server: what is marked with `run` is run, here or on a node; the others name what is there.
 
 use super::{SHIPPED, access, built, copied};
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{Cluster, built_plugin, oarlock, oarlock_binary, repository_root};
+use oarlock_tests::harness::{
+    Cluster, OPERATIONS as GUIDE, Shell, built_plugin, command_blocks, commands, oarlock, repository_root,
+};
 use regex::Regex;
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
-use tokio::process::Command;
 
-const GUIDE: &str = "docs/operations.md";
+/// Blocks that take Pods that run: tests/node runs them.
+const ON_A_NODE: [&str; 6] = ["load", "started", "upgrade", "leases", "version", "release"];
 
-/// Its shell blocks, in order: the mark after `run=`, or nothing, and the lines.
-fn blocks() -> Result<Vec<(String, Vec<String>)>> {
-    let guide = fs::read_to_string(repository_root().join(GUIDE))?;
-    let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    let mut inside = false;
-    for line in guide.lines() {
-        match (line.strip_prefix("```"), inside) {
-            (Some(info), false) => {
-                let mark = info.strip_prefix("sh").with_context(|| format!("a block of {info:?}"))?;
-                found.push((mark.trim().trim_start_matches("run=").to_owned(), Vec::new()));
-                inside = true;
-            }
-            (Some(_), true) => inside = false,
-            (None, true) => found.last_mut().context("no block")?.1.push(line.to_owned()),
-            (None, false) => {}
-        }
-    }
-    ensure!(found.len() > 8, "{} blocks", found.len());
-    Ok(found)
-}
-
-/// The lines of the block with this mark.
-pub(super) fn block(mark: &str) -> Result<Vec<String>> {
-    let all: BTreeMap<String, Vec<String>> = blocks()?.into_iter().filter(|(mark, _)| !mark.is_empty()).collect();
-    all.get(mark).cloned().with_context(|| format!("{GUIDE} has no block run={mark}"))
-}
+/// Blocks that are only read, by a text of each, and why.
+const READ: [(&str, &str); 3] = [
+    ("make image", "builds everything anew, and names a registry"),
+    ("oarlock confirm NAME", "names a plugin that waits"),
+    ("kind: PrometheusRule", "takes the definitions of Prometheus' operator"),
+];
 
 /// Runs a line as a reader does, in a checkout.
 pub(super) async fn run(line: &str, checkout: &Path, kubeconfig: &Path) -> Result<String> {
-    let mut shell = Command::new("sh");
-    let commands = oarlock_binary()?.parent().context("no folder")?.display().to_string();
-    shell
-        .args(["-c", line])
-        .current_dir(checkout)
-        .env("PATH", format!("{commands}:{}", std::env::var("PATH")?))
-        .env("KUBECONFIG", kubeconfig)
-        .env("HOME", checkout)
-        .kill_on_drop(true);
-    let done = tokio::time::timeout(std::time::Duration::from_secs(60), shell.output()).await;
-    let output = done.with_context(|| format!("{line}: still runs"))??;
-    ensure!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?)
+    let deadline = std::time::Duration::from_secs(60);
+    Shell { checkout, kubeconfig, commands: None, deadline }.run(line).await
+}
+
+#[test]
+fn every_block_of_the_guide_is_run_or_there_is_a_reason() -> Result<()> {
+    let here = ["preview", "install", "rbac", "rbac-base", "secret", "grants", "monitoring", "in-use", "uninstall"];
+    for (mark, lines) in command_blocks()? {
+        let text = lines.join("\n");
+        let read = READ.iter().any(|(part, _)| text.contains(part));
+        let known = here.contains(&mark.as_str()) || ON_A_NODE.contains(&mark.as_str());
+        ensure!(if mark.is_empty() { read } else { known }, "{GUIDE}: nobody runs run={mark}: {text}");
+    }
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,8 +44,8 @@ async fn what_the_guide_runs_works_from_the_first_command_to_the_last() -> Resul
     let folder = tempfile::tempdir()?;
     copied(folder.path())?;
     let cluster = Cluster::start(folder.path(), false).await?;
-    for mark in ["preview", "install", "secret", "grants", "monitoring", "uninstall"] {
-        for line in block(mark)? {
+    for mark in ["preview", "install", "secret", "grants", "monitoring", "in-use", "uninstall"] {
+        for line in commands(mark)? {
             run(&line, folder.path(), cluster.kubeconfig()).await.with_context(|| format!("block {mark}"))?;
         }
     }
@@ -102,7 +84,7 @@ impl Desk {
             fs::copy(built_plugin(name)?, folder.join(format!("{name}.wasm")))?;
             fs::write(folder.join(format!("{name}.yaml")), grant)?;
         }
-        for line in block(block_of)? {
+        for line in commands(block_of)? {
             self.run(&line).await?;
         }
         Ok(())

@@ -4,7 +4,9 @@ use super::{NAMESPACE, SHIPPED, base, copied, host_args, operations};
 use anyhow::{Context, Result, ensure};
 use oarlock_manifest::PluginGrant;
 use oarlock_tests::{
-    harness::{Exchange, SOON, World, WorldOptions, built_plugin, eventually, repository_root, text, with_world},
+    harness::{
+        Exchange, SOON, World, WorldOptions, built_plugin, commands, eventually, repository_root, text, with_world,
+    },
     story,
 };
 use serde_json::{Value, json};
@@ -79,7 +81,7 @@ async fn the_story_is_lived_with_the_arguments_grants_and_permissions_of_the_bas
         let checkout = world.folder().join("checkout");
         copied(&checkout)?;
         let run = async |line: &str| operations::run(line, &checkout, world.cluster.kubeconfig()).await;
-        for line in operations::block("install")? {
+        for line in commands("install")? {
             run(&line).await?;
         }
         // The story begins without Networks.
@@ -115,7 +117,7 @@ async fn the_story_is_lived_with_the_arguments_grants_and_permissions_of_the_bas
         let deployment: Value = serde_saphyr::from_str(&file)?;
         world.cluster.create("/apis/apps/v1/namespaces/default/deployments", &deployment).await?;
         world.ready("shop").await?;
-        for line in operations::block("uninstall")? {
+        for line in commands("uninstall")? {
             run(&line).await?;
             if line.contains("--replicas=0") {
                 let (status, _) = world.stop_host(SOON).await?;

@@ -81,6 +81,18 @@ impl Cluster {
         Ok(Self { client, kubeconfig, scratch: folder.to_owned(), server, borrowed })
     }
 
+    /// A cluster that somebody else starts and ends: what is created in it stays.
+    ///
+    /// * `scratch` - for kubectl's cache.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be reached.
+    pub async fn join(kubeconfig: PathBuf, scratch: &Path) -> Result<Self> {
+        let client = connect(&kubeconfig).await?;
+        Ok(Self { client, kubeconfig, scratch: scratch.to_owned(), server: None, borrowed: None })
+    }
+
     /// Whether it is one of `KUBECONFIG_E2E`, which does not end with the test.
     #[must_use]
     pub fn is_external(&self) -> bool {

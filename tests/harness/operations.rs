@@ -1,0 +1,147 @@
+//! The commands of docs/operations.md, and a checkout to run them in.
+
+use super::plugins::{built_plugin, repository_root};
+use super::process::oarlock_binary;
+use anyhow::{Context, Result, ensure};
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use tokio::{process::Command, time::timeout};
+
+/// The guide, below the root of the repository.
+pub const OPERATIONS: &str = "docs/operations.md";
+
+/// Its shell blocks, in order: the mark after `run=`, or nothing, and the lines.
+///
+/// # Errors
+///
+/// When it cannot be read, or a block is not one of the shell.
+pub fn command_blocks() -> Result<Vec<(String, Vec<String>)>> {
+    let guide = fs::read_to_string(repository_root().join(OPERATIONS))?;
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    let mut inside = false;
+    for line in guide.lines() {
+        match (line.strip_prefix("```"), inside) {
+            (Some(info), false) => {
+                let mark = info.strip_prefix("sh").with_context(|| format!("a block of {info:?}"))?;
+                found.push((mark.trim().trim_start_matches("run=").to_owned(), Vec::new()));
+                inside = true;
+            }
+            (Some(_), true) => inside = false,
+            (None, true) => found.last_mut().context("no block")?.1.push(line.to_owned()),
+            (None, false) => {}
+        }
+    }
+    ensure!(found.len() > 8, "{} blocks", found.len());
+    Ok(found)
+}
+
+/// The commands of the block with this mark: its lines, those of a loop together.
+///
+/// # Errors
+///
+/// When there is no such block.
+pub fn commands(mark: &str) -> Result<Vec<String>> {
+    let all = command_blocks()?;
+    let found = all.into_iter().find(|(of, _)| of == mark);
+    let (_, lines) = found.with_context(|| format!("{OPERATIONS} has no block run={mark}"))?;
+    let mut commands: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in lines {
+        match commands.last_mut().filter(|_| open) {
+            Some(command) => *command = format!("{command}\n{line}"),
+            None => commands.push(line.clone()),
+        }
+        open = (open || line.ends_with("; do")) && line != "done";
+    }
+    Ok(commands)
+}
+
+/// A line of the shell, as a reader runs it.
+#[derive(Debug)]
+pub struct Shell<'a> {
+    /// Where it is run.
+    pub checkout: &'a Path,
+    /// Which cluster it is about.
+    pub kubeconfig: &'a Path,
+    /// A folder of further commands; they come first.
+    pub commands: Option<&'a Path>,
+    /// How long one may take.
+    pub deadline: Duration,
+}
+
+impl Shell<'_> {
+    /// Runs it; its standard output.
+    ///
+    /// # Errors
+    ///
+    /// When it takes too long or its exit status is not 0; the message holds its standard error.
+    pub async fn run(&self, line: &str) -> Result<String> {
+        let host = oarlock_binary()?.parent().context("no folder")?.to_owned();
+        let own = self.commands.map(Path::to_owned).into_iter().chain([host]);
+        let path: OsString = env::join_paths(own.chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())))?;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).current_dir(self.checkout).env("PATH", path);
+        shell.env("KUBECONFIG", self.kubeconfig).env("HOME", self.checkout).kill_on_drop(true);
+        let output = timeout(self.deadline, shell.output()).await.with_context(|| format!("{line}: still runs"))??;
+        ensure!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+}
+
+/// A copy of what a reader of the guide has: deploy/, the documents of the plugins, and the plugins where `make plugins` puts them.
+///
+/// # Errors
+///
+/// When something cannot be copied, or a plugin is not built.
+pub fn checkout(to: &Path) -> Result<PathBuf> {
+    let root = repository_root();
+    copy_tree(&root.join("deploy"), &to.join("deploy"))?;
+    for name in ["deployment-network", "envoy-injector", "network", "pod-network"] {
+        let documents = to.join("plugins").join(name);
+        fs::create_dir_all(&documents)?;
+        for entry in fs::read_dir(root.join("plugins").join(name))? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "yaml") {
+                fs::copy(&path, documents.join(path.file_name().context("no name")?))?;
+            }
+        }
+        let built = to.join("target/plugins/out");
+        fs::create_dir_all(&built)?;
+        fs::copy(built_plugin(name)?, built.join(format!("{name}.wasm")))?;
+        fs::copy(documents.join(format!("{name}.yaml")), built.join(format!("{name}.yaml")))?;
+    }
+    Ok(to.join("deploy"))
+}
+
+/// The commands that the comment at the top of a kustomization shows: its indented lines.
+///
+/// * `file` - below the root of the repository.
+///
+/// # Errors
+///
+/// When it cannot be read or shows none.
+pub fn commands_of_comment(file: &str) -> Result<Vec<String>> {
+    let text = fs::read_to_string(repository_root().join(file)).with_context(|| file.to_owned())?;
+    let shown: Vec<String> = text.lines().filter_map(|line| line.strip_prefix("#   ")).map(str::to_owned).collect();
+    ensure!(!shown.is_empty(), "{file} shows no command");
+    Ok(shown)
+}
+
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let path = entry?.path();
+        let to = to.join(path.file_name().context("no name")?);
+        if path.is_dir() {
+            copy_tree(&path, &to)?;
+        } else {
+            fs::copy(&path, &to)?;
+        }
+    }
+    Ok(())
+}
