@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-kubernetes test-neutron conformance lint torture fuzz-plugin soak bench image clean
+.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-kubernetes test-neutron test-node conformance lint torture fuzz-plugin soak bench image clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ test-kubernetes: kubectl registry build test-plugins languages ## the end-to-end
 
 test-neutron: kubectl build test-plugins ## the story against a real Neutron, without and with Keystone (installs it; minutes the first time)
 	@OARLOCK_BIN=$(BIN)/oarlock OARLOCK_PLUGINS=$(TEST_PLUGINS) tests/neutron/test.sh
+
+test-node: setup build plugins ## docs/operations.md on a Kubernetes node with Pods that run (needs root and the programs of Kubernetes); ONLY=part, IMAGE=target/image
+	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(PLUGINS) tests/node/test.sh
 
 conformance: build ## replay recordings of a real API server against the embedded one and print the table
 	@OARLOCK_BIN=$(BIN)/oarlock tests/conformance/run.sh

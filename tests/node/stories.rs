@@ -1,0 +1,134 @@
+//! What users of the shipped plugins see, with Pods that run.
+
+use super::Outcome;
+use super::node::{Node, PATIENCE, is_ready};
+use anyhow::{Context, Result, ensure};
+use oarlock_tests::harness::{eventually, repository_root, text};
+use serde_json::{Value, json};
+use std::fs;
+
+/// A Deployment, its Network, the network in Neutron, its Pods; and all of it gone again.
+pub(crate) async fn a_deployment_gets_its_network_and_its_pods_run(node: &Node) -> Result<Outcome> {
+    node.base().await?;
+    let mut deployment: Value =
+        serde_saphyr::from_str(&fs::read_to_string(repository_root().join("tests/fixtures/deployment.yaml"))?)?;
+    if let Some(image) = deployment.pointer_mut("/spec/template/spec/containers/0/image") {
+        *image = json!("registry.k8s.io/pause:3.10");
+    }
+    let file = node.checkout().join("deployment.json");
+    fs::write(&file, deployment.to_string())?;
+    node.run(&format!("kubectl -n default apply -f {}", file.display())).await?;
+    node.run("kubectl -n default rollout status deployment/shop --timeout=300s").await?;
+    let path = "/apis/samplecrd.k8s.io/v1/namespaces/default/networks/shop";
+    eventually(PATIENCE, "the Network of shop", || async { node.cluster.get(path).await?.context("not yet") }).await?;
+    node.network_is_ready("default", "shop").await?;
+    let network = node.cluster.get(path).await?.context("it went")?;
+    let id = text(&network, "/status/networkId");
+    let made = async |id: &str| {
+        Ok::<_, anyhow::Error>(node.neutron("networks").await?.iter().any(|one| text(one, "/id") == id))
+    };
+    ensure!(!id.is_empty() && made(&id).await?, "{network}");
+    node.run("kubectl -n default delete deployment shop --timeout=300s").await?;
+    eventually(PATIENCE, "the Network to go with its Deployment", || async {
+        ensure!(node.cluster.get(path).await?.is_none() && !made(&id).await?, "it is still there");
+        Ok(())
+    })
+    .await?;
+    Ok(Outcome::Ran)
+}
+
+/// plugins/pod-network/example.yaml, and what the webhooks refuse.
+pub(crate) async fn a_pod_gets_a_port_and_one_that_names_no_network_is_refused(node: &Node) -> Result<Outcome> {
+    node.base().await?;
+    let example = "kubectl apply -f plugins/pod-network/example.yaml";
+    let pod = "/api/v1/namespaces/default/pods/web";
+    // The webhook asks for the Network, which the hosts may not have seen yet.
+    eventually(PATIENCE, "the example to be taken", || node.run(example)).await?;
+    node.run("kubectl wait --for=condition=Ready pod/web --timeout=300s").await?;
+    let address = eventually(PATIENCE, "the address of the Pod", || async {
+        let pod = node.cluster.get(pod).await?.context("no Pod")?;
+        let annotations = pod.pointer("/metadata/annotations").and_then(Value::as_object).context("no annotations")?;
+        let address = annotations.values().filter_map(Value::as_str).find(|value| value.starts_with("10.20.0."));
+        address.map(str::to_owned).with_context(|| format!("{annotations:?}"))
+    })
+    .await?;
+    let ports = node.neutron("ports").await?;
+    ensure!(ports.iter().any(|port| text(port, "/fixed_ips/0/ip_address") == address), "{address}: {ports:?}");
+
+    let refused = node
+        .run("kubectl run lost --image=registry.k8s.io/pause:3.10 --annotations=samplecrd.k8s.io/network=nowhere")
+        .await;
+    let refused = format!("{:#}", refused.err().context("a Pod without its Network was taken")?);
+    ensure!(refused.contains("nowhere"), "{refused}");
+    let refused = node.run("kubectl delete networks.samplecrd.k8s.io blue --timeout=10s").await;
+    let refused = format!("{:#}", refused.err().context("a Network in use was deleted")?);
+    ensure!(refused.contains("web"), "{refused}");
+
+    node.run("kubectl delete pod web --timeout=300s").await?;
+    eventually(PATIENCE, "the port to be given back", || async {
+        let ports = node.neutron("ports").await?;
+        ensure!(!ports.iter().any(|port| text(port, "/fixed_ips/0/ip_address") == address), "{ports:?}");
+        Ok(())
+    })
+    .await?;
+    eventually(PATIENCE, "the Network to be free", || {
+        node.run("kubectl delete networks.samplecrd.k8s.io blue --timeout=30s")
+    })
+    .await?;
+    Ok(Outcome::Ran)
+}
+
+/// The commands of the plugin's README.
+pub(crate) async fn d7_the_example_of_injection_runs_with_the_base(node: &Node) -> Result<Outcome> {
+    node.base().await?;
+    let readme = fs::read_to_string(repository_root().join("plugins/envoy-injector/README.md"))?;
+    let (_, block) = readme.split_once("```sh\n").context("no block")?;
+    let (block, _) = block.split_once("```").context("no end of the block")?;
+    let mut said = String::new();
+    for line in block.lines() {
+        said = node.run(&format!("cd plugins/envoy-injector && {line}")).await?;
+        if line.contains("config") || line.contains("envoy.yaml") {
+            // An edit counts for the next Pod: the hosts have to see it.
+            node.injects().await?;
+        }
+    }
+    ensure!(said.trim() == "web envoy", "{said}");
+    // The configuration that the container mounts is a copy, which the plugin makes.
+    eventually(PATIENCE, "both containers to be ready", || async {
+        let pod = node.cluster.get("/api/v1/namespaces/default/pods/web").await?.context("no Pod")?;
+        ensure!(is_ready(&pod), "{}", pod.get("status").unwrap_or(&Value::Null));
+        Ok(())
+    })
+    .await?;
+    node.run(
+        "kubectl delete pod web --timeout=300s && kubectl label namespace default initializer.kubernetes.io/envoy-",
+    )
+    .await?;
+    eventually(PATIENCE, "the copy to go", || async {
+        let copy = node.cluster.get("/api/v1/namespaces/default/configmaps/envoy").await?;
+        ensure!(copy.is_none(), "it is still there");
+        Ok(())
+    })
+    .await?;
+    Ok(Outcome::Ran)
+}
+
+impl Node {
+    /// Waits until a Pod that asks for Envoy would get it.
+    async fn injects(&self) -> Result<()> {
+        let pod = probe("injected", &json!({"initializer.kubernetes.io/envoy": "true"}));
+        eventually(PATIENCE, "a Pod to be injected", || async {
+            let made = self.cluster.create("/api/v1/namespaces/default/pods?dryRun=All", &pod).await?;
+            let containers = made.pointer("/spec/containers").and_then(Value::as_array).map_or(0, Vec::len);
+            ensure!(containers == 2, "{containers} containers");
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// A Pod that is only asked about.
+pub(crate) fn probe(name: &str, annotations: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": annotations},
+        "spec": {"containers": [{"name": "web", "image": "registry.k8s.io/pause:3.10"}]}})
+}
