@@ -69,7 +69,7 @@ pub(crate) fn table(
         .iter()
         .zip(cells)
         .map(|(object, cells)| {
-            let mut row = row(resource, object, cells, version, options);
+            let mut row = row(resource, object, &cells, version, options);
             if let (true, Some(map), Some(conditions)) = (pods, row.as_object_mut(), printers::row_conditions(object)) {
                 map.insert("conditions".to_owned(), conditions);
             }
@@ -81,7 +81,7 @@ pub(crate) fn table(
         "columnDefinitions": definitions, "rows": rows})
 }
 
-fn row(resource: &Resource, object: &Value, cells: Vec<Value>, version: &str, options: TableOptions) -> Value {
+fn row(resource: &Resource, object: &Value, cells: &[Value], version: &str, options: TableOptions) -> Value {
     match options.include {
         Include::None => json!({"cells": cells, "object": null}),
         Include::Object => json!({"cells": cells, "object": object}),
