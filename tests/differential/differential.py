@@ -78,9 +78,12 @@ class Found:
             if not self.counts[name]:
                 del self.counts[name]
 
+    def path(self, name):
+        return os.path.join(self.out, slug(name) + ".json")
+
     def write(self, name, case):
         os.makedirs(self.out, exist_ok=True)
-        path = os.path.join(self.out, slug(name) + ".json")
+        path = self.path(name)
         with open(path, "w", encoding="utf-8") as f:
             json.dump(case, f, indent=1, ensure_ascii=False)
             f.write("\n")
@@ -122,6 +125,9 @@ class Tester:
         """Shrinks a difference and writes it, if it is there every time."""
         if not all(self.again(case, name) for _ in range(2)):
             self.found.forget(name)
+            return
+        if os.path.exists(self.found.path(name)):
+            self.found.files[name] = self.found.path(name)
             return
         case = shrink.shrink(case, lambda c: self.again(c, name), self.seconds)
         self.found.write(name, self.recorded(case, name))

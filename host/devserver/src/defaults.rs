@@ -8,8 +8,10 @@ use crate::{
     kinds::Resource,
     quantity,
     status::{ApiError, Result},
+    time,
 };
 
+mod others;
 mod pod;
 mod service;
 mod workload;
@@ -39,11 +41,17 @@ pub(crate) fn plugins(api: &Api, resource: &Resource, value: &mut Value) -> Resu
     if resource.is("", "pods") {
         pod::admit(api, value)?;
     }
-    if resource.custom.is_none() && resource.has_status() && !resource.is("", "nodes") {
-        // There is always one in what a webhook is shown.
-        set_status(value, json!({}));
-    }
+    others::protect(resource, value);
+    complete(resource, value);
     Ok(())
+}
+
+/// Adds what Go always writes: structs that are no pointers.
+fn complete(resource: &Resource, value: &mut Value) {
+    // Events of both groups are stored as core events, which have their defaults.
+    if resource.custom.is_none() && !resource.is_new_event() {
+        resource.merge().fill(value);
+    }
 }
 
 /// What the kind itself adds to a new object.
@@ -55,7 +63,10 @@ pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result
             service::allocate(api, value);
             set_status(value, json!({"loadBalancer": {}}));
         }
-        ("", "persistentvolumeclaims" | "persistentvolumes") => set_status(value, json!({"phase": "Pending"})),
+        ("", "persistentvolumeclaims") => set_status(value, json!({"phase": "Pending"})),
+        ("", "persistentvolumes") => {
+            set_status(value, json!({"phase": "Pending", "lastPhaseTransitionTime": time::now()}));
+        }
         ("", "resourcequotas") | ("batch", "cronjobs") | ("networking.k8s.io", "ingresses") => {
             set_status(value, workload::status(&resource.plural));
         }
@@ -81,6 +92,7 @@ pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result
         }
         _ => {}
     }
+    complete(resource, value);
     Ok(())
 }
 
@@ -154,19 +166,10 @@ pub(crate) fn fill_in(resource: &Resource, value: &mut Value) -> Result<()> {
         ("admissionregistration.k8s.io", _) => webhooks(value),
         ("networking.k8s.io", "networkpolicies") => network_policy(value),
         ("autoscaling", "horizontalpodautoscalers") => autoscalers::defaults(value),
-        ("storage.k8s.io", "storageclasses") => {
-            if let Some(map) = value.as_object_mut() {
-                fill(map, "reclaimPolicy", "Delete");
-                fill(map, "volumeBindingMode", "Immediate");
-            }
-        }
-        ("scheduling.k8s.io", _) => {
-            if let Some(map) = value.as_object_mut() {
-                fill(map, "preemptionPolicy", "PreemptLowerPriority");
-            }
-        }
         _ => {}
     }
+    others::fill_in(resource, value);
+    complete(resource, value);
     Ok(())
 }
 

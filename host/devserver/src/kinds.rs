@@ -139,9 +139,16 @@ impl Resource {
     /// Whether a PUT must name the version it replaces.
     pub(crate) fn needs_version(&self) -> bool {
         self.custom.is_some()
-            || self.group == "coordination.k8s.io"
-            || self.group == "apiextensions.k8s.io"
-            || self.is("networking.k8s.io", "ipaddresses")
-            || self.group == "resource.k8s.io"
+            || matches!(
+                (self.group.as_str(), self.plural.as_str()),
+                (
+                    "coordination.k8s.io"
+                        | "apiextensions.k8s.io"
+                        | "admissionregistration.k8s.io"
+                        | "node.k8s.io"
+                        | "policy",
+                    _
+                ) | ("storage.k8s.io", "csidrivers" | "csinodes" | "csistoragecapacities" | "volumeattachments")
+            )
     }
 }

@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value};
 
-mod schema;
-mod special;
+pub(crate) mod schema;
+pub(crate) mod special;
 mod wire;
 
 use schema::{Field, Kind, Shape};
@@ -76,7 +76,7 @@ pub(crate) fn object(body: &[u8]) -> Result<Value> {
     if content_type == "application/json" {
         return Ok(crate::body::json(raw)?.value);
     }
-    let Some(fields) = schema::of_kind(&api_version, &kind) else { return Err(Error::Kind { api_version, kind }) };
+    let Some((_, fields)) = schema::of_kind(&api_version, &kind) else { return Err(Error::Kind { api_version, kind }) };
     let mut map = Map::new();
     fill(&mut map, fields, raw, DEPTH)?;
     map.insert("apiVersion".to_owned(), api_version.into());
@@ -125,7 +125,7 @@ fn many(map: &mut Map<String, Value>, field: &Field, payload: Payload<'_>, depth
     let Some(list) = list.as_array_mut() else { return Ok(()) };
     match (field.kind, payload) {
         // Numbers may come one by one or all in a row.
-        (Kind::Integer, Payload::Bytes(packed)) => {
+        (Kind::Int32 | Kind::Int64, Payload::Bytes(packed)) => {
             for number in wire::varints(packed) {
                 list.push(value(field.kind, &Payload::Varint(number?), depth)?);
             }
@@ -159,7 +159,7 @@ fn entry(map: &mut Map<String, Value>, field: &Field, payload: Payload<'_>, dept
 
 fn value(kind: Kind, payload: &Payload<'_>, depth: usize) -> Result<Value> {
     Ok(match (kind, payload) {
-        (Kind::Integer, Payload::Varint(number)) => number.cast_signed().into(),
+        (Kind::Int32 | Kind::Int64, Payload::Varint(number)) => number.cast_signed().into(),
         (Kind::Bool, Payload::Varint(number)) => (*number != 0).into(),
         (Kind::Double, Payload::Fixed64(bits)) => serde_json::Number::from_f64(f64::from_bits(*bits)).into(),
         (Kind::Text, Payload::Bytes(text)) => lossy(text).into(),

@@ -27,6 +27,31 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     Some(exponential(scaled).unwrap_or_else(|| decimal(scaled)))
 }
 
+/// How much a quantity is, in billionths.
+pub(crate) fn value(text: &str) -> Option<i128> {
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
+    let (number, suffix) = text.split_at_checked(digits)?;
+    let base = nanos(number)?;
+    if let Some((_, power)) = BINARY.iter().find(|(s, _)| *s == suffix) {
+        return base.checked_mul(1024_i128.checked_pow(*power)?);
+    }
+    if let Some((_, power)) = DECIMAL.iter().find(|(s, _)| *s == suffix) {
+        return Some(base.checked_mul(1000_i128.checked_pow(*power)?)? / 1_000_000_000);
+    }
+    let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+    let power = 10_i128.checked_pow(exponent.unsigned_abs())?;
+    if exponent < 0 { Some(base / power) } else { base.checked_mul(power) }
+}
+
+/// Whether a text has the form of a quantity, be its suffix unknown.
+pub(crate) fn is_written_well(text: &str) -> bool {
+    let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let tail = rest.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
+    let tail = tail.strip_prefix(['+', '-']).unwrap_or(tail);
+    rest.len() < text.len() && tail.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// A decimal number in billionths; finer digits are rounded up.
 fn nanos(text: &str) -> Option<i128> {
     let (negative, text) = match text.strip_prefix('-') {

@@ -42,8 +42,15 @@ pub(crate) fn prepare_update(resource: &Resource, subresource: &str, new: &mut V
         map.entry("metadata").or_insert_with(|| json!({}));
     }
     let (Some(meta), Some(old_meta)) = (new.get_mut("metadata"), old.get("metadata")) else { return };
-    for key in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "namespace", "generation"] {
+    for key in ["creationTimestamp", "namespace", "generation"] {
         restore(meta, old_meta, key);
+    }
+    // What is left out stays; what is changed is refused. A deletion cannot be taken back.
+    let deleted = old_meta.get("deletionTimestamp").is_some();
+    for key in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if (deleted && key == "deletionTimestamp") || meta.get(key).is_none_or(Value::is_null) {
+            restore(meta, old_meta, key);
+        }
     }
     for key in ["uid", "name"] {
         if meta.get(key).is_none_or(|v| v.is_null() || v == "") {

@@ -1,10 +1,14 @@
-//! The fields of the built-in kinds: what is not one of them is dropped and reported, a value of a wrong type refused.
+//! The fields of the built-in kinds: what is not one of them is dropped and reported, a value of a wrong type refused, and what
+//! Go does not write is left out. The fields are those of the table for protobuf.
 
-use k8s_openapi::{api, apiextensions_apiserver, kube_aggregator};
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-type RoundTrip = fn(&Value) -> Result<Value, Misfit>;
+use crate::protobuf::{
+    schema::{self, Field, Kind, Shape},
+    special,
+};
+
+mod scalars;
 
 /// Why a value is not of its kind, as the API server says it.
 #[derive(Debug)]
@@ -15,93 +19,32 @@ pub(crate) struct WrongType {
     pub(crate) conversion: String,
 }
 
-/// What is wrong with a value, and where.
-#[derive(Debug)]
-struct Misfit {
-    path: String,
-    error: serde_json::Error,
-}
-
-fn through<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, Misfit> {
-    let typed: Result<T, _> = T::deserialize(value);
-    match typed {
-        Ok(typed) => serde_json::to_value(typed).map_err(|error| Misfit { path: String::new(), error }),
-        // The slow way only to say where.
-        Err(error) => {
-            let located = serde_path_to_error::deserialize::<_, T>(value);
-            Err(Misfit { path: located.err().map_or_else(String::new, |e| e.path().to_string()), error })
-        }
+impl WrongType {
+    /// One that both say in the same words.
+    fn plain(text: String) -> Self {
+        Self { conversion: text.clone(), decoding: text }
     }
 }
 
-/// Pairs of group/version, kind and Rust type.
-macro_rules! types {
-    ($($group:literal $version:literal $kind:literal => $type:ty,)*) => {
-        fn round_trip(group: &str, version: &str, kind: &str) -> Option<RoundTrip> {
-            match (group, version, kind) {
-                $(($group, $version, $kind) => Some(through::<$type>),)*
-                _ => None,
-            }
-        }
-    };
-}
+/// Fields that are newer than the table: they are taken as they come.
+const NEWER: &[(&str, &str)] = &[
+    ("core.v1.PodSpec", "schedulingGroup"),
+    ("core.v1.PodStatus", "nodeAllocatableResourceClaimStatuses"),
+    ("core.v1.ResourceHealth", "message"),
+    ("core.v1.VolumeMountStatus", "volumeStatus"),
+    ("resource.v1.Device", "nodeAllocatableResourceMappings"),
+    ("resource.v1.DeviceAttribute", "bools"),
+    ("resource.v1.DeviceAttribute", "ints"),
+    ("resource.v1.DeviceAttribute", "strings"),
+    ("resource.v1.DeviceAttribute", "versions"),
+    ("storage.v1.CSIDriverSpec", "preventPodSchedulingIfMissing"),
+    ("meta.v1.ListMeta", "shardInfo"),
+];
 
-types! {
-    "" "v1" "ConfigMap" => api::core::v1::ConfigMap,
-    "" "v1" "Endpoints" => api::core::v1::Endpoints,
-    "" "v1" "Event" => api::core::v1::Event,
-    "" "v1" "LimitRange" => api::core::v1::LimitRange,
-    "" "v1" "Namespace" => api::core::v1::Namespace,
-    "" "v1" "Node" => api::core::v1::Node,
-    "" "v1" "PersistentVolumeClaim" => api::core::v1::PersistentVolumeClaim,
-    "" "v1" "PersistentVolume" => api::core::v1::PersistentVolume,
-    "" "v1" "Pod" => api::core::v1::Pod,
-    "" "v1" "PodTemplate" => api::core::v1::PodTemplate,
-    "" "v1" "ReplicationController" => api::core::v1::ReplicationController,
-    "" "v1" "ResourceQuota" => api::core::v1::ResourceQuota,
-    "" "v1" "Secret" => api::core::v1::Secret,
-    "" "v1" "ServiceAccount" => api::core::v1::ServiceAccount,
-    "" "v1" "Service" => api::core::v1::Service,
-    "apiregistration.k8s.io" "v1" "APIService" => kube_aggregator::pkg::apis::apiregistration::v1::APIService,
-    "apps" "v1" "ControllerRevision" => api::apps::v1::ControllerRevision,
-    "apps" "v1" "DaemonSet" => api::apps::v1::DaemonSet,
-    "apps" "v1" "Deployment" => api::apps::v1::Deployment,
-    "apps" "v1" "ReplicaSet" => api::apps::v1::ReplicaSet,
-    "apps" "v1" "StatefulSet" => api::apps::v1::StatefulSet,
-    "events.k8s.io" "v1" "Event" => api::events::v1::Event,
-    "authentication.k8s.io" "v1" "SelfSubjectReview" => api::authentication::v1::SelfSubjectReview,
-    "authentication.k8s.io" "v1" "TokenRequest" => api::authentication::v1::TokenRequest,
-    "authentication.k8s.io" "v1" "TokenReview" => api::authentication::v1::TokenReview,
-    "authorization.k8s.io" "v1" "LocalSubjectAccessReview" => api::authorization::v1::LocalSubjectAccessReview,
-    "authorization.k8s.io" "v1" "SelfSubjectAccessReview" => api::authorization::v1::SelfSubjectAccessReview,
-    "authorization.k8s.io" "v1" "SelfSubjectRulesReview" => api::authorization::v1::SelfSubjectRulesReview,
-    "authorization.k8s.io" "v1" "SubjectAccessReview" => api::authorization::v1::SubjectAccessReview,
-    "autoscaling" "v1" "Scale" => api::autoscaling::v1::Scale,
-    "autoscaling" "v1" "HorizontalPodAutoscaler" => api::autoscaling::v1::HorizontalPodAutoscaler,
-    "autoscaling" "v2" "HorizontalPodAutoscaler" => api::autoscaling::v2::HorizontalPodAutoscaler,
-    "batch" "v1" "CronJob" => api::batch::v1::CronJob,
-    "batch" "v1" "Job" => api::batch::v1::Job,
-    "networking.k8s.io" "v1" "IngressClass" => api::networking::v1::IngressClass,
-    "networking.k8s.io" "v1" "Ingress" => api::networking::v1::Ingress,
-    "networking.k8s.io" "v1" "NetworkPolicy" => api::networking::v1::NetworkPolicy,
-    "policy" "v1" "PodDisruptionBudget" => api::policy::v1::PodDisruptionBudget,
-    "rbac.authorization.k8s.io" "v1" "ClusterRoleBinding" => api::rbac::v1::ClusterRoleBinding,
-    "rbac.authorization.k8s.io" "v1" "ClusterRole" => api::rbac::v1::ClusterRole,
-    "rbac.authorization.k8s.io" "v1" "RoleBinding" => api::rbac::v1::RoleBinding,
-    "rbac.authorization.k8s.io" "v1" "Role" => api::rbac::v1::Role,
-    "storage.k8s.io" "v1" "StorageClass" => api::storage::v1::StorageClass,
-    "admissionregistration.k8s.io" "v1" "MutatingWebhookConfiguration"
-        => api::admissionregistration::v1::MutatingWebhookConfiguration,
-    "admissionregistration.k8s.io" "v1" "ValidatingWebhookConfiguration"
-        => api::admissionregistration::v1::ValidatingWebhookConfiguration,
-    "apiextensions.k8s.io" "v1" "CustomResourceDefinition"
-        => apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
-    "scheduling.k8s.io" "v1" "PriorityClass" => api::scheduling::v1::PriorityClass,
-    "coordination.k8s.io" "v1" "Lease" => api::coordination::v1::Lease,
-    "discovery.k8s.io" "v1" "EndpointSlice" => api::discovery::v1::EndpointSlice,
-}
+/// Lists that Go writes although they are empty.
+const ALWAYS: &[&str] = &["verbs", "rules", "drivers", "versions", "limits", "containers"];
 
-/// Removes the fields a built-in kind does not have and answers their paths; nulls are dropped as Go drops them.
+/// Removes the fields a built-in kind does not have and answers their paths; nulls and zeros are dropped as Go drops them.
 ///
 /// Kinds without a type here are kept as they are.
 ///
@@ -109,158 +52,238 @@ types! {
 ///
 /// What is wrong with a value that has the wrong type.
 pub(crate) fn restrict(group: &str, version: &str, kind: &str, object: &mut Value) -> Result<Vec<String>, WrongType> {
-    let Some(round_trip) = round_trip(group, version, kind) else { return Ok(Vec::new()) };
-    if kind == "ConfigMap" {
-        null_is_empty(object, "data");
+    let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let Some((name, _)) = schema::of_kind(&api_version, kind) else { return Ok(Vec::new()) };
+    let mut walk = Walk::default();
+    match object {
+        Value::Object(map) => {
+            // They may be absent in a request.
+            map.insert("kind".to_owned(), kind.into());
+            map.insert("apiVersion".to_owned(), api_version.into());
+            walk.message(map, name);
+        }
+        other => walk.wrong(name, other, &format!("v1.{kind}"), "struct"),
     }
-    if kind != "CustomResourceDefinition" {
-        drop_nulls(object);
-    }
-    one_line(object, kind);
-    // `kind` and `apiVersion` are checked while deserialising and may be absent in a request.
-    if let Value::Object(map) = object {
-        let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-        map.insert("kind".to_owned(), kind.into());
-        map.insert("apiVersion".to_owned(), api_version.into());
-    }
-    let known = round_trip(object).map_err(|e| go_error(&e, kind))?;
-    let mut unknown = Vec::new();
-    keep(object, &known, "", &mut unknown);
-    Ok(unknown)
+    walk.end()
 }
 
 /// [`restrict`] for the metadata of custom resources.
 pub(crate) fn restrict_metadata(object: &mut Value) -> Result<Vec<String>, WrongType> {
-    let Some(meta) = object.get_mut("metadata") else { return Ok(Vec::new()) };
-    drop_nulls(meta);
-    let known = through::<k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta>(meta)
-        .map_err(|e| go_error(&e, "ObjectMeta"))?;
-    let mut unknown = Vec::new();
-    keep(meta, &known, "metadata", &mut unknown);
-    Ok(unknown)
+    let Some(Value::Object(meta)) = object.get_mut("metadata") else { return Ok(Vec::new()) };
+    let mut walk = Walk::default();
+    walk.message(meta, "meta.v1.ObjectMeta");
+    Ok(walk.end()?.into_iter().map(|path| format!("metadata.{path}")).collect())
 }
 
-/// Base64 may be in several lines, as kustomize writes it and people write the bundle of a webhook; it is stored in one.
-fn one_line(object: &mut Value, kind: &str) {
-    let texts: Vec<&mut Value> = match kind {
-        "ConfigMap" => members(object, "binaryData"),
-        "Secret" => members(object, "data"),
-        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
-            let hooks = object.get_mut("webhooks").and_then(Value::as_array_mut);
-            hooks.into_iter().flatten().filter_map(|hook| hook.pointer_mut("/clientConfig/caBundle")).collect()
-        }
-        _ => return,
-    };
-    for text in texts {
-        if let Value::String(text) = text {
-            text.retain(|c| c != '\n' && c != '\r');
-        }
+/// One step down an object.
+enum Step {
+    Field(String),
+    Index(usize),
+    Key(String),
+}
+
+/// A way through an object, down its fields.
+#[derive(Default)]
+struct Walk {
+    path: Vec<Step>,
+    unknown: Vec<String>,
+    /// The first value of a wrong type.
+    error: Option<WrongType>,
+}
+
+impl Walk {
+    fn end(self) -> Result<Vec<String>, WrongType> {
+        self.error.map_or(Ok(self.unknown), Err)
     }
-}
 
-fn members<'a>(object: &'a mut Value, key: &str) -> Vec<&'a mut Value> {
-    object.get_mut(key).and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut()).collect()
-}
-
-fn null_is_empty(object: &mut Value, key: &str) {
-    for value in members(object, key) {
-        if value.is_null() {
-            *value = "".into();
-        }
+    /// The path as strict decoding tells it.
+    fn shown(&self) -> String {
+        self.path.iter().fold(String::new(), |path, step| match step {
+            Step::Index(i) => format!("{path}[{i}]"),
+            Step::Field(name) | Step::Key(name) if path.is_empty() => name.clone(),
+            Step::Field(name) | Step::Key(name) => format!("{path}.{name}"),
+        })
     }
-}
 
-/// Removes the null members of objects.
-pub(crate) fn drop_nulls(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            map.retain(|_, v| !v.is_null());
-            map.values_mut().for_each(drop_nulls);
-        }
-        Value::Array(list) => list.iter_mut().for_each(drop_nulls),
-        _ => {}
+    /// Go tells the fields alone, and the struct the last one is in.
+    fn wrong(&mut self, owner: &str, found: &Value, expected: &str, shape: &str) {
+        let fields: Vec<&str> = self
+            .path
+            .iter()
+            .filter_map(|s| match s {
+                Step::Field(name) => Some(name.as_str()),
+                Step::Index(_) | Step::Key(_) => None,
+            })
+            .collect();
+        let (json, reflected) = scalars::kind(found);
+        let json = match found {
+            Value::Number(number) if expected.starts_with("int") => format!("number {number}"),
+            _ => json.to_owned(),
+        };
+        let at = if fields.is_empty() {
+            format!("value of type {expected}")
+        } else {
+            let owner = owner.rsplit('.').next().unwrap_or_default();
+            format!("struct field {owner}.{} of type {expected}", fields.join("."))
+        };
+        let conversion = match shape {
+            "scalar" => format!("unrecognized type: {expected}"),
+            "struct" => format!("cannot restore struct from: {reflected}"),
+            shape => format!("cannot restore {shape} from {reflected}"),
+        };
+        self.fail(WrongType { decoding: format!("json: cannot unmarshal {json} into Go {at}"), conversion });
     }
-}
 
-fn keep(value: &mut Value, known: &Value, path: &str, unknown: &mut Vec<String>) {
-    match (value, known) {
-        (Value::Object(map), Value::Object(known)) => map.retain(|key, member| {
-            let here = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            match known.get(key) {
-                Some(k) => {
-                    keep(member, k, &here, unknown);
-                    true
-                }
+    fn fail(&mut self, error: WrongType) {
+        self.error.get_or_insert(error);
+    }
+
+    fn message(&mut self, map: &mut Map<String, Value>, name: &'static str) {
+        let top = self.path.is_empty();
+        map.retain(|key, member| {
+            if top && matches!(key.as_str(), "kind" | "apiVersion") {
+                return true;
+            }
+            self.path.push(Step::Field(key.clone()));
+            let keep = match find(schema::message(name), key) {
+                Some(field) => self.field(member, field, name),
+                None if NEWER.contains(&(name, key)) => true,
                 None => {
-                    if !member.is_null() {
-                        unknown.push(here);
-                    }
+                    let path = self.shown();
+                    self.unknown.push(path);
                     false
                 }
+            };
+            self.path.pop();
+            keep
+        });
+    }
+
+    /// Whether the field stays.
+    fn field(&mut self, value: &mut Value, field: &Field, owner: &'static str) -> bool {
+        if value.is_null() {
+            return ALWAYS.contains(&field.name) && matches!(field.shape, Shape::Many);
+        }
+        match (field.shape, &mut *value) {
+            (Shape::One, value) => {
+                self.one(value, field.kind, owner);
+                // A struct is never left out.
+                field.zero_counts || matches!(field.kind, Kind::Message(_)) || !scalars::is_zero(value)
             }
-        }),
-        (Value::Array(list), Value::Array(known)) => {
-            for (i, (member, k)) in list.iter_mut().zip(known).enumerate() {
-                keep(member, k, &format!("{path}[{i}]"), unknown);
+            (Shape::Many, Value::Array(list)) => {
+                for (i, element) in list.iter_mut().enumerate() {
+                    self.path.push(Step::Index(i));
+                    self.element(element, field.kind, owner);
+                    self.path.pop();
+                }
+                !list.is_empty() || ALWAYS.contains(&field.name)
+            }
+            (Shape::Map, Value::Object(map)) => {
+                for (key, member) in map.iter_mut() {
+                    self.path.push(Step::Key(key.clone()));
+                    self.element(member, field.kind, owner);
+                    self.path.pop();
+                }
+                !map.is_empty()
+            }
+            (shape, found) => {
+                let (prefix, shape) =
+                    if matches!(shape, Shape::Many) { ("[]", "slice") } else { ("map[string]", "map") };
+                self.wrong(owner, found, &format!("{prefix}{}", go_type(field.kind)), shape);
+                true
             }
         }
-        _ => {}
     }
-}
 
-/// serde's words for what it found, then those of Go's JSON and of Go's kinds.
-const FOUND: [(&str, &str, &str); 7] = [
-    ("string", "string", "string"),
-    ("integer", "number", "int64"),
-    ("floating", "number", "float64"),
-    ("boolean", "bool", "bool"),
-    ("sequence", "array", "slice"),
-    ("map", "object", "map"),
-    ("null", "null", "invalid"),
-];
+    /// One of several: null is zero there.
+    fn element(&mut self, value: &mut Value, kind: Kind, owner: &'static str) {
+        if value.is_null() {
+            *value = match kind {
+                Kind::Int32 | Kind::Int64 | Kind::Double => 0.into(),
+                Kind::Bool => false.into(),
+                Kind::Text | Kind::Bytes => "".into(),
+                Kind::Message("api.resource.Quantity") => "0".into(),
+                Kind::Message(name) if special::is(name) => return,
+                Kind::Message(_) => json!({}),
+            };
+        }
+        self.one(value, kind, owner);
+    }
 
-/// serde's complaint in the shape of Go's.
-fn go_error(misfit: &Misfit, kind: &str) -> WrongType {
-    let text = misfit.error.to_string();
-    let path = misfit.path.as_str();
-    // Go names the struct, and of a map the field it is in.
-    let owner = if path.starts_with("metadata") { "ObjectMeta" } else { kind };
-    let in_map = ["data.", "binaryData.", "stringData.", "metadata.labels.", "metadata.annotations."];
-    let path = in_map.iter().find(|m| path.starts_with(*m)).map_or(path, |m| m.trim_end_matches('.'));
-    let field = if path.is_empty() || path == "." { owner.to_owned() } else { format!("{owner}.{path}") };
-    let found = FOUND.iter().find(|(serde, ..)| text.starts_with(&format!("invalid type: {serde}")));
-    if let Some((_, json, reflected)) = found {
-        let expected = text.split("expected ").nth(1).unwrap_or("another type");
-        let (expected, conversion) = match expected.strip_prefix("a ").unwrap_or(expected) {
-            "boolean" => ("bool", "unrecognized type: bool".to_owned()),
-            "string" => ("string", "unrecognized type: string".to_owned()),
-            "i32" => ("int32", "unrecognized type: int32".to_owned()),
-            "i64" => ("int64", "unrecognized type: int64".to_owned()),
-            "map" => ("map[string]string", format!("cannot restore map from {reflected}")),
-            "sequence" => ("sequence", format!("cannot restore slice from {reflected}")),
-            other => (other, format!("cannot restore struct from: {reflected}")),
+    fn one(&mut self, value: &mut Value, kind: Kind, owner: &'static str) {
+        let fits = match (kind, &*value) {
+            (Kind::Int32, Value::Number(n)) => n.as_i64().is_some_and(|n| i32::try_from(n).is_ok()),
+            (Kind::Int64, Value::Number(n)) => n.is_i64(),
+            (Kind::Double, Value::Number(_))
+            | (Kind::Bool, Value::Bool(_))
+            | (Kind::Text | Kind::Bytes, Value::String(_)) => true,
+            (Kind::Message(name), _) if special::is(name) => return self.special(value, name),
+            (Kind::Message(name), Value::Object(_)) => {
+                if let Some(map) = value.as_object_mut() {
+                    self.message(map, name);
+                }
+                return;
+            }
+            _ => false,
         };
-        let decoding = format!("json: cannot unmarshal {json} into Go struct field {field} of type {expected}");
-        return WrongType { decoding, conversion };
+        if !fits {
+            let shape = if matches!(kind, Kind::Message(_)) { "struct" } else { "scalar" };
+            self.wrong(owner, value, &go_type(kind), shape);
+        } else if matches!(kind, Kind::Bytes)
+            && let Err(why) = scalars::bytes(value)
+        {
+            self.fail(WrongType::plain(why));
+        }
     }
-    let decoding = if text.contains("Invalid symbol") || text.contains("base64") {
-        format!("illegal base64 data at input byte {}", first_number(&text))
-    } else {
-        text
-    };
-    WrongType { conversion: decoding.clone(), decoding }
+
+    /// A type that JSON writes in a way of its own.
+    fn special(&mut self, value: &mut Value, name: &'static str) {
+        let done = match name {
+            "meta.v1.Time" => scalars::time(value, false),
+            "meta.v1.MicroTime" => scalars::time(value, true),
+            "api.resource.Quantity" => scalars::quantity(value),
+            "util.intstr.IntOrString" => scalars::int_or_string(value),
+            name if name.starts_with("apiextensions.v1.JsonSchemaProps") => {
+                self.schemas(value);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        if let Err(why) = done {
+            self.fail(WrongType::plain(why));
+        }
+    }
+
+    /// A schema or what may stand in its place: a flag, a list of schemas or of names.
+    fn schemas(&mut self, value: &mut Value) {
+        match value {
+            Value::Object(map) => self.message(map, "apiextensions.v1.JSONSchemaProps"),
+            Value::Array(list) => list.iter_mut().for_each(|element| self.schemas(element)),
+            _ => {}
+        }
+    }
 }
 
-fn first_number(text: &str) -> u64 {
-    let digits: String = text
-        .split("offset ")
-        .nth(1)
-        .unwrap_or(text)
-        .chars()
-        .skip_while(|c| !c.is_ascii_digit())
-        .take_while(char::is_ascii_digit)
-        .collect();
-    digits.parse().unwrap_or(0)
+/// The field of this name, also of a message that stands in the place of its own.
+fn find(fields: &'static [Field], name: &str) -> Option<&'static Field> {
+    let embedded = |field: &'static Field| match field.kind {
+        Kind::Message(inner) if field.is_embedded() => find(schema::message(inner), name),
+        _ => None,
+    };
+    fields.iter().find(|f| f.name == name).or_else(|| fields.iter().find_map(embedded))
+}
+
+/// What Go calls a type.
+fn go_type(kind: Kind) -> String {
+    match kind {
+        Kind::Int32 => "int32".to_owned(),
+        Kind::Int64 => "int64".to_owned(),
+        Kind::Bool => "bool".to_owned(),
+        Kind::Double => "float64".to_owned(),
+        Kind::Text => "string".to_owned(),
+        Kind::Bytes => "[]uint8".to_owned(),
+        Kind::Message(name) => name.split_once('.').map_or(name, |(_, rest)| rest).to_owned(),
+    }
 }
 
 #[cfg(test)]

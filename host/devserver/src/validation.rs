@@ -6,10 +6,13 @@ use serde_json::Value;
 use crate::{authorization, kinds::Resource, status::Cause};
 
 mod core;
+mod immutable;
 mod metadata;
 pub(crate) mod names;
 mod pod;
 mod rbac;
+mod rules;
+mod shapes;
 mod webhooks;
 mod workload;
 
@@ -102,10 +105,18 @@ pub(crate) fn update(resource: &Resource, subresource: &str, object: &Value, old
         (_, "events") => {}
         _ => out.extend(common(resource, object)),
     }
+    out.extend(immutable::check(resource, object, old));
     out
 }
 
 fn common(resource: &Resource, object: &Value) -> Vec<Cause> {
+    let mut out = rules::check(&resource.plural, object, "");
+    out.extend(special(resource, object));
+    out
+}
+
+/// What the table does not hold.
+fn special(resource: &Resource, object: &Value) -> Vec<Cause> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => pod::spec(object.get("spec"), "spec"),
         ("", "configmaps") => core::config_map(object),

@@ -263,7 +263,7 @@ impl Schema {
     }
 
     /// Adds the fields a stored object always has, down from the root, so that comparing with one without is fair.
-    pub(crate) fn fill(&self, value: &mut Value) {
+    pub fn fill(&self, value: &mut Value) {
         fill(value, self.root());
     }
 }
@@ -275,6 +275,9 @@ fn fill(value: &mut Value, ty: TypeRef<'_>) {
                 if !map.contains_key(name) {
                     let empty = match ty.at(field.ty).schema() {
                         TypeSchema::List { .. } => Value::Null,
+                        TypeSchema::Scalar(Scalar::String) => "".into(),
+                        TypeSchema::Scalar(Scalar::Number) => 0.into(),
+                        TypeSchema::Scalar(Scalar::Bool) => false.into(),
                         _ => Value::Object(Map::new()),
                     };
                     map.insert(name.clone(), empty);

@@ -4,25 +4,25 @@ use std::{collections::HashMap, sync::LazyLock};
 
 /// A field of a message.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field {
-    pub(super) number: u32,
+pub(crate) struct Field {
+    pub(crate) number: u32,
     /// As JSON spells it; `-` when the fields of the message stand in the place of this one.
-    pub(super) name: &'static str,
-    pub(super) shape: Shape,
-    pub(super) kind: Kind,
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) kind: Kind,
     /// Whether zero says something: the field is required, or a pointer in Go. Others are always sent and left out of JSON.
-    pub(super) zero_counts: bool,
+    pub(crate) zero_counts: bool,
 }
 
 impl Field {
-    pub(super) fn is_embedded(&self) -> bool {
+    pub(crate) fn is_embedded(&self) -> bool {
         self.name == "-"
     }
 }
 
 /// How often a field may come.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     One,
     Many,
     /// Entries with texts as keys.
@@ -31,8 +31,9 @@ pub(super) enum Shape {
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
-    Integer,
+pub(crate) enum Kind {
+    Int32,
+    Int64,
     Bool,
     Double,
     Text,
@@ -68,7 +69,8 @@ fn field(line: &'static str) -> Option<Field> {
         (None, None) => (Shape::One, form),
     };
     let kind = match form {
-        "int32" | "int64" => Kind::Integer,
+        "int32" => Kind::Int32,
+        "int64" => Kind::Int64,
         "bool" => Kind::Bool,
         "double" => Kind::Double,
         "string" => Kind::Text,
@@ -79,23 +81,23 @@ fn field(line: &'static str) -> Option<Field> {
 }
 
 /// The fields of a message; none for one that is not in the table.
-pub(super) fn message(name: &str) -> &'static [Field] {
+pub(crate) fn message(name: &str) -> &'static [Field] {
     TABLE.get(name).map_or(&[], Vec::as_slice)
 }
 
-/// The fields of a kind.
-pub(super) fn of_kind(api_version: &str, kind: &str) -> Option<&'static [Field]> {
+/// The message of a kind and its fields.
+pub(crate) fn of_kind(api_version: &str, kind: &str) -> Option<(&'static str, &'static [Field])> {
     // Options of requests are known in every group.
     if kind == "DeleteOptions" {
-        return Some(message("meta.v1.DeleteOptions"));
+        return Some(("meta.v1.DeleteOptions", message("meta.v1.DeleteOptions")));
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("core", api_version));
     let package = group.split('.').next().unwrap_or_default();
-    TABLE.get(format!("{package}.{version}.{kind}").as_str()).map(Vec::as_slice)
+    TABLE.get_key_value(format!("{package}.{version}.{kind}").as_str()).map(|(name, fields)| (*name, fields.as_slice()))
 }
 
 /// The names of all messages.
 #[cfg(test)]
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.keys().copied()
 }

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Whether a message is one of them.
-pub(super) fn is(name: &str) -> bool {
+pub(crate) fn is(name: &str) -> bool {
     matches!(
         name,
         "meta.v1.Time"
@@ -28,7 +28,7 @@ pub(super) fn is(name: &str) -> bool {
 }
 
 /// Go types that are lists: Verbs, ExtraValue.
-fn is_list(fields: &[Field]) -> bool {
+pub(crate) fn is_list(fields: &[Field]) -> bool {
     matches!(fields, [Field { name: "items", shape: Shape::Many, kind: Kind::Text, .. }])
 }
 

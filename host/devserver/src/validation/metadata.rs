@@ -53,6 +53,12 @@ pub(crate) fn update(resource: &Resource, object: &Value, old: &Value) -> Vec<Ca
             causes.extend([cause.clone(), cause]);
         }
     }
+    for key in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        let (new, was) = (meta(object, key), meta(old, key));
+        if new != was {
+            causes.push(Cause::invalid(format!("metadata.{key}"), &new, "field is immutable"));
+        }
+    }
     if !meta(old, "deletionTimestamp").is_null() {
         let had: Vec<Value> = meta(old, "finalizers").as_array().cloned().unwrap_or_default();
         let new: Vec<String> = meta(object, "finalizers")

@@ -99,6 +99,28 @@ pub(crate) fn qualified_name(key: &str) -> Vec<String> {
     out
 }
 
+/// Names of ports.
+pub(crate) fn port_name(name: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    if name.len() > 15 {
+        out.push(too_long(15));
+    }
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    if name.is_empty() || !name.bytes().all(plain) {
+        out.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned());
+    }
+    if !name.bytes().any(|b| b.is_ascii_lowercase()) {
+        out.push("must contain at least one letter (a-z)".to_owned());
+    }
+    if name.contains("--") {
+        out.push("must not contain consecutive hyphens".to_owned());
+    }
+    if name.starts_with('-') || name.ends_with('-') {
+        out.push("must not begin or end with a hyphen".to_owned());
+    }
+    out
+}
+
 /// Label values.
 pub(crate) fn label_value(value: &str) -> Vec<String> {
     let mut out = Vec::new();

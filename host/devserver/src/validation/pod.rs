@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::names;
+use super::{names, rules};
 use crate::status::Cause;
 
 const UPDATE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -54,6 +54,7 @@ pub(super) fn spec(spec: Option<&Value>, path: &str) -> Vec<Cause> {
         let known = ["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"];
         out.push(Cause::unsupported(format!("{path}.dnsPolicy"), &json!(dns), &known));
     }
+    out.extend(rules::check("podspec", spec, path));
     out
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::pod;
+use super::{pod, shapes};
 use crate::{kinds::Resource, status::Cause};
 
 const NEGATIVE: &str = "must be greater than or equal to 0";
@@ -15,17 +15,16 @@ pub(super) fn check(resource: &Resource, object: &Value) -> Vec<Cause> {
     }
     match resource.plural.as_str() {
         "deployments" | "replicasets" | "statefulsets" | "daemonsets" => {
-            out.extend(selector(object));
-            out.extend(pod::spec(object.pointer("/spec/template/spec"), "spec.template.spec"));
+            out.extend(selector(object, &resource.plural));
+            out.extend(pod::spec(with_claims(object).as_ref(), "spec.template.spec"));
             let policy = object.pointer("/spec/template/spec/restartPolicy").and_then(Value::as_str);
-            if let Some(policy) = policy.filter(|p| matches!(*p, "OnFailure" | "Never")) {
+            if let Some(policy) = policy.filter(|p| *p != "Always") {
                 let field = "spec.template.spec.restartPolicy";
                 out.push(Cause::unsupported(field, &json!(policy), &["Always"]));
             }
         }
         "jobs" => {
             out.extend(pod::spec(object.pointer("/spec/template/spec"), "spec.template.spec"));
-            out.extend(job_policy(object.pointer("/spec/template/spec"), "spec.template.spec"));
         }
         "cronjobs" => {
             let schedule = object.pointer("/spec/schedule").and_then(Value::as_str).unwrap_or_default();
@@ -38,25 +37,33 @@ pub(super) fn check(resource: &Resource, object: &Value) -> Vec<Cause> {
             }
             let template = object.pointer("/spec/jobTemplate/spec/template/spec");
             out.extend(pod::spec(template, "spec.jobTemplate.spec.template.spec"));
-            out.extend(job_policy(template, "spec.jobTemplate.spec.template.spec"));
         }
         _ => {}
     }
     out
 }
 
-fn job_policy(spec: Option<&Value>, path: &str) -> Vec<Cause> {
-    match spec.and_then(|s| s.get("restartPolicy")) {
-        Some(Value::String(policy)) if policy == "Always" => {
-            let message = format!("Required value: valid values: \"OnFailure\", \"Never\", got {}", json!(policy));
-            let _ = message;
-            vec![Cause::unsupported(format!("{path}.restartPolicy"), &json!(policy), &["OnFailure", "Never"])]
-        }
-        _ => Vec::new(),
+/// The spec of the pods of a StatefulSet, with the volumes that its claims become.
+fn with_claims(object: &Value) -> Option<Value> {
+    let mut spec = object.pointer("/spec/template/spec").cloned()?;
+    let claims: Vec<Value> = object
+        .pointer("/spec/volumeClaimTemplates")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|claim| claim.pointer("/metadata/name").cloned())
+        .collect();
+    if !claims.is_empty()
+        && let Some(volumes) = spec.as_object_mut()?.entry("volumes").or_insert_with(|| json!([])).as_array_mut()
+    {
+        volumes.retain(|volume| !volume.get("name").is_some_and(|name| claims.contains(name)));
+        let made = claims.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
+        volumes.extend(made);
     }
+    Some(spec)
 }
 
-fn selector(object: &Value) -> Vec<Cause> {
+fn selector(object: &Value, kind: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let selector = object.pointer("/spec/selector").filter(|s| s.is_object());
     let labels = object.pointer("/spec/template/metadata/labels").cloned().unwrap_or(Value::Null);
@@ -67,6 +74,10 @@ fn selector(object: &Value) -> Vec<Cause> {
     } else if wanted.is_none_or(serde_json::Map::is_empty) && expressions.is_none_or(Vec::is_empty) {
         let shown = selector.cloned().unwrap_or_default();
         out.push(Cause::invalid("spec.selector", &shown, "empty selector is invalid for deployment"));
+    } else if matches!(kind, "deployments" | "replicasets")
+        && selector.is_some_and(|s| !shapes::selector(s, "").is_empty())
+    {
+        out.push(Cause::invalid("spec.selector", selector.unwrap_or(&Value::Null), "invalid label selector"));
     }
     let matches = wanted.into_iter().flatten().all(|(key, value)| labels.get(key) == Some(value));
     if selector.is_none() || !matches {

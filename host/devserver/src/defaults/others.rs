@@ -1,0 +1,98 @@
+//! Defaults that are the same for every object of a kind.
+
+use serde_json::{Value, json};
+
+use super::{fill, text};
+use crate::kinds::Resource;
+
+/// Kind, path (`*` is each element), field and what it is when nobody says.
+const FIXED: &[(&str, &str, &str, &str)] = &[
+    ("storageclasses", "", "reclaimPolicy", "\"Delete\""),
+    ("storageclasses", "", "volumeBindingMode", "\"Immediate\""),
+    ("priorityclasses", "", "preemptionPolicy", "\"PreemptLowerPriority\""),
+    ("ingressclasses", "spec.parameters", "scope", "\"Cluster\""),
+    ("persistentvolumes", "spec.hostPath", "type", "\"\""),
+    ("csidrivers", "spec", "attachRequired", "true"),
+    ("csidrivers", "spec", "podInfoOnMount", "false"),
+    ("csidrivers", "spec", "storageCapacity", "false"),
+    ("csidrivers", "spec", "fsGroupPolicy", "\"ReadWriteOnceWithFSType\""),
+    ("csidrivers", "spec", "volumeLifecycleModes", "[\"Persistent\"]"),
+    ("csidrivers", "spec", "requiresRepublish", "false"),
+    ("csidrivers", "spec", "seLinuxMount", "false"),
+    ("csinodes", "spec.drivers.*", "topologyKeys", "null"),
+    ("validatingadmissionpolicies", "spec", "failurePolicy", "\"Fail\""),
+    ("validatingadmissionpolicies", "spec.matchConstraints", "matchPolicy", "\"Equivalent\""),
+    ("validatingadmissionpolicies", "spec.matchConstraints", "namespaceSelector", "{}"),
+    ("validatingadmissionpolicies", "spec.matchConstraints", "objectSelector", "{}"),
+    ("validatingadmissionpolicies", "spec.matchConstraints.resourceRules.*", "scope", "\"*\""),
+    ("validatingadmissionpolicies", "spec.matchConstraints.excludeResourceRules.*", "scope", "\"*\""),
+    ("validatingadmissionpolicybindings", "spec.matchResources", "matchPolicy", "\"Equivalent\""),
+    ("validatingadmissionpolicybindings", "spec.matchResources", "namespaceSelector", "{}"),
+    ("validatingadmissionpolicybindings", "spec.matchResources", "objectSelector", "{}"),
+    ("validatingadmissionpolicybindings", "spec.matchResources.resourceRules.*", "scope", "\"*\""),
+    ("prioritylevelconfigurations", "spec.limited", "nominalConcurrencyShares", "30"),
+    ("prioritylevelconfigurations", "spec.limited", "lendablePercent", "0"),
+    ("flowschemas", "spec", "matchingPrecedence", "1000"),
+    ("statefulsets", "spec.volumeClaimTemplates.*", "apiVersion", "\"v1\""),
+    ("statefulsets", "spec.volumeClaimTemplates.*", "kind", "\"PersistentVolumeClaim\""),
+    ("statefulsets", "spec.volumeClaimTemplates.*.spec", "volumeMode", "\"Filesystem\""),
+    ("statefulsets", "spec.volumeClaimTemplates.*", "status", "{\"phase\": \"Pending\"}"),
+    ("endpointslices", "ports.*", "name", "\"\""),
+    ("endpointslices", "ports.*", "protocol", "\"TCP\""),
+    ("endpoints", "subsets.*.ports.*", "protocol", "\"TCP\""),
+];
+
+/// Adds them.
+pub(super) fn fill_in(resource: &Resource, value: &mut Value) {
+    for (_, path, field, default) in FIXED.iter().filter(|(plural, ..)| *plural == resource.plural) {
+        let steps: Vec<&str> = path.split('.').filter(|step| !step.is_empty()).collect();
+        put(value, &steps, field, default);
+    }
+    if resource.is("", "replicationcontrollers") {
+        labels_of_template(value);
+    }
+}
+
+fn put(value: &mut Value, steps: &[&str], field: &str, default: &str) {
+    match (steps, value) {
+        ([], Value::Object(map)) => {
+            fill(map, field, serde_json::from_str::<Value>(default).unwrap_or_default());
+        }
+        (["*", rest @ ..], Value::Array(list)) => {
+            list.iter_mut().for_each(|element| put(element, rest, field, default))
+        }
+        ([step, rest @ ..], Value::Object(map)) => {
+            if let Some(member) = map.get_mut(*step) {
+                put(member, rest, field, default);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A ReplicationController without labels has those of its pods.
+fn labels_of_template(value: &mut Value) {
+    let labels = value.pointer("/spec/template/metadata/labels").filter(|l| l.is_object()).cloned();
+    if let (Some(labels), Some(meta)) = (labels, value.get_mut("metadata").and_then(Value::as_object_mut)) {
+        fill(meta, "labels", labels);
+    }
+}
+
+/// What holds a volume or a claim while it is in use.
+pub(super) fn protect(resource: &Resource, value: &mut Value) {
+    let finalizer = match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "persistentvolumes") => "kubernetes.io/pv-protection",
+        ("", "persistentvolumeclaims") => "kubernetes.io/pvc-protection",
+        ("storage.k8s.io", "volumeattributesclasses") => "kubernetes.io/vac-protection",
+        _ => return,
+    };
+    if text(value, "/metadata/name").is_empty() && text(value, "/metadata/generateName").is_empty() {
+        return;
+    }
+    if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut)
+        && let Some(list) = meta.entry("finalizers").or_insert_with(|| json!([])).as_array_mut()
+        && !list.iter().any(|f| f == finalizer)
+    {
+        list.push(finalizer.into());
+    }
+}

@@ -1,0 +1,60 @@
+//! Fields that stay as they were written first.
+
+use serde_json::{Value, json};
+
+use crate::{kinds::Resource, status::Cause};
+
+/// Kinds and the fields of theirs that may not change.
+const FIXED: &[(&str, &[&str])] = &[
+    ("controllerrevisions", &["data"]),
+    ("endpointslices", &["addressType"]),
+    ("ingressclasses", &["spec.controller"]),
+    (
+        "jobs",
+        &[
+            "spec.completionMode",
+            "spec.podFailurePolicy",
+            "spec.backoffLimitPerIndex",
+            "spec.managedBy",
+            "spec.successPolicy",
+        ],
+    ),
+    ("runtimeclasses", &["handler"]),
+    ("storageclasses", &["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"]),
+    ("volumeattachments", &["spec"]),
+    ("volumeattributesclasses", &["driverName", "parameters"]),
+];
+
+/// What a new version changes although it may not.
+pub(super) fn check(resource: &Resource, object: &Value, old: &Value) -> Vec<Cause> {
+    let mut out = Vec::new();
+    let at = |v: &Value, field: &str| v.pointer(&format!("/{}", field.replace('.', "/"))).cloned().unwrap_or_default();
+    let fields = FIXED.iter().find(|(plural, _)| *plural == resource.plural).map_or(&[][..], |(_, fields)| *fields);
+    for field in fields {
+        let (new, was) = (at(object, field), at(old, field));
+        if new != was {
+            out.push(Cause::invalid(*field, &new, "field is immutable"));
+        }
+    }
+    if resource.plural == "jobs" {
+        out.extend(completions(object, old));
+    }
+    if resource.plural == "priorityclasses" && at(object, "value") != at(old, "value") {
+        out.push(Cause::forbidden("value", "may not be changed in an update."));
+    }
+    out
+}
+
+/// How often a Job is to complete follows its parallelism, if it counts completions at all.
+fn completions(object: &Value, old: &Value) -> Option<Cause> {
+    let number = |v: &Value, key: &str| v.pointer("/spec").and_then(|s| s.get(key)).cloned().unwrap_or(json!(null));
+    let (new, was) = (number(object, "completions"), number(old, "completions"));
+    if new == was {
+        return None;
+    }
+    if object.pointer("/spec/completionMode").and_then(Value::as_str) != Some("Indexed") {
+        return Some(Cause::invalid("spec.completions", &new, "field is immutable"));
+    }
+    let tandem = new == number(object, "parallelism") && was == number(old, "parallelism");
+    (!tandem).then(|| Cause::invalid("spec.completions", &new, "can only be modified in tandem with spec.parallelism"))
+}

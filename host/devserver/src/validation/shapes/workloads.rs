@@ -1,0 +1,82 @@
+//! Parts of Deployments, Jobs and disruption budgets.
+
+use serde_json::{Value, json};
+
+use super::{has, number_or_percent, percent, text};
+use crate::status::Cause;
+
+pub(super) fn deployment_strategy(value: &Value, path: &str) -> Vec<Cause> {
+    let rolling = value.get("rollingUpdate").filter(|r| !r.is_null());
+    match text(value, "type") {
+        "Recreate" if rolling.is_some() => {
+            let why = "may not be specified when strategy `type` is 'Recreate'";
+            vec![Cause::forbidden(format!("{path}.rollingUpdate"), why)]
+        }
+        "Recreate" => Vec::new(),
+        "RollingUpdate" => rolling.map(|r| rolling_update(r, &format!("{path}.rollingUpdate"))).unwrap_or_default(),
+        _ => vec![Cause::unsupported(path, value, &["Recreate", "RollingUpdate"])],
+    }
+}
+
+fn rolling_update(value: &Value, path: &str) -> Vec<Cause> {
+    let part = |key: &str| value.get(key).cloned().unwrap_or_else(|| 0.into());
+    let (unavailable, surge) = (part("maxUnavailable"), part("maxSurge"));
+    let mut out = number_or_percent(&unavailable, &format!("{path}.maxUnavailable"));
+    // There may be more than twice as many.
+    if percent(&surge).is_none() {
+        out.extend(number_or_percent(&surge, &format!("{path}.maxSurge")));
+    }
+    let zero = |v: &Value| v.as_i64() == Some(0) || percent(v) == Some(0);
+    if zero(&unavailable) && zero(&surge) {
+        let why = "may not be 0 when `maxSurge` is 0";
+        out.push(Cause::invalid(format!("{path}.maxUnavailable"), &unavailable, why));
+    }
+    out
+}
+
+/// What the parts of a Job's spec ask of each other.
+pub(super) fn job(value: &Value, path: &str) -> Vec<Cause> {
+    let number = |key: &str| value.get(key).and_then(Value::as_i64);
+    let mut out = Vec::new();
+    if has(value, "maxFailedIndexes") && !has(value, "backoffLimitPerIndex") {
+        let why = "when maxFailedIndexes is specified";
+        out.push(Cause::required(format!("{path}.backoffLimitPerIndex"), why));
+    }
+    if text(value, "completionMode") == "Indexed" {
+        if !has(value, "completions") {
+            out.push(Cause::required(format!("{path}.completions"), "when completion mode is Indexed"));
+        }
+        if let (Some(failed), Some(all)) = (number("maxFailedIndexes"), number("completions"))
+            && failed > all
+        {
+            let why = "must be less than or equal to completions";
+            out.push(Cause::invalid(format!("{path}.maxFailedIndexes"), &json!(failed), why));
+        }
+    } else {
+        let why = "requires indexed completion mode";
+        for key in ["backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"] {
+            if let Some(found) = value.get(key).filter(|v| !v.is_null()) {
+                out.push(Cause::invalid(format!("{path}.{key}"), found, why));
+            }
+        }
+    }
+    let restart = value.pointer("/template/spec/restartPolicy").and_then(Value::as_str).unwrap_or_default();
+    let at = format!("{path}.template.spec.restartPolicy");
+    match restart {
+        "" | "Always" => out.push(Cause::required(at, "valid values: \"OnFailure\", \"Never\"")),
+        "OnFailure" if has(value, "podFailurePolicy") => {
+            let why = "only \"Never\" is supported when podFailurePolicy is specified";
+            out.push(Cause::invalid(at, &json!(restart), why));
+        }
+        "OnFailure" | "Never" => {}
+        _ => out.push(Cause::unsupported(at, &json!(restart), &["OnFailure", "Never"])),
+    }
+    out
+}
+
+pub(super) fn disruption(value: &Value, path: &str) -> Vec<Cause> {
+    if has(value, "minAvailable") && has(value, "maxUnavailable") {
+        return vec![Cause::invalid(path, value, "minAvailable and maxUnavailable cannot be both set")];
+    }
+    Vec::new()
+}
