@@ -168,8 +168,8 @@ pub(crate) fn fill_in(resource: &Resource, value: &mut Value) -> Result<()> {
         ("autoscaling", "horizontalpodautoscalers") => autoscalers::defaults(value),
         _ => {}
     }
-    others::fill_in(resource, value);
     complete(resource, value);
+    others::fill_in(resource, value);
     Ok(())
 }
 

@@ -69,9 +69,12 @@ pub(crate) fn restrict(group: &str, version: &str, kind: &str, object: &mut Valu
 
 /// [`restrict`] for the metadata of custom resources.
 pub(crate) fn restrict_metadata(object: &mut Value) -> Result<Vec<String>, WrongType> {
-    let Some(Value::Object(meta)) = object.get_mut("metadata") else { return Ok(Vec::new()) };
     let mut walk = Walk::default();
-    walk.message(meta, "meta.v1.ObjectMeta");
+    match object.get_mut("metadata") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(meta)) => walk.message(meta, "meta.v1.ObjectMeta"),
+        Some(other) => walk.wrong("meta.v1.ObjectMeta", other, "v1.ObjectMeta", "struct"),
+    }
     Ok(walk.end()?.into_iter().map(|path| format!("metadata.{path}")).collect())
 }
 
@@ -176,7 +179,8 @@ impl Walk {
                     self.element(element, field.kind, owner);
                     self.path.pop();
                 }
-                !list.is_empty() || ALWAYS.contains(&field.name)
+                // An empty list says that nobody owns anything any longer.
+                !list.is_empty() || ALWAYS.contains(&field.name) || field.name == "managedFields"
             }
             (Shape::Map, Value::Object(map)) => {
                 for (key, member) in map.iter_mut() {
