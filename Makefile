@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-kubernetes test-neutron test-node conformance lint torture fuzz-plugin soak bench image clean
+.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-kubernetes test-neutron test-node conformance differential lint torture fuzz-plugin soak bench image clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -83,6 +83,11 @@ test-node: setup build plugins ## docs/operations.md on a Kubernetes node with P
 
 conformance: build ## replay recordings of a real API server against the embedded one and print the table
 	@OARLOCK_BIN=$(BIN)/oarlock tests/conformance/run.sh
+
+# Without SEED the recordings, sent to both servers now.
+DIFFERENTIAL = $(if $(SEED),--seed $(SEED) --minutes $(or $(MINUTES),0.5) --out $(CARGO_TARGET_DIR)/differences,--replay tests/conformance/cases)
+differential: build ## what a real API server (KUBEBUILDER_ASSETS) and the embedded one answer, compared: SEED=N MINUTES=N for random requests, else the recordings
+	@OARLOCK_BIN=$(BIN)/oarlock PYTHONDONTWRITEBYTECODE=1 python3 tests/differential/differential.py $(DIFFERENTIAL)
 
 lint: setup ## format, clippy and documentation checks
 	cargo fmt --all --check

@@ -160,7 +160,7 @@ class Embedded:
         tokens = os.path.join(self.folder, "tokens.csv")
         with open(tokens, "w", encoding="utf-8") as t:
             t.write(TOKENS)
-        self.part = Process(self.folder, "oarlock", [program, "apiserver", "--port", "0", "--no-controllers", "--token-file", tokens])
+        self.part = Process(self.folder, "oarlock", [program, "apiserver", "--port", "0", "--no-controllers", "--anonymous-auth", "--token-file", tokens])
         deadline = time.time() + 30
         while True:
             with open(self.part.log, encoding="utf-8", errors="replace") as f:
