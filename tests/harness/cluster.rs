@@ -51,7 +51,8 @@ impl Cluster {
     ///
     /// When the server cannot be started or reached.
     pub async fn start(folder: &Path, own_group: bool) -> Result<Self> {
-        let borrowed = Borrowed::take().await?;
+        // A large future, and every test holds one.
+        let borrowed = Box::pin(Borrowed::take()).await?;
         let (kubeconfig, server) = match &borrowed {
             Some(borrowed) => (borrowed.write_kubeconfig(folder)?, None),
             None => {
