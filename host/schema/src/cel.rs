@@ -36,7 +36,18 @@ use crate::{
 
 thread_local! {
     /// The functions of Kubernetes' CEL; building the table is dearer than most rules.
-    static FUNCTIONS: Context<'static> = Context::default().with_all();
+    static FUNCTIONS: Context<'static> = functions();
+}
+
+/// Those of the libraries, and `type` with the names of the types, which are strings here: the type checker lets them be compared
+/// with each other alone.
+fn functions() -> Context<'static> {
+    let mut context = Context::default().with_all();
+    context.add_function("type", |of: CelValue| value::type_name(&of).to_owned());
+    for name in ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "uint"] {
+        context.add_variable_from_value(name, name);
+    }
+    context
 }
 
 /// The rules of a schema, compiled, in the schema's own shape.

@@ -69,6 +69,23 @@ pub(crate) fn escape_name(name: &str) -> Option<String> {
     spelled.then(|| escape(name))
 }
 
+/// The name of a value's type in CEL.
+pub(super) fn type_name(value: &CelValue) -> &'static str {
+    match value {
+        CelValue::List(_) => "list",
+        CelValue::Map(_) => "map",
+        CelValue::Int(_) => "int",
+        CelValue::UInt(_) => "uint",
+        CelValue::Float(_) => "double",
+        CelValue::String(_) => "string",
+        CelValue::Bytes(_) => "bytes",
+        CelValue::Bool(_) => "bool",
+        CelValue::Null => "null_type",
+        // Times, durations and those of the libraries have no name that a rule can write without a dot.
+        _ => "other",
+    }
+}
+
 /// A whole object: of its metadata, rules see the name only.
 pub(crate) fn root(node: &Node, value: &Value) -> CelValue {
     let mut value = value.clone();
