@@ -171,6 +171,11 @@ impl OwnWrites {
         }
     }
 
+    /// The version at which `uid` is known to have ended.
+    pub(crate) fn ended(&self, uid: &str) -> Option<&str> {
+        self.ended.get(uid).map(|version| &**version)
+    }
+
     /// Whether this is a state of an object from before its end, which was told already.
     pub(crate) fn is_over(&self, uid: &str, version: &str) -> bool {
         self.ended.get(uid).is_some_and(|last| resource_version::at_least(last, version))

@@ -82,6 +82,9 @@ struct Progress {
     position: Option<String>,
     /// How often in a row the watch could not be opened.
     unopened: u32,
+    /// A watch has ended since the list: another API server may answer now, or one on a restored etcd, where the position is in the
+    /// future.
+    doubted: bool,
     /// Since when all lists were older than what is stored.
     older_since: Option<Instant>,
 }
@@ -131,22 +134,14 @@ impl Reflector {
                 None => match self.list(server, progress).await {
                     Ok(version) => {
                         progress.position = Some(version);
+                        progress.doubted = false;
                         continue;
                     }
                     Err(ended) => ended,
                 },
                 Some(mut position) => {
-                    let ended = match self.open(server, &position).await {
-                        Ok(lines) => {
-                            progress.unopened = 0;
-                            self.follow(lines, &mut position, &mut progress.backoff).await
-                        }
-                        Err(Ended::Failed) => {
-                            progress.unopened += 1;
-                            if progress.unopened.is_multiple_of(UNOPENED) { Ended::Lost } else { Ended::Failed }
-                        }
-                        Err(ended) => ended,
-                    };
+                    let ended = self.watch(server, &mut position, progress).await;
+                    progress.doubted = true;
                     if !matches!(ended, Ended::Lost) {
                         progress.position = Some(position);
                     }
@@ -258,6 +253,7 @@ impl Reflector {
             self.failing("the list has no resourceVersion: can this kind be watched?".to_owned());
             return Err(Ended::Failed);
         }
+        relist.shows(version);
         if !self.store.is_past(version) {
             progress.older_since = None;
             return Ok(());
@@ -279,6 +275,26 @@ impl Reflector {
         u32::try_from((bytes / mean.max(1)).clamp(10, most)).unwrap_or(10)
     }
 
+    /// Watches from `position` on until that ends.
+    async fn watch(&self, server: &ListWatch, position: &mut String, progress: &mut Progress) -> Ended {
+        if progress.doubted
+            && let Err(ended) = self.check_position(server, position).await
+        {
+            return ended;
+        }
+        match self.open(server, position).await {
+            Ok(lines) => {
+                progress.unopened = 0;
+                self.follow(lines, position, &mut progress.backoff).await
+            }
+            Err(Ended::Failed) => {
+                progress.unopened += 1;
+                if progress.unopened.is_multiple_of(UNOPENED) { Ended::Lost } else { Ended::Failed }
+            }
+            Err(ended) => ended,
+        }
+    }
+
     async fn open(&self, server: &ListWatch, position: &str) -> Result<Lines, Ended> {
         match timeout(ANSWER_DEADLINE, server.watch(position)).await {
             Ok(lines) => lines.map_err(|error| self.failed(&error)),
@@ -287,6 +303,23 @@ impl Reflector {
                 Err(Ended::Failed)
             }
         }
+    }
+
+    /// API servers accept a watch from a version that they have not reached, and are silent until they have: what happens up to then is
+    /// lost. A list, of one object at most, says which version they have.
+    async fn check_position(&self, server: &ListWatch, position: &str) -> Result<(), Ended> {
+        let page = match timeout(ANSWER_DEADLINE, server.page(None, 1)).await {
+            Ok(page) => page.map_err(|error| self.failed(&error))?,
+            Err(_elapsed) => {
+                self.failing(format!("no answer to a list of one object within {}s", ANSWER_DEADLINE.as_secs()));
+                return Err(Ended::Failed);
+            }
+        };
+        let list = page.read().map_err(|error| self.failed(&error))?;
+        if resource_version::compare(&list.metadata.resource_version, position) == Some(Ordering::Less) {
+            return Err(Ended::Lost);
+        }
+        Ok(())
     }
 
     /// Takes what the watch delivers until it ends; `position` follows.

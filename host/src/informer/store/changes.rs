@@ -43,8 +43,23 @@ pub(in crate::informer) struct Relist {
     listed: Vec<Arc<Object>>,
     /// Listed, but not readable: what is stored of them stays.
     unreadable: HashSet<ObjectKey>,
+    /// The version of the state that it shows; empty while that is not known.
+    version: String,
     /// The history was rewritten: older versions are not earlier ones.
     rewritten: bool,
+}
+
+impl Relist {
+    /// The first page says which state the list shows.
+    pub(in crate::informer) fn shows(&mut self, version: &str) {
+        version.clone_into(&mut self.version);
+    }
+
+    /// Whether the list shows at least the state at `version`. Then what it shows of an object is true, even if that has an older version
+    /// than what is known: an etcd was restored, and has overtaken what was known.
+    fn is_after(&self, version: &str) -> bool {
+        self.rewritten || resource_version::at_least(&self.version, version)
+    }
 }
 
 impl Store {
@@ -127,7 +142,7 @@ impl Store {
     /// A list is about to be asked for.
     pub(in crate::informer) fn begin_list(&self) -> Relist {
         let mark = self.write().own.list_begins();
-        Relist { mark, listed: Vec::new(), unreadable: HashSet::new(), rewritten: false }
+        Relist { mark, listed: Vec::new(), unreadable: HashSet::new(), version: String::new(), rewritten: false }
     }
 
     /// Whether a list of `version` is known to show an older state than what is stored.
@@ -150,10 +165,13 @@ impl Store {
         {
             let mut state = self.write();
             let old = state.table.get(object.key()).cloned();
-            let known = |old: &Object| if relist.rewritten { is_same(old, &object) } else { is_known(old, &object) };
+            let known = |old: &Object| {
+                is_same(old, &object) || !relist.is_after(old.resource_version()) && is_known(old, &object)
+            };
+            let over = state.own.is_over(object.uid(), object.resource_version());
             match old {
                 Some(old) if known(&old) => relist.listed.push(old),
-                None if state.own.is_over(object.uid(), object.resource_version()) => {}
+                None if over && !state.own.ended(object.uid()).is_some_and(|end| relist.is_after(end)) => {}
                 old => {
                     object.share(&mut state.strings);
                     let new = Arc::new(object);
@@ -173,7 +191,7 @@ impl Store {
 
     /// The list is complete; it shows the state at `version`. What is stored and was not listed is gone.
     pub(in crate::informer) fn end_list(&self, relist: Relist, version: &str) {
-        let Relist { mark, mut listed, unreadable, rewritten } = relist;
+        let Relist { mark, mut listed, unreadable, version: _, rewritten } = relist;
         // API servers sort by the whole path, so namespaces may come in another order.
         listed.sort_by(|a, b| a.key().cmp(b.key()));
         let was_listed = |key: &ObjectKey| listed.binary_search_by(|object| object.key().cmp(key)).is_ok();

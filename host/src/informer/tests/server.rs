@@ -37,6 +37,8 @@ pub(super) struct Change {
 
 struct Watcher {
     selection: Selection,
+    /// Nothing up to this version is told, even if it has not been reached yet.
+    from: u64,
     sender: mpsc::UnboundedSender<Line>,
     /// Nothing comes any more, and it does not end either.
     stalled: bool,
@@ -87,7 +89,7 @@ pub(super) struct World {
     pub(super) lag_after_expiry: Option<u64>,
     /// Items that lists contain besides the objects.
     pub(super) extra_items: Vec<Value>,
-    /// `LIST`, `WATCH <version>` or `DISCOVER`, with the query of lists and watches.
+    /// `LIST`, `CHECK` (a list of one object), `WATCH <version>` or `DISCOVER`, with the query of lists and watches.
     pub(super) requests: Vec<String>,
 }
 
@@ -243,7 +245,9 @@ impl Server {
         let selection = Selection { version: world.served_version.to_owned(), namespace, web };
         let watch = parameters.get("watch").is_some_and(|w| w == "true");
         let from = parameters.get("resourceVersion").cloned().unwrap_or_default();
-        world.requests.push(if watch { format!("WATCH {from} {query}") } else { format!("LIST {query}") });
+        let one = parameters.get("limit").is_some_and(|limit| limit == "1");
+        let kind = if one { "CHECK" } else { "LIST" };
+        world.requests.push(if watch { format!("WATCH {from} {query}") } else { format!("{kind} {query}") });
         if let Some(seconds) = world.overloaded {
             return overloaded(seconds);
         }
@@ -315,7 +319,8 @@ impl World {
         let change = Change { version: self.version, before, after };
         if !self.black_hole && self.lag.is_none() {
             self.watchers.retain(|watcher| {
-                let event = watcher.selection.event(&change).filter(|_| !watcher.stalled);
+                let told = !watcher.stalled && change.version > watcher.from;
+                let event = watcher.selection.event(&change).filter(|_| told);
                 event.is_none_or(|line| watcher.sender.unbounded_send(frame(&line)).is_ok())
             });
         }
@@ -390,9 +395,6 @@ impl World {
     fn watch(&mut self, selection: Selection, from: u64) -> Response<ResponseBody> {
         let expired =
             json!({"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"});
-        if self.lag.is_some_and(|lag| from > lag) {
-            return status(504, "Timeout");
-        }
         if self.unwatchable {
             return status(500, "InternalError");
         }
@@ -411,7 +413,7 @@ impl World {
                 }
             }
             // One that lags behind gives no more than that; what it gives later comes with another watch.
-            self.watchers.push(Watcher { selection, sender, stalled: self.lag.is_some() });
+            self.watchers.push(Watcher { selection, from, sender, stalled: self.lag.is_some() });
         }
         Response::new(StreamBody::new(receiver.map(|line: Line| line)).boxed_unsync())
     }
