@@ -108,6 +108,10 @@ async fn retry_after_of_the_api_server_is_respected() -> Result<()> {
         let (refused, next) = (of_networks.get(at).context("no 429")?, of_networks.get(at + 1).context("no retry")?);
         let waited = next.at.saturating_duration_since(refused.at);
         ensure!(waited >= Duration::from_millis(2900), "the retry came after {waited:?}");
+        // The worker does not wait with it: the key comes back to the queue, and the refusal is counted.
+        let labels = ["plugin=\"network\"", "code=\"429\""];
+        let refused = world.host(async |host| host.metric("oarlock_api_requests_total", &labels).await).await?;
+        ensure!(refused == 1.0, "{refused} refusals are counted");
         world.only_network(&uid).await?;
         Ok(())
     })

@@ -121,7 +121,7 @@ pub async fn load_config(options: &Options) -> Result<kube::Config, Error> {
     Ok(config)
 }
 
-/// Builds a client. Reads answered 429, 503 or 504 are tried again by it, heeding `Retry-After`.
+/// Builds a client. With `default_retry` it repeats what is answered 429, 503 or 504, heeding `Retry-After`.
 ///
 /// # Errors
 ///

@@ -3,8 +3,8 @@
 use super::outcome::{End, Failure, Next, next, ready};
 use super::{Controller, ReconcileKey, Version, compare};
 use crate::api::GroupVersionKind;
-use crate::apply::Author;
 use crate::apply::events::{Event, Regarding};
+use crate::apply::{Author, WriteError};
 use crate::informer::Object;
 use crate::lease::Term;
 use crate::metrics::Call;
@@ -211,6 +211,10 @@ impl<'a> Reconcile<'a> {
     /// Status, Ready condition and events. A status that cannot be written makes a success a failure, so that it is tried again.
     async fn conclude(&self, end: Result<End, Failure>, known: &Known, deleting: bool) -> Result<End, Failure> {
         let Some(object) = known.object.as_deref() else { return end };
+        // The API server has no room, and says when it may have: a status or an event would only be refused as well.
+        if matches!(end, Err(Failure::Write { error: WriteError::TooManyRequests { .. }, .. })) {
+            return end;
+        }
         if let Err(failure) = &end {
             if let Failure::Call(e) = failure
                 && let Some(cause) = e.cause()

@@ -2,7 +2,7 @@
 
 use super::{Error, Options, build, load_config};
 use arc_swap::ArcSwap;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use std::{error::Error as _, sync::Arc, time::Duration};
 use tokio::{sync::Mutex, time::Instant};
@@ -10,9 +10,28 @@ use tokio::{sync::Mutex, time::Instant};
 /// Between two attempts. What was rotated takes effect within it, and a credential that is simply wrong costs no more.
 const EVERY: Duration = Duration::from_secs(2);
 
+/// kube's client repeats whatever is answered 429, 503 or 504, for as long as the caller waits. For reads that is well; whether and when a
+/// write is repeated is for its author to decide: it may have been carried out, and who waits with it is a worker.
+struct Clients {
+    reads: kube::Client,
+    writes: kube::Client,
+}
+
+impl Clients {
+    fn build(config: kube::Config) -> Result<Self, Error> {
+        let mut once = config.clone();
+        once.default_retry = false;
+        Ok(Self { reads: build(config)?, writes: build(once)? })
+    }
+
+    fn of(&self, method: &Method) -> &kube::Client {
+        if method == Method::GET { &self.reads } else { &self.writes }
+    }
+}
+
 struct Renewing {
     options: Options,
-    current: ArcSwap<kube::Client>,
+    current: ArcSwap<Clients>,
     /// When that was tried last.
     tried: Mutex<Option<Instant>>,
 }
@@ -31,7 +50,7 @@ struct Renewing {
 /// [`Error::Client`] when certificates or addresses in `config` cannot be used.
 pub fn renewing(options: Options, config: kube::Config) -> Result<kube::Client, Error> {
     let namespace = config.default_namespace.clone();
-    let current = ArcSwap::from_pointee(build(config)?);
+    let current = ArcSwap::from_pointee(Clients::build(config)?);
     let shared = Arc::new(Renewing { options, current, tried: Mutex::default() });
     let service = tower::service_fn(move |request| Arc::clone(&shared).send(request));
     Ok(kube::Client::new(service, namespace))
@@ -39,29 +58,29 @@ pub fn renewing(options: Options, config: kube::Config) -> Result<kube::Client, 
 
 impl Renewing {
     async fn send(self: Arc<Self>, request: Request<Body>) -> kube::Result<Response<Body>> {
-        let client = self.current.load_full();
-        let answer = client.send(request).await;
+        let clients = self.current.load_full();
+        let answer = clients.of(request.method()).send(request).await;
         let refusal = match &answer {
             Ok(response) if response.status() == StatusCode::UNAUTHORIZED => Some("it answers 401".to_owned()),
             Err(error) => untrusted(error).map(|reason| format!("no TLS connection: {reason}")),
             Ok(_) => None,
         };
         if let Some(refusal) = refusal {
-            self.renew(&client, &refusal).await;
+            self.renew(&clients, &refusal).await;
         }
         answer
     }
 
     /// Builds the client anew, unless that was done while `used` was in use, or a moment ago.
-    async fn renew(&self, used: &Arc<kube::Client>, refusal: &str) {
+    async fn renew(&self, used: &Arc<Clients>, refusal: &str) {
         let mut tried = self.tried.lock().await;
         if !Arc::ptr_eq(used, &self.current.load()) || tried.is_some_and(|at| at.elapsed() < EVERY) {
             return;
         }
         *tried = Some(Instant::now());
-        match load_config(&self.options).await.and_then(build) {
-            Ok(client) => {
-                self.current.store(Arc::new(client));
+        match load_config(&self.options).await.and_then(Clients::build) {
+            Ok(clients) => {
+                self.current.store(Arc::new(clients));
                 tracing::info!(
                     refusal,
                     "the API server refused the credentials, or was not trusted: they were read again"
