@@ -32,6 +32,7 @@ mod plugin_faults;
 mod plugin_files;
 mod pod_network;
 mod rbac;
+mod real_faults;
 mod sandbox;
 mod security;
 mod shutdown;

@@ -16,7 +16,8 @@ trap 'stop; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 if [ -z "${KUBECONFIG_E2E-}" ]; then
-  $plane check >/dev/null
+  # Some tests start control planes of their own.
+  KUBEBUILDER_ASSETS=$($plane check); export KUBEBUILDER_ASSETS
   started=()
   for i in $(seq "$threads"); do
     $plane start "$work/plane-$i" >/dev/null & started+=($!)
@@ -25,7 +26,7 @@ if [ -z "${KUBECONFIG_E2E-}" ]; then
   for pid in "${started[@]}"; do wait "$pid" || failed=1; done
   [ -z "$failed" ] || exit 1
   KUBECONFIG_E2E=$(printf '%s\n' "$work"/plane-*/admin.kubeconfig | paste -sd:)
-  [ -x "$(echo "${KUBEBUILDER_ASSETS:-$HOME/.cache/oarlock/kubernetes/bin}")/kube-controller-manager" ] ||
+  [ -x "$KUBEBUILDER_ASSETS/kube-controller-manager" ] ||
     { echo "without kube-controller-manager, tests that need it are left out too"; without_controllers=1; }
 else
   threads=$(tr ':' '\n' <<<"$KUBECONFIG_E2E" | grep -c .)
