@@ -140,6 +140,8 @@ class Tester:
         run.execute()
         for raw, actual in run.answers.values():
             raw["expect"] = actual
+            if "path" in raw:
+                raw.setdefault("method", "GET")
             if "events" in actual:
                 raw["count"] = len(actual["events"])
         if "webhook" in case and "${webhook" not in json.dumps(case["steps"]):

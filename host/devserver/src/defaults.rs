@@ -63,6 +63,10 @@ pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result
             service::allocate(api, value);
             set_status(value, json!({"loadBalancer": {}}));
         }
+        ("policy", "poddisruptionbudgets") => {
+            let none = json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0});
+            set_status(value, none);
+        }
         ("", "persistentvolumeclaims") => set_status(value, json!({"phase": "Pending"})),
         ("", "persistentvolumes") => {
             set_status(value, json!({"phase": "Pending", "lastPhaseTransitionTime": time::now()}));
@@ -122,7 +126,6 @@ pub(crate) fn update(api: &Api, resource: &Resource, value: &mut Value, old: &Va
         ("", "namespaces") => namespace(value),
         ("", "services") => service::allocate(api, value),
         ("", "pods") => pod::update(value),
-        ("batch", "jobs") => workload::keep_job_selector(value, old),
         ("apps", "daemonsets") => {
             let generation = value.pointer("/metadata/annotations/deprecated.daemonset.template.generation").cloned();
             if generation.is_none() {

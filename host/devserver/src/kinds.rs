@@ -130,10 +130,10 @@ impl Resource {
         }
         matches!(
             (self.group.as_str(), self.plural.as_str()),
-            ("", "events" | "endpoints" | "limitranges" | "resourcequotas" | "services")
+            ("", "events" | "endpoints" | "limitranges" | "services")
                 | ("events.k8s.io" | "coordination.k8s.io" | "rbac.authorization.k8s.io", _)
                 | ("apiregistration.k8s.io" | "node.k8s.io", _)
-        ) && !matches!(self.plural.as_str(), "services" | "resourcequotas")
+        )
     }
 
     /// Whether a PUT must name the version it replaces.

@@ -29,7 +29,7 @@ impl Query {
     }
 
     fn all(&self, key: &str) -> Vec<&str> {
-        self.0.iter().filter(|(k, v)| k == key && !v.is_empty()).map(|(_, v)| v.as_str()).collect()
+        self.0.iter().filter(|(k, _)| k == key).map(|(_, v)| v.as_str()).collect()
     }
 
     /// `1`, `true` and the bare key are true.

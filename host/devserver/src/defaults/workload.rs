@@ -153,14 +153,6 @@ pub(super) fn job_selector(value: &mut Value) {
     }
 }
 
-/// The selector of a job never changes; a PUT may leave it out.
-pub(super) fn keep_job_selector(value: &mut Value, old: &Value) {
-    let kept = old.pointer("/spec/selector").cloned();
-    if let (Some(spec), Some(kept)) = (object(value, "spec"), kept) {
-        fill(spec, "selector", kept);
-    }
-}
-
 /// The annotation that counts templates of a DaemonSet.
 pub(super) fn template_generation(value: &mut Value, generation: Option<Value>) {
     let (Some(generation), Some(meta)) = (generation, object(value, "metadata")) else { return };

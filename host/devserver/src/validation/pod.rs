@@ -54,8 +54,26 @@ pub(super) fn spec(spec: Option<&Value>, path: &str) -> Vec<Cause> {
         let known = ["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"];
         out.push(Cause::unsupported(format!("{path}.dnsPolicy"), &json!(dns), &known));
     }
+    if dns == "None" {
+        out.extend(servers(spec, path));
+    }
     out.extend(rules::check("podspec", spec, path));
     out
+}
+
+/// Without a DNS policy the pod names its servers.
+fn servers(spec: &Value, path: &str) -> Option<Cause> {
+    match spec.get("dnsConfig").filter(|config| !config.is_null()) {
+        None => {
+            let why = "must provide `dnsConfig` when `dnsPolicy` is None";
+            Some(Cause::required(format!("{path}.dnsConfig"), why))
+        }
+        Some(config) if items(config, "nameservers").is_empty() => {
+            let why = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+            Some(Cause::required(format!("{path}.dnsConfig.nameservers"), why))
+        }
+        Some(_) => None,
+    }
 }
 
 fn check_container<'a>(

@@ -90,7 +90,8 @@ fn is_empty(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Array(list) => list.is_empty(),
         Value::Object(map) => map.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::Bool(_) => false,
     }
 }
 
@@ -105,6 +106,9 @@ fn apply(value: Option<&Value>, path: String, checks: &[Check], out: &mut Vec<Ca
         }
         let Some(value) = value else { return };
         match *name {
+            // What follows is not asked of an empty text.
+            "filled" if value == "" => return,
+            "filled" => {}
             "enum" => {
                 let known: Vec<&str> = argument.split(',').collect();
                 if !value.as_str().is_some_and(|text| known.contains(&text)) {
@@ -198,6 +202,7 @@ mod tests {
     fn every_check_of_the_table_is_known() {
         let plain = [
             "required",
+            "filled",
             "enum",
             "forbidden",
             "unique",

@@ -80,3 +80,43 @@ pub(super) fn disruption(value: &Value, path: &str) -> Vec<Cause> {
     }
     Vec::new()
 }
+
+/// What the numbers of an autoscaler ask of each other.
+pub(super) fn autoscaler(value: &Value, path: &str) -> Vec<Cause> {
+    let number = |key: &str| value.get(key).and_then(Value::as_i64);
+    match (number("maxReplicas"), number("minReplicas")) {
+        (Some(most), Some(least)) if most < least => {
+            let why = "must be greater than or equal to `minReplicas`";
+            vec![Cause::invalid(format!("{path}.maxReplicas"), &json!(most), why)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Only ReplicationControllers can be scaled without a group.
+pub(super) fn scale_target(value: &Value, path: &str) -> Vec<Cause> {
+    let version = text(value, "apiVersion");
+    if version.contains('/') || text(value, "kind") == "ReplicationController" {
+        return Vec::new();
+    }
+    vec![Cause::invalid(format!("{path}.apiVersion"), &json!(version), "apiVersion must specify API group")]
+}
+
+pub(super) fn metric(value: &Value, path: &str) -> Vec<Cause> {
+    let (kind, at) = (text(value, "type"), format!("{path}.type"));
+    let known = ["ContainerResource", "External", "Object", "Pods", "Resource"];
+    match kind {
+        "" => vec![Cause::required(at, "must specify a metric source type")],
+        kind if known.contains(&kind) => Vec::new(),
+        kind => vec![Cause::unsupported(at, &json!(kind), &known)],
+    }
+}
+
+/// An admission policy that decides nothing.
+pub(super) fn policy(value: &Value, path: &str) -> Vec<Cause> {
+    if has(value, "validations") || has(value, "auditAnnotations") {
+        return Vec::new();
+    }
+    let why = "validations or auditAnnotations must contain at least one item";
+    ["validations", "auditAnnotations"].map(|field| Cause::required(format!("{path}.{field}"), why)).to_vec()
+}
