@@ -183,23 +183,24 @@ def summary(tester, found, started):
     return 1 if new else 0
 
 
-def replayed(tester, paths):
+def replayed(tester, paths, jobs):
     """How recorded scenarios differ now; a path is a file or a folder."""
-    alike, worst = 0, 0
-    for path, case in [(p, c) for given in paths for p, c in recordings(given)]:
-        difference = tester.differs(case)
+    cases = [(p, c) for given in paths for p, c in recordings(given)]
+
+    def differs(item):
         # A busy machine delays an event or two.
-        if difference and tester.differs(case) is None:
-            difference = None
-        names = [n for n in difference[2] if tester.found.known.reason(n) is None] if difference else []
-        alike += not names
+        first = tester.differs(item[1])
+        found = tester.differs(item[1]) if first else None
+        return item[0], [n for n in found[2] if tester.found.known.reason(n) is None] if found else []
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        results = list(pool.map(differs, (i for i in cases if not i[1].get("serial"))))
+    results += [differs(i) for i in cases if i[1].get("serial")]
+    for path, names in results:
         if names:
-            worst = 1
-            print("differs %s" % path)
-            for name in names:
-                print("        %s" % name)
-    print("%d recordings are answered alike" % alike)
-    return worst
+            print("\n        ".join(["differs %s" % path] + names))
+    print("%d of %d recordings are answered alike" % (sum(not names for _, names in results), len(results)))
+    return 1 if any(names for _, names in results) else 0
 
 
 def recordings(path):
@@ -213,7 +214,7 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--minutes", type=float, default=0.5)
-    ap.add_argument("--jobs", type=int, default=3, help="sequences side by side")
+    ap.add_argument("--jobs", type=int, default=4, help="sequences side by side")
     ap.add_argument("--out", default="differences", help="folder for shrunk differences")
     ap.add_argument("--shrink-seconds", type=float, default=20, help="at most for each class; 0 writes what was found as it is")
     ap.add_argument("--only", action="append", help="a theme, such as one_kind; repeatable")
@@ -229,7 +230,7 @@ def main():
         found = Found(Known(os.path.join(HERE, "known.json")), opts.out)
         tester = Tester(pair, webhook, found, opts.shrink_seconds)
         if opts.replay:
-            return replayed(tester, opts.replay)
+            return replayed(tester, opts.replay, opts.jobs)
 
         def get(path):
             return pair[0].client.send({"path": path}).body
