@@ -8,6 +8,7 @@ use crate::protobuf::{
     special,
 };
 
+mod pointers;
 mod scalars;
 
 /// Why a value is not of its kind, as the API server says it.
@@ -171,7 +172,10 @@ impl Walk {
             (Shape::One, value) => {
                 self.one(value, field.kind, owner);
                 // A struct is never left out.
-                field.zero_counts || matches!(field.kind, Kind::Message(_)) || !scalars::is_zero(value)
+                field.zero_counts
+                    || matches!(field.kind, Kind::Message(_))
+                    || !scalars::is_zero(value)
+                    || pointers::is_pointer(owner, field.name)
             }
             (Shape::Many, Value::Array(list)) => {
                 for (i, element) in list.iter_mut().enumerate() {
@@ -329,6 +333,16 @@ mod tests {
         let mut object = json!({"spec": {"replicas": "three"}});
         let error = restrict("apps", "v1", "Deployment", &mut object).unwrap_err();
         assert_eq!(error.conversion, "unrecognized type: int32");
+    }
+
+    #[test]
+    fn an_empty_text_stays_where_it_is_a_pointer() {
+        let mut object = json!({"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}});
+        restrict("coordination.k8s.io", "v1", "Lease", &mut object).unwrap();
+        assert_eq!(object["spec"], json!({"holderIdentity": "", "leaseDurationSeconds": 1}));
+        let mut object = json!({"spec": {"nodeName": "", "runtimeClassName": "", "containers": []}});
+        restrict("", "v1", "Pod", &mut object).unwrap();
+        assert_eq!(object["spec"], json!({"runtimeClassName": "", "containers": []}));
     }
 
     #[test]
