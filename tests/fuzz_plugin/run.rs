@@ -185,7 +185,7 @@ pub async fn fuzz(
             continue;
         };
         tell(&format!("seed {seed} fails: {}", failure.findings.first().map_or_else(String::new, ToString::to_string)));
-        return Ok((report, Some(Box::pin(shortened(subject, failure, &limits, tell)).await?)));
+        return Ok((report, Some(shortened(subject, failure, &limits, tell).await?)));
     }
 }
 
@@ -199,7 +199,7 @@ async fn shortened(
     let mut shortest = failure;
     let oracle = shortest.findings.first().map(|finding| finding.oracle);
     let whole = shortest.plan.clone();
-    Box::pin(shrink(whole.steps.clone(), limits.shrink_tries, async |steps: &[Step]| {
+    shrink(whole.steps.clone(), limits.shrink_tries, async |steps: &[Step]| {
         let plan = Plan { steps: steps.to_vec(), ..whole.clone() };
         let failure = play_once(subject, &plan, limits, &mut Report::default()).await?;
         let Some(failure) = failure.filter(|new| new.findings.first().map(|finding| finding.oracle) == oracle) else {
@@ -208,7 +208,7 @@ async fn shortened(
         tell(&format!("  {} operations fail as well", failure.plan.steps.len()));
         shortest = failure;
         Ok(true)
-    }))
+    })
     .await?;
     Ok(shortest)
 }

@@ -23,7 +23,7 @@ pub struct Cluster {
     kubeconfig: PathBuf,
     scratch: PathBuf,
     server: Option<Process>,
-    borrowed: Option<Borrowed>,
+    borrowed: Option<Box<Borrowed>>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -52,7 +52,7 @@ impl Cluster {
     /// When the server cannot be started or reached.
     pub async fn start(folder: &Path, own_group: bool) -> Result<Self> {
         // A large future, and every test holds one.
-        let borrowed = Box::pin(Borrowed::take()).await?;
+        let borrowed = Box::pin(Borrowed::take()).await?.map(Box::new);
         let (kubeconfig, server) = match &borrowed {
             Some(borrowed) => (borrowed.write_kubeconfig(folder)?, None),
             None => {
