@@ -378,13 +378,14 @@ async fn try_store(real: &Real, version: &str, served: &[&str]) -> Result<()> {
     *versions = ["v1", "v2"]
         .map(|name| {
             let mut one = first.clone();
-            one["name"] = json!(name);
-            one["served"] = json!(served.contains(&name));
-            one["storage"] = json!(name == version);
+            if let Some(fields) = one.as_object_mut() {
+                fields.insert("name".to_owned(), json!(name));
+                fields.insert("served".to_owned(), json!(served.contains(&name)));
+                fields.insert("storage".to_owned(), json!(name == version));
+            }
             one
         })
         .to_vec();
-    crd["spec"]["conversion"] = json!({"strategy": "None"});
     real.cluster.request(Method::PUT, CRD, "application/json", &crd).await?;
     Ok(())
 }

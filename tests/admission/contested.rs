@@ -1,7 +1,7 @@
 //! Webhook configurations that another client writes too: another host, or a tool that applies what is in a repository.
 
 use super::{CONFIGURATIONS, configuration, door, gatekeeper, grant, open, options};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use http::Method;
 use oarlock_tests::harness::{
     Exchange, Host, HostOptions, PluginDir, SOON, World, api_code, eventually, steady, text, with_world,
@@ -48,7 +48,9 @@ fn tool(world: &Arc<World>, manager: &'static str) -> JoinHandle<()> {
             if let Ok(Some(mut config)) = world.cluster.get(&path).await
                 && text(&config, "/webhooks/0/failurePolicy") == "Fail"
             {
-                config["webhooks"][0]["failurePolicy"] = json!("Ignore");
+                if let Some(policy) = config.pointer_mut("/webhooks/0/failurePolicy") {
+                    *policy = json!("Ignore");
+                }
                 let path = format!("{path}?fieldManager={manager}");
                 // The host may have written meanwhile: a conflict, and it is looked at again.
                 let _ = world.cluster.request(Method::PUT, &path, "application/json", &config).await;
@@ -68,7 +70,7 @@ async fn reported(world: &World, kind: &str, rival: &str) -> Result<Value> {
     })
     .await?;
     ensure!(events.len() == 1, "{events:?}");
-    let event = events[0].clone();
+    let event = events.into_iter().next().context("none")?;
     ensure!(text(&event, "/message").starts_with(rival) && text(&event, "/type") == "Warning", "{event}");
     Ok(event)
 }

@@ -14,7 +14,8 @@ mod uninstall;
 use anyhow::{Context, Result, ensure};
 use futures::future::LocalBoxFuture;
 use node::Node;
-use std::{process::ExitCode, time::Instant as Clock};
+use std::process::ExitCode;
+use tokio::time::Instant;
 
 /// How a body ended that did not fail.
 enum Outcome {
@@ -65,13 +66,13 @@ fn main() -> Result<ExitCode> {
     }
     let only = std::env::var("ONLY").unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let (mut ran, mut skipped, mut failed, began) = (0, Vec::new(), Vec::new(), Clock::now());
+    let (mut ran, mut skipped, mut failed, began) = (0, Vec::new(), Vec::new(), Instant::now());
     let node = runtime.block_on(Node::join()).context("the node")?;
     let wanted = |name: &str| only.split(',').any(|part| name.contains(part));
     let chosen: Vec<_> = BODIES.iter().filter(|(name, _)| wanted(name)).collect();
     ensure!(!chosen.is_empty(), "no body has a name with {only:?}");
     for (name, body) in chosen {
-        let began = Clock::now();
+        let began = Instant::now();
         let ended = runtime.block_on(async {
             let ended = body(&node).await;
             if ended.is_err() {
