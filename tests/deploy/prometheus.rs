@@ -156,7 +156,9 @@ async fn a_healthy_and_busy_host_raises_no_alert_and_a_fault_does() -> Result<()
         let prometheus = Prometheus::start(&prometheus, world.folder(), &target).await?;
         let begun = eventually(SOON, "the first rounds", || async {
             let (rounds, up) = (prometheus.rounds().await?, prometheus.query("up == 1").await?);
-            ensure!(rounds >= 2.0 && !up.is_empty(), "{rounds} {up:?}");
+            // A rule that was evaluated before the first scrape saw no host.
+            let raised = prometheus.raised().await?;
+            ensure!(rounds >= 2.0 && !up.is_empty() && raised.is_empty(), "{rounds} {up:?} {raised:?}");
             Ok(rounds)
         })
         .await?;
