@@ -24,7 +24,7 @@ const SHIPPED: [&str; 4] = ["deployment-network", "envoy-injector", "network", "
 /// Everything `kubectl apply -k` can be pointed at, but for the base.
 const OVERLAYS: [&str; 5] = ["development", "plugins-configmap", "plugins-image", "plugins-registry", "plugins-volume"];
 
-/// A checkout, with the files that the overlay for a ConfigMap is told to be given.
+/// A checkout, with the files that the comment of the ConfigMap overlay adds to it.
 fn copied(to: &Path) -> Result<PathBuf> {
     let deploy = checkout(to)?;
     for command in commands_of_comment("deploy/overlays/plugins-configmap/kustomization.yaml")? {

@@ -1,5 +1,7 @@
 //! The harness would be of no use if its gate let through what it should hold.
 
+mod control_plane;
+
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use http::{Method, StatusCode};

@@ -9,8 +9,8 @@ mod tools;
 mod trust;
 
 use anyhow::{Context, Result, ensure};
-use oarlock::oci::{self, Client, ClientOptions, Pushed, Reference, SigningKey, Trust};
-use oarlock_tests::harness::{Grant, built_plugin, oarlock, repository_root};
+use oarlock::oci::{self, Client, ClientOptions, Digest, Pushed, Reference, SigningKey, Trust};
+use oarlock_tests::harness::{Gate, Grant, Registry, Tripwire, Upstream, built_plugin, oarlock, repository_root};
 use std::{fs, path::Path, process::Output, time::Duration};
 
 /// A plugin that wants nothing.
@@ -36,7 +36,7 @@ fn grant() -> Grant {
 }
 
 fn options() -> ClientOptions {
-    // No login of whoever runs the tests.
+    // Without the user's logins.
     ClientOptions { config: Some(no_logins()), ca: None, timeout: Duration::from_secs(5) }
 }
 
@@ -50,6 +50,26 @@ fn client() -> Result<Client> {
 
 fn reference(address: &str, rest: &str) -> Result<Reference> {
     format!("{address}/{rest}").parse().map_err(anyhow::Error::msg)
+}
+
+/// A registry with `a:v1`, and a gate in front of it.
+struct Stage {
+    registry: Registry,
+    gate: Gate,
+    reference: Reference,
+    digest: Digest,
+    folder: tempfile::TempDir,
+}
+
+impl Stage {
+    async fn new() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let registry = Registry::open(folder.path()).await?;
+        let gate = Gate::open(Upstream::Http(format!("http://{}", registry.address())), Tripwire::default()).await?;
+        let digest = push(registry.address(), "a:v1", "1", None).await?.manifest;
+        let reference = reference(&gate.url().replace("http://", ""), "a:v1")?;
+        Ok(Self { registry, gate, reference, digest, folder })
+    }
 }
 
 /// Stores an idler.

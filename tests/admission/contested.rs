@@ -81,6 +81,18 @@ fn writes(world: &World, mark: usize) -> Vec<Exchange> {
     writes
 }
 
+/// The hosts write each configuration a few times at most from now on.
+async fn slow(world: &World) -> Result<()> {
+    let mark = world.kubernetes_gate.mark();
+    steady(WHILE, "few writes", || async { few(world, mark) }).await
+}
+
+fn few(world: &World, mark: usize) -> Result<()> {
+    let writes = writes(world, mark).len();
+    ensure!(writes <= FEW, "{writes} writes");
+    Ok(())
+}
+
 fn lines(host: &Host) -> usize {
     host.log(|line| line.text.contains("webhook configuration contested")).len()
 }
@@ -93,13 +105,7 @@ async fn two_hosts_without_leases_slow_down_and_say_so_and_the_one_that_stays_ha
         for kind in ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"] {
             reported(&world, kind, "another host with field manager oarlock changes what the host writes").await?;
         }
-        let mark = world.kubernetes_gate.mark();
-        steady(WHILE, "the slowness", || async {
-            let writes = writes(&world, mark);
-            ensure!(writes.len() <= FEW, "{} writes", writes.len());
-            Ok(())
-        })
-        .await?;
+        slow(&world).await?;
         let told = world.host(async |host| Ok(lines(host))).await? + lines(&other);
         ensure!(told <= 4, "once for each configuration and host, not {told} times");
         let repairs = world
@@ -126,13 +132,7 @@ async fn a_tool_that_undoes_every_repair_is_named_once_and_not_fought() -> Resul
         let event =
             reported(&world, "MutatingWebhookConfiguration", "field manager argocd-controller changes what").await?;
         ensure!(text(&event, "/involvedObject/name") == "oarlock", "{event}");
-        let mark = world.kubernetes_gate.mark();
-        steady(WHILE, "the slowness", || async {
-            let writes = writes(&world, mark);
-            ensure!(writes.len() <= FEW, "{} writes", writes.len());
-            Ok(())
-        })
-        .await?;
+        slow(&world).await?;
         ensure!(world.host(async |host| Ok(lines(host))).await? == 1, "it is said once");
         reported(&world, "MutatingWebhookConfiguration", "field manager argocd-controller changes what").await?;
         // A change of what the host wants does not wait for the next repair.
@@ -154,13 +154,7 @@ async fn a_host_without_plugins_and_a_tool_that_deletes_are_not_fought_either() 
         open(&world, &grant()).await?;
         let mut other = another_host(&world, false).await?;
         reported(&world, "MutatingWebhookConfiguration", "").await?;
-        let mark = world.kubernetes_gate.mark();
-        steady(WHILE, "the slowness", || async {
-            let writes = writes(&world, mark);
-            ensure!(writes.len() <= FEW, "{} writes", writes.len());
-            Ok(())
-        })
-        .await?;
+        slow(&world).await?;
         other.kill().await?;
         let path = format!("{CONFIGURATIONS}/validatingwebhookconfigurations/oarlock");
         let mark = world.kubernetes_gate.mark();
@@ -169,9 +163,7 @@ async fn a_host_without_plugins_and_a_tool_that_deletes_are_not_fought_either() 
                 Err(error) if api_code(&error) != Some(409) => return Err(error),
                 _ => {}
             }
-            let writes = writes(&world, mark);
-            ensure!(writes.len() <= FEW, "{} writes", writes.len());
-            Ok(())
+            few(&world, mark)
         });
         deleting.await?;
         eventually(Duration::from_secs(60), "it to be made again", || configuration(&world, "validating")).await?;

@@ -1,4 +1,4 @@
-//! The commands of docs/operations.md on the embedded API server: what is marked with `run` is run, here or on a node; the others name what is there.
+//! The commands of docs/operations.md on the embedded API server: blocks marked `run` run, here or on a node; the others may name only files and flags that exist.
 
 use super::{SHIPPED, access, built, copied};
 use anyhow::{Context, Result, ensure};

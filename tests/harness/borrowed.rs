@@ -153,7 +153,7 @@ impl Cleaner {
         Ok(())
     }
 
-    /// The object, if it is there yet. Removes its finalizers, so that it is not for long.
+    /// The object, if it still exists. Removes its finalizers, so that its deletion ends.
     async fn still_there(&self, one: Created, controllers: bool) -> Result<Option<Created>> {
         let Some(object) = self.get(&one.path).await? else { return Ok(None) };
         if object.pointer("/metadata/uid").and_then(Value::as_str) != Some(one.uid.as_str()) {

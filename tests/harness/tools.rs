@@ -33,7 +33,7 @@ pub fn tools<const N: usize>(names: [&str; N]) -> Result<Option<[PathBuf; N]>> {
     Ok(None)
 }
 
-/// Runs one to its end without the settings of whoever runs the tests: all it said, or all it complained of.
+/// Runs a command to its end without the user's settings, and returns its standard output. An error holds its standard error.
 ///
 /// * `home` - its home folder, where it may leave what it likes.
 ///

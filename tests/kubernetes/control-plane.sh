@@ -99,13 +99,17 @@ run() { # NAME
 
 get() { "$bin/kubectl" --kubeconfig admin.kubeconfig --request-timeout 5s get --raw "$1" 2>/dev/null; }
 
+# give_up MESSAGE: after the last lines of the logs; nothing is left running.
+give_up() { tail -n 5 ./*.log >&2; stop; fail "$1; the logs are in $folder"; }
+
 ready() {
   for _ in $(seq 480); do
     [ "$(get /readyz || true)" != ok ] || return 0
-    alive apiserver || { tail -n 5 etcd.log apiserver.log >&2; stop; fail "kube-apiserver ended: its log is $folder/apiserver.log"; }
+    alive apiserver || give_up "kube-apiserver ended"
+    alive etcd || give_up "etcd ended"
     sleep 0.25
   done
-  tail -n 5 etcd.log apiserver.log >&2; stop; fail "kube-apiserver is not ready after two minutes: $folder/apiserver.log"
+  give_up "kube-apiserver is not ready after two minutes"
 }
 
 start() {
@@ -125,9 +129,10 @@ start() {
   if [ "${CONTROLLERS-yes}" != no ] && [ -x "$bin/kube-controller-manager" ]; then
     run controllers
     # The last thing to come: Pods need it.
-    for _ in $(seq 240); do
-      get /api/v1/namespaces/default/serviceaccounts/default >/dev/null && break
-      alive controllers || { tail -n 5 controllers.log >&2; stop; fail "kube-controller-manager ended: $folder/controllers.log"; }
+    local left=240
+    until get /api/v1/namespaces/default/serviceaccounts/default >/dev/null; do
+      alive controllers || give_up "kube-controller-manager ended"
+      [ $((left -= 1)) -gt 0 ] || give_up "kube-controller-manager made no ServiceAccount within a minute"
       sleep 0.25
     done
   fi

@@ -2,33 +2,16 @@
 //! makes sense.
 
 use super::trust::{puller, stands};
-use super::{client, idler, options, push, reference, refusal};
+use super::{Stage, client, idler, options, push, reference, refusal};
 use anyhow::{Context, Result, ensure};
 use http::{Method, StatusCode};
 use oarlock::oci::{self, Client, Digest, Options, Puller, Reference, Trust, Wanted};
-use oarlock_tests::harness::{Action, Gate, Registry, Rule, SOON, Tripwire, Upstream, eventually};
+use oarlock_tests::harness::{Action, Gate, Rule, SOON, Tripwire, Upstream, eventually};
 use serde_json::json;
 use std::{collections::HashMap, fs, sync::Arc, time::Duration};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// A registry with `a:v1`, and a gate in front of it.
-struct Stage {
-    registry: Registry,
-    gate: Gate,
-    reference: Reference,
-    folder: tempfile::TempDir,
-}
-
 impl Stage {
-    async fn new() -> Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let registry = Registry::open(folder.path()).await?;
-        let gate = Gate::open(Upstream::Http(format!("http://{}", registry.address())), Tripwire::default()).await?;
-        push(registry.address(), "a:v1", "1", None).await?;
-        let reference = reference(&gate.url().replace("http://", ""), "a:v1")?;
-        Ok(Self { registry, gate, reference, folder })
-    }
-
     /// Why it cannot be pulled while something is done to requests of a kind; afterwards it can.
     async fn error(&self, path: &str, action: Action) -> Result<oci::Error> {
         let mut options = options();

@@ -2,12 +2,12 @@
 
 use super::references::{store, store_manifest};
 use super::trust::{puller, stands};
-use super::{client, command, idler, key_pair_of, push, reference, refusal};
+use super::{Stage, client, command, idler, key_pair_of, push, reference, refusal};
 use anyhow::{Context, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{Method, StatusCode};
-use oarlock::oci::{self, Digest, PublicKey, Reference, Standing, Trust};
-use oarlock_tests::harness::{Action, Gate, HttpClient, Registry, Rule, Tripwire, Upstream, repository_root};
+use oarlock::oci::{self, Digest, PublicKey, Standing, Trust};
+use oarlock_tests::harness::{Action, HttpClient, Registry, Rule, repository_root};
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
@@ -128,25 +128,7 @@ fn statement(of: &Digest, predicate: &str) -> String {
         .to_string()
 }
 
-/// A registry with `a:v1`, and what refers to it.
-struct Stage {
-    registry: Registry,
-    gate: Gate,
-    reference: Reference,
-    digest: Digest,
-    folder: tempfile::TempDir,
-}
-
 impl Stage {
-    async fn new() -> Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let registry = Registry::open(folder.path()).await?;
-        let gate = Gate::open(Upstream::Http(format!("http://{}", registry.address())), Tripwire::default()).await?;
-        let digest = push(registry.address(), "a:v1", "1", None).await?.manifest;
-        let reference = reference(&gate.url().replace("http://", ""), "a:v1")?;
-        Ok(Self { registry, gate, reference, digest, folder })
-    }
-
     /// Stores a bundle with its manifest; the entry for an index.
     async fn referrer(&self, bundle: &str) -> Result<Value> {
         let layer = store(&self.registry, "a", bundle.as_bytes()).await?;

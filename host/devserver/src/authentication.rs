@@ -32,7 +32,7 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Whoever shows no credentials, and the server itself.
+    /// The user of a request without credentials, and of the server itself.
     pub(crate) fn admin() -> Self {
         let groups = vec![MASTERS.to_owned(), AUTHENTICATED.to_owned()];
         Self { name: "system:admin".to_owned(), groups, ..Self::default() }

@@ -4,9 +4,9 @@
 //! CRDs, watches, patches, server-side apply, garbage collection, namespace deletion and admission webhooks; there are no
 //! controllers that make pods.
 //!
-//! Whoever shows no credentials is the administrator and may do everything (unless [`Options::anonymous_auth`] says otherwise), so
-//! keep the server on loopback. Requests that
-//! impersonate somebody (`kubectl --as`), carry a bearer token or come with a client certificate are held to RBAC.
+//! A request without credentials is the administrator's and may do everything, unless [`Options::anonymous_auth`] is set. Keep the
+//! server on loopback. RBAC applies to requests that impersonate a user (`kubectl --as`), carry a bearer token or come with a client
+//! certificate.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), oarlock_devserver::Error> {

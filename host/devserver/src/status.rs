@@ -348,7 +348,7 @@ impl ApiError {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message, Some(Map::new()))
     }
 
-    /// 406: the object cannot be turned into what is asked for.
+    /// 406: the object has no representation in the media type that the client accepts.
     pub(crate) fn wrong_shape(message: &str) -> Self {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message.to_owned(), None)
     }

@@ -129,7 +129,7 @@ impl Reference {
 
     /// The same repository with another tag.
     ///
-    /// * `tag` - made of a digest, so that it is a good one.
+    /// * `tag` - derived from a digest, and so a valid one.
     pub(super) fn tagged(&self, tag: String) -> Self {
         Self { tag, digest: None, ..self.clone() }
     }

@@ -11,6 +11,7 @@ mod keys;
 mod simple;
 
 pub use keys::{PublicKey, SigningKey};
+pub(super) use simple::push;
 
 use super::Error;
 use super::client::Client;
@@ -120,16 +121,6 @@ pub(super) async fn fetch(
         seconds: READING.as_secs(),
     };
     tokio::time::timeout(READING, reading).await.unwrap_or_else(|_late| Err(late()))
-}
-
-/// Signs a manifest and stores the signature under the tag.
-pub(super) async fn push(
-    client: &Client,
-    reference: &Reference,
-    manifest: &Digest,
-    key: &SigningKey,
-) -> Result<Reference, Error> {
-    simple::push(client, reference, manifest, key).await
 }
 
 #[cfg(test)]

@@ -213,7 +213,7 @@ fn mark(resource: &Resource, object: &mut Value, options: &DeleteOptions) -> Pla
     let grace = if pod { pod_grace(object, options) } else { 0 };
     let namespace = resource.is("", "namespaces");
     if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        // What was made before controllers left nothing behind keeps leaving it.
+        // Some old kinds orphan their dependents by default, for compatibility.
         let orphans = resource.orphans() && !marks_propagation(meta);
         propagation_finalizers(meta, options.propagation.or(orphans.then_some(Propagation::Orphan)));
         if crd::is_crd(resource) {

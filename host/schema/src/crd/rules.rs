@@ -69,7 +69,7 @@ struct Here {
     at: String,
     /// How many values it stands for in one object; `None` where a level above has no limit.
     cardinality: Option<u64>,
-    /// The level above whose parts cannot be told apart after a change; below it there is no earlier value.
+    /// The path of the list above whose items have no stable identity; a rule below it has no `oldSelf`.
     uncorrelated: Option<String>,
     is_root: bool,
     /// Whether a level above has rules and no types.

@@ -63,6 +63,12 @@ async fn i9_what_a_list_brought_before_it_broke_off_does_not_go_back() {
     follower.until_equal(&server).await;
 }
 
+/// The cached objects, as `namespace/name@resourceVersion`.
+fn shows(subscription: &Subscription) -> Vec<String> {
+    let objects = subscription.store().list(&ListOptions::default());
+    objects.iter().map(|o| format!("{}@{}", o.key(), o.resource_version())).collect()
+}
+
 /// A cluster that was restored from a backup has a true history that is older than the cache. Waiting for it to catch
 /// up would never end.
 #[tokio::test(start_paused = true)]
@@ -78,10 +84,7 @@ async fn i9_a_restored_cluster_is_believed_after_five_minutes() {
     let subscription = informers.subscribe(WatchSpec::all(gvk()), Arc::new(|_| {}));
     subscription.synced(soon()).await.unwrap();
     informers.record_write(&gvk(), &key("default/a"), "uid-1", Some("200"));
-    let shows = || -> Vec<String> {
-        let objects = subscription.store().list(&ListOptions::default());
-        objects.iter().map(|o| format!("{}@{}", o.key(), o.resource_version())).collect()
-    };
+    let shows = || shows(&subscription);
     let before = shows();
     // Watches from what is the future now are accepted, and silent.
     server.rewind(backup);
@@ -111,10 +114,7 @@ async fn i9_a_restored_cluster_that_overtakes_what_is_known_is_believed_at_once(
     let subscription = informers.subscribe(WatchSpec::all(gvk()), Arc::new(|_| {}));
     subscription.synced(soon()).await.unwrap();
     server.delete("default/e");
-    let shows = || -> Vec<String> {
-        let objects = subscription.store().list(&ListOptions::default());
-        objects.iter().map(|o| format!("{}@{}", o.key(), o.resource_version())).collect()
-    };
+    let shows = || shows(&subscription);
     eventually("known", || shows() == ["default/a@104", "default/c@106"]).await;
     server.rewind(backup);
     eventually("older", || subscription.status().to_string().contains("older state")).await;

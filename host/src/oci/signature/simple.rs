@@ -117,7 +117,7 @@ async fn payload(client: &Client, place: &Reference, layer: &Layer) -> Result<St
 }
 
 /// Signs a manifest and stores the signature beside the others, unless this key signed it before.
-pub(super) async fn push(
+pub(in crate::oci) async fn push(
     client: &Client,
     reference: &Reference,
     manifest: &Digest,
