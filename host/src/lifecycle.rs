@@ -357,7 +357,6 @@ impl Lifecycle {
     }
 
     async fn stop_all(&mut self) {
-        tracing::info!("stopping: reconciles in work are finished first");
         let controllers = {
             let mut registry = lock(&self.registry);
             registry.files.clear();

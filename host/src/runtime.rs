@@ -155,6 +155,7 @@ impl Ending {
     /// the plugins that answer them end.
     async fn run(self, stop: CancellationToken, closed: CancellationToken) {
         stop.cancelled().await;
+        tracing::info!("stopping: reconciles under way are finished first");
         self.staying.waiting("it is stopping");
         self.leases.stop_taking();
         // Who deletes them while the host ends, as when it is uninstalled, must not get them back.
