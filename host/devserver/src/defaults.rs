@@ -60,7 +60,7 @@ pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result
         ("", "namespaces") => namespace(value),
         ("", "pods") => pod::status(value),
         ("", "services") => {
-            service::allocate(api, value);
+            service::create(api, value)?;
             set_status(value, json!({"loadBalancer": {}}));
         }
         ("policy", "poddisruptionbudgets") => {
@@ -118,13 +118,10 @@ fn conditions(value: &mut Value, keys: &[&str]) {
 
 /// Fills a new version in.
 pub(crate) fn update(api: &Api, resource: &Resource, value: &mut Value, old: &Value) -> Result<()> {
-    if resource.is("", "services") {
-        service::keep(value, old);
-    }
     fill_in(resource, value)?;
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => namespace(value),
-        ("", "services") => service::allocate(api, value),
+        ("", "services") => service::update(api, value, old)?,
         ("", "pods") => pod::update(value),
         ("apps", "daemonsets") => {
             let generation = value.pointer("/metadata/annotations/deprecated.daemonset.template.generation").cloned();

@@ -58,7 +58,13 @@ pub(crate) fn prepare_update(resource: &Resource, subresource: &str, new: &mut V
         }
     }
     match subresource {
-        "" if resource.has_status() => restore(new, old, "status"),
+        "" if resource.has_status() => {
+            restore(new, old, "status");
+            let kind = new.pointer("/spec/type").and_then(Value::as_str);
+            if resource.is("", "services") && kind != Some("LoadBalancer") {
+                replace(new, "status", Some(json!({"loadBalancer": {}})));
+            }
+        }
         "status" if resource.custom.is_some() => {
             let (status, managed) = (new.get("status").cloned(), new.pointer("/metadata/managedFields").cloned());
             *new = old.clone();

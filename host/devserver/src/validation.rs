@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::{authorization, kinds::Resource, status::Cause};
 
+pub(crate) mod addresses;
 mod core;
 mod immutable;
 mod metadata;
@@ -12,7 +13,9 @@ pub(crate) mod names;
 mod pod;
 mod rbac;
 mod rules;
+pub(crate) mod service;
 mod shapes;
+mod volumes;
 mod webhooks;
 mod workload;
 
@@ -76,7 +79,10 @@ pub(crate) fn update(resource: &Resource, subresource: &str, object: &Value, old
         return out;
     }
     if subresource == "status" {
-        out.extend(workload::status(resource, object));
+        out.extend(match (resource.group.as_str(), resource.plural.as_str()) {
+            ("", "services") => service::status(object),
+            _ => workload::status(resource, object),
+        });
         return out;
     }
     match (resource.group.as_str(), resource.plural.as_str()) {
@@ -95,8 +101,8 @@ pub(crate) fn update(resource: &Resource, subresource: &str, object: &Value, old
             out.extend(workload::update(resource, object, old));
         }
         ("", "services") => {
-            out.extend(common(resource, object));
-            out.extend(core::service_update(object, old));
+            out.extend(rules::check(&resource.plural, object, ""));
+            out.extend(service::check(object, Some(old)));
         }
         (authorization::GROUP, _) => {
             out.extend(common(resource, object));
@@ -121,7 +127,7 @@ fn special(resource: &Resource, object: &Value) -> Vec<Cause> {
         ("", "pods") => pod::spec(object.get("spec"), "spec"),
         ("", "configmaps") => core::config_map(object),
         ("", "secrets") => core::secret(object),
-        ("", "services") => core::service(object),
+        ("", "services") => service::check(object, None),
         ("coordination.k8s.io", _) => core::lease(object),
         (authorization::GROUP, _) => rbac::check(resource, object),
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations" | "validatingwebhookconfigurations") => {

@@ -49,9 +49,56 @@ pub(super) fn fill_in(resource: &Resource, value: &mut Value) {
         let steps: Vec<&str> = path.split('.').filter(|step| !step.is_empty()).collect();
         put(value, &steps, field, default);
     }
-    if resource.is("", "replicationcontrollers") {
-        labels_of_template(value);
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "replicationcontrollers") => labels_of_template(value),
+        ("", "limitranges") => limits(value),
+        ("", "persistentvolumeclaims") => sources(value),
+        _ => {}
     }
+}
+
+/// The limits of a container that is not told of any, from those that are: the highest, else the lowest.
+fn limits(value: &mut Value) {
+    for limit in value.pointer_mut("/spec/limits").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(limit) = limit.as_object_mut() else { continue };
+        if limit.get("type").and_then(Value::as_str) != Some("Container") {
+            continue;
+        }
+        for (field, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
+            let given = limit.get(from).and_then(Value::as_object).cloned().unwrap_or_default();
+            let amounts = limit.entry(field).or_insert_with(|| json!({}));
+            for (name, amount) in given {
+                if let Some(amounts) = amounts.as_object_mut() {
+                    amounts.entry(name).or_insert(amount);
+                }
+            }
+        }
+        limit.retain(|_, amounts| !amounts.as_object().is_some_and(serde_json::Map::is_empty));
+    }
+}
+
+/// The two fields that say where the data of a claim come from are kept alike.
+fn sources(value: &mut Value) {
+    let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    if let Some(reference) = spec.get_mut("dataSourceRef").and_then(Value::as_object_mut) {
+        // Claims across namespaces are off.
+        reference.remove("namespace");
+    }
+    let known = |source: &Value| {
+        let group = source.get("apiGroup").and_then(Value::as_str).unwrap_or_default();
+        matches!(
+            (group, text(source, "/kind")),
+            ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+        )
+    };
+    if spec.get("dataSource").is_some_and(|source| !known(source)) {
+        spec.remove("dataSource");
+    }
+    match (spec.get("dataSource").cloned(), spec.get("dataSourceRef").cloned()) {
+        (Some(source), None) => spec.insert("dataSourceRef".to_owned(), source),
+        (None, Some(reference)) => spec.insert("dataSource".to_owned(), reference),
+        _ => None,
+    };
 }
 
 fn put(value: &mut Value, steps: &[&str], field: &str, default: &str) {

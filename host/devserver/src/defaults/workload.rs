@@ -120,6 +120,13 @@ fn job(spec: &mut serde_json::Map<String, Value>) {
     fill(spec, "manualSelector", false);
     let policy = if given(spec, "podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
     fill(spec, "podReplacementPolicy", policy);
+    let rules = spec.get_mut("podFailurePolicy").and_then(|p| p.get_mut("rules")?.as_array_mut());
+    for rule in rules.into_iter().flatten() {
+        let patterns = rule.get_mut("onPodConditions").and_then(Value::as_array_mut);
+        for pattern in patterns.into_iter().flatten().filter_map(Value::as_object_mut) {
+            fill(pattern, "status", "True");
+        }
+    }
 }
 
 /// The selector and labels that tie pods to a job.

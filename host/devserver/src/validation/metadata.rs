@@ -11,7 +11,7 @@ type Check = fn(&str) -> Vec<String>;
 fn name_check(resource: &Resource) -> Check {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => names::label,
-        ("", "services") => names::label_1035,
+        ("", "services") => names::label,
         ("rbac.authorization.k8s.io", _) => names::path_segment,
         _ => names::subdomain,
     }

@@ -5,8 +5,11 @@ use serde_json::{Value, json};
 use super::names;
 use crate::status::Cause;
 
+mod jobs;
+mod metrics;
 mod network;
 mod pods;
+mod quotas;
 mod storage;
 mod workloads;
 
@@ -20,6 +23,9 @@ pub(super) fn find(name: &str) -> Option<Shape> {
         "porttext" => port_or_name,
         "intpercent" => number_or_percent,
         "limittype" => limit_type,
+        "limit" => quotas::limit,
+        "quotaamounts" => quotas::quota_amounts,
+        "quotascopes" => quotas::quota_scopes,
         "toleration" => pods::toleration,
         "noderequirement" => pods::node_requirement,
         "nodefield" => pods::node_field,
@@ -35,7 +41,7 @@ pub(super) fn find(name: &str) -> Option<Shape> {
         "disruption" => workloads::disruption,
         "autoscaler" => workloads::autoscaler,
         "scaletarget" => workloads::scale_target,
-        "metric" => workloads::metric,
+        "metric" => metrics::metric,
         "policy" => workloads::policy,
         "policyport" => network::policy_port,
         "peer" => network::peer,
@@ -67,6 +73,8 @@ fn has(value: &Value, key: &str) -> bool {
 fn invalid(path: &str, value: &Value, problems: &[String]) -> Vec<Cause> {
     problems.iter().map(|why| Cause::invalid(path, value, why)).collect()
 }
+
+use workloads::scale_target;
 
 /// A map of labels.
 fn labels(value: &Value, path: &str) -> Vec<Cause> {
@@ -150,7 +158,7 @@ fn number_or_percent(value: &Value, path: &str) -> Vec<Cause> {
 fn limit_type(value: &Value, path: &str) -> Vec<Cause> {
     let name = value.as_str().unwrap_or_default();
     let mut out = invalid(path, value, &names::qualified_name(name));
-    if !name.contains('/') && !matches!(name, "Pod" | "Container" | "PersistentVolumeClaim") {
+    if out.is_empty() && !name.contains('/') && !matches!(name, "Pod" | "Container" | "PersistentVolumeClaim") {
         out.push(Cause::invalid(path, value, "must be a standard limit type or fully qualified"));
     }
     out
