@@ -180,6 +180,7 @@ fn drop_dependents(spec: &mut Spec, before: &Spec) {
         ("healthCheckNodePort", is_asked_for_health(before) && !is_asked_for_health(spec)),
         ("allocateLoadBalancerNodePorts", balances(before) && !balances(spec)),
         ("loadBalancerClass", balances(before) && !balances(spec)),
+        ("internalTrafficPolicy", !is_external(before) && is_external(spec)),
         ("externalTrafficPolicy", is_reached(before) && !is_reached(spec)),
     ];
     for (key, _) in gone.iter().filter(|(_, gone)| *gone) {

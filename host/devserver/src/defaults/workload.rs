@@ -167,3 +167,12 @@ pub(super) fn template_generation(value: &mut Value, generation: Option<Value>) 
         map.insert("deprecated.daemonset.template.generation".to_owned(), generation);
     }
 }
+
+/// How often the template of a DaemonSet changed.
+pub(super) fn count_templates(value: &mut Value, old: &Value) {
+    let key = "/metadata/annotations/deprecated.daemonset.template.generation";
+    let before = old.pointer(key).and_then(Value::as_str).and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
+    if value.pointer("/spec/template") != old.pointer("/spec/template") {
+        template_generation(value, Some((before + 1).to_string().into()));
+    }
+}

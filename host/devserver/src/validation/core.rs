@@ -136,6 +136,30 @@ pub(super) fn event(object: &Value, new: bool) -> Vec<Cause> {
     out
 }
 
+/// What `events.k8s.io` does not let change: everything but the series.
+pub(super) fn event_update(object: &Value, old: &Value) -> Vec<Cause> {
+    const FIXED: &[(&str, &str)] = &[
+        ("involvedObject", "involvedObject"),
+        ("reason", "reason"),
+        ("message", "message"),
+        ("source", "source"),
+        ("firstTimestamp", "firstTimestamp"),
+        ("lastTimestamp", "lastTimestamp"),
+        ("count", "count"),
+        // It is looked at twice.
+        ("reason", "reason"),
+        ("type", "type"),
+        ("eventTime", "eventTime"),
+        ("action", "action"),
+        ("related", "related"),
+        ("reportingComponent", "reportingController"),
+        ("reportingInstance", "reportingInstance"),
+    ];
+    let of = |v: &Value, key: &str| v.get(key).cloned().unwrap_or_default();
+    let changed = FIXED.iter().filter(|(key, _)| of(object, key) != of(old, key));
+    changed.map(|(key, field)| Cause::invalid(*field, &of(object, key), "field is immutable")).collect()
+}
+
 /// Numbers of a lease.
 pub(super) fn lease(object: &Value) -> Vec<Cause> {
     let mut out = Vec::new();

@@ -8,6 +8,7 @@ use crate::{kinds::Resource, status::Cause};
 /// Kinds and the fields of theirs that may not change.
 const FIXED: &[(&str, &[&str])] = &[
     ("controllerrevisions", &["data"]),
+    ("csistoragecapacities", &["nodeTopology", "storageClassName"]),
     ("endpointslices", &["addressType"]),
     ("ingressclasses", &["spec.controller"]),
     (
@@ -20,6 +21,7 @@ const FIXED: &[(&str, &[&str])] = &[
             "spec.successPolicy",
         ],
     ),
+    ("priorityclasses", &["preemptionPolicy"]),
     ("runtimeclasses", &["handler"]),
     ("storageclasses", &["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"]),
     ("volumeattachments", &["spec"]),

@@ -5,11 +5,13 @@ use serde_json::{Value, json};
 use super::names;
 use crate::status::Cause;
 
+mod containers;
 mod jobs;
 mod metrics;
 mod network;
+mod nodes;
 mod pods;
-mod quotas;
+pub(super) mod quotas;
 mod storage;
 mod workloads;
 
@@ -23,6 +25,7 @@ pub(super) fn find(name: &str) -> Option<Shape> {
         "porttext" => port_or_name,
         "intpercent" => number_or_percent,
         "limittype" => limit_type,
+        "notnegative" => |value, path| quotas::amount("", value, path),
         "limit" => quotas::limit,
         "quotaamounts" => quotas::quota_amounts,
         "quotascopes" => quotas::quota_scopes,
@@ -35,9 +38,22 @@ pub(super) fn find(name: &str) -> Option<Shape> {
         "envfrom" => pods::env_from,
         "onlyonce" => pods::only_once,
         "resources" => pods::resources,
-        "podspec" => |value, path| super::pod::spec(Some(value), path),
+        "template" => |value, path| super::pod::template(Some(value), path),
         "deploymentstrategy" => workloads::deployment_strategy,
         "job" => workloads::job,
+        "restarts" => containers::restarts,
+        "resizes" => containers::resizes,
+        "projection" => containers::projection,
+        "osname" => containers::system,
+        "dnsoption" => containers::dns_option,
+        "source" => storage::source,
+        "volume" => storage::volume,
+        "parameters" => storage::parameters,
+        "topology" => storage::topology,
+        "lifecyclemode" => storage::lifecycle_mode,
+        "refreshperiod" => storage::refresh_period,
+        "overhead" => nodes::overhead,
+        "taints" => nodes::taints,
         "disruption" => workloads::disruption,
         "autoscaler" => workloads::autoscaler,
         "scaletarget" => workloads::scale_target,
@@ -77,7 +93,7 @@ fn invalid(path: &str, value: &Value, problems: &[String]) -> Vec<Cause> {
 use workloads::scale_target;
 
 /// A map of labels.
-fn labels(value: &Value, path: &str) -> Vec<Cause> {
+pub(super) fn labels(value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     for (key, value) in value.as_object().into_iter().flatten() {
         out.extend(invalid(path, &json!(key), &names::qualified_name(key)));

@@ -77,7 +77,7 @@ pub(super) fn claim(object: &Value, old: &Value) -> Vec<Cause> {
     let given = !class.is_null() && old_class.is_null();
     let moved = given && class == old_annotated && (annotated.is_null() || annotated == old_annotated);
     if !moved && annotated.as_str().unwrap_or_default() != old_annotated.as_str().unwrap_or_default() {
-        let field = "metadata.annotations[volume.beta.kubernetes.io/storage-class]";
+        let field = "metadata.annotations.volume.beta.kubernetes.io/storage-class";
         out.push(Cause::invalid(field, &json!(annotated.as_str().unwrap_or_default()), IMMUTABLE));
     }
     if moved || (given && (old_annotated.is_null() || class == old_annotated)) {

@@ -126,6 +126,10 @@ impl Allocation {
         }
         match items(spec, "clusterIPs").first().and_then(Value::as_str).unwrap_or_default() {
             "None" => Ok(()),
+            "" if self.name.is_empty() => {
+                let why = "failed to allocate IP: IPAddress.networking.k8s.io is invalid: spec.parentRef.name: Required value";
+                self.refused(&[Cause::invalid("spec.clusterIPs", &json!([""]), why)])
+            }
             "" => {
                 let mut all = (1..=u16::MAX).map(|n| format!("10.96.{}.{}", n / 256, n % 256));
                 // 65 000 services are more than a test needs; the next one gets no address.

@@ -78,7 +78,7 @@ pub(super) fn container_resource(name: &str, path: &str) -> Vec<Cause> {
 }
 
 /// An amount is not negative, and whole where things are counted.
-pub(super) fn amount(name: &str, value: &Value, path: &str) -> Vec<Cause> {
+pub(in crate::validation) fn amount(name: &str, value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let Some(nanos) = value.as_str().and_then(quantity::value) else { return out };
     if nanos < 0 {
@@ -150,7 +150,7 @@ pub(super) fn quota_scopes(value: &Value, path: &str) -> Vec<Cause> {
         out.extend(scope_operator(requirement, scope, &at));
     }
     let selected: Vec<&str> = requirements.iter().map(|r| text(r, "scopeName")).collect();
-    add(&mut out, &format!("{at}"), &shown, "conflicting scopes", conflicts(&selected));
+    add(&mut out, &at, &shown, "conflicting scopes", conflicts(&selected));
     out
 }
 
@@ -218,7 +218,7 @@ fn limits_of(value: &Value, kind: &str, resource: &str, path: &str) -> Vec<Cause
         let amount = value.get(key)?.get(resource).filter(|_| kind != "Pod" || !key.starts_with("default"))?;
         Some((amount, quantity::value(amount.as_str()?)?))
     };
-    // Greater than, the name of the first and of the second, and which of both is shown below which field.
+    // The lower and the higher one, their names in the message, the field of the cause, and which value the cause shows.
     let orders = [
         ("min", "max", "min", "max", "min", "min"),
         ("min", "defaultRequest", "min", "default request", "defaultRequest", "defaultRequest"),
