@@ -78,9 +78,33 @@ fn put_metrics(map: &mut Map<String, Value>, key: &str, mut metrics: Vec<Value>,
     }
 }
 
+/// How fast it scales when its behavior does not say.
+fn behavior(behavior: &mut Map<String, Value>) {
+    let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
+    let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
+    let rules = [
+        (
+            "scaleUp",
+            json!({"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [pods, percent.clone()]}),
+        ),
+        ("scaleDown", json!({"selectPolicy": "Max", "policies": [percent]})),
+    ];
+    for (key, usual) in rules {
+        let given = behavior.entry(key).or_insert_with(|| json!({}));
+        for (field, value) in usual.as_object().into_iter().flatten() {
+            if let Some(given) = given.as_object_mut() {
+                fill(given, field, value.clone());
+            }
+        }
+    }
+}
+
 /// One replica at least, and the processor at 80 % when no metric is named.
 pub(crate) fn defaults(value: &mut Value) {
     if let Some(spec) = object(value, "spec") {
+        if let Some(given) = spec.get_mut("behavior").and_then(Value::as_object_mut) {
+            behavior(given);
+        }
         fill(spec, "minReplicas", 1);
         if spec.get("metrics").and_then(Value::as_array).is_none_or(Vec::is_empty) {
             spec.remove("metrics");

@@ -41,6 +41,9 @@ pub(crate) fn plugins(api: &Api, resource: &Resource, value: &mut Value) -> Resu
     if resource.is("", "pods") {
         pod::admit(api, value)?;
     }
+    if resource.is("", "nodes") {
+        others::not_ready(value);
+    }
     others::protect(resource, value);
     complete(resource, value);
     Ok(())
@@ -60,7 +63,7 @@ pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result
         ("", "namespaces") => namespace(value),
         ("", "pods") => pod::status(value),
         ("", "services") => {
-            service::allocate(api, value);
+            service::create(api, value)?;
             set_status(value, json!({"loadBalancer": {}}));
         }
         ("policy", "poddisruptionbudgets") => {
@@ -117,14 +120,10 @@ fn conditions(value: &mut Value, keys: &[&str]) {
 }
 
 /// Fills a new version in.
-pub(crate) fn update(api: &Api, resource: &Resource, value: &mut Value, old: &Value) -> Result<()> {
-    if resource.is("", "services") {
-        service::keep(value, old);
-    }
+pub(crate) fn update(resource: &Resource, value: &mut Value, old: &Value) -> Result<()> {
     fill_in(resource, value)?;
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => namespace(value),
-        ("", "services") => service::allocate(api, value),
         ("", "pods") => pod::update(value),
         ("apps", "daemonsets") => {
             let generation = value.pointer("/metadata/annotations/deprecated.daemonset.template.generation").cloned();
@@ -136,6 +135,18 @@ pub(crate) fn update(api: &Api, resource: &Resource, value: &mut Value, old: &Va
         _ => {}
     }
     Ok(())
+}
+
+/// What the kind itself adds to a new version, which belongs to nobody.
+pub(crate) fn settle(api: &Api, resource: &Resource, value: &mut Value, old: &Value) -> Result<()> {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "services") => service::update(api, value, old),
+        ("apps", "daemonsets") => {
+            workload::count_templates(value, old);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The defaults of a kind.

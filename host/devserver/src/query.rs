@@ -32,9 +32,9 @@ impl Query {
         self.0.iter().filter(|(k, _)| k == key).map(|(_, v)| v.as_str()).collect()
     }
 
-    /// `1`, `true` and the bare key are true.
+    /// Whatever is not `0` or `false` is true, the bare key too.
     pub(crate) fn flag(&self, key: &str) -> bool {
-        self.0.iter().find(|(k, _)| k == key).is_some_and(|(_, v)| !matches!(v.as_str(), "0" | "false" | "False"))
+        self.0.iter().find(|(k, _)| k == key).is_some_and(|(_, v)| v != "0" && !v.eq_ignore_ascii_case("false"))
     }
 }
 
@@ -55,50 +55,45 @@ pub(crate) struct WriteOptions {
     pub(crate) force: bool,
 }
 
-fn dry_run(kind: &str, values: &[&str]) -> Result<bool> {
-    let bad: Vec<&&str> = values.iter().filter(|v| **v != "All").collect();
-    if bad.is_empty() {
-        return Ok(!values.is_empty());
-    }
-    Err(ApiError::invalid_options(kind, &[Cause::unsupported("dryRun", &json!(values), &["All"])]))
+fn dry_run(values: &[&str]) -> Option<Cause> {
+    values.iter().any(|v| *v != "All").then(|| Cause::unsupported("dryRun", &json!(values), &["All"]))
+}
+
+fn refused(kind: &str, causes: &[Cause]) -> Result<()> {
+    if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid_options(kind, causes)) }
 }
 
 impl WriteOptions {
     /// `kind` names the option object in errors: CreateOptions, UpdateOptions, PatchOptions.
     pub(crate) fn parse(query: &Query, kind: &str) -> Result<Self> {
+        let mut causes = Vec::new();
+        let field_manager = query.get("fieldManager").map(str::to_owned);
+        causes.extend(field_manager.iter().filter_map(|manager| check_manager(manager)));
+        let dry = query.all("dryRun");
+        causes.extend(dry_run(&dry));
         let field_validation = match query.get("fieldValidation") {
-            None | Some("Warn") => FieldValidation::Warn,
             Some("Strict") => FieldValidation::Strict,
             Some("Ignore") => FieldValidation::Ignore,
+            None | Some("Warn") => FieldValidation::Warn,
             Some(other) => {
-                let cause = Cause::unsupported("fieldValidation", &json!(other), &["", "Ignore", "Strict", "Warn"]);
-                return Err(ApiError::invalid_options(kind, &[cause]));
+                let known = ["", "Ignore", "Strict", "Warn"];
+                causes.push(Cause::unsupported("fieldValidation", &json!(other), &known));
+                FieldValidation::Warn
             }
         };
-        let field_manager = query.get("fieldManager").map(str::to_owned);
-        if let Some(manager) = &field_manager {
-            check_manager(kind, manager)?;
-        }
-        Ok(Self {
-            dry_run: dry_run(kind, &query.all("dryRun"))?,
-            field_manager,
-            field_validation,
-            force: query.get("force").is_some_and(|f| f == "true" || f == "1"),
-        })
+        refused(kind, &causes)?;
+        Ok(Self { dry_run: !dry.is_empty(), field_manager, field_validation, force: query.flag("force") })
     }
 }
 
-fn check_manager(kind: &str, manager: &str) -> Result<()> {
+fn check_manager(manager: &str) -> Option<Cause> {
+    const FIELD: &str = "fieldManager";
     if manager.len() > 128 {
-        let cause = Cause::raw("FieldValueTooLong", "fieldManager", "Too long: may not be more than 128 bytes");
-        return Err(ApiError::invalid_options(kind, &[cause]));
+        return Some(Cause::raw("FieldValueTooLong", FIELD, "Too long: may not be more than 128 bytes"));
     }
-    let unprintable = manager.chars().enumerate().find(|(_, c)| c.is_control());
-    if let Some((position, character)) = unprintable {
-        let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(character));
-        return Err(ApiError::invalid_options(kind, &[Cause::invalid("fieldManager", &json!(manager), &detail)]));
-    }
-    Ok(())
+    let (position, character) = manager.chars().enumerate().find(|(_, c)| c.is_control())?;
+    let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(character));
+    Some(Cause::invalid(FIELD, &json!(manager), &detail))
 }
 
 /// How dependents are treated by a deletion.
@@ -134,6 +129,7 @@ impl DeleteOptions {
             }
             None => query.all("dryRun"),
         };
+        let mut causes = Vec::new();
         let propagation = match text("propagationPolicy").as_deref() {
             None => None,
             Some("Background") => Some(Propagation::Background),
@@ -141,8 +137,8 @@ impl DeleteOptions {
             Some("Orphan") => Some(Propagation::Orphan),
             Some(other) => {
                 let known = ["Foreground", "Background", "Orphan", "nil"];
-                let cause = Cause::unsupported("propagationPolicy", &json!(other), &known);
-                return Err(ApiError::invalid_options(KIND, &[cause]));
+                causes.push(Cause::unsupported("propagationPolicy", &json!(other), &known));
+                None
             }
         };
         let orphan = match from_body {
@@ -151,9 +147,10 @@ impl DeleteOptions {
         };
         if let (Some(_), Some(policy)) = (orphan, text("propagationPolicy")) {
             let detail = "orphanDependents and deletionPropagation cannot be both set";
-            let cause = Cause::invalid("propagationPolicy", &json!(policy), detail);
-            return Err(ApiError::invalid_options(KIND, &[cause]));
+            causes.push(Cause::invalid("propagationPolicy", &json!(policy), detail));
         }
+        causes.extend(dry_run(&dry));
+        refused(KIND, &causes)?;
         let grace_seconds = match from_body {
             Some(b) => b.get("gracePeriodSeconds").and_then(Value::as_i64),
             None => match query.get("gracePeriodSeconds").map(str::parse) {
@@ -169,7 +166,7 @@ impl DeleteOptions {
             from_body.and_then(|b| b.pointer("/preconditions")?.get(key)).and_then(Value::as_str).map(str::to_owned)
         };
         Ok(Self {
-            dry_run: dry_run(KIND, &dry)?,
+            dry_run: !dry.is_empty(),
             grace_seconds,
             propagation: propagation.or(match orphan {
                 Some(true) => Some(Propagation::Orphan),

@@ -57,7 +57,7 @@ pub(crate) async fn create(request: &Request<'_>) -> Result<Answer> {
         "SelfSubjectReview" => json!({"userInfo": request.call.user.to_value()}),
         "TokenReview" => {
             if let Some(meta) = defaults::object(&mut object, "metadata") {
-                meta.remove("namespace");
+                meta.retain(|key, _| !matches!(key.as_str(), "namespace" | "selfLink"));
             }
             token_owner(request, &object)?
         }

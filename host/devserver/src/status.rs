@@ -72,6 +72,11 @@ impl Cause {
         Self { reason, field: field.into(), message: message.into() }
     }
 
+    /// The field that is wrong.
+    pub(crate) fn field(&self) -> &str {
+        &self.field
+    }
+
     fn line(&self) -> String {
         format!("{}: {}", self.field, self.message)
     }

@@ -322,6 +322,8 @@ pub(crate) struct Store {
     feed: mpsc::UnboundedSender<(Arc<str>, Change)>,
     /// Where changes are kept; nothing is there without a data directory.
     journal: Arc<OnceLock<Journal>>,
+    /// Since when a shelf is known to be empty that nobody has used yet.
+    unused: AtomicU64,
 }
 
 impl Store {
@@ -329,7 +331,14 @@ impl Store {
     pub(crate) fn new(history: usize, feed: mpsc::UnboundedSender<(Arc<str>, Change)>) -> Self {
         // Small revisions look like special values to clients; start where none of them can be meant.
         let clock = Arc::new(AtomicU64::new(100));
-        Self { clock, shelves: RwLock::default(), history: history.max(1), feed, journal: Arc::default() }
+        Self {
+            clock,
+            shelves: RwLock::default(),
+            history: history.max(1),
+            feed,
+            journal: Arc::default(),
+            unused: AtomicU64::new(0),
+        }
     }
 
     /// The shelf of a kind; made when it is not there.
@@ -339,12 +348,14 @@ impl Store {
         }
         let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
         let entry = shelves.entry(name.to_owned());
-        Arc::clone(entry.or_insert_with(|| self.empty_shelf(name, self.clock.load(Ordering::SeqCst))))
+        Arc::clone(entry.or_insert_with(|| self.empty_shelf(name, self.unused.load(Ordering::SeqCst))))
     }
 
     fn empty_shelf(&self, name: &str, compacted: u64) -> Arc<Shelf> {
         let objects = BTreeMap::new();
-        let state = ShelfState { objects, log: VecDeque::new(), compacted, forgotten: 0, closed: false };
+        // Lists reach as far back as the log, watches only as far as the shelf.
+        let forgotten = self.clock.load(Ordering::SeqCst);
+        let state = ShelfState { objects, log: VecDeque::new(), compacted, forgotten, closed: false };
         Arc::new(Shelf {
             name: name.to_owned(),
             state: RwLock::new(state),
@@ -384,5 +395,6 @@ impl Store {
             tracing::error!(%error, shelf = name, "the end of a kind cannot be written to the data directory");
         }
         shelves.remove(name);
+        self.unused.fetch_max(self.clock.load(Ordering::SeqCst), Ordering::SeqCst);
     }
 }

@@ -20,11 +20,14 @@ fn restore(new: &mut Value, old: &Value, key: &str) {
 /// Clears what a client may not set on a new object.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     if let Some(meta) = object_of(object, "metadata") {
-        for key in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
-            meta.remove(key);
-        }
         if resource.has_generation() {
             meta.insert("generation".to_owned(), 1.into());
+        }
+    }
+    if resource.is("discovery.k8s.io", "endpointslices") {
+        let endpoints = object.get_mut("endpoints").and_then(Value::as_array_mut);
+        for endpoint in endpoints.into_iter().flatten().filter_map(Value::as_object_mut) {
+            endpoint.remove("deprecatedTopology");
         }
     }
     let keeps_status = resource.is("", "nodes");
@@ -33,6 +36,25 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
         && let Some(map) = object.as_object_mut()
     {
         map.remove("status");
+    }
+}
+
+/// Takes away fields that are not in use yet.
+pub(crate) fn drop_disabled(resource: &Resource, object: &mut Value) {
+    let spec = match resource.plural.as_str() {
+        "pods" => "/spec",
+        "podtemplates" => "/template/spec",
+        "cronjobs" => "/spec/jobTemplate/spec/template/spec",
+        _ => "/spec/template/spec",
+    };
+    let fields = [
+        (spec, "schedulingGroup", matches!(resource.group.as_str(), "" | "apps" | "batch")),
+        ("/spec/updateStrategy/rollingUpdate", "maxUnavailable", resource.is("apps", "statefulsets")),
+    ];
+    for (at, field, _) in fields.iter().filter(|(.., here)| *here && resource.custom.is_none()) {
+        if let Some(owner) = object.pointer_mut(at).and_then(Value::as_object_mut) {
+            owner.remove(*field);
+        }
     }
 }
 
@@ -58,7 +80,13 @@ pub(crate) fn prepare_update(resource: &Resource, subresource: &str, new: &mut V
         }
     }
     match subresource {
-        "" if resource.has_status() => restore(new, old, "status"),
+        "" if resource.has_status() => {
+            restore(new, old, "status");
+            let kind = new.pointer("/spec/type").and_then(Value::as_str);
+            if resource.is("", "services") && kind != Some("LoadBalancer") {
+                replace(new, "status", Some(json!({"loadBalancer": {}})));
+            }
+        }
         "status" if resource.custom.is_some() => {
             let (status, managed) = (new.get("status").cloned(), new.pointer("/metadata/managedFields").cloned());
             *new = old.clone();
@@ -69,8 +97,8 @@ pub(crate) fn prepare_update(resource: &Resource, subresource: &str, new: &mut V
         }
         "status" => {
             restore(new, old, "spec");
-            // The workloads' status writers cannot relabel; others, such as pods, can.
-            if matches!(resource.group.as_str(), "apps" | "batch")
+            // Those who write the status of a deployment cannot relabel it; others can.
+            if resource.is("apps", "deployments")
                 && let (Some(meta), Some(old_meta)) = (new.get_mut("metadata"), old.get("metadata"))
             {
                 restore(meta, old_meta, "labels");

@@ -143,7 +143,8 @@ impl Walk {
     }
 
     fn message(&mut self, map: &mut Map<String, Value>, name: &'static str) {
-        let top = self.path.is_empty();
+        // A claim in a StatefulSet says its kind, too.
+        let top = self.path.is_empty() || name == "core.v1.PersistentVolumeClaim";
         map.retain(|key, member| {
             if top && matches!(key.as_str(), "kind" | "apiVersion") {
                 return true;

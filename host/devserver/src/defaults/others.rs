@@ -38,6 +38,9 @@ const FIXED: &[(&str, &str, &str, &str)] = &[
     ("statefulsets", "spec.volumeClaimTemplates.*.spec", "volumeMode", "\"Filesystem\""),
     ("statefulsets", "spec", "serviceName", "\"\""),
     ("statefulsets", "spec.volumeClaimTemplates.*.status", "phase", "\"Pending\""),
+    ("endpointslices", "", "endpoints", "null"),
+    ("endpointslices", "", "ports", "null"),
+    ("horizontalpodautoscalers", "status", "currentMetrics", "null"),
     ("endpointslices", "ports.*", "name", "\"\""),
     ("endpointslices", "ports.*", "protocol", "\"TCP\""),
     ("endpoints", "subsets.*.ports.*", "protocol", "\"TCP\""),
@@ -49,9 +52,61 @@ pub(super) fn fill_in(resource: &Resource, value: &mut Value) {
         let steps: Vec<&str> = path.split('.').filter(|step| !step.is_empty()).collect();
         put(value, &steps, field, default);
     }
-    if resource.is("", "replicationcontrollers") {
-        labels_of_template(value);
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "replicationcontrollers") => labels_of_template(value),
+        ("", "limitranges") => limits(value),
+        ("", "persistentvolumeclaims") => sources(value),
+        _ => {}
     }
+}
+
+/// Default limits and requests of containers, from the limits that are given: `max`, then `default`, then `min`.
+fn limits(value: &mut Value) {
+    for limit in value.pointer_mut("/spec/limits").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(limit) = limit.as_object_mut() else { continue };
+        if limit.get("type").and_then(Value::as_str) != Some("Container") {
+            continue;
+        }
+        for (field, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
+            let given = limit.get(from).and_then(Value::as_object).cloned().unwrap_or_default();
+            let amounts = limit.entry(field).or_insert_with(|| json!({}));
+            for (name, amount) in given {
+                if let Some(amounts) = amounts.as_object_mut() {
+                    amounts.entry(name).or_insert(amount);
+                }
+            }
+        }
+        limit.retain(|_, amounts| !amounts.as_object().is_some_and(serde_json::Map::is_empty));
+    }
+}
+
+/// Copies `dataSource` to `dataSourceRef` and back, and drops sources of kinds that only the second may name.
+fn sources(value: &mut Value) {
+    let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    if let Some(reference) = spec.get_mut("dataSourceRef").and_then(Value::as_object_mut) {
+        // Claims across namespaces are off.
+        reference.remove("namespace");
+    }
+    let known = |source: &Value| {
+        let group = source.get("apiGroup").and_then(Value::as_str).unwrap_or_default();
+        matches!(
+            (group, text(source, "/kind")),
+            ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+        )
+    };
+    if spec.get("dataSource").is_some_and(|source| !known(source)) {
+        spec.remove("dataSource");
+    }
+    for field in ["dataSource", "dataSourceRef"] {
+        if let Some(source) = spec.get_mut(field).and_then(Value::as_object_mut) {
+            source.entry("apiGroup").or_insert(Value::Null);
+        }
+    }
+    match (spec.get("dataSource").cloned(), spec.get("dataSourceRef").cloned()) {
+        (Some(source), None) => spec.insert("dataSourceRef".to_owned(), source),
+        (None, Some(reference)) => spec.insert("dataSource".to_owned(), reference),
+        _ => None,
+    };
 }
 
 fn put(value: &mut Value, steps: &[&str], field: &str, default: &str) {
@@ -76,6 +131,21 @@ fn labels_of_template(value: &mut Value) {
     let labels = value.pointer("/spec/template/metadata/labels").filter(|l| l.is_object()).cloned();
     if let (Some(labels), Some(meta)) = (labels, value.get_mut("metadata").and_then(Value::as_object_mut)) {
         fill(meta, "labels", labels);
+    }
+}
+
+/// A new node takes no pods before it says that it is ready.
+pub(super) fn not_ready(value: &mut Value) {
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    let Some(spec) = super::object(value, "spec") else { return };
+    let taints = spec.entry("taints").or_insert_with(|| json!([]));
+    if taints.is_null() {
+        *taints = json!([]);
+    }
+    if let Some(list) = taints.as_array_mut()
+        && !list.iter().any(|t| t.get("key") == taint.get("key") && t.get("effect") == taint.get("effect"))
+    {
+        list.push(taint);
     }
 }
 

@@ -1,124 +1,191 @@
 //! Services.
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value, json};
 
 use super::{fill, object};
-use crate::api::Api;
+use crate::{
+    api::Api,
+    status::Result,
+    validation::service::{is_asked_for_health, is_external, is_reached, items, number, text},
+};
+
+mod addresses;
+
+/// The spec of a Service.
+type Spec = Map<String, Value>;
 
 /// The defaults of a service.
 pub(super) fn defaults(value: &mut Value) {
     let Some(spec) = object(value, "spec") else { return };
     fill(spec, "type", "ClusterIP");
     fill(spec, "sessionAffinity", "None");
-    let kind = spec.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-    if spec.get("sessionAffinity").and_then(Value::as_str) == Some("ClientIP") {
-        fill(spec, "sessionAffinityConfig", json!({"clientIP": {"timeoutSeconds": 10_800}}));
+    match text(spec, "sessionAffinity") {
+        "None" => {
+            spec.remove("sessionAffinityConfig");
+        }
+        "ClientIP" => {
+            let timeout = spec.get("sessionAffinityConfig").and_then(|c| c.pointer("/clientIP/timeoutSeconds"));
+            if timeout.is_none() {
+                let config = json!({"clientIP": {"timeoutSeconds": 10_800}});
+                spec.insert("sessionAffinityConfig".to_owned(), config);
+            }
+        }
+        _ => {}
     }
-    if kind != "ExternalName" {
+    if matches!(text(spec, "type"), "ClusterIP" | "NodePort" | "LoadBalancer") {
         fill(spec, "internalTrafficPolicy", "Cluster");
     }
-    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
-        fill(spec, "externalTrafficPolicy", "Cluster");
+    if is_reached(spec) && text(spec, "externalTrafficPolicy").is_empty() {
+        spec.insert("externalTrafficPolicy".to_owned(), "Cluster".into());
     }
-    if kind == "LoadBalancer" {
+    let balances = text(spec, "type") == "LoadBalancer";
+    if balances {
         fill(spec, "allocateLoadBalancerNodePorts", true);
     }
     for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Some(port) = port.as_object_mut() {
-            fill(port, "protocol", "TCP");
-            if let Some(number) = port.get("port").cloned()
-                && kind != "ExternalName"
+        let Some(port) = port.as_object_mut() else { continue };
+        fill(port, "protocol", "TCP");
+        if port.get("targetPort").is_none_or(|t| t.is_null() || *t == 0 || t == "") {
+            port.insert("targetPort".to_owned(), port.get("port").cloned().unwrap_or_else(|| 0.into()));
+        }
+    }
+    let entries = value.pointer_mut("/status/loadBalancer/ingress").and_then(Value::as_array_mut);
+    for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut).filter(|_| balances) {
+        if !text(entry, "ip").is_empty() {
+            fill(entry, "ipMode", "VIP");
+        }
+    }
+}
+
+/// Addresses and node ports of a new service that were not asked for.
+pub(super) fn create(api: &Api, value: &mut Value) -> Result<()> {
+    settle(api, value, None)
+}
+
+/// The same of a changed one: what it leaves out stays, what its new type does not have goes.
+pub(super) fn update(api: &Api, value: &mut Value, old: &Value) -> Result<()> {
+    let before = old.get("spec").and_then(Value::as_object).cloned().unwrap_or_default();
+    if let Some(spec) = object(value, "spec") {
+        keep(spec, &before);
+    }
+    settle(api, value, Some(&before))?;
+    if let Some(spec) = object(value, "spec") {
+        drop_dependents(spec, &before);
+    }
+    Ok(())
+}
+
+fn settle(api: &Api, value: &mut Value, before: Option<&Spec>) -> Result<()> {
+    let (namespace, name) =
+        (super::text(value, "/metadata/namespace").to_owned(), super::text(value, "/metadata/name").to_owned());
+    let Some(spec) = object(value, "spec") else { return Ok(()) };
+    align(spec, before);
+    addresses::Allocation::new(api, &namespace, &name).run(spec, before)
+}
+
+fn takes_node_ports(spec: &Spec) -> bool {
+    match text(spec, "type") {
+        "NodePort" => true,
+        "LoadBalancer" => spec.get("allocateLoadBalancerNodePorts") != Some(&Value::Bool(false)),
+        _ => false,
+    }
+}
+
+fn copy(spec: &mut Spec, before: &Spec, key: &str) {
+    if let Some(value) = before.get(key).cloned() {
+        spec.insert(key.to_owned(), value);
+    }
+}
+
+fn node_ports(spec: &Spec) -> Vec<i64> {
+    items(spec, "ports").iter().map(|p| number(p, "nodePort")).filter(|n| *n != 0).collect()
+}
+
+/// What an update may leave out: the addresses, and the node ports of ports that keep their names.
+fn keep(spec: &mut Spec, before: &Spec) {
+    if !is_external(spec) && !is_external(before) {
+        if text(spec, "clusterIP").is_empty() {
+            copy(spec, before, "clusterIP");
+        }
+        if items(spec, "clusterIPs").is_empty() {
+            copy(spec, before, "clusterIPs");
+        }
+    }
+    if takes_node_ports(spec) && takes_node_ports(before) {
+        let name = |port: &Value| port.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let used: Vec<i64> = node_ports(spec).into_iter().filter(|n| node_ports(before).contains(n)).collect();
+        for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+            let same = items(before, "ports").iter().rev().find(|b| name(b) == name(port));
+            let was = same.map_or(0, |b| number(b, "nodePort"));
+            if number(port, "nodePort") == 0
+                && was != 0
+                && !used.contains(&was)
+                && let Some(port) = port.as_object_mut()
             {
-                fill(port, "targetPort", number);
+                port.insert("nodePort".to_owned(), was.into());
             }
         }
     }
+    if is_asked_for_health(spec) && is_asked_for_health(before) && !spec.contains_key("healthCheckNodePort") {
+        copy(spec, before, "healthCheckNodePort");
+    }
 }
 
-fn headless(spec: &Map<String, Value>) -> bool {
-    spec.get("clusterIP").and_then(Value::as_str) == Some("None")
-}
-
-/// Addresses and node ports that were not asked for.
-pub(super) fn allocate(api: &Api, value: &mut Value) {
-    let namespaced = api.store.shelf("services").list("");
-    let Some(spec) = object(value, "spec") else { return };
-    let kind = spec.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-    if kind == "ExternalName" {
+/// `clusterIP` and `clusterIPs` of clients that write only one of them.
+fn align(spec: &mut Spec, before: Option<&Spec>) {
+    let one = text(spec, "clusterIP").to_owned();
+    let Some(before) = before else {
+        if !one.is_empty() && items(spec, "clusterIPs").is_empty() {
+            spec.insert("clusterIPs".to_owned(), json!([one]));
+        }
         return;
-    }
-    if spec.get("clusterIP").and_then(Value::as_str).is_none_or(str::is_empty) {
-        let used: HashSet<String> = namespaced
-            .objects
-            .iter()
-            .filter_map(|o| o.value.pointer("/spec/clusterIP")?.as_str().map(str::to_owned))
-            .collect();
-        let free = (1..=u16::MAX).map(|n| format!("10.96.{}.{}", n / 256, n % 256)).find(|ip| !used.contains(ip));
-        // 65 000 services are more than a test needs; the next one gets no address.
-        spec.insert("clusterIP".to_owned(), free.unwrap_or_default().into());
-    }
-    let ip = spec.get("clusterIP").cloned().unwrap_or_default();
-    fill(spec, "clusterIPs", json!([ip]));
-    let selectorless = spec.get("selector").and_then(Value::as_object).is_none_or(Map::is_empty);
-    if headless(spec) && selectorless {
-        fill(spec, "ipFamilyPolicy", "RequireDualStack");
-        fill(spec, "ipFamilies", json!(["IPv4", "IPv6"]));
-    } else {
-        fill(spec, "ipFamilyPolicy", "SingleStack");
-        fill(spec, "ipFamilies", json!(["IPv4"]));
-    }
-    if !matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
-        return;
-    }
-    if spec.get("allocateLoadBalancerNodePorts") == Some(&Value::Bool(false)) {
-        return;
-    }
-    let mut used: HashSet<u64> = namespaced
-        .objects
-        .iter()
-        .filter_map(|o| o.value.pointer("/spec/ports")?.as_array().cloned())
-        .flatten()
-        .filter_map(|p| p.get("nodePort")?.as_u64())
-        .collect();
-    for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
-        let Some(port) = port.as_object_mut() else { continue };
-        if port.get("nodePort").and_then(Value::as_u64).is_none_or(|n| n == 0)
-            && let Some(free) = (30_000..32_768).find(|n| !used.contains(n))
-        {
-            used.insert(free);
-            port.insert("nodePort".to_owned(), free.into());
+    };
+    let same = |spec: &Spec| items(spec, "clusterIPs") == items(before, "clusterIPs");
+    let was = text(before, "clusterIP");
+    if one == was {
+        if items(spec, "clusterIPs").is_empty() {
+            copy(spec, before, "clusterIPs");
+        }
+    } else if same(spec) {
+        if one.is_empty() {
+            spec.remove("clusterIPs");
+        } else {
+            spec.insert("clusterIPs".to_owned(), json!([one]));
         }
     }
 }
 
-/// What an update may leave out: the addresses, and the node ports of ports that stay.
-pub(super) fn keep(value: &mut Value, old: &Value) {
-    let Some(old_spec) = old.get("spec").and_then(Value::as_object) else { return };
-    let Some(spec) = object(value, "spec") else { return };
-    for key in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort"] {
-        let empty = spec.get(key).and_then(Value::as_str) == Some("");
-        if empty {
-            spec.remove(key);
+/// Takes away what the new type does not have, unless the client changed it.
+fn drop_dependents(spec: &mut Spec, before: &Spec) {
+    let same = |spec: &Spec, key: &str| spec.get(key) == before.get(key);
+    if !is_external(before) && is_external(spec) {
+        if same(spec, "clusterIP") && same(spec, "clusterIPs") {
+            spec.remove("clusterIP");
+            spec.remove("clusterIPs");
         }
-        if let Some(kept) = old_spec.get(key).cloned() {
-            fill(spec, key, kept);
+        for key in ["ipFamilies", "ipFamilyPolicy"] {
+            if same(spec, key) {
+                spec.remove(key);
+            }
         }
     }
-    let kind = |s: &Map<String, Value>| s.get("type").and_then(Value::as_str).unwrap_or("ClusterIP").to_owned();
-    if !matches!(kind(spec).as_str(), "NodePort" | "LoadBalancer") {
-        return;
+    let on_nodes = |spec: &Spec| matches!(text(spec, "type"), "NodePort" | "LoadBalancer");
+    if on_nodes(before) && !on_nodes(spec) && node_ports(spec).iter().all(|n| node_ports(before).contains(n)) {
+        for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+            port.as_object_mut().map(|port| port.remove("nodePort"));
+        }
     }
-    let before: Vec<Value> = old_spec.get("ports").and_then(Value::as_array).cloned().unwrap_or_default();
-    for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
-        let same = before.iter().find(|b| {
-            b.get("port") == port.get("port")
-                && b.get("protocol").and_then(Value::as_str).unwrap_or("TCP")
-                    == port.get("protocol").and_then(Value::as_str).unwrap_or("TCP")
-        });
-        if let (Some(number), Some(port)) = (same.and_then(|s| s.get("nodePort")).cloned(), port.as_object_mut()) {
-            fill(port, "nodePort", number);
+    let balances = |spec: &Spec| text(spec, "type") == "LoadBalancer";
+    let gone = [
+        ("healthCheckNodePort", is_asked_for_health(before) && !is_asked_for_health(spec)),
+        ("allocateLoadBalancerNodePorts", balances(before) && !balances(spec)),
+        ("loadBalancerClass", balances(before) && !balances(spec)),
+        ("internalTrafficPolicy", !is_external(before) && is_external(spec)),
+        ("externalTrafficPolicy", is_reached(before) && !is_reached(spec)),
+    ];
+    for (key, _) in gone.iter().filter(|(_, gone)| *gone) {
+        if same(spec, key) {
+            spec.remove(*key);
         }
     }
 }

@@ -120,6 +120,13 @@ fn job(spec: &mut serde_json::Map<String, Value>) {
     fill(spec, "manualSelector", false);
     let policy = if given(spec, "podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
     fill(spec, "podReplacementPolicy", policy);
+    let rules = spec.get_mut("podFailurePolicy").and_then(|p| p.get_mut("rules")?.as_array_mut());
+    for rule in rules.into_iter().flatten() {
+        let patterns = rule.get_mut("onPodConditions").and_then(Value::as_array_mut);
+        for pattern in patterns.into_iter().flatten().filter_map(Value::as_object_mut) {
+            fill(pattern, "status", "True");
+        }
+    }
 }
 
 /// The selector and labels that tie pods to a job.
@@ -158,5 +165,14 @@ pub(super) fn template_generation(value: &mut Value, generation: Option<Value>) 
     let (Some(generation), Some(meta)) = (generation, object(value, "metadata")) else { return };
     if let Some(map) = meta.entry("annotations").or_insert_with(|| json!({})).as_object_mut() {
         map.insert("deprecated.daemonset.template.generation".to_owned(), generation);
+    }
+}
+
+/// How often the template of a DaemonSet changed.
+pub(super) fn count_templates(value: &mut Value, old: &Value) {
+    let key = "/metadata/annotations/deprecated.daemonset.template.generation";
+    let before = old.pointer(key).and_then(Value::as_str).and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
+    if value.pointer("/spec/template") != old.pointer("/spec/template") {
+        template_generation(value, Some((before + 1).to_string().into()));
     }
 }

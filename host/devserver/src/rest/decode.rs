@@ -133,6 +133,17 @@ pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValid
         );
         return Err(ApiError::bad_request(message));
     }
+    for key in ["apiVersion", "kind"] {
+        if let Some(found) = object.get(key).filter(|v| !v.is_null() && !v.is_string()) {
+            let found = body::json_type(found);
+            return Err(ApiError::bad_request(format!(
+                "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: json: \
+                 cannot unmarshal {found} into Go struct field .{key} of type string ({})",
+                expected.kind,
+                String::from_utf8_lossy(&call.body)
+            )));
+        }
+    }
     check_type(call, expected, &object)?;
     let unknown = restrict(expected, &mut object).map_err(|e| {
         ApiError::bad_request(format!(

@@ -61,7 +61,12 @@ impl Request<'_> {
                     return Err(self.not_found());
                 }
                 if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                    meta.remove("resourceVersion");
+                    let version = meta.remove("resourceVersion");
+                    let version = version.as_ref().and_then(Value::as_str).unwrap_or_default();
+                    if !version.is_empty() && version.parse::<u64>().is_err() {
+                        let why = format!("strconv.ParseUint: parsing \"{version}\": invalid syntax");
+                        return Err(ApiError::internal(why));
+                    }
                 }
                 self.may_create()?;
                 let stored = write.create(object).await?;

@@ -127,6 +127,7 @@ impl Request<'_> {
         let expected = Expected { group: "", version: "v1", kind: "Binding", custom: None };
         let body = decode::decode(self.call, expected, options.field_validation)?;
         let binding = self.admitted(("", "v1", "Binding"), (body.object, None), &options).await?;
+        self.same_name(&binding, "Binding")?;
         let node = binding.pointer("/target/name").and_then(Value::as_str).unwrap_or_default().to_owned();
         if node.is_empty() {
             let cause = Cause::required("target.name", "");
@@ -157,10 +158,19 @@ impl Request<'_> {
         Err(ApiError::modified("", "pods", &self.path.name))
     }
 
+    /// What is said of a pod must name it.
+    fn same_name(&self, object: &Value, kind: &str) -> Result<()> {
+        if object.pointer("/metadata/name").and_then(Value::as_str) == Some(self.path.name.as_str()) {
+            return Ok(());
+        }
+        Err(ApiError::bad_request(format!("name in URL does not match name in {kind} object")))
+    }
+
     async fn evict(&self) -> Result<Answer> {
         let body = decode::parse(self.call, "Eviction")?;
         let write = WriteOptions::parse(&self.call.query, "CreateOptions")?;
         let eviction = self.admitted(("policy", "v1", "Eviction"), (body.value, None), &write).await?;
+        self.same_name(&eviction, "Eviction")?;
         let options = DeleteOptions::parse(&self.call.query, eviction.get("deleteOptions"))?;
         delete::delete(self.api, &self.resource, &self.key(), &options)?;
         let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
@@ -229,7 +239,11 @@ impl Request<'_> {
                 patch::scale(&self.call.content_type, &self.call.body, &self.scale_of(&old))?
             } else {
                 let expected = Expected { group: "autoscaling", version: "v1", kind: "Scale", custom: None };
-                decode::decode(self.call, expected, options.field_validation)?.object
+                let scale = decode::decode(self.call, expected, options.field_validation)?.object;
+                if scale.pointer("/metadata/name").and_then(Value::as_str).is_none_or(str::is_empty) {
+                    return Err(patch::nameless(&self.path.name));
+                }
+                scale
             };
             let before = self.scale_of(&old);
             let kind = ("autoscaling", "v1", "Scale");

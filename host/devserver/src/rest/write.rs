@@ -146,6 +146,7 @@ impl Write<'_> {
             defaults::namespace_label(&mut object);
         }
         strategy::prepare_create(&resource, &mut object);
+        strategy::drop_disabled(&resource, &mut object);
         defaults::admit(self.api, &resource, &mut object)?;
         escalation::check(self.api, self.user, &resource, &self.key, &object)?;
         let causes = validation::create(&resource, &object, resource.is_new_event());
@@ -184,15 +185,15 @@ impl Write<'_> {
         let Some(meta) = map.get_mut("metadata").and_then(Value::as_object_mut) else {
             return Err(ApiError::bad_request("metadata is not an object"));
         };
-        if self.resource.custom.is_some() && !self.resource.namespaced {
-            meta.remove("namespace");
-        }
         check_namespace(meta, &self.key.namespace)?;
         if !self.dry_run && !matches!(text(meta, "resourceVersion"), "" | "0") {
             return Err(ApiError::internal("resourceVersion should not be set on objects to be created"));
         }
         self.key.name = text(meta, "name").to_owned();
         meta.remove("resourceVersion");
+        for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"].iter().filter(|_| !self.tracked) {
+            meta.remove(*key);
+        }
         drop_empty(meta);
         Ok(())
     }
@@ -262,13 +263,15 @@ impl Write<'_> {
         if let Some(meta) = new.get_mut("metadata").and_then(Value::as_object_mut) {
             drop_empty(meta);
         }
-        defaults::update(self.api, self.resource, &mut new, &old.value)?;
+        defaults::update(self.resource, &mut new, &old.value)?;
         Ok(new)
     }
 
     /// A new version, if it is valid.
     fn checked(&self, old: &Arc<Object>, mut new: Value) -> Result<Value> {
         escalation::check(self.api, self.user, self.resource, &self.key, &new)?;
+        strategy::drop_disabled(self.resource, &mut new);
+        defaults::settle(self.api, self.resource, &mut new, &old.value)?;
         let causes = validation::update(self.resource, &self.writer.subresource, &new, &old.value);
         if !causes.is_empty() {
             return Err(self.invalid(&causes));
@@ -319,7 +322,7 @@ fn text<'a>(meta: &'a Map<String, Value>, key: &str) -> &'a str {
 /// The namespace of a body must be the one of the URL; absent it is filled in.
 pub(crate) fn check_namespace(meta: &mut Map<String, Value>, namespace: &str) -> Result<()> {
     let given = meta.get("namespace").and_then(Value::as_str).unwrap_or_default();
-    if given.is_empty() {
+    if given.is_empty() || namespace.is_empty() {
         if namespace.is_empty() {
             meta.remove("namespace");
         } else {

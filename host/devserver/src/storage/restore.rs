@@ -49,6 +49,7 @@ impl Store {
     /// All further revisions are above this one.
     pub(crate) fn go_on_from(&self, revision: u64) {
         self.clock.fetch_max(revision, Ordering::SeqCst);
+        self.unused.fetch_max(revision, Ordering::SeqCst);
     }
 
     /// Where changes are kept, if they are.

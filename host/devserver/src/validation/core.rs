@@ -1,4 +1,4 @@
-//! ConfigMaps, Secrets, Services, Events, Leases.
+//! ConfigMaps, Secrets, Events, Leases.
 
 use serde_json::{Value, json};
 
@@ -104,67 +104,6 @@ pub(super) fn immutable(resource: &Resource, object: &Value, old: &Value) -> Vec
     out
 }
 
-/// Ports and their names.
-pub(super) fn service(object: &Value) -> Vec<Cause> {
-    let mut out = Vec::new();
-    let text = |p: &str| object.pointer(p).and_then(Value::as_str).unwrap_or_default();
-    let ports: &[Value] = object.pointer("/spec/ports").and_then(Value::as_array).map_or(&[], Vec::as_slice);
-    let kind = text("/spec/type");
-    if !matches!(kind, "ClusterIP" | "NodePort" | "LoadBalancer" | "ExternalName") {
-        let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-        out.push(Cause::unsupported("spec.type", &json!(kind), &known));
-    }
-    if ports.is_empty() && kind != "ExternalName" && text("/spec/clusterIP") != "None" {
-        out.push(Cause::required("spec.ports", ""));
-    }
-    let mut seen: Vec<&str> = Vec::new();
-    let mut pairs: Vec<(i64, &str)> = Vec::new();
-    for (i, port) in ports.iter().enumerate() {
-        let name = port.get("name").and_then(Value::as_str).unwrap_or_default();
-        if name.is_empty() && ports.len() > 1 {
-            out.push(Cause::required(format!("spec.ports[{i}].name"), ""));
-        } else if !name.is_empty() {
-            let field = format!("spec.ports[{i}].name");
-            out.extend(names::label(name).iter().map(|e| Cause::invalid(field.clone(), &json!(name), e)));
-            if seen.contains(&name) {
-                out.push(Cause::duplicate(field, &json!(name)));
-            }
-            seen.push(name);
-        }
-        let number = port.get("port").and_then(Value::as_i64).unwrap_or(0);
-        if !(1..=65_535).contains(&number) {
-            let detail = "must be between 1 and 65535, inclusive";
-            out.push(Cause::invalid(format!("spec.ports[{i}].port"), &json!(number), detail));
-        }
-        let protocol = port.get("protocol").and_then(Value::as_str).unwrap_or("TCP");
-        if pairs.contains(&(number, protocol)) {
-            let shown = format!("Duplicate value: {{\"protocol\":\"{protocol}\",\"port\":{number}}}");
-            out.push(Cause::raw("FieldValueDuplicate", format!("spec.ports[{i}]"), shown));
-        }
-        pairs.push((number, protocol));
-    }
-    out
-}
-
-/// The cluster IP stays.
-pub(super) fn service_update(object: &Value, old: &Value) -> Vec<Cause> {
-    let mut out = Vec::new();
-    let text = |v: &Value, p: &str| v.pointer(p).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (ip, was) = (text(object, "/spec/clusterIP"), text(old, "/spec/clusterIP"));
-    let external = |v: &Value| text(v, "/spec/type") == "ExternalName";
-    let selects = object.pointer("/spec/selector").and_then(Value::as_object).is_some_and(|s| !s.is_empty());
-    if was == "None" && (ip != was || selects) && object.pointer("/spec/ipFamilies/1").is_some() {
-        let family = object.pointer("/spec/ipFamilies/1").cloned().unwrap_or_default();
-        let policy = object.pointer("/spec/ipFamilyPolicy").cloned().unwrap_or_default();
-        out.push(Cause::invalid("spec.ipFamilies[1]", &family, "not configured on this cluster"));
-        let detail = "this cluster is not configured for dual-stack services";
-        out.push(Cause::invalid("spec.ipFamilyPolicy", &policy, detail));
-    } else if !was.is_empty() && ip != was && !external(object) && !external(old) {
-        out.push(Cause::invalid("spec.clusterIPs[0]", &json!([ip]), "may not change once set"));
-    }
-    out
-}
-
 /// The rules of core events, and the stricter ones of `events.k8s.io`.
 pub(super) fn event(object: &Value, new: bool) -> Vec<Cause> {
     let mut out = Vec::new();
@@ -195,6 +134,30 @@ pub(super) fn event(object: &Value, new: bool) -> Vec<Cause> {
         out.push(Cause::invalid("type", &json!(""), &format!("has invalid value: {kind}")));
     }
     out
+}
+
+/// What `events.k8s.io` does not let change: everything but the series.
+pub(super) fn event_update(object: &Value, old: &Value) -> Vec<Cause> {
+    const FIXED: &[(&str, &str)] = &[
+        ("involvedObject", "involvedObject"),
+        ("reason", "reason"),
+        ("message", "message"),
+        ("source", "source"),
+        ("firstTimestamp", "firstTimestamp"),
+        ("lastTimestamp", "lastTimestamp"),
+        ("count", "count"),
+        // It is looked at twice.
+        ("reason", "reason"),
+        ("type", "type"),
+        ("eventTime", "eventTime"),
+        ("action", "action"),
+        ("related", "related"),
+        ("reportingComponent", "reportingController"),
+        ("reportingInstance", "reportingInstance"),
+    ];
+    let of = |v: &Value, key: &str| v.get(key).cloned().unwrap_or_default();
+    let changed = FIXED.iter().filter(|(key, _)| of(object, key) != of(old, key));
+    changed.map(|(key, field)| Cause::invalid(*field, &of(object, key), "field is immutable")).collect()
 }
 
 /// Numbers of a lease.

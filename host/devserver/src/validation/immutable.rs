@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::volumes;
 use crate::{kinds::Resource, status::Cause};
 
 /// Kinds and the fields of theirs that may not change.
 const FIXED: &[(&str, &[&str])] = &[
     ("controllerrevisions", &["data"]),
+    ("csistoragecapacities", &["nodeTopology", "storageClassName"]),
     ("endpointslices", &["addressType"]),
     ("ingressclasses", &["spec.controller"]),
     (
@@ -19,6 +21,7 @@ const FIXED: &[(&str, &[&str])] = &[
             "spec.successPolicy",
         ],
     ),
+    ("priorityclasses", &["preemptionPolicy"]),
     ("runtimeclasses", &["handler"]),
     ("storageclasses", &["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"]),
     ("volumeattachments", &["spec"]),
@@ -39,6 +42,12 @@ pub(super) fn check(resource: &Resource, object: &Value, old: &Value) -> Vec<Cau
     if resource.plural == "jobs" {
         out.extend(completions(object, old));
     }
+    match resource.plural.as_str() {
+        "persistentvolumes" => out.extend(volumes::volume(object, old)),
+        "persistentvolumeclaims" => out.extend(volumes::claim(object, old)),
+        "resourcequotas" => out.extend(scopes(object, old)),
+        _ => {}
+    }
     if resource.plural == "priorityclasses" && at(object, "value") != at(old, "value") {
         out.push(Cause::forbidden("value", "may not be changed in an update."));
     }
@@ -57,4 +66,17 @@ fn completions(object: &Value, old: &Value) -> Option<Cause> {
     }
     let tandem = new == number(object, "parallelism") && was == number(old, "parallelism");
     (!tandem).then(|| Cause::invalid("spec.completions", &new, "can only be modified in tandem with spec.parallelism"))
+}
+
+/// The scopes of a quota are a set.
+fn scopes(object: &Value, old: &Value) -> Option<Cause> {
+    let set = |v: &Value| -> Vec<String> {
+        let list = v.pointer("/spec/scopes").and_then(Value::as_array).into_iter().flatten();
+        let mut set: Vec<String> = list.filter_map(Value::as_str).map(str::to_owned).collect();
+        set.sort();
+        set.dedup();
+        set
+    };
+    let shown = object.pointer("/spec/scopes").cloned().unwrap_or_default();
+    (set(object) != set(old)).then(|| Cause::invalid("spec.scopes", &shown, "field is immutable"))
 }

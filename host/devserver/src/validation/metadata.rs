@@ -11,8 +11,9 @@ type Check = fn(&str) -> Vec<String>;
 fn name_check(resource: &Resource) -> Check {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => names::label,
-        ("", "services") => names::label_1035,
+        ("", "services") => names::label,
         ("rbac.authorization.k8s.io", _) => names::path_segment,
+        ("certificates.k8s.io", "certificatesigningrequests") => |_| Vec::new(),
         _ => names::subdomain,
     }
 }
@@ -34,29 +35,39 @@ pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
     } else {
         causes.extend(check(name).iter().map(|e| Cause::invalid("metadata.name", &json!(name), e)));
     }
-    causes.extend(common(object, resource.custom.is_some()));
+    causes.extend(common(object, has_any_finalizers(resource)));
     causes
+}
+
+/// Kinds whose changes of metadata the API server looks at once; at those of the others twice.
+const CHANGES_ONCE: &[&str] = &["endpointslices", "limitranges", "persistentvolumes"];
+
+/// Whether the finalizers of a kind may have any qualified name.
+fn has_any_finalizers(resource: &Resource) -> bool {
+    let groups = ["apiextensions.k8s.io", "admissionregistration.k8s.io", "apiregistration.k8s.io"];
+    resource.custom.is_some() || groups.contains(&resource.group.as_str())
 }
 
 /// Checks the metadata of a new version against the one it replaces.
 pub(crate) fn update(resource: &Resource, object: &Value, old: &Value) -> Vec<Cause> {
-    let once = common(object, resource.custom.is_some());
+    let once = common(object, has_any_finalizers(resource));
     // The API server goes over the metadata of most kinds once for the kind and once for the update.
     let times = if resource.custom.is_some() { 1 } else { 4 };
+    let changes = if CHANGES_ONCE.contains(&resource.plural.as_str()) { 1 } else { 2 };
     let mut causes: Vec<Cause> = once.iter().cycle().take(once.len() * times).cloned().collect();
     let meta = |o: &Value, key: &str| o.pointer("/metadata").and_then(|m| m.get(key)).cloned().unwrap_or_default();
     for key in ["name", "uid"] {
         let (new, was) = (meta(object, key), meta(old, key));
         if !was.is_null() && new != was {
-            // The API server checks this twice.
             let cause = Cause::invalid(format!("metadata.{key}"), &new, "field is immutable");
-            causes.extend([cause.clone(), cause]);
+            causes.extend(vec![cause; changes]);
         }
     }
     for key in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         let (new, was) = (meta(object, key), meta(old, key));
         if new != was {
-            causes.push(Cause::invalid(format!("metadata.{key}"), &new, "field is immutable"));
+            let cause = Cause::invalid(format!("metadata.{key}"), &new, "field is immutable");
+            causes.extend(vec![cause; changes]);
         }
     }
     if !meta(old, "deletionTimestamp").is_null() {
@@ -107,7 +118,7 @@ fn common(object: &Value, custom: bool) -> Vec<Cause> {
         let problems = names::qualified_name(text);
         causes.extend(problems.iter().map(|e| Cause::invalid("metadata.finalizers", finalizer, e)));
         let standard = matches!(text, "kubernetes" | "orphan" | "foregroundDeletion");
-        if problems.is_empty() && !standard && !text.contains('/') && !custom {
+        if !standard && !text.contains('/') && !custom {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             causes.push(Cause::invalid(field, finalizer, detail));
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{names, rules};
+use super::{names, rules, shapes};
 use crate::status::Cause;
 
 const UPDATE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -17,6 +17,27 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// A template of pods below a path: its labels and its spec, in which nothing can be looked into while it runs.
+pub(super) fn template(template: Option<&Value>, path: &str) -> Vec<Cause> {
+    let empty = json!({});
+    let template = template.unwrap_or(&empty);
+    let mut out = spec(template.get("spec"), &format!("{path}.spec"));
+    if let Some(labels) = template.pointer("/metadata/labels") {
+        out.extend(shapes::labels(labels, &format!("{path}.labels")));
+    }
+    for key in
+        template.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten().map(|(k, _)| k)
+    {
+        let problems = names::qualified_name(&key.to_lowercase());
+        out.extend(problems.iter().map(|e| Cause::invalid(format!("{path}.annotations"), &json!(key), e)));
+    }
+    if template.get("spec").is_some_and(|spec| !items(spec, "ephemeralContainers").is_empty()) {
+        let why = "ephemeral containers not allowed in pod template";
+        out.push(Cause::forbidden(format!("{path}.spec.ephemeralContainers"), why));
+    }
+    out
+}
+
 /// A pod spec under a path.
 pub(super) fn spec(spec: Option<&Value>, path: &str) -> Vec<Cause> {
     let empty = json!({});
@@ -26,22 +47,33 @@ pub(super) fn spec(spec: Option<&Value>, path: &str) -> Vec<Cause> {
         out.push(Cause::required(format!("{path}.containers"), ""));
     }
     let mut volumes = HashSet::new();
+    let wrong = rules::check("volumes", spec, path);
     for (i, volume) in items(spec, "volumes").iter().enumerate() {
         let name = text(volume, "name");
         let field = format!("{path}.volumes[{i}].name");
+        let problems = names::label(name);
         if name.is_empty() {
-            out.push(Cause::required(field, ""));
+            out.push(Cause::required(field.clone(), ""));
         } else {
-            out.extend(names::label(name).iter().map(|e| Cause::invalid(field.clone(), &json!(name), e)));
-            if !volumes.insert(name) {
-                out.push(Cause::duplicate(field, &json!(name)));
-            }
+            out.extend(problems.iter().map(|e| Cause::invalid(field.clone(), &json!(name), e)));
+        }
+        if volumes.contains(name) {
+            out.push(Cause::duplicate(field, &json!(name)));
+        }
+        // What is wrong cannot be mounted.
+        let whole = format!("{path}.volumes[{i}]");
+        let broken = wrong.iter().any(|c| c.field() == whole || c.field().starts_with(&format!("{whole}.")));
+        if problems.is_empty() && !broken {
+            volumes.insert(name);
         }
     }
+    out.extend(wrong);
     let mut seen = HashSet::new();
     for list in ["initContainers", "containers"] {
         for (i, container) in items(spec, list).iter().enumerate() {
-            check_container(container, &format!("{path}.{list}[{i}]"), &volumes, &mut seen, &mut out);
+            let path = format!("{path}.{list}[{i}]");
+            check_container(container, &path, &volumes, &mut seen, &mut out);
+            out.extend(claims(container, spec, &path));
         }
     }
     let policy = text(spec, "restartPolicy");
@@ -119,7 +151,31 @@ fn check_container<'a>(
         if text(variable, "name").is_empty() {
             out.push(Cause::required(format!("{path}.env[{i}].name"), ""));
         }
+        let file = variable.pointer("/valueFrom/fileKeyRef").map(|file| text(file, "volumeName"));
+        if let Some(volume) = file.filter(|volume| !volumes.contains(volume)) {
+            let field = format!("{path}.env[{i}].valueFrom.fileKeyRef.volumeName");
+            out.push(Cause::raw("FieldValueNotFound", field, format!("Not found: {}", json!(volume))));
+        }
     }
+}
+
+/// What a container asks of the rest of the pod.
+fn claims(container: &Value, spec: &Value, path: &str) -> Vec<Cause> {
+    let mut out = Vec::new();
+    let known: Vec<&str> = items(spec, "resourceClaims").iter().map(|claim| text(claim, "name")).collect();
+    let wanted = container.get("resources").map_or(&[][..], |resources| items(resources, "claims"));
+    for (i, claim) in wanted.iter().enumerate().filter(|(_, claim)| !known.contains(&text(claim, "name"))) {
+        let names = if known.is_empty() { " which is empty".to_owned() } else { format!(": {}", known.join(", ")) };
+        let name = json!(text(claim, "name"));
+        let message = format!("Not found: {name}: must be one of the names in pod.spec.resourceClaims{names}");
+        out.push(Cause::raw("FieldValueNotFound", format!("{path}.resources.claims[{i}]"), message));
+    }
+    let mount = container.pointer("/securityContext/procMount").filter(|mount| *mount == "Unmasked");
+    if let Some(mount) = mount.filter(|_| spec.get("hostUsers") != Some(&Value::Bool(false))) {
+        let why = "`hostUsers` must be false to use `Unmasked`";
+        out.push(Cause::invalid(format!("{path}.securityContext.procMount"), mount, why));
+    }
+    out
 }
 
 /// What only holds for new pods.
@@ -148,13 +204,14 @@ pub(super) fn warnings(pod: &Value) -> Vec<String> {
 pub(super) fn update(pod: &Value, old: &Value) -> Vec<Cause> {
     let empty = json!({});
     let (new, old) = (pod.get("spec").unwrap_or(&empty), old.get("spec").unwrap_or(&empty));
+    let mut out = spec(Some(new), "spec");
     for list in ["containers", "initContainers"] {
         if items(new, list).len() != items(old, list).len() {
             let detail = "pod updates may not add or remove containers";
-            return vec![Cause::forbidden(format!("spec.{list}"), detail)];
+            out.push(Cause::forbidden(format!("spec.{list}"), detail));
+            return out;
         }
     }
-    let mut out = spec(Some(new), "spec");
     let gates =
         |s: &Value| -> Vec<String> { items(s, "schedulingGates").iter().map(|g| text(g, "name").to_owned()).collect() };
     let (wanted, had) = (gates(new), gates(old));
@@ -171,7 +228,7 @@ pub(super) fn update(pod: &Value, old: &Value) -> Vec<Cause> {
             "existing toleration can not be modified except its tolerationSeconds",
         ));
     }
-    if fixed(new, gated) != fixed(old, gated) && out.is_empty() {
+    if fixed(new, gated) != fixed(old, gated) {
         out.push(Cause::forbidden("spec", &format!("{UPDATE}\n")));
     }
     out

@@ -96,6 +96,8 @@ fn is_empty(value: &Value) -> bool {
 }
 
 fn apply(value: Option<&Value>, path: String, checks: &[Check], out: &mut Vec<Cause>) {
+    // Of several members of which one is allowed, the first alone is checked further.
+    let mut first: Option<Value> = None;
     for (name, argument) in checks {
         if *name == "required" {
             if value.is_none_or(is_empty) {
@@ -104,7 +106,8 @@ fn apply(value: Option<&Value>, path: String, checks: &[Check], out: &mut Vec<Ca
             }
             continue;
         }
-        let Some(value) = value else { return };
+        let Some(whole) = value else { return };
+        let value = first.as_ref().unwrap_or(whole);
         match *name {
             // What follows is not asked of an empty text.
             "filled" if value == "" => return,
@@ -116,9 +119,14 @@ fn apply(value: Option<&Value>, path: String, checks: &[Check], out: &mut Vec<Ca
                 }
             }
             "forbidden" => out.push(Cause::forbidden(path.clone(), argument)),
+            "refused" => out.push(Cause::invalid(path.clone(), value, argument)),
             "unique" => out.extend(unique(value, &path, argument)),
             "is" => out.extend(check(argument, value, &path)),
-            "one" => out.extend(one(value, &path, argument)),
+            "one" => {
+                let (causes, rest) = one(value, &path, argument);
+                out.extend(causes);
+                first = rest;
+            }
             name => match shapes::find(name) {
                 Some(shape) => out.extend(shape(value, &path)),
                 None => out
@@ -180,16 +188,21 @@ fn unique(value: &Value, path: &str, key: &str) -> Vec<Cause> {
     out
 }
 
-/// `what: a,b,c`: exactly one of these members, in this order.
-fn one(value: &Value, path: &str, argument: &str) -> Vec<Cause> {
+/// `what: a,b,c`: exactly one of these members, in this order. Also the value without those after the first, if there are.
+fn one(value: &Value, path: &str, argument: &str) -> (Vec<Cause>, Option<Value>) {
     let (what, members) = argument.split_once(": ").unwrap_or_default();
     let mut there = members.split(',').filter(|m| value.get(*m).is_some_and(|v| !v.is_null()));
     if there.next().is_none() {
-        return vec![Cause::required(path, &format!("must specify a {what} type"))];
+        return (vec![Cause::required(path, &format!("must specify a {what} type"))], None);
     }
-    there
-        .map(|name| Cause::forbidden(format!("{path}.{name}"), &format!("may not specify more than 1 {what} type")))
-        .collect()
+    let others: Vec<&str> = there.collect();
+    let why = format!("may not specify more than 1 {what} type");
+    let causes = others.iter().map(|name| Cause::forbidden(format!("{path}.{name}"), &why)).collect();
+    let mut rest = value.clone();
+    if let Some(map) = rest.as_object_mut() {
+        map.retain(|key, _| !others.contains(&key.as_str()));
+    }
+    (causes, Some(rest).filter(|_| !others.is_empty()))
 }
 
 #[cfg(test)]
@@ -205,6 +218,7 @@ mod tests {
             "filled",
             "enum",
             "forbidden",
+            "refused",
             "unique",
             "is",
             "one",

@@ -5,8 +5,13 @@ use serde_json::{Value, json};
 use super::names;
 use crate::status::Cause;
 
+mod containers;
+mod jobs;
+mod metrics;
 mod network;
+mod nodes;
 mod pods;
+pub(super) mod quotas;
 mod storage;
 mod workloads;
 
@@ -20,6 +25,10 @@ pub(super) fn find(name: &str) -> Option<Shape> {
         "porttext" => port_or_name,
         "intpercent" => number_or_percent,
         "limittype" => limit_type,
+        "notnegative" => |value, path| quotas::amount("", value, path),
+        "limit" => quotas::limit,
+        "quotaamounts" => quotas::quota_amounts,
+        "quotascopes" => quotas::quota_scopes,
         "toleration" => pods::toleration,
         "noderequirement" => pods::node_requirement,
         "nodefield" => pods::node_field,
@@ -29,13 +38,26 @@ pub(super) fn find(name: &str) -> Option<Shape> {
         "envfrom" => pods::env_from,
         "onlyonce" => pods::only_once,
         "resources" => pods::resources,
-        "podspec" => |value, path| super::pod::spec(Some(value), path),
+        "template" => |value, path| super::pod::template(Some(value), path),
         "deploymentstrategy" => workloads::deployment_strategy,
         "job" => workloads::job,
+        "restarts" => containers::restarts,
+        "resizes" => containers::resizes,
+        "projection" => containers::projection,
+        "osname" => containers::system,
+        "dnsoption" => containers::dns_option,
+        "source" => storage::source,
+        "volume" => storage::volume,
+        "parameters" => storage::parameters,
+        "topology" => storage::topology,
+        "lifecyclemode" => storage::lifecycle_mode,
+        "refreshperiod" => storage::refresh_period,
+        "overhead" => nodes::overhead,
+        "taints" => nodes::taints,
         "disruption" => workloads::disruption,
         "autoscaler" => workloads::autoscaler,
         "scaletarget" => workloads::scale_target,
-        "metric" => workloads::metric,
+        "metric" => metrics::metric,
         "policy" => workloads::policy,
         "policyport" => network::policy_port,
         "peer" => network::peer,
@@ -68,8 +90,10 @@ fn invalid(path: &str, value: &Value, problems: &[String]) -> Vec<Cause> {
     problems.iter().map(|why| Cause::invalid(path, value, why)).collect()
 }
 
+use workloads::scale_target;
+
 /// A map of labels.
-fn labels(value: &Value, path: &str) -> Vec<Cause> {
+pub(super) fn labels(value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     for (key, value) in value.as_object().into_iter().flatten() {
         out.extend(invalid(path, &json!(key), &names::qualified_name(key)));
@@ -150,7 +174,7 @@ fn number_or_percent(value: &Value, path: &str) -> Vec<Cause> {
 fn limit_type(value: &Value, path: &str) -> Vec<Cause> {
     let name = value.as_str().unwrap_or_default();
     let mut out = invalid(path, value, &names::qualified_name(name));
-    if !name.contains('/') && !matches!(name, "Pod" | "Container" | "PersistentVolumeClaim") {
+    if out.is_empty() && !name.contains('/') && !matches!(name, "Pod" | "Container" | "PersistentVolumeClaim") {
         out.push(Cause::invalid(path, value, "must be a standard limit type or fully qualified"));
     }
     out

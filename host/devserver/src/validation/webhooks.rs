@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use oarlock_schema::Condition;
 use serde_json::Value;
 
-use super::names;
-use crate::{selector, selector::LabelSelector, status::Cause};
+use super::{names, shapes};
+use crate::status::Cause;
 
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
@@ -66,9 +66,8 @@ fn hook(at: &str, hook: &Value, causes: &mut Vec<Cause>) {
         causes.push(Cause::invalid(format!("{at}.timeoutSeconds"), &seconds.into(), detail));
     }
     for key in ["namespaceSelector", "objectSelector"] {
-        let spelled = selector::to_text(hook.get(key));
-        if LabelSelector::parse(&spelled).is_err() {
-            causes.push(Cause::invalid(format!("{at}.{key}"), &spelled.into(), "is no label selector"));
+        if let Some(selector) = hook.get(key) {
+            causes.extend(shapes::selector(selector, &format!("{at}.{key}")));
         }
     }
     review_versions(at, hook, causes);
@@ -271,6 +270,10 @@ mod tests {
             "matchConditions[0].expression",
             "undeclared reference to 'authorizer'",
         );
-        refuse(&json!({"objectSelector": {"matchLabels": {"a": "b c"}}}), "objectSelector", "label selector");
+        refuse(
+            &json!({"objectSelector": {"matchLabels": {"a": "b c"}}}),
+            "objectSelector.matchLabels",
+            "a valid label must be",
+        );
     }
 }

@@ -218,7 +218,7 @@ fn check_names(names: &Value, errors: &mut Vec<FieldError>) {
         }
     };
     for (field, mixed, required) in
-        [("plural", false, true), ("singular", false, false), ("kind", true, true), ("listKind", true, true)]
+        [("plural", false, true), ("singular", false, true), ("kind", true, true), ("listKind", true, true)]
     {
         let name = text(names, field);
         if required && name.is_empty() {

@@ -2,8 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{has, invalid, list, no_operator, text, values_fit};
-use crate::{quantity, status::Cause, validation::names};
+use super::{has, invalid, list, no_operator, quotas, text, values_fit};
+use crate::{
+    quantity,
+    status::Cause,
+    validation::{names, rules},
+};
 
 pub(super) fn toleration(value: &Value, path: &str) -> Vec<Cause> {
     let (key, operator, effect) = (text(value, "key"), text(value, "operator"), text(value, "effect"));
@@ -120,13 +124,16 @@ pub(super) fn env_source(value: &Value, path: &str) -> Vec<Cause> {
     }
     for source in ["configMapKeyRef", "secretKeyRef"] {
         let Some(reference) = from.get(source) else { continue };
-        for key in ["name", "key"].into_iter().filter(|key| text(reference, key).is_empty()) {
-            out.push(Cause::required(format!("{path}.{source}.{key}"), ""));
-        }
-        let key = text(reference, "key");
-        if !key.is_empty() {
+        let (name, key) = (text(reference, "name"), text(reference, "key"));
+        out.extend(invalid(&format!("{path}.{source}.name"), &json!(name), &names::subdomain(name)));
+        if key.is_empty() {
+            out.push(Cause::required(format!("{path}.{source}.key"), ""));
+        } else {
             out.extend(invalid(&format!("{path}.{source}.key"), &json!(key), &names::config_key(key)));
         }
+    }
+    if let Some(file) = from.get("fileKeyRef") {
+        out.extend(rules::check("filekey", file, &format!("{path}.fileKeyRef")));
     }
     let why = match sources.iter().filter(|s| has(from, s)).count() {
         0 => "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
@@ -215,20 +222,8 @@ pub(super) fn resources(value: &Value, path: &str) -> Vec<Cause> {
     for part in ["limits", "requests"] {
         for (name, wanted) in value.get(part).and_then(Value::as_object).into_iter().flatten() {
             let at = format!("{path}.{part}[{name}]");
-            let shown = json!(name);
-            out.extend(invalid(&at, &shown, &names::qualified_name(name)));
-            let ours =
-                matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
-            if !name.contains('/') && !ours {
-                let standard = matches!(name.as_str(), "storage" | "pods" | "services" | "secrets" | "configmaps");
-                if !standard {
-                    out.push(Cause::invalid(at.clone(), &shown, "must be a standard resource type or fully qualified"));
-                }
-                out.push(Cause::invalid(at.clone(), &shown, "must be a standard resource for containers"));
-            }
-            if amount(wanted).is_some_and(|n| n < 0) {
-                out.push(Cause::invalid(at.clone(), wanted, "must be greater than or equal to 0"));
-            }
+            out.extend(quotas::container_resource(name, &at));
+            out.extend(quotas::amount(name, wanted, &at));
             let limit = value.get("limits").and_then(|l| l.get(name)).filter(|_| part == "requests");
             if let Some(limit) = limit
                 && let (Some(most), Some(asked)) = (amount(limit), amount(wanted))

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{has, invalid};
+use super::{has, invalid, list, text};
 use crate::{quantity, status::Cause, validation::names};
 
 pub(super) fn access_modes(value: &Value, path: &str) -> Vec<Cause> {
@@ -58,4 +58,81 @@ pub(super) fn attachment(value: &Value, path: &str) -> Vec<Cause> {
         (false, false) => vec![Cause::required(path, why)],
         _ => Vec::new(),
     }
+}
+
+/// Where the data of a claim come from.
+pub(super) fn source(value: &Value, path: &str) -> Vec<Cause> {
+    let kind = text(value, "kind");
+    if !text(value, "apiGroup").is_empty() || kind == "PersistentVolumeClaim" {
+        return Vec::new();
+    }
+    let why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+    vec![Cause::invalid(path, &json!(kind), why)]
+}
+
+/// What the parts of a volume's spec ask of each other.
+pub(super) fn volume(value: &Value, path: &str) -> Vec<Cause> {
+    let mut out = Vec::new();
+    if value.get("volumeAttributesClassName").is_some_and(|name| name == "") {
+        out.push(Cause::required(format!("{path}.volumeAttributesClassName"), "an empty string is disallowed"));
+    }
+    if has(value, "volumeAttributesClassName") && !has(value, "csi") {
+        let why = "has to be specified when using volumeAttributesClassName";
+        out.push(Cause::required(format!("{path}.csi"), why));
+    }
+    let policy = "persistentVolumeReclaimPolicy";
+    let whole = value.pointer("/hostPath/path").and_then(Value::as_str).is_some_and(|p| p == "/");
+    if whole && text(value, policy) == "Recycle" {
+        let why = "may not be 'recycle' for a hostPath mount of '/'";
+        out.push(Cause::forbidden(format!("{path}.{policy}"), why));
+    }
+    if has(value, "local") && !has(value, "nodeAffinity") {
+        let why = "Local volume requires node affinity";
+        out.push(Cause::required(format!("{path}.nodeAffinity"), why));
+    }
+    out
+}
+
+/// Parameters of a class have names.
+pub(super) fn parameters(value: &Value, path: &str) -> Vec<Cause> {
+    let nameless = value.as_object().is_some_and(|map| map.contains_key(""));
+    if nameless { vec![Cause::invalid(path, &json!(""), "field can not be empty.")] } else { Vec::new() }
+}
+
+/// Where a class has volumes.
+pub(super) fn topology(value: &Value, path: &str) -> Vec<Cause> {
+    let mut out = Vec::new();
+    let requirements = list(value, "matchLabelExpressions");
+    let path = format!("{path}.matchLabelExpressions");
+    // One that asks nothing counts as one that is there already.
+    if requirements.is_empty() {
+        out.push(Cause::duplicate(path.clone(), &json!("")));
+    }
+    for (i, requirement) in requirements.iter().enumerate() {
+        let (key, at) = (text(requirement, "key"), format!("{path}[{i}]"));
+        let values = list(requirement, "values");
+        if values.is_empty() {
+            out.push(Cause::required(format!("{at}.values"), ""));
+        }
+        for (j, value) in values.iter().enumerate().filter(|(j, value)| values.iter().take(*j).any(|v| v == *value)) {
+            out.push(Cause::duplicate(format!("{at}.values[{j}]"), value));
+        }
+        out.extend(invalid(&format!("{at}.key"), &json!(key), &names::qualified_name(key)));
+        if requirements.iter().take(i).any(|earlier| text(earlier, "key") == key) {
+            out.push(Cause::duplicate(format!("{at}.key"), &json!(key)));
+        }
+    }
+    out
+}
+
+/// How long volumes of a driver live; the list is named, not the element.
+pub(super) fn lifecycle_mode(value: &Value, path: &str) -> Vec<Cause> {
+    let list = path.rsplit_once('[').map_or(path, |(list, _)| list);
+    let known = ["Persistent", "Ephemeral"];
+    if known.iter().any(|k| value == k) { Vec::new() } else { vec![Cause::unsupported(list, value, &known)] }
+}
+
+pub(super) fn refresh_period(value: &Value, path: &str) -> Vec<Cause> {
+    let why = "must be greater than or equal to 10 seconds";
+    if value.as_i64().is_some_and(|n| n < 10) { vec![Cause::invalid(path, value, why)] } else { Vec::new() }
 }

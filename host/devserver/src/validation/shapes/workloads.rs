@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{has, number_or_percent, percent, text};
+use super::{has, jobs, number_or_percent, percent, text};
 use crate::status::Cause;
 
 pub(super) fn deployment_strategy(value: &Value, path: &str) -> Vec<Cause> {
@@ -60,6 +60,18 @@ pub(super) fn job(value: &Value, path: &str) -> Vec<Cause> {
             }
         }
     }
+    out.extend(jobs::failure_policy(value, path));
+    if text(value, "completionMode") == "Indexed" {
+        out.extend(indexed(value, path));
+        out.extend(jobs::success_policy(value, path));
+    }
+    let replacement = text(value, "podReplacementPolicy");
+    if has(value, "podFailurePolicy") && !matches!(replacement, "" | "Failed") {
+        out.push(Cause::unsupported(format!("{path}.podReplacementPolicy"), &json!(replacement), &["Failed"]));
+    } else if !matches!(replacement, "" | "Failed" | "TerminatingOrFailed") {
+        let known = ["Failed", "TerminatingOrFailed"];
+        out.push(Cause::unsupported(format!("{path}.podReplacementPolicy"), &json!(replacement), &known));
+    }
     let restart = value.pointer("/template/spec/restartPolicy").and_then(Value::as_str).unwrap_or_default();
     let at = format!("{path}.template.spec.restartPolicy");
     match restart {
@@ -70,6 +82,30 @@ pub(super) fn job(value: &Value, path: &str) -> Vec<Cause> {
         }
         "OnFailure" | "Never" => {}
         _ => out.push(Cause::unsupported(at, &json!(restart), &["OnFailure", "Never"])),
+    }
+    out
+}
+
+/// How large a Job with indexes may be.
+fn indexed(value: &Value, path: &str) -> Vec<Cause> {
+    let mut out = Vec::new();
+    let number = |key: &str| value.get(key).and_then(Value::as_i64);
+    let mut at_most = |key: &str, most: i64, more: &str| {
+        if let Some(found) = number(key).filter(|found| *found > most) {
+            let why = format!("must be less than or equal to {most}{more}");
+            out.push(Cause::invalid(format!("{path}.{key}"), &json!(found), &why));
+        }
+    };
+    at_most("parallelism", 100_000, " when completion mode is Indexed");
+    at_most("maxFailedIndexes", 100_000, "");
+    if number("completions").is_some_and(|n| n > 100_000) && has(value, "backoffLimitPerIndex") {
+        let more = " when completions are above 100000 and used with backoff limit per index";
+        at_most("parallelism", 10_000, more);
+        at_most("maxFailedIndexes", 10_000, more);
+        if !has(value, "maxFailedIndexes") {
+            let why = "must be specified when completions is above 100000";
+            out.push(Cause::required(format!("{path}.maxFailedIndexes"), why));
+        }
     }
     out
 }
@@ -100,16 +136,6 @@ pub(super) fn scale_target(value: &Value, path: &str) -> Vec<Cause> {
         return Vec::new();
     }
     vec![Cause::invalid(format!("{path}.apiVersion"), &json!(version), "apiVersion must specify API group")]
-}
-
-pub(super) fn metric(value: &Value, path: &str) -> Vec<Cause> {
-    let (kind, at) = (text(value, "type"), format!("{path}.type"));
-    let known = ["ContainerResource", "External", "Object", "Pods", "Resource"];
-    match kind {
-        "" => vec![Cause::required(at, "must specify a metric source type")],
-        kind if known.contains(&kind) => Vec::new(),
-        kind => vec![Cause::unsupported(at, &json!(kind), &known)],
-    }
 }
 
 /// An admission policy that decides nothing.
