@@ -106,14 +106,14 @@ async fn nodes_are_tainted_cordoned_and_drained() {
     k.pipe("create -f -", r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}"#).await;
     k.prints(&[
         ("taint node n a=b:NoSchedule", "node/n tainted"),
-        ("get node n -o jsonpath='{.spec.taints}'", r#"[{"effect":"NoSchedule","key":"a","value":"b"}]"#),
+        ("get node n -o jsonpath='{.spec.taints}'", r#"[{"effect":"NoSchedule","key":"a","value":"b"},{"effect":"NoSchedule","key":"node.kubernetes.io/not-ready"}]"#),
         ("taint node n a=b:NoSchedule-", "node/n untainted"),
         ("cordon n", "node/n cordoned"),
         ("get node n --no-headers", "n Unknown,SchedulingDisabled <none> <age>"),
         ("cordon n", "node/n already cordoned"),
         ("drain n", "node/n already cordoned\nnode/n drained"),
         ("uncordon n", "node/n uncordoned"),
-        ("get node n -o jsonpath='{.spec}'", "{}"),
+        ("get node n -o jsonpath='{.spec}'", r#"{"taints":[{"effect":"NoSchedule","key":"node.kubernetes.io/not-ready"}]}"#),
     ])
     .await;
 }
