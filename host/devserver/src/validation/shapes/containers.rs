@@ -64,10 +64,25 @@ pub(super) fn resizes(value: &Value, path: &str) -> Vec<Cause> {
 
 /// One source of a projected volume.
 pub(super) fn projection(value: &Value, path: &str) -> Vec<Cause> {
-    let kinds = ["secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate"];
+    let kinds = ["secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle"];
     match kinds.iter().filter(|kind| has(value, kind)).count() {
         0 | 1 => Vec::new(),
         more => vec![Cause::forbidden(path, "may not specify more than 1 volume type per source"); more - 1],
+    }
+}
+
+/// A claim of devices that a pod has.
+pub(super) fn claim(value: &Value, path: &str) -> Vec<Cause> {
+    match (has(value, "resourceClaimName"), has(value, "resourceClaimTemplateName")) {
+        (true, true) => {
+            let why = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
+            vec![Cause::invalid(path, value, why)]
+        }
+        (false, false) => {
+            let why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
+            vec![Cause::invalid(path, value, why)]
+        }
+        _ => Vec::new(),
     }
 }
 
