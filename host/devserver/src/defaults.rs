@@ -77,6 +77,10 @@ pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result
         ("", "resourcequotas") | ("batch", "cronjobs") | ("networking.k8s.io", "ingresses") => {
             set_status(value, workload::status(&resource.plural));
         }
+        ("autoscaling", "horizontalpodautoscalers") => {
+            set_status(value, json!({"currentMetrics": null, "desiredReplicas": 0}));
+        }
+        ("discovery.k8s.io", "endpointslices") => slice(value),
         ("batch", "jobs") => {
             workload::job_selector(value);
             set_status(value, json!({}));
@@ -101,6 +105,15 @@ pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result
     }
     complete(resource, value);
     Ok(())
+}
+
+/// Lists that an EndpointSlice shows although they are empty.
+fn slice(value: &mut Value) {
+    if let Some(map) = value.as_object_mut() {
+        for key in ["endpoints", "ports"] {
+            fill(map, key, Value::Null);
+        }
+    }
 }
 
 fn set_status(value: &mut Value, status: Value) {
@@ -143,6 +156,10 @@ pub(crate) fn settle(api: &Api, resource: &Resource, value: &mut Value, old: &Va
         ("", "services") => service::update(api, value, old),
         ("apps", "daemonsets") => {
             workload::count_templates(value, old);
+            Ok(())
+        }
+        ("discovery.k8s.io", "endpointslices") => {
+            slice(value);
             Ok(())
         }
         _ => Ok(()),

@@ -38,7 +38,13 @@ impl Writer {
 pub(crate) fn rules<'a>(resource: &'a Resource, writer: &'a Writer) -> Write<'a> {
     let write = Write::new(resource.merge(), &writer.manager, &writer.time).subresource(&writer.subresource);
     match writer.subresource.as_str() {
-        "status" => write.reset(Reset::AllBut(vec!["status".to_owned()])),
+        "status" if resource.custom.is_some() || resource.group == "apiextensions.k8s.io" => {
+            write.reset(Reset::AllBut(vec!["status".to_owned()]))
+        }
+        "status" if resource.is("apps", "deployments") => {
+            write.reset(Reset::Fields(FieldSet::of_fields(&[&["spec"], &["metadata", "labels"]])))
+        }
+        "status" => write.reset(Reset::Fields(FieldSet::of_fields(&[&["spec"]]))),
         "" if resource.has_status() => write.reset(Reset::Fields(FieldSet::of_fields(&[&["status"]]))),
         _ => write,
     }

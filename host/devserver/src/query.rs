@@ -124,9 +124,13 @@ impl DeleteOptions {
             None => query.get(key).map(str::to_owned),
         };
         let dry: Vec<&str> = match from_body {
-            Some(b) => {
-                b.get("dryRun").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
-            }
+            Some(b) => b
+                .get("dryRun")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .map(|d| d.as_str().unwrap_or_default())
+                .collect(),
             None => query.all("dryRun"),
         };
         let mut causes = Vec::new();

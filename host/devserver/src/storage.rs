@@ -122,6 +122,8 @@ struct ShelfState {
     compacted: u64,
     /// Nobody new is told of changes up to this revision; who follows already is.
     forgotten: u64,
+    /// A watch cannot begin before this revision; a list can.
+    begun: u64,
     closed: bool,
 }
 
@@ -213,7 +215,7 @@ impl Shelf {
 
     /// Whether a watch may begin after `revision`.
     pub(crate) fn begin_after(&self, revision: u64) -> Result<(), TooOld> {
-        self.read(|s| s.check(revision))
+        self.read(|s| if revision < s.begun { Err(TooOld { oldest: s.begun }) } else { s.check(revision) })
     }
 
     /// Changes after `revision`, at most `limit`, and whether the shelf has been closed with nothing left to read.
@@ -354,8 +356,8 @@ impl Store {
     fn empty_shelf(&self, name: &str, compacted: u64) -> Arc<Shelf> {
         let objects = BTreeMap::new();
         // Lists reach as far back as the log, watches only as far as the shelf.
-        let forgotten = self.clock.load(Ordering::SeqCst);
-        let state = ShelfState { objects, log: VecDeque::new(), compacted, forgotten, closed: false };
+        let begun = self.clock.load(Ordering::SeqCst);
+        let state = ShelfState { objects, log: VecDeque::new(), compacted, forgotten: 0, begun, closed: false };
         Arc::new(Shelf {
             name: name.to_owned(),
             state: RwLock::new(state),

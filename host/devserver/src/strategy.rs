@@ -51,6 +51,12 @@ pub(crate) fn drop_disabled(resource: &Resource, object: &mut Value) {
         (spec, "schedulingGroup", matches!(resource.group.as_str(), "" | "apps" | "batch")),
         ("/spec/updateStrategy/rollingUpdate", "maxUnavailable", resource.is("apps", "statefulsets")),
     ];
+    if resource.is("", "serviceaccounts") {
+        let secrets = object.get_mut("secrets").and_then(Value::as_array_mut);
+        for secret in secrets.into_iter().flatten().filter_map(Value::as_object_mut) {
+            secret.retain(|key, _| key == "name");
+        }
+    }
     for (at, field, _) in fields.iter().filter(|(.., here)| *here && resource.custom.is_none()) {
         if let Some(owner) = object.pointer_mut(at).and_then(Value::as_object_mut) {
             owner.remove(*field);
@@ -144,7 +150,10 @@ fn differs(resource: &Resource, new: &Value, old: &Value) -> bool {
     // Deployments count changes of their annotations, too.
     let annotations = |v: &Value| v.pointer("/metadata/annotations").cloned();
     let annotated = resource.is("apps", "deployments") && annotations(new) != annotations(old);
-    annotated || members(new) != members(old)
+    // EndpointSlices those of their labels.
+    let labels = |v: &Value| v.pointer("/metadata/labels").cloned();
+    let labelled = resource.is("discovery.k8s.io", "endpointslices") && labels(new) != labels(old);
+    annotated || labelled || members(new) != members(old)
 }
 
 /// Whether two versions of an object are the same apart from their resourceVersion and kind.

@@ -81,7 +81,11 @@ fn scale(custom: &CustomVersion, object: &Value, all: bool) -> Vec<Cause> {
 
 /// What a writer of a new object should know although it is stored.
 pub(crate) fn warnings(resource: &Resource, object: &Value) -> Vec<String> {
-    if resource.is("", "pods") { pod::warnings(object) } else { unqualified(resource, object, None) }
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "pods") => pod::warnings(object),
+        ("", "secrets") => core::certificate_warning(object).into_iter().collect(),
+        _ => unqualified(resource, object, None),
+    }
 }
 
 /// Finalizers of custom resources should say whose they are; those that were there before are not told of again.
@@ -95,6 +99,9 @@ pub(crate) fn unqualified(resource: &Resource, object: &Value, old: Option<&Valu
     let new = of(object).into_iter().filter(|name| !name.contains('/') && !known(name) && !before.contains(name));
     let why = "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers";
     let told = new.map(|name| format!("metadata.finalizers: {name:?}: {why}"));
+    if resource.is("", "secrets") {
+        return core::certificate_warning(object).into_iter().collect();
+    }
     if resource.custom.is_some() { told.collect() } else { Vec::new() }
 }
 

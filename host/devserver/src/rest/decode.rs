@@ -1,6 +1,6 @@
 //! From the bytes of a body to an object of the expected kind.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     body::{self, Parsed},
@@ -77,6 +77,9 @@ pub(crate) fn delete_options(call: &Call) -> Result<Value> {
         })?,
         _ => parse(call, KIND)?,
     };
+    if parsed.value.is_null() {
+        return Ok(Value::Object(Map::new()));
+    }
     let Value::Object(options) = &parsed.value else {
         let found = body::json_type(&parsed.value);
         let message = format!(
@@ -116,6 +119,9 @@ pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValid
         return Err(ApiError::unsupported_media_type(&["application/json", "application/yaml"]));
     }
     let Parsed { value: mut object, duplicates } = parse(call, expected.kind)?;
+    if object.is_null() && expected.custom.is_none() {
+        object = Value::Object(Map::new());
+    }
     if !object.is_object() {
         let found = match &object {
             Value::Array(_) => "array",

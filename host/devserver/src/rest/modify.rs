@@ -112,6 +112,7 @@ impl Request<'_> {
                 format!("the name of the object ({name}) does not match the name on the URL ({})", self.path.name);
             return Err(ApiError::bad_request(message));
         }
+        meta.remove("selfLink");
         check_namespace(meta, &self.path.namespace)
     }
 
@@ -200,7 +201,8 @@ impl Request<'_> {
     /// Namespace and name of a patched object are those of the URL.
     fn check_patched(&self, object: &Value) -> Result<()> {
         let text = |key: &str| object.pointer("/metadata").and_then(|m| m.get(key)?.as_str()).unwrap_or_default();
-        if !text("namespace").is_empty() && text("namespace") != self.path.namespace {
+        let elsewhere = !text("namespace").is_empty() && text("namespace") != self.path.namespace;
+        if elsewhere && self.resource.namespaced {
             let message = "the namespace of the provided object does not match the namespace sent on the request";
             return Err(ApiError::bad_request(message));
         }

@@ -276,7 +276,9 @@ impl Write<'_> {
         if !causes.is_empty() {
             return Err(self.invalid(&causes));
         }
-        strategy::bump_generation(self.resource, &mut new, &old.value);
+        if self.writer.subresource != "status" {
+            strategy::bump_generation(self.resource, &mut new, &old.value);
+        }
         Ok(new)
     }
 

@@ -74,6 +74,20 @@ pub(super) fn secret(object: &Value) -> Vec<Cause> {
     out
 }
 
+/// A certificate that is none is stored all the same.
+pub(super) fn certificate_warning(object: &Value) -> Option<String> {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    if object.get("type").and_then(Value::as_str) != Some("kubernetes.io/tls") {
+        return None;
+    }
+    let plain =
+        object.get("stringData").and_then(|d| d.get("tls.crt")?.as_str()).map(str::as_bytes).map(<[u8]>::to_vec);
+    let coded = object.get("data").and_then(|d| d.get("tls.crt")?.as_str()).and_then(|text| STANDARD.decode(text).ok());
+    let certificate = plain.or(coded)?;
+    let begins = certificate.windows(11).any(|part| part == b"-----BEGIN ");
+    (!begins).then(|| "tls: failed to find any PEM data in certificate input".to_owned())
+}
+
 fn decoded_json(object: &Value, key: &str) -> Result<(), String> {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let text = object.get("data").and_then(|d| d.get(key)?.as_str()).unwrap_or_default();

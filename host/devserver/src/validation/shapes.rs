@@ -44,6 +44,7 @@ pub(super) fn find(name: &str) -> Option<Shape> {
         "restarts" => containers::restarts,
         "resizes" => containers::resizes,
         "projection" => containers::projection,
+        "podclaim" => containers::claim,
         "osname" => containers::system,
         "dnsoption" => containers::dns_option,
         "source" => storage::source,

@@ -23,6 +23,14 @@ pub(super) fn check(resource: &Resource, object: &Value) -> Vec<Cause> {
                 out.push(Cause::unsupported(field, &json!(policy), &["Always"]));
             }
         }
+        "replicationcontrollers" => {
+            let labels = object.pointer("/spec/template/metadata/labels").cloned().unwrap_or_default();
+            let wanted = object.pointer("/spec/selector").and_then(Value::as_object);
+            if wanted.into_iter().flatten().any(|(key, value)| labels.get(key) != Some(value)) {
+                let why = "`selector` does not match template `labels`";
+                out.push(Cause::invalid("spec.template.metadata.labels", &labels, why));
+            }
+        }
         "jobs" => {
             out.extend(pod::template(object.pointer("/spec/template"), "spec.template"));
             out.extend(selected(object));

@@ -72,6 +72,21 @@ pub(super) fn projection(value: &Value, path: &str) -> Vec<Cause> {
     }
 }
 
+/// A claim of devices that a pod has.
+pub(super) fn claim(value: &Value, path: &str) -> Vec<Cause> {
+    match (has(value, "resourceClaimName"), has(value, "resourceClaimTemplateName")) {
+        (true, true) => {
+            let why = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
+            vec![Cause::invalid(path, value, why)]
+        }
+        (false, false) => {
+            let why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
+            vec![Cause::invalid(path, value, why)]
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The system a pod is for.
 pub(super) fn system(value: &Value, path: &str) -> Vec<Cause> {
     match text(value, "name") {
