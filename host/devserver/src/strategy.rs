@@ -19,10 +19,10 @@ fn restore(new: &mut Value, old: &Value, key: &str) {
 
 /// Clears what a client may not set on a new object.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
-    if let Some(meta) = object_of(object, "metadata") {
-        if resource.has_generation() {
-            meta.insert("generation".to_owned(), 1.into());
-        }
+    if resource.has_generation()
+        && let Some(meta) = object_of(object, "metadata")
+    {
+        meta.insert("generation".to_owned(), 1.into());
     }
     if resource.is("discovery.k8s.io", "endpointslices") {
         let endpoints = object.get_mut("endpoints").and_then(Value::as_array_mut);

@@ -198,7 +198,8 @@ pub(crate) fn cluster_ips(spec: &Spec, before: Option<&Spec>) -> Vec<Cause> {
         return out;
     }
     let family = |ip: &Value| if ip.as_str().is_some_and(|ip| ip.contains(':')) { "IPv6" } else { "IPv4" };
-    if all.len() > 1 && (all.len() > 2 || all.iter().map(family).collect::<Vec<_>>() == [family(&all[0]); 2]) {
+    let of_one_family = |wanted: &str| all.iter().filter(|ip| family(ip) == wanted).count() > 1;
+    if of_one_family("IPv4") || of_one_family("IPv6") {
         out.push(Cause::invalid(field, &list, "may specify no more than one IP for each IP family"));
     }
     for (i, (ip, wanted)) in all.iter().zip(items(spec, "ipFamilies")).enumerate().filter(|_| !headless(spec)) {
