@@ -33,8 +33,8 @@ pub(crate) async fn grants_and_secrets_take_effect_without_a_restart(node: &Node
     let network = json!({"apiVersion": "samplecrd.k8s.io/v1", "kind": "Network", "metadata": {"name": "tokens"},
         "spec": {"cidr": "10.30.0.0/24", "gateway": "10.30.0.1"}});
     node.cluster.create("/apis/samplecrd.k8s.io/v1/namespaces/default/networks", &network).await?;
+    let path = "/apis/samplecrd.k8s.io/v1/namespaces/default/networks/tokens";
     eventually(PATIENCE, "the Network to be where the new grant leads", || async {
-        let path = "/apis/samplecrd.k8s.io/v1/namespaces/default/networks/tokens";
         let network = node.cluster.get(path).await?.context("no Network")?;
         let (id, here) = (text(&network, "/status/networkId"), node.neutron("networks").await?);
         ensure!(!id.is_empty() && !here.iter().any(|one| text(one, "/id") == id), "{network}");
@@ -54,10 +54,17 @@ pub(crate) async fn grants_and_secrets_take_effect_without_a_restart(node: &Node
     node.network_is_ready("default", "tokens").await?;
     ensure!(alive(node).await? == before, "a host was started again: {before:?} {:?}", alive(node).await?);
 
-    // Back to the first Neutron: the Network goes by the grant that made it.
-    node.run("kubectl delete networks.samplecrd.k8s.io tokens --timeout=300s").await?;
+    // Back to the first Neutron, which has the Network of before if a host made it before it read the new grant.
     node.restore()?;
     node.block("grants").await?;
+    eventually(PATIENCE, "the Network to be in the first Neutron", || async {
+        let network = node.cluster.get(path).await?.context("no Network")?;
+        let (id, here) = (text(&network, "/status/networkId"), node.neutron("networks").await?);
+        ensure!(here.iter().any(|one| text(one, "/id") == id), "{network}");
+        Ok(())
+    })
+    .await?;
+    node.run("kubectl delete networks.samplecrd.k8s.io tokens --timeout=300s").await?;
     node.run(
         "kubectl -n oarlock delete secret oarlock-secrets && kubectl -n openstack delete pod neutron-keystone --now",
     )
