@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 plane=tests/kubernetes/control-plane.sh
-threads=${THREADS:-4}
+threads=${THREADS:-6}
 work=$(mktemp -d "${TMPDIR:-/tmp}/oarlock-kubernetes-XXXXXX")
 
 stop() {

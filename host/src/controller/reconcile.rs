@@ -72,11 +72,13 @@ impl<'a> Reconcile<'a> {
     }
 
     async fn drive(&self, known: &mut Known) -> Result<End, Failure> {
+        // Read before the object: an object deleted between the two reads keeps its last run.
+        let last = self.controller.tombstones.get(&self.item.key);
         let Some(object) = self.object().await? else { return self.gone().await };
-        if let Some(last) = self.controller.tombstones.get(&self.item.key) {
+        if let Some(last) = last {
             if last.uid() == object.uid() {
                 // It was only out of sight.
-                self.controller.tombstones.remove(&self.item.key, last.uid());
+                self.controller.tombstones.remove(&self.item.key, &last);
             } else if let progressing @ End::Progressing { .. } = self.gone().await? {
                 // Another object of that name was here before: what was made for it goes first.
                 return Ok(progressing);
@@ -187,7 +189,7 @@ impl<'a> Reconcile<'a> {
                 return Ok(End::Progressing { requeue_after: None });
             }
         }
-        self.controller.tombstones.remove(&self.item.key, last.uid());
+        self.controller.tombstones.remove(&self.item.key, &last);
         Ok(End::Nothing)
     }
 

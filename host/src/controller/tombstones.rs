@@ -58,10 +58,10 @@ impl Tombstones {
         self.inner().objects.keys().cloned().collect()
     }
 
-    /// Forgets one object, unless another of its name has gone since.
-    pub(super) fn remove(&self, key: &ReconcileKey, uid: &str) {
+    /// Forgets the tombstone that [`get`](Self::get) returned, unless a later deletion replaced it.
+    pub(super) fn remove(&self, key: &ReconcileKey, last: &Arc<Object>) {
         let mut inner = self.inner();
-        if inner.objects.get(key).is_some_and(|o| o.uid() == uid) {
+        if inner.objects.get(key).is_some_and(|object| Arc::ptr_eq(object, last)) {
             inner.objects.remove(key);
             inner.order.retain(|(k, _)| k != key);
         }
@@ -73,5 +73,31 @@ impl Inner {
         if let Some((oldest, _)) = self.order.pop_front() {
             self.objects.remove(&oldest);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::GroupVersionKind;
+    use serde_json::json;
+
+    /// A reconcile that took the first deletion for a gap in the watch must not drop the second one.
+    #[test]
+    fn an_object_that_goes_again_keeps_its_last_run() {
+        let tombstones = Tombstones::default();
+        let object = || {
+            let json = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"}});
+            Arc::new(Object::parse(&json.to_string()).unwrap())
+        };
+        let (first, second) = (object(), object());
+        let key = ReconcileKey { kind: Arc::new(GroupVersionKind::new("", "v1", "Pod")), key: first.key().clone() };
+        tombstones.put(&key, &first);
+        let seen = tombstones.get(&key).unwrap();
+        tombstones.put(&key, &second);
+        tombstones.remove(&key, &seen);
+        assert!(tombstones.get(&key).is_some());
+        tombstones.remove(&key, &second);
+        assert!(tombstones.get(&key).is_none());
     }
 }
