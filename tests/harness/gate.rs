@@ -3,9 +3,13 @@
 //! The host is told the gate's address instead of the server's. So the same test bodies run against any server, the journal
 //! holds only what the host sent, and a host can be killed between a write's effect and its answer.
 
+mod exchange;
 mod rule;
 mod tripwire;
 
+pub(super) use exchange::Created;
+pub use exchange::Exchange;
+use exchange::{is_event, is_write};
 pub use rule::{Action, Rule, RuleHandle};
 pub use tripwire::Tripwire;
 
@@ -55,78 +59,6 @@ impl std::fmt::Debug for Upstream {
             Self::Http(base) => f.debug_tuple("Http").field(base).finish(),
             Self::Kubernetes(_) | Self::Cluster { .. } => f.write_str("Kubernetes"),
         }
-    }
-}
-
-/// One request that reached the gate.
-#[derive(Clone, Debug)]
-pub struct Exchange {
-    /// When it arrived.
-    pub at: Instant,
-    /// Method.
-    pub method: Method,
-    /// Path and query.
-    pub path: String,
-    /// The request's body.
-    pub body: Bytes,
-    /// What the client was answered; none while it is pending, or when the connection was cut.
-    pub status: Option<StatusCode>,
-    /// Whether the server saw the request.
-    pub forwarded: bool,
-}
-
-impl Exchange {
-    /// Whether it may change something: not a read, a token request or a review.
-    #[must_use]
-    pub fn is_write(&self) -> bool {
-        is_write(&self.method, &self.path)
-    }
-}
-
-impl std::fmt::Display for Exchange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let status = self.status.map_or_else(|| "no answer".to_owned(), |status| status.as_u16().to_string());
-        write!(f, "{} {} -> {status}", self.method, self.path)?;
-        if self.is_write() && !self.body.is_empty() {
-            let body = String::from_utf8_lossy(&self.body);
-            write!(f, "  {}", body.chars().take(400).collect::<String>())?;
-        }
-        Ok(())
-    }
-}
-
-fn is_write(method: &Method, path: &str) -> bool {
-    let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
-    let asks = path.contains("/auth/tokens")
-        || path.contains("authorization.k8s.io")
-        || path.contains("authentication.k8s.io");
-    !reads && !asks
-}
-
-/// Whether it writes an Event: nothing is decided by one.
-fn is_event(path: &str) -> bool {
-    path.split(['?', '/']).any(|part| part == "events")
-}
-
-/// An object that came into being through a gate.
-#[derive(Clone, Debug)]
-pub(super) struct Created {
-    /// Its URL path.
-    pub path: String,
-    /// Its uid.
-    pub uid: String,
-}
-
-impl Created {
-    /// * `path` - of the request that was answered 201.
-    /// * `answer` - its body.
-    fn of(method: &Method, path: &str, answer: &[u8]) -> Option<Self> {
-        let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let object: serde_json::Value = serde_json::from_slice(answer).ok()?;
-        let text = |key: &str| object.get("metadata")?.get(key)?.as_str();
-        let (name, uid) = (text("name")?, text("uid")?);
-        let path = if method == Method::POST { format!("{path}/{name}") } else { path.to_owned() };
-        (!query.contains("dryRun")).then(|| Self { path, uid: uid.to_owned() })
     }
 }
 
