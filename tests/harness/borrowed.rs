@@ -8,6 +8,7 @@ use http::Method;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use std::{
+    collections::HashSet,
     env,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, OnceLock},
@@ -130,8 +131,14 @@ impl Cleaner {
             self.delete(&webhooks).await?;
             self.delete(&rest).await?;
             let all = left.into_iter().chain(webhooks).chain(rest);
-            let looked = stream::iter(all).map(|one| self.still_there(one, controllers)).buffer_unordered(AT_ONCE);
-            left = looked.try_filter_map(async |one| Ok(one)).try_collect::<Vec<_>>().await?;
+            let (namespaces, objects): (Vec<_>, Vec<_>) = all.partition(|one| namespace(&one.path).is_some());
+            left = self.still_there(objects, &HashSet::new()).await?;
+            // What is in a namespace that does not exist can no longer be changed: its finalizers would stay.
+            let full: HashSet<String> =
+                left.iter().filter_map(|one| namespace_of(&one.path)).map(str::to_owned).collect();
+            let names = namespaces.iter().filter_map(|one| namespace(&one.path)).filter(|name| !full.contains(*name));
+            let empty = if controllers { HashSet::new() } else { names.map(str::to_owned).collect() };
+            left.extend(self.still_there(namespaces, &empty).await?);
             if left.is_empty() {
                 return Ok(());
             }
@@ -153,8 +160,16 @@ impl Cleaner {
         Ok(())
     }
 
+    /// Those of `objects` that still exist.
+    ///
+    /// * `empty` - namespaces to finalize.
+    async fn still_there(&self, objects: Vec<Created>, empty: &HashSet<String>) -> Result<Vec<Created>> {
+        let looked = stream::iter(objects).map(|one| self.released(one, empty)).buffer_unordered(AT_ONCE);
+        looked.try_filter_map(async |one| Ok(one)).try_collect().await
+    }
+
     /// The object, if it still exists. Removes its finalizers, so that its deletion ends.
-    async fn still_there(&self, one: Created, controllers: bool) -> Result<Option<Created>> {
+    async fn released(&self, one: Created, empty: &HashSet<String>) -> Result<Option<Created>> {
         let Some(object) = self.get(&one.path).await? else { return Ok(None) };
         if object.pointer("/metadata/uid").and_then(Value::as_str) != Some(one.uid.as_str()) {
             return Ok(None);
@@ -168,7 +183,7 @@ impl Cleaner {
                 .map(drop)
                 .or_else(|error| if [Some(404), Some(409)].contains(&code(&error)) { Ok(()) } else { Err(error) })?;
         }
-        if !controllers && object.get("kind").is_some_and(|kind| kind == "Namespace") {
+        if namespace(&one.path).is_some_and(|name| empty.contains(name)) {
             let mut emptied = object;
             if let Some(spec) = emptied.get_mut("spec") {
                 *spec = json!({"finalizers": []});
@@ -191,4 +206,15 @@ impl Cleaner {
     async fn request(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Result<Value> {
         super::cluster::request(&self.client, method, path, content_type, body).await
     }
+}
+
+/// The name of the namespace with this URL path; none when it is the path of something else.
+fn namespace(path: &str) -> Option<&str> {
+    path.strip_prefix("/api/v1/namespaces/").filter(|name| !name.contains('/'))
+}
+
+/// The namespace of the object with this URL path.
+fn namespace_of(path: &str) -> Option<&str> {
+    let (_, rest) = path.split_once("/namespaces/")?;
+    rest.split_once('/').map(|(name, _)| name)
 }
