@@ -180,6 +180,10 @@ pub(crate) async fn plugins_of_a_registry(node: &Node) -> Result<Outcome> {
         manifest.display()
     ))
     .await?;
+    eventually(PATIENCE, "the registry to listen behind its Service", || async {
+        tokio::net::TcpStream::connect("10.96.0.42:443").await.map(drop).context("10.96.0.42:443")
+    })
+    .await?;
     let authority = certificates.join("ca.crt");
     let reference = format!("10.96.0.42:443/team/deployment-network:{}", env!("CARGO_PKG_VERSION"));
     let push = async |file: &Path| {
