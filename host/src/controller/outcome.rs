@@ -206,6 +206,8 @@ mod tests {
             (write(WriteError::Forbidden("f".into())), false, Next::Retry),
             (write(WriteError::Server("500".into())), false, Next::Retry),
             (write(WriteError::Transport("t".into())), false, Next::Retry),
+            (Err(Failure::Read("could not list the resources of v1".into())), false, Next::Retry),
+            (Err(Failure::NotGranted("n".into())), false, Next::GivenUp),
         ] {
             assert_eq!(next(&end, deleting), expected, "{end:?} deleting: {deleting}");
             let failed = expected.result() == crate::metrics::ReconcileResult::Error;

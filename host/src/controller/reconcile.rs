@@ -171,7 +171,12 @@ impl<'a> Reconcile<'a> {
         let ReconcileKey { kind, key } = &self.item.key;
         let found = self.version.reads.get_unchecked(kind, key).await;
         let object = found.map_err(|e| Failure::Read(e.to_string()))?;
-        if object.is_some() && !self.version.reads.may_see(kind, key).await {
+        if object.is_none() {
+            return Ok(None);
+        }
+        let seen = self.version.reads.may_see(kind, key).await;
+        // Only the grant makes this final. An API server that cannot be asked is asked again.
+        if !seen.map_err(|e| Failure::Read(e.to_string()))? {
             return Err(Failure::NotGranted(format!(
                 "the grant of plugin {} does not allow it to get {kind} {key}",
                 self.controller.name

@@ -158,11 +158,20 @@ impl Reads {
         }
     }
 
-    /// Whether the plugin may see an object at all.
-    pub async fn may_see(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
-        match &self.of {
-            Of::Cluster(cluster) => cluster.granted("get", kind, key).await.is_ok(),
-            Of::Recorded(objects) => objects.get(kind, key).is_ok(),
+    /// Whether the grant lets the plugin see an object at all.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Failed`] when the API server could not say which resource the kind is: that says nothing about the grant.
+    pub async fn may_see(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<bool, ReadError> {
+        let granted = match &self.of {
+            Of::Cluster(cluster) => cluster.granted("get", kind, key).await,
+            Of::Recorded(objects) => objects.get(kind, key).map(drop),
+        };
+        match granted {
+            Ok(()) => Ok(true),
+            Err(ReadError::Refused(_) | ReadError::Failed(WriteError::Denied(_))) => Ok(false),
+            Err(e) => Err(e),
         }
     }
 }
@@ -391,6 +400,29 @@ mod tests {
         );
         let get = reads.get(&kind(), &ObjectKey::new("a", "x")).await;
         assert!(matches!(get, Err(ReadError::Refused(_))), "list is not get");
+    }
+
+    /// A discovery that fails says nothing about the grant: the reconcile is tried again, and is not given up as not granted.
+    #[tokio::test]
+    async fn b4_a_discovery_error_is_not_a_missing_permission() {
+        let stumbling = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+            let mut response = http::Response::new(kube::client::Body::empty());
+            *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+            Ok::<_, std::convert::Infallible>(response)
+        });
+        let client = kube::Client::new(stumbling, "default");
+        let discovery = Discovery::new(client.clone());
+        let informers = Informers::new(client.clone(), discovery.clone());
+        let writer = Writer::new(client, discovery, informers, Metrics::new());
+        let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "permissions":
+            [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]});
+        let grants = Grants::new(&serde_json::from_value(grant).unwrap(), std::path::Path::new(".")).unwrap();
+        let reads = Reads::new(Author::new("reader", Arc::new(grants)), writer.clone(), HashMap::new());
+        let seen = reads.may_see(&kind(), &ObjectKey::new("a", "x")).await;
+        assert!(matches!(seen, Err(ReadError::Failed(WriteError::Transport(_)))), "{seen:?}");
+        // A grant without the group needs no answer of the API server.
+        let nothing = Reads::new(Author::new("reader", Arc::new(Grants::none())), writer, HashMap::new());
+        assert!(!nothing.may_see(&kind(), &ObjectKey::new("a", "x")).await.unwrap());
     }
 
     #[tokio::test]
