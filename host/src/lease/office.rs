@@ -148,6 +148,12 @@ impl Office {
                     }
                     let mut there: BTreeMap<String, Record> =
                         records.into_iter().map(|record| (record.name().to_owned(), record)).collect();
+                    // A Lease that was deleted is asked for while somebody may still act by it, and for as long again, so that who takes
+                    // the plugin next knows what it said. After that it is forgotten: asking for it would never end.
+                    let patience = self.timing.lease_duration;
+                    known.leases.retain(|_, seen| {
+                        !seen.gone || seen.is_held(at, patience) || seen.unchanged_for(at) < patience * 2
+                    });
                     for (name, seen) in &mut known.leases {
                         match there.remove(name) {
                             Some(record) => seen.again(record, at),

@@ -25,6 +25,8 @@ struct State {
     cut_off: Vec<&'static str>,
     /// Answers get lost, effects do not.
     mute: Vec<&'static str>,
+    /// How often one Lease was asked for by its name.
+    asked: usize,
 }
 
 impl Server {
@@ -60,7 +62,10 @@ impl Server {
                         |lease: &&Value| lease["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "oarlock";
                     (200, json!({"items": state.leases.values().filter(ours).collect::<Vec<_>>()}))
                 }
-                name => state.leases.get(name).map_or((404, json!({})), |lease| (200, lease.clone())),
+                name => {
+                    state.asked += 1;
+                    state.leases.get(name).map_or((404, json!({})), |lease| (200, lease.clone()))
+                }
             };
         }
         let mut lease: Value = serde_json::from_slice(body).unwrap();
@@ -334,6 +339,26 @@ async fn a_lease_that_is_deleted_is_made_again() {
         pass(&[&a, &b], seconds(30)).await;
         assert_eq!(a.held() + b.held(), 1);
     }
+}
+
+/// The Lease of a plugin that no host has any more, as after an uninstallation of the plugin.
+#[tokio::test(start_paused = true)]
+async fn b13_a_deleted_lease_is_not_asked_for_for_ever() {
+    let server = Server::default();
+    let mut a = host(&server, "a", &["p", "q"]);
+    let b = host(&server, "b", &["p"]);
+    pass(&[&a, &b], seconds(8)).await;
+    a.seats.remove("q").unwrap().leave().await;
+    server.set(|state| drop(state.leases.remove("oarlock-q")));
+    pass(&[&a, &b], seconds(60)).await;
+    let before = server.0.lock().unwrap().asked;
+    pass(&[&a, &b], seconds(120)).await;
+    assert_eq!(server.0.lock().unwrap().asked, before, "requests for a Lease that is gone");
+    assert_eq!(a.held() + b.held(), 1);
+    // One that is made again is seen again.
+    let c = host(&server, "c", &["q"]);
+    pass(&[&a, &b, &c], seconds(10)).await;
+    assert!(c.holds("q"));
 }
 
 /// Cut off, mute, deleted, spoilt, released, in any order: never two at once, and one again when all is well.
