@@ -86,7 +86,7 @@ impl Controller {
             version.wake(Wakes::Keys);
             self.enqueue_all(&version, Trigger::InitialList);
         }
-        for key in self.tombstones.keys() {
+        for key in self.tombstones.take_over() {
             self.queue.add(key, Trigger::Event);
         }
         drop(turn);

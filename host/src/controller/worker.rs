@@ -191,6 +191,8 @@ impl Controller {
     async fn period_changed(&self, from: Duration) {
         loop {
             tokio::time::sleep(Duration::from_secs(1)).await;
+            // On a standby no reconcile comes to them.
+            self.tombstones.expire();
             let Some(version) = self.current() else { return };
             if version.loaded.guest.grants.resync(&version.loaded.manifest) != from {
                 return;
