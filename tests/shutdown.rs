@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use http::Method;
-use oarlock_tests::harness::{Action, Rule, SOON, World, WorldOptions, text, with_world};
+use oarlock_tests::harness::{Action, Rule, SOON, World, WorldOptions, eventually, text, with_world};
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
@@ -16,6 +16,31 @@ async fn sigterm_finishes_what_is_under_way_and_exits_0() -> Result<()> {
         let (status, process) = world.stop_host(SOON).await?;
         ensure!(status.code() == Some(0), "{status}:\n{}", process.tail());
         // The reconcile ran to its end: its network, its subnet, its status.
+        let (network, _) = world.only_network(&uid).await?;
+        let object = world.network("draining").await?;
+        ensure!(text(&object, "/status/networkId") == text(&network, "/id"), "{object}");
+        Ok(())
+    })
+    .await
+}
+
+/// A plugin whose file has gone is still finishing a reconcile when the host is told to stop.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b9_a_plugin_that_is_draining_finishes_before_the_host_ends() -> Result<()> {
+    with_world(WorldOptions::default(), async |world: Arc<World>| {
+        let slow = Rule::every(Action::Delay(Duration::from_secs(2))).methods(&[Method::POST]).path("/v2.0/networks");
+        let rule = world.neutron_gate.rule(slow);
+        let uid = world.create_network("draining", "10.6.0.0/24", "10.6.0.1").await?;
+        rule.hit().await?;
+        world.plugins.remove("network.wasm")?;
+        eventually(SOON, "the plugin to drain", || async {
+            let entry = world.host(async |host| host.plugin("network").await).await?;
+            ensure!(text(&entry, "/state") == "draining", "{entry}");
+            Ok(())
+        })
+        .await?;
+        let (status, process) = world.stop_host(SOON).await?;
+        ensure!(status.code() == Some(0), "{status}:\n{}", process.tail());
         let (network, _) = world.only_network(&uid).await?;
         let object = world.network("draining").await?;
         ensure!(text(&object, "/status/networkId") == text(&network, "/id"), "{object}");

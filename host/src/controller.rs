@@ -111,6 +111,9 @@ pub enum Happened {
     Quarantined(Duration),
 }
 
+/// Objects that differ from what is desired although the plugin had its say. The handlers of its watches share it.
+type Unsettled = Mutex<BTreeSet<ReconcileKey>>;
+
 /// One plugin at work.
 #[derive(Debug)]
 pub struct Controller {
@@ -126,7 +129,7 @@ pub struct Controller {
     health: Health,
     stats: Stats,
     /// Objects that differ from what is desired although the plugin had its say.
-    unsettled: Mutex<BTreeSet<ReconcileKey>>,
+    unsettled: Arc<Unsettled>,
     metrics: PluginMetrics,
     notices: mpsc::UnboundedSender<Notice>,
     tasks: TaskTracker,
@@ -152,7 +155,7 @@ impl Controller {
             breaker: Breaker::default(),
             health: Health::default(),
             stats: Stats::default(),
-            unsettled: Mutex::default(),
+            unsettled: Arc::default(),
             notices,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -167,6 +170,7 @@ impl Controller {
         let handlers = handler::Handlers {
             queue: self.queue.clone(),
             tombstones: Arc::clone(&self.tombstones),
+            unsettled: Arc::clone(&self.unsettled),
             writer: self.shared.writer.clone(),
             waking: Arc::clone(&waking),
         };
@@ -224,18 +228,22 @@ impl Controller {
         before
     }
 
-    /// Lets the reconciles under way on a version that was replaced come to their end, and leaves its watches.
+    /// Lets the reconciles under way on a version that was replaced come to their end, and leaves its watches. Does not wait for that;
+    /// [`Self::stop`] does.
     ///
     /// * `drain` - after this long they are cut off; their keys run again.
-    pub async fn retire(&self, version: Arc<Version>, drain: Duration) {
-        if !version.drain(drain).await {
-            tracing::warn!(
-                plugin = self.name,
-                version = version.loaded.manifest.version,
-                seconds = drain.as_secs(),
-                "reconciles still under way on the version that was replaced are cut off"
-            );
-        }
+    pub fn retire(&self, version: Arc<Version>, drain: Duration) {
+        let plugin = self.name.clone();
+        self.tasks.spawn(async move {
+            if !version.drain(drain).await {
+                tracing::warn!(
+                    plugin,
+                    version = version.loaded.manifest.version,
+                    seconds = drain.as_secs(),
+                    "reconciles still under way on the version that was replaced are cut off"
+                );
+            }
+        });
     }
 
     /// The current version.
@@ -312,7 +320,10 @@ impl Controller {
     /// Notes whether an object is as desired.
     fn settle(&self, key: &ReconcileKey, settled: bool) {
         let mut unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = if settled { unsettled.remove(key) } else { unsettled.insert(key.clone()) };
+        // A swap moves the pointer before it forgets keys, under this lock: a reconcile that ends on the version before cannot note a
+        // key afterwards that no version reaches any more.
+        let reached = self.current().is_some_and(|version| version.reaches(key));
+        let changed = if settled || !reached { unsettled.remove(key) } else { unsettled.insert(key.clone()) };
         if changed {
             self.metrics.set_out_of_sync(unsettled.len());
         }

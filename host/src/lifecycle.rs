@@ -33,6 +33,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// Reconciles under way get this long when their version is replaced, their plugin removed or the host stopped.
 const DRAIN: Duration = Duration::from_secs(20);
@@ -96,6 +97,9 @@ pub struct Lifecycle {
     notices: mpsc::UnboundedSender<Notice>,
     noticed: mpsc::UnboundedReceiver<Notice>,
     told: view::Told,
+    /// Plugins and versions that come to their end. The host ends after them, so that their reconciles finish and their Leases are
+    /// released.
+    draining: TaskTracker,
 }
 
 impl std::fmt::Debug for Lifecycle {
@@ -185,6 +189,7 @@ impl Lifecycle {
             notices,
             noticed,
             told: view::Told::default(),
+            draining: TaskTracker::new(),
         }
     }
 
@@ -362,6 +367,9 @@ impl Lifecycle {
             registry.files.clear();
             std::mem::take(&mut registry.plugins)
         };
-        futures::future::join_all(controllers.values().map(|plugin| plugin.controller.stop(DRAIN))).await;
+        let stopped = futures::future::join_all(controllers.values().map(|plugin| plugin.controller.stop(DRAIN)));
+        self.draining.close();
+        // Each of them has a deadline of its own.
+        tokio::join!(stopped, self.draining.wait());
     }
 }

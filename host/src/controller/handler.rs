@@ -11,7 +11,7 @@ use crate::workqueue::{Trigger, WorkQueue};
 use oarlock_manifest::{Kind, Mapping, PluginManifest, Watch};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 type Stores = HashMap<GroupVersionKind, Vec<StoreOf>>;
 
@@ -25,6 +25,8 @@ pub(super) fn kind(kind: &Kind) -> GroupVersionKind {
 pub(super) struct Handlers {
     pub(super) queue: WorkQueue<ReconcileKey>,
     pub(super) tombstones: Arc<Tombstones>,
+    /// Objects that are shown as out of sync until their key has run again.
+    pub(super) unsettled: Arc<super::Unsettled>,
     pub(super) writer: Writer,
     /// Whom they wake.
     pub(super) waking: Arc<Waking>,
@@ -97,7 +99,7 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
     let handlers = handlers.clone();
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
-        let Handlers { queue, tombstones, writer, waking } = &handlers;
+        let Handlers { queue, tombstones, unsettled, writer, waking } = &handlers;
         match (waking.now(), delta) {
             (Wakes::Keys, _) => {}
             (Wakes::NobodyYet, Delta::Deleted(last)) if !cleanup => {
@@ -125,7 +127,11 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
             // Whatever was planned for it: its timers would only find that it is gone.
             queue.remove(&key);
             if cleanup {
-                // Its finalizer held it until everything was gone: nothing is left to do.
+                // Its finalizer held it until everything was gone, or it left the selector: the plugin has nothing left to do. A key
+                // that is shown as out of sync runs once more, without a call, so that it no longer is.
+                if unsettled.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
+                    queue.add(key, trigger);
+                }
                 return;
             }
             tombstones.put(&key, last);
@@ -289,26 +295,56 @@ mod tests {
         assert!(mapped(&json!({"type": "cacheOnly"}), &o).is_empty());
     }
 
+    /// Handlers whose events wake keys, without a server.
+    fn handlers() -> Handlers {
+        let client = kube::Client::new(tower::service_fn(no_server), "default");
+        let discovery = crate::api::Discovery::new(client.clone());
+        let informers = Informers::new(client.clone(), discovery.clone());
+        let metrics = crate::metrics::Metrics::new();
+        let waking: Arc<Waking> = Arc::default();
+        waking.set(Wakes::Keys);
+        Handlers {
+            queue: WorkQueue::new("p", crate::workqueue::Config::default(), metrics.queue("p")),
+            tombstones: Arc::default(),
+            unsettled: Arc::default(),
+            writer: Writer::new(client, discovery, informers, metrics),
+            waking,
+        }
+    }
+
+    fn manifest(cleanup: bool) -> PluginManifest {
+        let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "1",
+            "cleanup": cleanup, "primaries": []});
+        serde_json::from_value(manifest).unwrap()
+    }
+
+    /// An object that leaves its selector while it is out of sync would be counted until the host ends: nothing runs its key again.
+    #[tokio::test(start_paused = true)]
+    async fn b6_an_object_that_goes_while_out_of_sync_is_looked_at_once_more() {
+        for out_of_sync in [true, false] {
+            let handlers = handlers();
+            let gvk: Arc<_> = GroupVersionKind::new("", "v1", "ConfigMap").into();
+            let tell = primary_handler(gvk.clone(), &manifest(true), &handlers);
+            let last = object(&json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"}}));
+            let key = ReconcileKey { kind: gvk, key: last.key().clone() };
+            if out_of_sync {
+                handlers.unsettled.lock().unwrap().insert(key.clone());
+            }
+            handlers.queue.add_rate_limited(key.clone());
+            tell(&Delta::Deleted(Arc::new(last)));
+            let left = handlers.queue.snapshot(1);
+            assert_eq!((left.delayed, left.failing, left.ready), (0, 0, usize::from(out_of_sync)));
+            assert!(handlers.tombstones.get(&key).is_none());
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn q13_the_end_of_an_object_cancels_what_was_planned_for_it() {
         for cleanup in [true, false] {
-            let client = kube::Client::new(tower::service_fn(no_server), "default");
-            let discovery = crate::api::Discovery::new(client.clone());
-            let informers = Informers::new(client.clone(), discovery.clone());
-            let metrics = crate::metrics::Metrics::new();
-            let waking: Arc<Waking> = Arc::default();
-            waking.set(Wakes::Keys);
-            let handlers = Handlers {
-                queue: WorkQueue::new("p", crate::workqueue::Config::default(), metrics.queue("p")),
-                tombstones: Arc::default(),
-                writer: Writer::new(client, discovery, informers, metrics),
-                waking,
-            };
-            let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "1",
-                "cleanup": cleanup, "primaries": []});
-            let manifest: PluginManifest = serde_json::from_value(manifest).unwrap();
+            let handlers = handlers();
             let gvk: Arc<_> = GroupVersionKind::new("", "v1", "ConfigMap").into();
-            let tell = primary_handler(gvk.clone(), &manifest, &handlers);
+            let tell = primary_handler(gvk.clone(), &manifest(cleanup), &handlers);
             let last = object(&json!({"apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"}}));
             let key = ReconcileKey { kind: gvk, key: last.key().clone() };

@@ -80,7 +80,7 @@ impl Lifecycle {
         registry.former.insert(name.to_owned(), former);
         let (name, messages) = (name.to_owned(), self.messages.clone());
         let controller = plugin.controller;
-        tokio::spawn(async move {
+        self.draining.spawn(async move {
             let held = match controller.current() {
                 Some(version) => {
                     let finalizers = version.loaded().manifest.cleanup;

@@ -103,8 +103,7 @@ impl Lifecycle {
                     "version swapped"
                 );
             }
-            let controller = Arc::clone(&plugin.controller);
-            tokio::spawn(async move { controller.retire(before, DRAIN).await });
+            plugin.controller.retire(before, DRAIN);
         }
         plugin.running = Some(Running { offer, proven: false, failed: false, switched: Instant::now() });
     }
