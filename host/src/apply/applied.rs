@@ -4,13 +4,18 @@ use crate::api::GroupVersionKind;
 use crate::informer::Object;
 use oarlock_merge::fields::FieldSet;
 use serde_json::{Value, json};
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many objects are remembered. One forgotten costs at most one apply that changes nothing.
-const CAPACITY: usize = 50_000;
+/// Memory for all that is remembered. One object forgotten costs at most one apply that changes nothing.
+const CAPACITY_BYTES: usize = 32 << 20;
 
-/// For each object of a field manager: the part it owned right after its last apply, and the document it applied.
+/// What an entry costs beside its texts: two tree entries, their strings' headers, a digest.
+const ENTRY_BYTES: usize = 400;
+
+/// For each object of a field manager whose values the API server respelled: a digest of the part it owned right after its last apply,
+/// and the document it applied. Where both are the same nothing is kept: what is owned says it all.
 #[derive(Debug, Default)]
 pub struct AppliedMemory {
     inner: Mutex<Inner>,
@@ -18,35 +23,40 @@ pub struct AppliedMemory {
 
 #[derive(Debug, Default)]
 struct Inner {
-    entries: HashMap<Id, Remembered>,
-    order: VecDeque<Id>,
+    entries: BTreeMap<Id, Remembered>,
+    /// The entries by when they were noted: the oldest first.
+    order: BTreeMap<u64, Id>,
+    next: u64,
+    bytes: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// The uid comes first: entries of an object that is gone are found by it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Id {
+    uid: String,
     manager: String,
     kind: GroupVersionKind,
-    uid: String,
 }
 
 #[derive(Debug)]
 struct Remembered {
-    owned: Value,
-    document: Value,
+    /// Of the part that was owned.
+    owned: [u8; 32],
+    /// JSON: a tree of values takes several times as much.
+    document: Box<str>,
+    turn: u64,
 }
 
 impl AppliedMemory {
     /// Notes what an apply got back.
     pub(super) fn remember(&self, manager: &str, kind: &GroupVersionKind, answer: &Object, document: &Value) {
         let Some(owned) = owned(answer, manager, "") else { return };
-        let id = Id { manager: manager.to_owned(), kind: kind.clone(), uid: answer.uid().to_owned() };
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if inner.entries.insert(id.clone(), Remembered { owned, document: document.clone() }).is_none() {
-            inner.order.push_back(id);
-        }
-        while inner.entries.len() > CAPACITY {
-            let Some(oldest) = inner.order.pop_front() else { break };
-            inner.entries.remove(&oldest);
+        let id = Id { uid: answer.uid().to_owned(), manager: manager.to_owned(), kind: kind.clone() };
+        let respelled = (owned != *document).then(|| (digest(&owned), document.to_string().into_boxed_str()));
+        let mut inner = self.inner();
+        inner.forget(&id);
+        if let Some((owned, document)) = respelled {
+            inner.note(id, owned, document);
         }
     }
 
@@ -55,13 +65,61 @@ impl AppliedMemory {
     #[must_use]
     pub fn get(&self, manager: &str, kind: &GroupVersionKind, object: &Object) -> Option<Value> {
         let owned = owned(object, manager, "")?;
-        let id = Id { manager: manager.to_owned(), kind: kind.clone(), uid: object.uid().to_owned() };
-        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        match inner.entries.get(&id) {
-            Some(remembered) if remembered.owned == owned => Some(remembered.document.clone()),
-            _ => Some(owned),
+        let id = Id { uid: object.uid().to_owned(), manager: manager.to_owned(), kind: kind.clone() };
+        let inner = self.inner();
+        let Some(remembered) = inner.entries.get(&id) else { return Some(owned) };
+        if remembered.owned != digest(&owned) {
+            return Some(owned);
+        }
+        Some(serde_json::from_str(&remembered.document).unwrap_or(owned))
+    }
+
+    /// Forgets an object that is gone.
+    pub fn forget(&self, uid: &str) {
+        let first = Id { uid: uid.to_owned(), manager: String::new(), kind: GroupVersionKind::new("", "", "") };
+        let mut inner = self.inner();
+        let gone: Vec<Id> =
+            inner.entries.range(first..).map(|(id, _)| id).take_while(|id| id.uid == uid).cloned().collect();
+        for id in gone {
+            inner.forget(&id);
         }
     }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn note(&mut self, id: Id, owned: [u8; 32], document: Box<str>) {
+        let turn = self.next;
+        self.next += 1;
+        self.bytes += bytes(&id, &document);
+        self.order.insert(turn, id.clone());
+        self.entries.insert(id, Remembered { owned, document, turn });
+        while self.bytes > CAPACITY_BYTES {
+            let Some((_, oldest)) = self.order.first_key_value() else { break };
+            let oldest = oldest.clone();
+            self.forget(&oldest);
+        }
+    }
+
+    fn forget(&mut self, id: &Id) {
+        if let Some(remembered) = self.entries.remove(id) {
+            self.order.remove(&remembered.turn);
+            self.bytes = self.bytes.saturating_sub(bytes(id, &remembered.document));
+        }
+    }
+}
+
+/// What an entry takes; its id is there twice.
+fn bytes(id: &Id, document: &str) -> usize {
+    ENTRY_BYTES + document.len() + 2 * (id.uid.len() + id.manager.len())
+}
+
+/// Objects keep their fields sorted, so equal values have equal texts.
+fn digest(value: &Value) -> [u8; 32] {
+    Sha256::digest(value.to_string()).into()
 }
 
 /// The part of `object` that `manager` owns by apply, with apiVersion, kind, name and namespace. None: nothing.
@@ -101,11 +159,19 @@ mod tests {
     use super::*;
 
     fn object(cpu: &str, owned: &Value) -> Object {
+        of("u", cpu, owned)
+    }
+
+    fn of(uid: &str, cpu: &str, owned: &Value) -> Object {
+        managed_by("oarlock.p", uid, cpu, owned)
+    }
+
+    fn managed_by(manager: &str, uid: &str, cpu: &str, owned: &Value) -> Object {
         let doc = json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {
-                "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1",
-                "managedFields": [{"manager": "oarlock.p", "operation": "Apply", "apiVersion": "v1",
+                "name": "a", "namespace": "n", "uid": uid, "resourceVersion": "1",
+                "managedFields": [{"manager": manager, "operation": "Apply", "apiVersion": "v1",
                                    "fieldsType": "FieldsV1", "fieldsV1": owned}],
             },
             "data": {"cpu": cpu, "other": "theirs"},
@@ -139,5 +205,43 @@ mod tests {
         assert_eq!(memory.get("oarlock.p", &kind(), &object("2", &set)).unwrap()["data"]["cpu"], "2");
         let taken = object("1", &json!({"f:data": {"f:gone": {}}}));
         assert_ne!(memory.get("oarlock.p", &kind(), &taken).unwrap(), applied);
+    }
+
+    /// Documents of 2 KB whose values were respelled, more than there is room for.
+    #[test]
+    fn b5_what_is_remembered_of_applies_is_bounded_in_bytes() {
+        let memory = AppliedMemory::default();
+        let padding = "x".repeat(2000);
+        let set = json!({"f:data": {"f:cpu": {}}});
+        for i in 0..20_000 {
+            let object = of(&format!("u{i}"), "1", &set);
+            memory.remember("oarlock.p", &kind(), &object, &json!({"data": {"cpu": "1000m", "padding": padding}}));
+        }
+        let inner = memory.inner();
+        assert!(inner.bytes <= CAPACITY_BYTES, "{} bytes", inner.bytes);
+        assert!(inner.entries.len() > 10_000, "{} are remembered", inner.entries.len());
+        assert_eq!(inner.entries.len(), inner.order.len());
+        let counted: usize = inner.entries.iter().map(|(id, one)| bytes(id, &one.document)).sum();
+        assert_eq!(counted, inner.bytes);
+    }
+
+    #[test]
+    fn b5_nothing_is_kept_of_objects_that_are_gone_or_were_not_respelled() {
+        let memory = AppliedMemory::default();
+        let set = json!({"f:data": {"f:cpu": {}}});
+        let respelled = json!({"data": {"cpu": "1000m"}});
+        for manager in ["oarlock.p", "oarlock.q"] {
+            let live = managed_by(manager, "u1", "1", &set);
+            memory.remember(manager, &kind(), &live, &respelled);
+        }
+        memory.remember("oarlock.p", &kind(), &of("u10", "1", &set), &respelled);
+        assert_eq!(memory.inner().entries.len(), 3);
+        memory.forget("u1");
+        assert_eq!(memory.inner().entries.len(), 1, "another uid with the same beginning stays");
+        // The next apply is stored as it was written: what is owned says it all.
+        let same = memory.get("oarlock.p", &kind(), &of("u10", "2", &set)).unwrap();
+        memory.remember("oarlock.p", &kind(), &of("u10", "2", &set), &same);
+        let inner = memory.inner();
+        assert_eq!((inner.entries.len(), inner.order.len(), inner.bytes), (0, 0, 0));
     }
 }

@@ -63,6 +63,7 @@ impl Writer {
     /// Notes that an object is gone.
     pub(super) fn ended(&self, author: &Author, kind: &GroupVersionKind, key: &ObjectKey, uid: &str) {
         self.informers.record_delete(kind, key, uid);
+        self.applied.forget(uid);
         if self.is_watched(kind, key) {
             author.term.bequeath(|| named(kind, key, uid, None, &BTreeMap::new()));
         }

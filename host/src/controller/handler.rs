@@ -78,7 +78,10 @@ pub(super) fn subscribe(
                 let mapper = Mapper { watch: watch.clone(), target: target.into(), stores };
                 watch_handler(mapper, handlers)
             }
-            _ => Arc::new(|_: &Delta| {}) as Handler,
+            _ => {
+                let writer = handlers.writer.clone();
+                Arc::new(move |delta: &Delta| forget_gone(&writer, delta)) as Handler
+            }
         };
         open(&gvk, &watch.namespaces, &watch.label_selector, &named(&watch.names), &handler, false);
     }
@@ -100,6 +103,7 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
         let Handlers { queue, tombstones, unsettled, writer, waking } = &handlers;
+        forget_gone(writer, delta);
         match (waking.now(), delta) {
             (Wakes::Keys, _) => {}
             (Wakes::NobodyYet, Delta::Deleted(last)) if !cleanup => {
@@ -140,9 +144,19 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
     })
 }
 
+/// Of an object that is gone nothing that was applied needs to be known. One that only left its selector costs one apply more.
+fn forget_gone(writer: &Writer, delta: &Delta) {
+    match delta {
+        Delta::Applied { old: Some(old), new, .. } if old.uid() != new.uid() => writer.applied().forget(old.uid()),
+        Delta::Deleted(last) => writer.applied().forget(last.uid()),
+        _ => {}
+    }
+}
+
 fn watch_handler(mapper: Mapper, handlers: &Handlers) -> Handler {
     let handlers = handlers.clone();
     Arc::new(move |delta| {
+        forget_gone(&handlers.writer, delta);
         if handlers.waking.now() != Wakes::Keys {
             return;
         }
