@@ -6,7 +6,8 @@ use crate::api::{GroupVersionKind, ObjectKey};
 use crate::informer::Object;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -19,8 +20,11 @@ const MESSAGE_LIMIT_BYTES: usize = 1024;
 const BURST: f64 = 25.0;
 const REFILL: Duration = Duration::from_secs(60);
 
-/// Events that wait to be written; further ones are dropped and counted in the log.
-const WAITING: usize = 1024;
+/// Events of one plugin that wait to be written; further ones of it are dropped, and counted in the log.
+const WAITING: usize = 128;
+
+/// Between two log lines about dropped events of one plugin.
+const TOLD: Duration = Duration::from_secs(60);
 
 /// Objects whose rate is remembered.
 const TRACKED: usize = 10_000;
@@ -80,34 +84,120 @@ impl Regarding {
 /// Takes events without waiting. Cheap to clone; the task ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    queue: mpsc::Sender<(Author, Regarding, Event)>,
+    waiting: Arc<Mutex<Waiting>>,
+    /// Has room for one: who finds it full knows that the task is about to look.
+    wake: mpsc::Sender<()>,
+}
+
+type Recorded = (Author, Regarding, Event);
+
+/// Events that wait, a queue for each plugin: a plugin that floods its own loses its own events, and delays those of others by one write.
+#[derive(Debug, Default)]
+struct Waiting {
+    plugins: HashMap<String, VecDeque<Recorded>>,
+    /// Plugins with events, by whose turn it is.
+    turns: VecDeque<String>,
+    dropped: HashMap<String, Dropped>,
+}
+
+/// Events of one plugin that were dropped.
+#[derive(Debug)]
+struct Dropped {
+    /// Since the last log line.
+    events: u64,
+    told: Instant,
+}
+
+impl Waiting {
+    /// Takes an event. Answers how many events of its plugin were dropped, when it is time to say so.
+    fn push(&mut self, recorded: Recorded) -> Option<u64> {
+        let plugin = recorded.0.plugin.clone();
+        let queue = self.plugins.entry(plugin.clone()).or_default();
+        if queue.len() < WAITING {
+            if queue.is_empty() {
+                self.turns.push_back(plugin);
+            }
+            queue.push_back(recorded);
+            return None;
+        }
+        let now = Instant::now();
+        // Of plugins that were told of long ago nothing needs to be known.
+        self.dropped.retain(|name, dropped| *name == plugin || now.duration_since(dropped.told) < TOLD);
+        match self.dropped.get_mut(&plugin) {
+            Some(dropped) if now.duration_since(dropped.told) < TOLD => {
+                dropped.events += 1;
+                None
+            }
+            Some(dropped) => {
+                dropped.told = now;
+                Some(std::mem::take(&mut dropped.events) + 1)
+            }
+            None => {
+                self.dropped.insert(plugin, Dropped { events: 0, told: now });
+                Some(1)
+            }
+        }
+    }
+
+    /// The next event, of each plugin in turn.
+    fn pop(&mut self) -> Option<Recorded> {
+        let plugin = self.turns.pop_front()?;
+        let queue = self.plugins.get_mut(&plugin)?;
+        let next = queue.pop_front();
+        if queue.is_empty() {
+            self.plugins.remove(&plugin);
+        } else {
+            self.turns.push_back(plugin);
+        }
+        next
+    }
 }
 
 impl Recorder {
     /// Starts the task that writes events, and answers its handle, to be awaited after the last recorder is dropped.
     #[must_use]
     pub fn start(writer: Writer) -> (Self, tokio::task::JoinHandle<()>) {
-        let (queue, mut waiting) = mpsc::channel::<(Author, Regarding, Event)>(WAITING);
+        let (wake, mut woken) = mpsc::channel::<()>(1);
+        let waiting: Arc<Mutex<Waiting>> = Arc::default();
+        let taken = Arc::clone(&waiting);
         let task = tokio::spawn(async move {
             let mut rates = Rates::default();
             let mut counts = Counts::default();
-            while let Some((author, about, event)) = waiting.recv().await {
-                if rates.take(&format!("{} {} {}", author.plugin, about.uid, about.part)) {
-                    write(&writer, &author, &about, &event, &mut counts).await;
-                } else {
-                    tracing::debug!(plugin = author.plugin, key = %about.key, reason = event.reason, "event dropped: too many");
+            loop {
+                // Looked at before and after it is known that nobody records any more: what came last is written as well.
+                let open = woken.recv().await.is_some();
+                while let Some((author, about, event)) = next(&taken) {
+                    if rates.take(&format!("{} {} {}", author.plugin, about.uid, about.part)) {
+                        write(&writer, &author, &about, &event, &mut counts).await;
+                    } else {
+                        tracing::debug!(plugin = author.plugin, key = %about.key, reason = event.reason, "event dropped: too many");
+                    }
+                }
+                if !open {
+                    break;
                 }
             }
         });
-        (Self { queue }, task)
+        (Self { waiting, wake }, task)
     }
 
-    /// Hands an event over. Never waits; when too many wait already, this one is dropped.
+    /// Hands an event over. Never waits; when too many of the plugin wait already, this one is dropped.
     pub fn record(&self, author: &Author, about: &Regarding, event: Event) {
-        if self.queue.try_send((author.clone(), about.clone(), event)).is_err() {
-            tracing::warn!(plugin = author.plugin, key = %about.key, "event dropped: too many wait to be written");
+        let dropped = lock(&self.waiting).push((author.clone(), about.clone(), event));
+        if let Some(events) = dropped {
+            tracing::warn!(plugin = author.plugin, key = %about.key, events, "events dropped: too many of the plugin wait to be written");
         }
+        // Full: the task is about to look. Closed: the host ends.
+        let _ = self.wake.try_send(());
     }
+}
+
+fn next(waiting: &Mutex<Waiting>) -> Option<Recorded> {
+    lock(waiting).pop()
+}
+
+fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The same event within this time is only counted; the next one after it writes the sum.
@@ -255,5 +345,40 @@ mod tests {
         tokio::time::advance(REFILL).await;
         assert!(rates.take("a"));
         assert!(!rates.take("a"));
+    }
+
+    fn event_of(plugin: &str, number: usize) -> Recorded {
+        let about = Regarding::named(event_kind(), ObjectKey::new("n", format!("o{number}")), "u");
+        let event = Event { warning: true, reason: "Failed".to_owned(), message: number.to_string() };
+        (Author::new(plugin, Arc::new(crate::grants::Grants::none())), about, event)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn b8_a_plugin_that_floods_loses_its_own_events_only() {
+        let mut waiting = Waiting::default();
+        let lines: Vec<u64> = (0..10_000).filter_map(|i| waiting.push(event_of("loud", i))).collect();
+        assert_eq!(lines, [1], "a line for the first event that is dropped");
+        for i in 0..10 {
+            assert!(waiting.push(event_of("quiet", i)).is_none());
+        }
+        // They take turns: of the first twenty events, ten are those of the other plugin.
+        let first: Vec<Recorded> = (0..20).filter_map(|_| waiting.pop()).collect();
+        assert_eq!(first.iter().filter(|(author, ..)| author.plugin == "quiet").count(), 10);
+        let left = std::iter::from_fn(|| waiting.pop()).count();
+        assert_eq!(left, WAITING - 10);
+        assert!(waiting.plugins.is_empty() && waiting.turns.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn b8_dropped_events_are_counted_in_a_line_a_minute() {
+        let mut waiting = Waiting::default();
+        let flood = |waiting: &mut Waiting| -> Vec<u64> {
+            (0..1000).filter_map(|i| waiting.push(event_of("loud", i))).collect()
+        };
+        assert_eq!(flood(&mut waiting), [1]);
+        assert!(flood(&mut waiting).is_empty());
+        tokio::time::advance(TOLD).await;
+        let dropped_before = u64::try_from(2000 - WAITING).unwrap();
+        assert_eq!(flood(&mut waiting), [dropped_before], "all since the last line, and this one");
     }
 }
