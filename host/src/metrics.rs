@@ -17,7 +17,7 @@ mod queue;
 mod series;
 
 pub use self::exposition::Format;
-pub use self::plugin::{Call, Counted, PLUGIN_STATES, PluginMetrics, ReconcileResult, TrapCause};
+pub use self::plugin::{ApiVerb, Call, Counted, PLUGIN_STATES, PluginMetrics, ReconcileResult, TrapCause};
 pub use self::queue::QueueMetrics;
 pub(crate) use self::queue::{QueueReading, QueueSource, QueueTotals};
 
@@ -91,13 +91,14 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Makes a registry with every metric in it and no series but the process's own.
+    /// Makes a registry with every metric in it, and the series of the process and of the host's own requests.
     #[must_use]
     pub fn new() -> Self {
         let mut registry = Registry::default();
         process::register(&mut registry);
         let queue = QueueFamilies::register(&mut registry);
         let plugin = PluginFamilies::register(&mut registry);
+        plugin.begin_api_requests(&Arc::from(HOST));
         let admission = AdmissionFamilies::register(&mut registry);
         let informer_objects = Series::new(Gauge::default);
         registry.register("oarlock_informer_objects", "Objects in the store, by kind", informer_objects.clone());
@@ -166,9 +167,9 @@ impl Metrics {
     /// Counts a request to the API server. Of a plugin that was removed nothing is counted: its finalizers may still be taken off.
     ///
     /// * `writer` - a plugin, or the host itself, which has no other series.
-    /// * `verb` - the HTTP method.
+    /// * `verb` - what was asked for.
     /// * `code` - the HTTP status; none when there was no answer.
-    pub fn api_request(&self, writer: &str, verb: &'static str, code: Option<u16>) {
+    pub fn api_request(&self, writer: &str, verb: ApiVerb, code: Option<u16>) {
         let plugin = self.known().plugins.get(writer).cloned();
         match plugin {
             Some(plugin) => plugin.api_request(verb, code),
@@ -225,16 +226,24 @@ impl Metrics {
         self.shared.informer_relists.retain(|labels| *labels != gone);
     }
 
-    /// Counts a request to the admission server and how long it took.
+    /// Counts a request to the admission server and how long it took. Of a plugin that was removed meanwhile nothing is counted.
     ///
     /// * `webhook` - of those there are; never what a client made up.
     pub fn webhook_answered(&self, webhook: &str, code: u16, took: std::time::Duration) {
+        // The lock is held meanwhile, so that the plugin cannot be removed in between and its series stay.
+        let known = self.known();
+        if AdmissionFamilies::plugin_of(webhook).is_some_and(|plugin| !known.plugins.contains_key(plugin)) {
+            return;
+        }
         self.shared.admission.answered(webhook, code, took);
     }
 
     /// Counts a review by what came of it: `allowed`, `changed`, `refused` or `ignored`.
     pub fn reviewed(&self, plugin: &str, result: &'static str) {
-        self.shared.admission.reviewed(plugin, result);
+        let known = self.known();
+        if known.plugins.contains_key(plugin) {
+            self.shared.admission.reviewed(plugin, result);
+        }
     }
 
     /// Tells how many initializers of each InitializerConfiguration there is nobody answers to.
@@ -312,8 +321,8 @@ mod tests {
         plugin.reconciled(ReconcileResult::Error, Duration::from_millis(70));
         plugin.called(Call::GetDesired, Duration::from_micros(70));
         plugin.trapped(TrapCause::BadAnswer);
-        plugin.api_request("apply", Some(200));
-        plugin.api_request("apply", None);
+        plugin.api_request(ApiVerb::Apply, Some(200));
+        plugin.api_request(ApiVerb::Apply, None);
         plugin.http_request(Some(404));
         plugin.set_state("active");
         queue
@@ -396,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_a_plugin_leaves_no_series_of_it_and_late_records_bring_none_back() {
+    fn b2_removing_a_plugin_leaves_no_series_of_it_and_late_records_bring_none_back() {
         let metrics = Metrics::new();
         let _kept = record_everything(&metrics, "kept");
         let before = lines(&metrics).len();
@@ -407,10 +416,13 @@ mod tests {
         late.reconciled(ReconcileResult::Success, Duration::ZERO);
         late.called(Call::Patch, Duration::ZERO);
         late.trapped(TrapCause::Trap);
-        late.api_request("get", Some(200));
-        metrics.api_request("gone", "PATCH", Some(200));
+        late.api_request(ApiVerb::Get, Some(200));
+        metrics.api_request("gone", ApiVerb::Patch, Some(200));
         late.http_request(None);
         late.set_state("retired");
+        late.set_leading(false);
+        metrics.reviewed("gone", "allowed");
+        metrics.webhook_answered("/mutate/gone", 200, Duration::ZERO);
         drop((worker, late.active_worker()));
         queue.read_from(Arc::downgrade(&gone) as _);
         let after = lines(&metrics);
@@ -426,11 +438,28 @@ mod tests {
     fn b1_what_the_host_asks_for_itself_makes_no_series_of_a_plugin() {
         let metrics = Metrics::new();
         let before = lines(&metrics).len();
-        metrics.api_request(HOST, "PATCH", Some(200));
-        has(&metrics, &[r#"oarlock_api_requests_total{plugin="oarlock",verb="PATCH",code="200"} 1"#]);
+        metrics.api_request(HOST, ApiVerb::Patch, Some(200));
+        has(&metrics, &[r#"oarlock_api_requests_total{plugin="oarlock",verb="patch",code="200"} 1"#]);
         let after = lines(&metrics);
-        assert!(after.iter().filter(|line| line.contains(HOST) && line.contains('{')).count() == 1, "{after:?}");
-        assert!(after.len() <= before + 3, "{after:?}");
+        let of_host =
+            |line: &&String| line.contains(r#"="oarlock""#) && !line.starts_with("oarlock_api_requests_total{");
+        assert_eq!(after.iter().filter(of_host).count(), 0, "{after:?}");
+        assert_eq!(after.len(), before + 1, "{after:?}");
+    }
+
+    #[test]
+    fn b12_requests_are_counted_by_what_they_ask_for_and_refusals_from_the_start() {
+        let metrics = Metrics::new();
+        metrics.plugin("network");
+        for writer in [HOST, "network"] {
+            for verb in ["get", "list", "create", "update", "patch", "apply", "delete"] {
+                for code in [401, 403] {
+                    let line =
+                        format!(r#"oarlock_api_requests_total{{plugin="{writer}",verb="{verb}",code="{code}"}} 0"#);
+                    has(&metrics, &[&line]);
+                }
+            }
+        }
     }
 
     #[test]

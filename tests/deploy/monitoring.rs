@@ -2,7 +2,7 @@
 
 use super::{base, named, text};
 use anyhow::{Context, Result, ensure};
-use oarlock::metrics::{Call, Format, Metrics, ReconcileResult, TrapCause};
+use oarlock::metrics::{ApiVerb, Call, Format, Metrics, ReconcileResult, TrapCause};
 use oarlock_tests::harness::repository_root;
 use regex::Regex;
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn served() -> Result<BTreeMap<String, BTreeSet<String>>> {
     plugin.called(Call::GetDesired, Duration::ZERO);
     plugin.trapped(TrapCause::BadAnswer);
     plugin.set_leading(true);
-    plugin.api_request("apply", Some(200));
+    plugin.api_request(ApiVerb::Apply, Some(200));
     plugin.http_request(None);
     metrics.informer("", "Pod", 1, 0);
     metrics.webhook_answered("/mutate/p/0", 200, Duration::ZERO);

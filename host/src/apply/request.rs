@@ -3,6 +3,7 @@
 use super::{Author, Writer};
 use crate::api::{ObjectKey, Resource};
 use crate::informer::Object;
+use crate::metrics::ApiVerb;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -76,6 +77,8 @@ pub(super) struct Outgoing {
     query: Vec<(&'static str, String)>,
     content_type: &'static str,
     body: Vec<u8>,
+    /// It is about all objects of a kind.
+    collection: bool,
 }
 
 impl Outgoing {
@@ -90,7 +93,15 @@ impl Outgoing {
 
     pub(super) fn to(method: &'static str, path: String) -> Self {
         let (query, body) = (Vec::new(), Vec::new());
-        Self { identity: Identity::Plugin, method, path, query, content_type: "application/json", body }
+        Self {
+            identity: Identity::Plugin,
+            method,
+            path,
+            query,
+            content_type: "application/json",
+            body,
+            collection: false,
+        }
     }
 
     pub(super) fn identity(mut self, identity: Identity) -> Self {
@@ -100,7 +111,21 @@ impl Outgoing {
 
     /// All objects of a kind, in all namespaces.
     pub(super) fn list(resource: &Resource) -> Self {
-        Self::to("GET", resource.path("", None, None)).identity(Identity::Host)
+        let outgoing = Self::to("GET", resource.path("", None, None)).identity(Identity::Host);
+        Self { collection: true, ..outgoing }
+    }
+
+    /// What it is counted as.
+    fn verb(&self) -> ApiVerb {
+        match self.method {
+            "POST" => ApiVerb::Create,
+            "PUT" => ApiVerb::Update,
+            "PATCH" if self.content_type.starts_with("application/apply-patch") => ApiVerb::Apply,
+            "PATCH" => ApiVerb::Patch,
+            "DELETE" => ApiVerb::Delete,
+            _ if self.collection => ApiVerb::List,
+            _ => ApiVerb::Get,
+        }
     }
 
     pub(super) fn body(mut self, content_type: &'static str, body: &Value) -> Self {
@@ -145,7 +170,7 @@ impl Writer {
 
     /// Sends a request and sorts its answer; the body of a success is JSON text.
     pub(super) async fn request(&self, author: &Author, outgoing: Outgoing) -> Result<String, WriteError> {
-        let method = outgoing.method;
+        let verb = outgoing.verb();
         if !author.term.held() {
             return Err(WriteError::LeaseLost);
         }
@@ -170,7 +195,7 @@ impl Writer {
             Ok((head, _)) => Some(head.status.as_u16()),
             Err(_) => None,
         };
-        self.metrics.api_request(&author.plugin, method, code);
+        self.metrics.api_request(&author.plugin, verb, code);
         let (head, body) = answered?;
         sort(&head, &body)
     }
@@ -243,6 +268,30 @@ mod tests {
             sorted(429, &[("retry-after", "soon")], ""),
             Err(WriteError::TooManyRequests { retry_after: None, .. })
         ));
+    }
+
+    #[test]
+    fn b12_a_request_is_counted_by_its_verb_and_not_by_its_method() {
+        let resource = Resource {
+            gvk: crate::api::GroupVersionKind::new("", "v1", "ConfigMap"),
+            plural: "configmaps".to_owned(),
+            namespaced: true,
+            verbs: Vec::new(),
+            subresources: Vec::new(),
+        };
+        let key = ObjectKey::new("n", "a");
+        let to = |method| Outgoing::new(method, &resource, &key, "");
+        let patch = |content_type| to("PATCH").body(content_type, &Value::Null).verb();
+        assert_eq!(patch("application/apply-patch+yaml"), ApiVerb::Apply);
+        for content_type in ["application/json-patch+json", "application/merge-patch+json"] {
+            assert_eq!(patch(content_type), ApiVerb::Patch);
+        }
+        assert_eq!(Outgoing::create(&resource, "n").verb(), ApiVerb::Create);
+        assert_eq!(Outgoing::list(&resource).query("limit", "1").verb(), ApiVerb::List);
+        assert_eq!(
+            (to("GET").verb(), to("PUT").verb(), to("DELETE").verb()),
+            (ApiVerb::Get, ApiVerb::Update, ApiVerb::Delete)
+        );
     }
 
     #[test]

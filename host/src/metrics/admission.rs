@@ -88,6 +88,11 @@ impl AdmissionFamilies {
         families
     }
 
+    /// Whose webhook it is: `/mutate/PLUGIN` or `/validate/PLUGIN`. None: it belongs to no plugin alone.
+    pub(super) fn plugin_of(webhook: &str) -> Option<&str> {
+        webhook.split('/').nth(2)
+    }
+
     pub(super) fn answered(&self, webhook: &str, code: u16, took: Duration) {
         let webhook: Arc<str> = Arc::from(webhook);
         self.latency.get(&WebhookLabels { webhook: Arc::clone(&webhook) }).observe(took.as_secs_f64());
@@ -112,7 +117,7 @@ impl AdmissionFamilies {
 
     pub(super) fn remove(&self, plugin: &str) {
         self.reviews.retain(|labels| *labels.plugin != *plugin);
-        let of_plugin = |webhook: &str| webhook.split('/').nth(2) == Some(plugin);
+        let of_plugin = |webhook: &str| Self::plugin_of(webhook) == Some(plugin);
         self.requests.retain(|labels| !of_plugin(&labels.webhook));
         self.latency.retain(|labels| !of_plugin(&labels.webhook));
     }

@@ -2,10 +2,9 @@
 
 mod labels;
 
-pub use self::labels::{Call, PLUGIN_STATES, ReconcileResult, TrapCause};
+pub use self::labels::{ApiVerb, Call, PLUGIN_STATES, ReconcileResult, TrapCause};
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
@@ -22,7 +21,7 @@ use super::series::Series;
 #[derive(Debug, Clone)]
 pub struct PluginMetrics {
     name: Arc<str>,
-    live: Arc<AtomicBool>,
+    live: Arc<RwLock<bool>>,
     families: PluginFamilies,
 }
 
@@ -59,7 +58,8 @@ impl PluginMetrics {
         for state in PLUGIN_STATES {
             families.states.get(&StateLabels { plugin: Arc::clone(&name), state });
         }
-        let metrics = Self { name, live: Arc::new(AtomicBool::new(true)), families };
+        families.begin_api_requests(&name);
+        let metrics = Self { name, live: Arc::new(RwLock::new(true)), families };
         let controller = metrics.controller();
         metrics.families.errors.get(&controller);
         metrics.families.reconcile_time.get(&controller);
@@ -71,7 +71,7 @@ impl PluginMetrics {
 
     /// Records nothing from now on, nor do its clones.
     pub(super) fn end(&self) {
-        self.live.store(false, Ordering::Release);
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = false;
     }
 
     /// The name of the plugin.
@@ -82,9 +82,7 @@ impl PluginMetrics {
 
     /// Counts a reconcile and how long it took, from the key in hand to its outcome.
     pub fn reconciled(&self, result: ReconcileResult, took: Duration) {
-        if !self.is_live() {
-            return;
-        }
+        let Some(_live) = self.live() else { return };
         let controller = self.controller();
         self.families.reconcile_time.get(&controller).observe(took.as_secs_f64());
         if result == ReconcileResult::Error {
@@ -97,18 +95,18 @@ impl PluginMetrics {
     /// Counts a worker as active until the answer is dropped.
     #[must_use = "the worker counts as active until this is dropped"]
     pub fn active_worker(&self) -> Counted {
-        Counted::of(self.is_live().then(|| self.families.active_workers.get(&self.controller())))
+        Counted::of(self.live().map(|_live| self.families.active_workers.get(&self.controller())))
     }
 
     /// Counts an instance as there until the answer is dropped: it belongs to whatever holds the instance's memory.
     #[must_use = "the instance counts as there until this is dropped"]
     pub fn instance(&self) -> Counted {
-        Counted::of(self.is_live().then(|| self.families.instances.get(&self.plugin())))
+        Counted::of(self.live().map(|_live| self.families.instances.get(&self.plugin())))
     }
 
     /// Sets how many objects differ from what the plugin desires, although it had its say.
     pub fn set_out_of_sync(&self, objects: usize) {
-        if self.is_live() {
+        if let Some(_live) = self.live() {
             self.families.out_of_sync.get(&self.plugin()).set(super::count(objects));
         }
     }
@@ -116,14 +114,14 @@ impl PluginMetrics {
     /// Tells whether this host reconciles for the plugin. Before the first call there is no series: of a plugin that never ran, and of
     /// a file that is no plugin, nobody has to be the leader.
     pub fn set_leading(&self, leading: bool) {
-        if self.is_live() {
+        if let Some(_live) = self.live() {
             self.families.leading.get(&self.plugin()).set(leading.into());
         }
     }
 
     /// Counts a call into the plugin and how long it took, also when it trapped.
     pub fn called(&self, call: Call, took: Duration) {
-        if self.is_live() {
+        if let Some(_live) = self.live() {
             let labels = CallLabels { plugin: Arc::clone(&self.name), call: call.as_str() };
             self.families.calls.get(&labels).observe(took.as_secs_f64());
         }
@@ -131,7 +129,7 @@ impl PluginMetrics {
 
     /// Counts a call that gave no answer that can be used.
     pub fn trapped(&self, cause: TrapCause) {
-        if self.is_live() {
+        if let Some(_live) = self.live() {
             let labels = TrapLabels { plugin: Arc::clone(&self.name), cause: cause.as_str() };
             self.families.traps.get(&labels).inc();
         }
@@ -139,10 +137,10 @@ impl PluginMetrics {
 
     /// Counts a request to the API server made for the plugin.
     ///
-    /// * `verb` - the HTTP method.
+    /// * `verb` - what was asked for.
     /// * `code` - the HTTP status; none when there was no answer.
-    pub fn api_request(&self, verb: &'static str, code: Option<u16>) {
-        if self.is_live() {
+    pub fn api_request(&self, verb: ApiVerb, code: Option<u16>) {
+        if let Some(_live) = self.live() {
             self.families.api_request(&self.name, verb, code);
         }
     }
@@ -151,7 +149,7 @@ impl PluginMetrics {
     ///
     /// * `code` - the HTTP status; none when there was no answer.
     pub fn http_request(&self, code: Option<u16>) {
-        if self.is_live() {
+        if let Some(_live) = self.live() {
             let labels = HttpLabels { plugin: Arc::clone(&self.name), code: Code(code) };
             self.families.http_requests.get(&labels).inc();
         }
@@ -161,9 +159,7 @@ impl PluginMetrics {
     ///
     /// * `state` - one of [`PLUGIN_STATES`]; another one is reported as well.
     pub fn set_state(&self, state: &'static str) {
-        if !self.is_live() {
-            return;
-        }
+        let Some(_live) = self.live() else { return };
         self.families.states.get(&StateLabels { plugin: Arc::clone(&self.name), state });
         self.families.states.for_each(|labels, gauge| {
             if labels.plugin == self.name {
@@ -180,8 +176,9 @@ impl PluginMetrics {
         PluginLabels { plugin: Arc::clone(&self.name) }
     }
 
-    fn is_live(&self) -> bool {
-        self.live.load(Ordering::Acquire)
+    /// Held while a series is looked up or made: [`Self::end`] waits for it, and what is removed then does not come back.
+    fn live(&self) -> Option<RwLockReadGuard<'_, bool>> {
+        Some(self.live.read().unwrap_or_else(PoisonError::into_inner)).filter(|live| **live)
     }
 }
 
@@ -203,9 +200,19 @@ impl Drop for Counted {
 }
 
 impl PluginFamilies {
+    /// Makes the series that alerts compare with what they were before: a counter that begins at 1 has no increase.
+    pub(super) fn begin_api_requests(&self, writer: &Arc<str>) {
+        for verb in ApiVerb::ALL {
+            for code in [401, 403] {
+                let labels = ApiLabels { plugin: Arc::clone(writer), verb: verb.as_str(), code: Code(Some(code)) };
+                self.api_requests.get(&labels);
+            }
+        }
+    }
+
     /// Counts a request of a plugin, or of the host.
-    pub(super) fn api_request(&self, writer: &Arc<str>, verb: &'static str, code: Option<u16>) {
-        self.api_requests.get(&ApiLabels { plugin: Arc::clone(writer), verb, code: Code(code) }).inc();
+    pub(super) fn api_request(&self, writer: &Arc<str>, verb: ApiVerb, code: Option<u16>) {
+        self.api_requests.get(&ApiLabels { plugin: Arc::clone(writer), verb: verb.as_str(), code: Code(code) }).inc();
     }
 
     pub(super) fn register(registry: &mut Registry) -> Self {

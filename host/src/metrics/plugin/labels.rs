@@ -45,6 +45,25 @@ pub enum Call {
     Patch,
 }
 
+/// What a request asks of the API server: its verbs as RBAC names them, and server-side apply beside the other patches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApiVerb {
+    /// One object is read.
+    Get,
+    /// Objects of a kind are read.
+    List,
+    /// An object is made.
+    Create,
+    /// An object is replaced.
+    Update,
+    /// A part of an object is changed: JSON Patch, merge patch, strategic merge patch.
+    Patch,
+    /// Server-side apply.
+    Apply,
+    /// An object is deleted.
+    Delete,
+}
+
 /// Why a call into a plugin gave no answer that can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrapCause {
@@ -82,6 +101,25 @@ impl Call {
             Self::GetDesired => "get-desired",
             Self::GetActual => "get-actual",
             Self::Patch => "patch",
+        }
+    }
+}
+
+impl ApiVerb {
+    pub(super) const ALL: [Self; 7] =
+        [Self::Get, Self::List, Self::Create, Self::Update, Self::Patch, Self::Apply, Self::Delete];
+
+    /// The value of the label `verb`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Apply => "apply",
+            Self::Delete => "delete",
         }
     }
 }
