@@ -52,8 +52,7 @@ impl Writer {
         kind: &GroupVersionKind,
         object: &Object,
     ) -> Result<(), WriteError> {
-        let ours = author.finalizer();
-        let finalizers: Vec<String> = object.finalizers().filter(|f| *f != ours).map(str::to_owned).collect();
+        let finalizers = without(object, &author.finalizer());
         match self.set_finalizers(author, kind, object, &finalizers).await {
             Ok(_) | Err(WriteError::NotFound) => Ok(()),
             Err(e) => Err(e),
@@ -62,12 +61,21 @@ impl Writer {
 
     /// Takes the plugin's finalizer off every object of a kind that carries it. Answers off how many.
     ///
-    /// What is changed meanwhile is looked at again, a few times.
+    /// What is changed meanwhile is looked at again, a few times. The writes are no writes of the plugin: one that comes back at that
+    /// moment is woken by them, and adds its finalizer again.
+    ///
+    /// * `is_back` - asked before every write: whether the plugin cleans up after its objects itself again.
     ///
     /// # Errors
     ///
-    /// What the API server answered to a list or, in the end, to a write. A kind that is not served any more has no objects.
-    pub async fn release_finalizers(&self, author: &Author, kind: &GroupVersionKind) -> Result<usize, WriteError> {
+    /// What the API server answered to a list or, in the end, to a write; [`WriteError::Denied`] when the plugin is back. A kind that is
+    /// not served any more has no objects.
+    pub async fn release_finalizers(
+        &self,
+        author: &Author,
+        kind: &GroupVersionKind,
+        is_back: &(dyn Fn() -> bool + Send + Sync),
+    ) -> Result<usize, WriteError> {
         let ours = author.finalizer();
         let mut released = 0;
         let mut failed = None;
@@ -80,8 +88,14 @@ impl Writer {
                     page => page?,
                 };
                 for object in objects.iter().filter(|object| object.has_finalizer(&ours)) {
-                    match self.remove_finalizer(author, kind, object).await {
-                        Ok(()) => released += 1,
+                    if is_back() {
+                        return Err(WriteError::Denied(format!(
+                            "plugin {} runs again and cleans up after its objects itself; {released} were released before",
+                            author.plugin
+                        )));
+                    }
+                    match self.write_finalizers(author, kind, object, &without(object, &ours)).await {
+                        Ok(_) | Err(WriteError::NotFound) => released += 1,
                         Err(e) => failed = Some(e),
                     }
                 }
@@ -117,8 +131,22 @@ impl Writer {
         Ok((objects, list.metadata.next.unwrap_or_default()))
     }
 
-    /// The list is written whole, so the write must fail when somebody else changed it: the resourceVersion goes along.
+    /// Writes them for the plugin, which is not woken by the echo.
     async fn set_finalizers(
+        &self,
+        author: &Author,
+        kind: &GroupVersionKind,
+        object: &Object,
+        finalizers: &[String],
+    ) -> Result<Arc<Object>, WriteError> {
+        let under_way = self.own.begin(&author.plugin, object.uid());
+        let written = self.write_finalizers(author, kind, object, finalizers).await?;
+        under_way.wrote(object.resource_version(), written.resource_version());
+        Ok(written)
+    }
+
+    /// The list is written whole, so the write must fail when somebody else changed it: the resourceVersion goes along.
+    async fn write_finalizers(
         &self,
         author: &Author,
         kind: &GroupVersionKind,
@@ -133,7 +161,6 @@ impl Writer {
             .body("application/merge-patch+json", &patch)
             .identity(Identity::Host)
             .query("fieldManager", &author.host_manager());
-        let under_way = self.own.begin(&author.plugin, object.uid());
         let answer = self.request(author, outgoing).await?;
         let written = super::request::parse_object(&answer)?;
         if written.deleting() && written.finalizers().len() == 0 {
@@ -142,7 +169,82 @@ impl Writer {
         } else {
             self.wrote(author, &resource.gvk, &written);
         }
-        under_way.wrote(object.resource_version(), written.resource_version());
         Ok(Arc::new(written))
+    }
+}
+
+/// Its finalizers but this one.
+fn without(object: &Object, finalizer: &str) -> Vec<String> {
+    object.finalizers().filter(|f| *f != finalizer).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Discovery, ObjectKey};
+    use crate::grants::Grants;
+    use crate::informer::Informers;
+    use crate::metrics::Metrics;
+    use oarlock_devserver::{DevServer, Options};
+    use serde_json::Value;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const PATH: &str = "/api/v1/namespaces/default/configmaps";
+
+    /// A writer to a server with some ConfigMaps that carry the finalizer of plugin p.
+    async fn writer(names: &[&str]) -> (Writer, kube::Client) {
+        let client = kube::Client::new(DevServer::router(Options::default()), "default");
+        for name in names {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+                "name": name, "finalizers": ["oarlock.dev/p", "example.org/other"]}});
+            let request = http::Request::post(PATH).header(http::header::CONTENT_TYPE, "application/json");
+            client.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await.unwrap();
+        }
+        let discovery = Discovery::new(client.clone());
+        let informers = Informers::new(client.clone(), discovery.clone());
+        (Writer::new(client.clone(), discovery, informers, Metrics::new()), client)
+    }
+
+    async fn read(client: &kube::Client, name: &str) -> Object {
+        let request = http::Request::get(format!("{PATH}/{name}")).body(Vec::new()).unwrap();
+        Object::parse(&client.request_text(request).await.unwrap()).unwrap()
+    }
+
+    fn author() -> Author {
+        Author::new("p", Arc::new(Grants::none()))
+    }
+
+    #[tokio::test]
+    async fn b10_finalizers_of_a_plugin_that_comes_back_meanwhile_stay() {
+        let (writer, client) = writer(&["a", "b", "c"]).await;
+        let kind = GroupVersionKind::new("", "v1", "ConfigMap");
+        let asked = AtomicUsize::new(0);
+        // It is back before the second write.
+        let is_back = || asked.fetch_add(1, Ordering::Relaxed) > 0;
+        let released = writer.release_finalizers(&author(), &kind, &is_back).await;
+        assert!(matches!(&released, Err(WriteError::Denied(why)) if why.contains("1 were released")), "{released:?}");
+        let mut held = 0;
+        for name in ["a", "b", "c"] {
+            held += usize::from(read(&client, name).await.has_finalizer("oarlock.dev/p"));
+        }
+        assert_eq!(held, 2);
+    }
+
+    #[tokio::test]
+    async fn b10_a_plugin_that_comes_back_is_woken_by_the_release() {
+        let (writer, client) = writer(&["a"]).await;
+        let kind = GroupVersionKind::new("", "v1", "ConfigMap");
+        let before = read(&client, "a").await;
+        assert_eq!(writer.release_finalizers(&author(), &kind, &|| false).await.unwrap(), 1);
+        let after = read(&client, "a").await;
+        assert_eq!(after.key(), &ObjectKey::new("default", "a"));
+        assert_eq!(after.finalizers().collect::<Vec<_>>(), ["example.org/other"]);
+        let woken = Arc::new(AtomicUsize::new(0));
+        let wakes = Arc::clone(&woken);
+        let wake = move || {
+            wakes.fetch_add(1, Ordering::Relaxed);
+        };
+        writer.own().unless_echo("p", after.uid(), before.resource_version(), after.resource_version(), wake);
+        assert_eq!(woken.load(Ordering::Relaxed), 1);
     }
 }

@@ -61,7 +61,12 @@ impl Lifecycle {
             let author = Author::new(&name, Arc::new(Grants::none()));
             let mut released = 0;
             for kind in &kinds {
-                match writer.release_finalizers(&author, kind).await {
+                // Its file may be put back at any time: from then on its objects are its own again.
+                let is_back = || match lock(&registry).plugins.get(&name) {
+                    None => false,
+                    Some(plugin) => plugin.controller.current().is_none_or(|version| version.cleans_up(kind)),
+                };
+                match writer.release_finalizers(&author, kind, &is_back).await {
                     Ok(objects) => released += objects,
                     Err(e) => {
                         let _ = answer.send(Err(format!("{released} released, then {kind}: {e}")));
