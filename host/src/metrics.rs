@@ -450,7 +450,7 @@ mod tests {
     #[test]
     fn b12_requests_are_counted_by_what_they_ask_for_and_refusals_from_the_start() {
         let metrics = Metrics::new();
-        metrics.plugin("network");
+        let _network = metrics.plugin("network");
         for writer in [HOST, "network"] {
             for verb in ["get", "list", "create", "update", "patch", "apply", "delete"] {
                 for code in [401, 403] {
