@@ -33,8 +33,9 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 /// A list page, or the beginning of a watch, that has not arrived by then is given up: its connection is dead.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(90);
 
-/// A watch on which nothing came for so long is dead: API servers end one after 290 seconds.
-const IDLE: Duration = Duration::from_secs(295);
+/// A watch on which nothing came for so long, not even a bookmark, is taken for dead: API servers send a bookmark every minute. Where one
+/// sends none, the watch is opened anew from its position, which costs two small requests.
+const IDLE: Duration = Duration::from_secs(75);
 
 /// After a failure, a watch that has been open for so long without another is well again.
 const RECOVERED_AFTER: Duration = Duration::from_secs(10);

@@ -33,6 +33,21 @@ async fn i2_a_connection_on_which_nothing_comes_any_more_is_replaced() {
     assert_eq!(server.requests("LIST").len(), 1);
 }
 
+/// A connection that is half open tells nobody that it ended, and the status would go on to say that the watch is in sync.
+#[tokio::test(start_paused = true)]
+async fn b14_a_half_open_watch_is_noticed_in_about_a_minute() {
+    let server = Server::new();
+    let follower = Follower::all(&informers(&server));
+    follower.until_told("synced").await;
+    eventually("watching", || server.open_watches() == 1).await;
+    server.world().black_hole = true;
+    server.apply("default/a", &json!({}));
+    let lost = Instant::now();
+    follower.until_equal(&server).await;
+    assert!(lost.elapsed() <= Duration::from_secs(80), "{:?}", lost.elapsed());
+    assert_eq!(server.requests("LIST").len(), 1);
+}
+
 /// What was created and deleted in the gap is never told; what went is told as deleted.
 #[tokio::test(start_paused = true)]
 async fn i3_i7_an_expired_version_relists_and_tells_the_differences() {
