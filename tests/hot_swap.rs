@@ -2,6 +2,7 @@
 
 mod directory;
 mod grants;
+mod identity;
 mod removal;
 mod rollback;
 

@@ -50,7 +50,7 @@ async fn files_that_are_no_plugins_are_reported_and_the_others_run() -> Result<(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_files_of_one_plugin_do_not_both_run() -> Result<()> {
     with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
-        world.plugins.add("network", "network-copy", &world.network_grant()?)?;
+        world.plugins.add("network", "network-copy", &world.network_grant()?.name("network"))?;
         world.start_host().await?;
         let uid = world.create_network("once", "10.6.0.0/24", "10.6.0.1").await?;
         world.ready("once").await?;

@@ -71,7 +71,11 @@ async fn rbac_prints_nothing_rather_than_half() -> Result<()> {
     fs::write(folder.path().join("other.wasm"), "no plugin")?;
     refused("other.wasm", &[]).await?;
     fs::copy(folder.path().join("network.wasm"), folder.path().join("other.wasm"))?;
+    refused("calls itself network", &[]).await?;
+    let named = "apiVersion: oarlock.dev/v1alpha1\nkind: PluginGrant\nname: network\n";
+    fs::write(folder.path().join("other.yaml"), named)?;
     refused("second plugin network", &[]).await?;
+    fs::remove_file(folder.path().join("other.yaml"))?;
     fs::remove_file(folder.path().join("other.wasm"))?;
     fs::write(folder.path().join("network.yaml"), "permissionz: []")?;
     refused("network.yaml", &[]).await

@@ -10,6 +10,7 @@ pub mod directory;
 pub mod engine;
 mod heavy;
 mod http_gate;
+pub mod identity;
 pub mod inspect;
 mod instance;
 mod load;

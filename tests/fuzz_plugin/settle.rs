@@ -68,8 +68,8 @@ impl<'a> Stage<'a> {
         furnish(&world, subject).await?;
         let before = everything(&world.cluster, &targets, &subject.looks).await?;
         let before = before.iter().map(Thing::identity).collect();
-        world.plugins.grant("subject", &Grant::from(grant))?;
-        world.plugins.place("subject.wasm", &subject.wasm)?;
+        world.plugins.grant(&subject.name, &Grant::from(grant))?;
+        world.plugins.place(&format!("{}.wasm", subject.name), &subject.wasm)?;
         eventually(START, &format!("{} to run", subject.name), || async {
             let plugin = world.host(async |host| host.plugin(&subject.name).await).await?;
             ensure!(text(&plugin, "/state") == "active", "{plugin}");

@@ -98,7 +98,7 @@ impl Subject {
             primary.label_selector.split(',').filter_map(|one| one.replace("==", "=").split_once('=').map(owned));
         let labels = pairs.filter(|(key, _)| !key.ends_with('!')).map(|(key, value)| (key, json!(value))).collect();
         Ok(Self {
-            name: manifest.name.clone(),
+            name: grant.name.clone().unwrap_or_else(|| manifest.name.clone()),
             wasm,
             grant,
             crds,

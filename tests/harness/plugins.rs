@@ -73,6 +73,7 @@ impl Grant {
         Self(PluginGrant {
             api_version: oarlock_manifest::API_VERSION.to_owned(),
             kind: "PluginGrant".to_owned(),
+            name: None,
             partial: false,
             permissions: Vec::new(),
             admission: Vec::new(),
@@ -159,6 +160,13 @@ impl Grant {
     #[must_use]
     pub fn safe_request(mut self, method: &str, path: &str) -> Self {
         self.0.http.safe_requests.push(SafeRequest { method: method.to_owned(), path: path.to_owned() });
+        self
+    }
+
+    /// The plugin's name, instead of that of its file.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Self {
+        self.0.name = Some(name.to_owned());
         self
     }
 

@@ -106,9 +106,10 @@ async fn h2_the_whole_directory_may_go_and_come_back() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn h8_a_renamed_file_is_the_same_plugin_without_a_gap() -> Result<()> {
+async fn h8_a_renamed_file_whose_grant_states_the_name_is_the_same_plugin_without_a_gap() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         started(&world).await?;
+        world.plugins.grant("misfit", &grant(&world).name("misfit"))?;
         object(&world, "steady", "", &json!({})).await?;
         let at = |name: &str| world.plugins.path().join(name);
         fs::rename(at("misfit.yaml"), at("renamed.yaml"))?;
@@ -131,7 +132,7 @@ async fn h8_of_two_files_of_one_plugin_the_one_that_runs_goes_on_and_the_other_t
     with_world(options(), async |world: Arc<World>| {
         started(&world).await?;
         // By name it would come first.
-        world.plugins.grant("a", &grant(&world))?;
+        world.plugins.grant("a", &grant(&world).name("misfit"))?;
         world.plugins.place("a.wasm", &misfit_version("2", "")?)?;
         eventually(SOON, "the other to be refused", || async {
             let entry = plugin(&world, "a.wasm").await?;
@@ -160,8 +161,7 @@ async fn h8_of_two_files_of_one_plugin_the_one_that_runs_goes_on_and_the_other_t
 async fn h8_a_file_that_becomes_another_plugin_ends_the_one_before() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         started(&world).await?;
-        let other = misfit_with("1", "", |m| m["name"] = json!("other"))?;
-        world.plugins.place("misfit.wasm", &other)?;
+        world.plugins.grant("misfit", &grant(&world).name("other"))?;
         runs(&world, "other", "1").await?;
         eventually(SOON, "the plugin before to end", || async {
             let all = world.host(async |host| host.plugins().await).await?;

@@ -13,6 +13,9 @@ pub struct PluginGrant {
     pub api_version: String,
     /// `PluginGrant`.
     pub kind: String,
+    /// The plugin's name, instead of that of its file. ServiceAccount, Lease, finalizer and field manager derive from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Run the plugin although its manifest asks for more than is granted here; what is not granted is refused when it is used.
     /// Without it, such a plugin waits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use clap::Args;
 use oarlock::grants::Grants;
 use oarlock::plugin::directory::Candidate;
-use oarlock::plugin::{Engine, inspect};
+use oarlock::plugin::{Engine, identity, inspect};
 use oarlock_manifest::{PluginGrant, PluginManifest};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
     let file_name = args.file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let candidate = Candidate { file_name, path: args.file, pulled: None };
     let bytes = candidate.read()?;
-    let manifest = inspect::manifest(&Engine::new(args.compiling.options())?, &shown, bytes)
+    let mut manifest = inspect::manifest(&Engine::new(args.compiling.options())?, &shown, bytes)
         .await
         .with_context(|| shown.clone())?;
     if !args.write && !args.check {
@@ -46,7 +46,10 @@ pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let path = candidate.grant_path();
-    match candidate.grant()? {
+    let written = candidate.grant()?;
+    // Else it would say what no host takes.
+    manifest.name = identity::name(&candidate, written.as_ref(), &manifest.name)?;
+    match written {
         Some(grant) => compare(&manifest, &grant, &path.display().to_string()),
         None if args.check => anyhow::bail!("there is no {}; oarlock grant {shown} --write makes it", path.display()),
         None => {

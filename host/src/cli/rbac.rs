@@ -7,7 +7,7 @@ use clap::Args;
 use oarlock::api::{Discovery, GroupVersionKind, client};
 use oarlock::grants::Grants;
 use oarlock::plugin::directory::{self, Candidate};
-use oarlock::plugin::{Engine, inspect};
+use oarlock::plugin::{Engine, identity, inspect};
 use oarlock::rbac::{self, Plugin};
 use oarlock_manifest::{Kind, PluginManifest};
 use std::collections::BTreeMap;
@@ -102,9 +102,11 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
 }
 
 async fn read(engine: &Engine, candidate: &Candidate, discovery: Option<&Discovery>) -> anyhow::Result<Plugin> {
-    let manifest = inspect::manifest(engine, &candidate.file_name, candidate.read()?).await?;
+    let mut manifest = inspect::manifest(engine, &candidate.file_name, candidate.read()?).await?;
     // Secrets say nothing about permissions, and may not be on this machine.
-    let grants = match candidate.grant()? {
+    let written = candidate.grant()?;
+    manifest.name = identity::name(candidate, written.as_ref(), &manifest.name)?;
+    let grants = match written {
         Some(grant) => {
             let file = candidate.grant_path();
             Some(Grants::without_secrets(&grant).with_context(|| file.display().to_string())?)

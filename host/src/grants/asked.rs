@@ -24,6 +24,7 @@ pub(super) fn grant(manifest: &PluginManifest, config: BTreeMap<String, String>,
     PluginGrant {
         api_version: oarlock_manifest::API_VERSION.to_owned(),
         kind: "PluginGrant".to_owned(),
+        name: None,
         partial: false,
         permissions: permissions(manifest, plurals).into_iter().map(|(_, rule)| rule).collect(),
         admission: manifest.admission.iter().map(GrantedAdmission::just).collect(),

@@ -81,6 +81,7 @@ fn settings(grant: &PluginGrant) -> BTreeSet<String> {
     if let Ok(Value::Object(limits)) = serde_json::to_value(&grant.limits) {
         lines.extend(limits.iter().map(|(name, value)| format!("limits: {name} {value}")));
     }
+    lines.extend(grant.name.iter().map(|name| format!("name: {name}")));
     lines.extend(grant.workers.map(|workers| format!("workers: {workers}")));
     lines.extend(grant.resync_seconds.map(|seconds| format!("resyncSeconds: {seconds}")));
     lines.extend(grant.partial.then(|| "partial: true".to_owned()));

@@ -58,8 +58,11 @@ impl Lifecycle {
                 if let Some(plugin) = registry.plugins.get_mut(offer.name()) {
                     plugin.file = name.to_owned();
                     plugin.orphaned = None;
+                    // What the other file kept in memory, and its code, are not handed over: the grant states a name, no more.
+                    plugin.cache = Arc::default();
+                    plugin.last_good = None;
                 }
-                let why = Hold::Taken(format!("{name} is plugin {} already, and runs", offer.name()));
+                let why = Hold::Taken(taken(name, &owner, offer.name()));
                 if let Some(file) = registry.files.get_mut(&owner)
                     && let Some(offer) = file.newest.offer().cloned()
                 {
@@ -168,6 +171,13 @@ fn taken_over_from(registry: &Registry, file: &str, plugin: &str) -> Option<Stri
     (gone || (registry.starting && file < owner.as_str())).then(|| owner.clone())
 }
 
+/// Why a file waits whose name another has.
+fn taken(owner: &str, file: &str, plugin: &str) -> String {
+    format!(
+        "{owner} is plugin {plugin} already, and runs: remove one of them, or state another `name` in the grant of {file}"
+    )
+}
+
 fn decide(registry: &Registry, file: &str, offer: &Offer) -> Decision {
     let name = offer.name();
     if registry.former.get(name).is_some_and(|former| former.state == super::State::Draining) {
@@ -175,7 +185,7 @@ fn decide(registry: &Registry, file: &str, offer: &Offer) -> Decision {
     }
     let plugin = registry.plugins.get(name);
     if let Some(other) = plugin.filter(|plugin| plugin.file != file) {
-        return Decision::Hold(Hold::Taken(format!("{} is plugin {name} already, and runs", other.file)));
+        return Decision::Hold(Hold::Taken(taken(&other.file, file, name)));
     }
     if let Some(running) = plugin.and_then(|plugin| plugin.running.as_ref())
         && running.offer.is(offer)

@@ -6,7 +6,7 @@ use crate::api::{Discovery, GroupVersionKind};
 use crate::controller::Shared;
 use crate::grants::Grants;
 use crate::plugin::directory::Candidate;
-use crate::plugin::{Engine, HttpGate, inspect, load};
+use crate::plugin::{Engine, HttpGate, identity, inspect, load};
 use oarlock_manifest::{Kind, PluginGrant, PluginManifest};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -60,7 +60,19 @@ impl Load {
         let mut read = self.read().await;
         if let (Err(failed), Some(running)) = (&mut read, &self.running) {
             // A grant that cannot be used either is what the failure is about, or the next one will be.
-            failed.granting = self.granting(&running.compiled.manifest, &running.plurals).await.ok();
+            let written = self.written().await;
+            let compiled = &running.compiled;
+            failed.granting = match written {
+                // A grant that states another name is another plugin's.
+                Ok(grant)
+                    if identity::name(&self.candidate, grant.as_ref(), &compiled.says).as_ref()
+                        != Ok(&compiled.manifest.name) =>
+                {
+                    Some(Granting::Nothing)
+                }
+                Ok(grant) => self.granting(grant, &compiled.manifest, &running.plurals).await.ok(),
+                Err(_) => None,
+            };
         }
         read
     }
@@ -87,21 +99,22 @@ impl Load {
             return Err(unnamed("the file that was pulled was changed since".to_owned()));
         }
         let known = lock(&self.registry).compiled(&digest);
-        let compiled = match known {
+        let mut compiled = match known {
             Some(compiled) => compiled,
             None => self.compile(bytes, began).await?,
         };
+        let written = self.written().await;
+        let written = written.map_err(|reason| Failed::new(Some(&self.candidate.own_name()), reason))?;
+        // Else a file could choose whose grant, ServiceAccount and finalizer its code gets.
+        let name = identity::name(&self.candidate, written.as_ref(), &compiled.says);
+        compiled.manifest.name = name.map_err(|e| unnamed(e.to_string()))?;
         let manifest = &compiled.manifest;
-        // Else a registry could choose whose grant its code gets.
-        if let Some(wanted) = pulled.map(|pulled| &pulled.plugin).filter(|wanted| **wanted != manifest.name) {
-            let name = &manifest.name;
-            return Err(unnamed(format!(
-                "it calls itself {name}, but plugin {wanted} is expected here (--plugins {name}={} expects the other)",
-                self.candidate.file_name
-            )));
+        if *manifest.name != *compiled.says {
+            let (plugin, says, file) = (&manifest.name, &compiled.says, &self.candidate.file_name);
+            tracing::info!(plugin, says, file, "the manifest says another name: the name of the grant counts");
         }
         let plurals = plurals(self.shared.writer.discovery(), manifest).await;
-        let granting = self.granting(manifest, &plurals).await;
+        let granting = self.granting(written, manifest, &plurals).await;
         let granting = granting.map_err(|reason| Failed::new(Some(&manifest.name), reason))?;
         Ok(Read { compiled, plurals, granting })
     }
@@ -117,18 +130,28 @@ impl Load {
         }
         let duration_ms = began.elapsed().as_millis();
         let (from_cache, prepared_ms) = (component.from_cache, component.prepared_in.as_millis());
-        let (plugin, version) = (&manifest.name, &manifest.version);
-        tracing::info!(plugin, version, file, duration_ms, prepared_ms, from_cache, "plugin loaded");
-        Ok(Compiled { component, manifest })
+        let (says, version) = (manifest.name.clone(), &manifest.version);
+        tracing::info!(plugin = says, version, file, duration_ms, prepared_ms, from_cache, "plugin loaded");
+        Ok(Compiled { component, manifest, says })
     }
 
-    /// The grant beside the file; without one, in `dev`, what the manifest asks for.
-    async fn granting(&self, manifest: &PluginManifest, plurals: &HashMap<Kind, String>) -> Result<Granting, String> {
-        let plural = |kind: &Kind| plurals.get(kind).cloned();
+    /// The grant beside the file.
+    async fn written(&self) -> Result<Option<PluginGrant>, String> {
         let candidate = self.candidate.clone();
-        let path = candidate.grant_path();
         let written = tokio::task::spawn_blocking(move || candidate.grant()).await.map_err(|e| e.to_string())?;
-        let mut grant: PluginGrant = match written.map_err(|e| crate::chain(&e))? {
+        written.map_err(|e| crate::chain(&e))
+    }
+
+    /// The grant as it counts; without one, in `dev`, what the manifest asks for.
+    async fn granting(
+        &self,
+        written: Option<PluginGrant>,
+        manifest: &PluginManifest,
+        plurals: &HashMap<Kind, String>,
+    ) -> Result<Granting, String> {
+        let plural = |kind: &Kind| plurals.get(kind).cloned();
+        let path = self.candidate.grant_path();
+        let mut grant: PluginGrant = match written {
             Some(grant) => grant,
             None if self.grant_what_is_asked && self.candidate.pulled.is_none() => {
                 tracing::warn!(

@@ -68,7 +68,10 @@ impl Drop for Task {
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
     pub(super) component: Component,
+    /// With the plugin's name, which is never what the guest said: [`identity::name`](crate::plugin::identity::name).
     pub(super) manifest: PluginManifest,
+    /// The name that the guest said.
+    pub(super) says: String,
 }
 
 /// A version that could run: its code, and what lies beside it as its grant.

@@ -126,6 +126,13 @@ pub fn scan(folder: &Path) -> Result<Vec<Candidate>, Error> {
 }
 
 impl Candidate {
+    /// The plugin's name, unless its grant states another: the file stem, or the name of the source it was pulled from.
+    #[must_use]
+    pub fn own_name(&self) -> String {
+        let stem = || self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        self.pulled.as_ref().map_or_else(stem, |pulled| pulled.plugin.clone())
+    }
+
     /// The bytes of the file.
     ///
     /// # Errors

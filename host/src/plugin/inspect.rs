@@ -74,10 +74,11 @@ pub fn grant_yaml(manifest: &PluginManifest) -> String {
     }
     let mut text = format!(
         "# What plugin {} {} may do. Nothing is allowed that is not said here. Read it, fill in the configuration\n\
-         # (remove what is not needed), and keep it beside the plugin as {}.yaml. Plurals of watched kinds are guessed:\n\
+         # (remove what is not needed), and keep it as {}.yaml beside the plugin, {}.wasm. Plurals of watched kinds are guessed:\n\
          # kubectl api-resources knows them.\n",
         manifest.name,
         crate::one_line(&manifest.version),
+        manifest.name,
         manifest.name
     );
     if !manifest.http.origins_from_config.is_empty() {
