@@ -7,6 +7,7 @@
 //! An event is one line whatever is in it: line breaks and control characters, which guests and servers can put into what
 //! is logged, are escaped.
 
+pub mod flood;
 mod human;
 
 use std::io::{self, IsTerminal};

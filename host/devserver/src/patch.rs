@@ -1,6 +1,6 @@
 //! The four kinds of patches.
 
-use oarlock_merge::{apply, strategic};
+use oarlock_merge::{apply, steps::Budget, strategic};
 use serde_json::Value;
 
 use crate::{
@@ -162,14 +162,15 @@ fn merge_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
 fn strategic_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
     let parsed = parse(input)?;
     let duplicates = problems(&parsed.duplicates, &[]);
-    let object = strategic::apply_patch(input.resource.merge(), base, &parsed.value).map_err(|e| {
-        let message = e.to_string();
-        match e.status() {
-            400 => ApiError::bad_request(message),
-            422 => ApiError::unprocessable(message),
-            _ => ApiError::internal(message),
-        }
-    })?;
+    let object =
+        strategic::apply_patch(input.resource.merge(), base, &parsed.value, &Budget::unlimited()).map_err(|e| {
+            let message = e.to_string();
+            match e.status() {
+                400 => ApiError::bad_request(message),
+                422 => ApiError::unprocessable(message),
+                _ => ApiError::internal(message),
+            }
+        })?;
     finish(input, object, duplicates)
 }
 

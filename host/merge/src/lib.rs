@@ -5,6 +5,8 @@
 //! * [`schema`] tells, for a kind, how lists and maps merge: built-in kinds from a table, custom ones from their schema.
 //! * [`strategic`] makes and applies strategic merge patches (two-way and three-way).
 //! * [`fields`] reads, writes and combines FieldsV1 sets, and cuts the owned part out of an object.
+//! * [`json_patch`] applies JSON Patches within bounds.
+//! * [`size`] measures documents; [`steps`] counts the work on them, and ends it.
 //! * [`apply`] is server-side apply and the bookkeeping of `metadata.managedFields` for every other write.
 //!
 //! ```
@@ -24,6 +26,9 @@
 pub mod apply;
 pub mod fields;
 mod go;
+pub mod json_patch;
 pub mod schema;
+pub mod size;
+pub mod steps;
 pub mod strategic;
 mod typed;

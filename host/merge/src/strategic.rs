@@ -3,6 +3,8 @@
 //! Custom resources have no strategies; the API server answers 415 there. With their schema, or none, patches made and
 //! applied here replace lists as a whole, which is JSON merge patch.
 //!
+//! Every function is charged to a [`Budget`], and takes at most n·log n steps for documents of n values.
+//!
 //! # Source
 //!
 //! apimachinery `pkg/util/strategicpatch/patch.go`; the error texts are those of the API server.
@@ -15,6 +17,8 @@ use serde_json::{Map, Value};
 
 use crate::go;
 use crate::schema::{Patch, Schema, TypeRef};
+use crate::size::measure;
+use crate::steps::{Budget, Stopped};
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -72,6 +76,9 @@ pub enum Error {
     /// A list of lists in a list that merges.
     #[error("lists of lists are not supported")]
     ListOfLists,
+    /// The budget is used up.
+    #[error("a merge that does not end: {0}")]
+    Stopped(#[from] Stopped),
 }
 
 impl Error {
@@ -86,7 +93,8 @@ impl Error {
             | Self::NoMergeKey { .. }
             | Self::OrderMismatch { .. }
             | Self::NotAList(_)
-            | Self::MixedList(_) => 500,
+            | Self::MixedList(_)
+            | Self::Stopped(_) => 500,
         }
     }
 
@@ -104,9 +112,10 @@ impl Error {
 /// # Errors
 ///
 /// [`Error`]; [`Error::status`] tells what to answer.
-pub fn apply_patch(schema: &Schema, original: &Value, patch: &Value) -> Result<Value, Error> {
+pub fn apply_patch(schema: &Schema, original: &Value, patch: &Value, budget: &Budget<'_>) -> Result<Value, Error> {
+    charge(&[original, patch], budget)?;
     let (Value::Object(original), Value::Object(patch)) = (original, patch) else { return Err(Error::NotAnObject) };
-    let merger = patch::Merger { onto_patch: false };
+    let merger = patch::Merger { onto_patch: false, budget };
     merger.maps(original.clone(), patch.clone(), schema.root()).map(Value::Object)
 }
 
@@ -115,11 +124,17 @@ pub fn apply_patch(schema: &Schema, original: &Value, patch: &Value) -> Result<V
 /// # Errors
 ///
 /// [`Error`] for documents that are no objects and for lists that cannot be merged by their strategy.
-pub fn create_two_way(schema: &Schema, original: &Value, modified: &Value) -> Result<Value, Error> {
+pub fn create_two_way(
+    schema: &Schema,
+    original: &Value,
+    modified: &Value,
+    budget: &Budget<'_>,
+) -> Result<Value, Error> {
+    charge(&[original, modified], budget)?;
     let (Value::Object(original), Value::Object(modified)) = (original, modified) else {
         return Err(Error::NotAnObject);
     };
-    let differ = diff::Differ { additions: true, deletions: true };
+    let differ = diff::Differ { additions: true, deletions: true, budget };
     differ.maps(original, modified, schema.root(), false).map(Value::Object)
 }
 
@@ -133,15 +148,33 @@ pub fn create_two_way(schema: &Schema, original: &Value, modified: &Value) -> Re
 /// # Errors
 ///
 /// Those of [`create_two_way`].
-pub fn create_three_way(schema: &Schema, original: &Value, modified: &Value, current: &Value) -> Result<Value, Error> {
+pub fn create_three_way(
+    schema: &Schema,
+    original: &Value,
+    modified: &Value,
+    current: &Value,
+    budget: &Budget<'_>,
+) -> Result<Value, Error> {
+    charge(&[original, modified, current], budget)?;
     let (Value::Object(original), Value::Object(modified), Value::Object(current)) = (original, modified, current)
     else {
         return Err(Error::NotAnObject);
     };
-    let changes = diff::Differ { additions: true, deletions: false }.maps(current, modified, schema.root(), false)?;
-    let deletions =
-        diff::Differ { additions: false, deletions: true }.maps(original, modified, schema.root(), false)?;
-    patch::Merger { onto_patch: true }.maps(deletions, changes, schema.root()).map(Value::Object)
+    let added = diff::Differ { additions: true, deletions: false, budget };
+    let changes = added.maps(current, modified, schema.root(), false)?;
+    let deleted = diff::Differ { additions: false, deletions: true, budget };
+    let deletions = deleted.maps(original, modified, schema.root(), false)?;
+    patch::Merger { onto_patch: true, budget }.maps(deletions, changes, schema.root()).map(Value::Object)
+}
+
+/// Charges every value of some documents: all are read at least once.
+fn charge(documents: &[&Value], budget: &Budget<'_>) -> Result<(), Stopped> {
+    documents.iter().try_for_each(|document| measure(document, budget).map(drop))
+}
+
+/// Charges every value of some lists, which are copied, compared and sorted.
+fn charge_lists(lists: &[&[Value]], budget: &Budget<'_>) -> Result<(), Stopped> {
+    lists.iter().copied().flatten().try_for_each(|element| measure(element, budget).map(drop))
 }
 
 /// The strategy of a field; none for fields that are not declared.

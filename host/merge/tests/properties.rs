@@ -5,6 +5,7 @@
 use oarlock_merge::apply::{self, ManagedFields, Operation, Write};
 use oarlock_merge::fields::{self, FieldSet};
 use oarlock_merge::schema::Schema;
+use oarlock_merge::steps::Budget;
 use oarlock_merge::strategic::{apply_patch, create_three_way, create_two_way};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -183,27 +184,27 @@ proptest! {
 
     #[test]
     fn a_two_way_patch_makes_the_modified_of_the_original(a in workload(), b in workload()) {
-        let patch = create_two_way(&deployment(), &a, &b).unwrap();
-        prop_assert_eq!(apply_patch(&deployment(), &a, &patch).unwrap(), b, "patch {}", patch);
+        let patch = create_two_way(&deployment(), &a, &b, &Budget::unlimited()).unwrap();
+        prop_assert_eq!(apply_patch(&deployment(), &a, &patch, &Budget::unlimited()).unwrap(), b, "patch {}", patch);
     }
 
     #[test]
     fn a_two_way_patch_of_untyped_documents_does_too(a in plain(), b in plain()) {
         let schema = Schema::default();
-        let patch = create_two_way(&schema, &a, &b).unwrap();
-        prop_assert_eq!(apply_patch(&schema, &a, &patch).unwrap(), b, "patch {}", patch);
+        let patch = create_two_way(&schema, &a, &b, &Budget::unlimited()).unwrap();
+        prop_assert_eq!(apply_patch(&schema, &a, &patch, &Budget::unlimited()).unwrap(), b, "patch {}", patch);
     }
 
     #[test]
     fn documents_that_are_equal_need_no_patch(a in workload(), b in plain()) {
-        prop_assert_eq!(create_two_way(&deployment(), &a, &a).unwrap(), json!({}));
-        prop_assert_eq!(create_two_way(&Schema::default(), &b, &b).unwrap(), json!({}));
+        prop_assert_eq!(create_two_way(&deployment(), &a, &a, &Budget::unlimited()).unwrap(), json!({}));
+        prop_assert_eq!(create_two_way(&Schema::default(), &b, &b, &Budget::unlimited()).unwrap(), json!({}));
     }
 
     #[test]
     fn a_three_way_patch_is_the_two_way_patch_when_nobody_else_wrote(a in workload(), b in workload()) {
-        let patch = create_three_way(&deployment(), &a, &b, &a).unwrap();
-        prop_assert_eq!(apply_patch(&deployment(), &a, &patch).unwrap(), b, "patch {}", patch);
+        let patch = create_three_way(&deployment(), &a, &b, &a, &Budget::unlimited()).unwrap();
+        prop_assert_eq!(apply_patch(&deployment(), &a, &patch, &Budget::unlimited()).unwrap(), b, "patch {}", patch);
     }
 
     #[test]
@@ -216,8 +217,8 @@ proptest! {
         current["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap().push(side.clone());
         current["metadata"]["annotations"]["theirs"] = json!("1");
         current["spec"]["paused"] = json!(true);
-        let patch = create_three_way(&deployment(), &a, &b, &current).unwrap();
-        let mut result = apply_patch(&deployment(), &current, &patch).unwrap();
+        let patch = create_three_way(&deployment(), &a, &b, &current, &Budget::unlimited()).unwrap();
+        let mut result = apply_patch(&deployment(), &current, &patch, &Budget::unlimited()).unwrap();
         prop_assert_eq!(&result["metadata"]["annotations"]["theirs"], &json!("1"));
         prop_assert_eq!(&result["spec"]["paused"], &json!(true));
         let containers = result["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap();
@@ -331,11 +332,11 @@ proptest! {
     #[test]
     fn nothing_panics(a in hostile(), b in hostile(), c in hostile()) {
         for schema in [deployment(), Schema::default(), Schema::from_openapi(&c)] {
-            if let Ok(patch) = create_two_way(&schema, &a, &b) {
-                let _ = apply_patch(&schema, &a, &patch);
+            if let Ok(patch) = create_two_way(&schema, &a, &b, &Budget::unlimited()) {
+                let _ = apply_patch(&schema, &a, &patch, &Budget::unlimited());
             }
-            let _ = apply_patch(&schema, &a, &b);
-            let _ = create_three_way(&schema, &a, &b, &c);
+            let _ = apply_patch(&schema, &a, &b, &Budget::unlimited());
+            let _ = create_three_way(&schema, &a, &b, &c, &Budget::unlimited());
             let write = Write::new(&schema, "m", NOW);
             for live in [None, Some(&a)] {
                 for force in [false, true] {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use oarlock_merge::apply::{self, Reset, Write, equal_but_for_times};
 use oarlock_merge::fields::FieldSet;
 use oarlock_merge::schema::Schema;
+use oarlock_merge::steps::Budget;
 use oarlock_merge::strategic;
 use serde_json::{Map, Value, json};
 
@@ -157,7 +158,7 @@ impl Replay {
 
     fn strategic(&mut self, label: &str, old: Option<&Value>, step: &Value, status: u64) {
         let old = old.unwrap();
-        let result = strategic::apply_patch(&self.schema(old), old, &step["body"]);
+        let result = strategic::apply_patch(&self.schema(old), old, &step["body"], &Budget::unlimited());
         self.steps += 1;
         match (result, status) {
             (Ok(got), 200) => {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use oarlock_merge::schema::Schema;
+use oarlock_merge::steps::Budget;
 use oarlock_merge::strategic::{apply_patch, create_three_way, create_two_way};
 use serde_json::{Value, json};
 
@@ -17,14 +18,14 @@ fn deployment() -> Schema {
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "tests read better so")]
 fn two_way(schema: &Schema, original: Value, modified: Value, patch: Value) {
-    assert_eq!(create_two_way(schema, &original, &modified).unwrap(), patch);
-    assert_eq!(apply_patch(schema, &original, &patch).unwrap(), modified);
+    assert_eq!(create_two_way(schema, &original, &modified, &Budget::unlimited()).unwrap(), patch);
+    assert_eq!(apply_patch(schema, &original, &patch, &Budget::unlimited()).unwrap(), modified);
 }
 
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "tests read better so")]
 fn refuses(original: Value, patch: Value, status: u16, message: &str) {
-    let error = apply_patch(&pod(), &original, &patch).unwrap_err();
+    let error = apply_patch(&pod(), &original, &patch, &Budget::unlimited()).unwrap_err();
     assert_eq!((error.to_string().as_str(), error.status()), (message, status));
 }
 
@@ -162,7 +163,7 @@ fn a_three_way_patch_deletes_only_what_was_applied_before() {
         "metadata": {"labels": {"ours": "1", "gone": "1", "theirs": "1"}},
         "spec": {"containers": [{"name": "a", "image": "1"}, {"name": "gone"}, {"name": "theirs"}], "nodeName": "n"},
     });
-    let patch = create_three_way(&pod(), &original, &modified, &current).unwrap();
+    let patch = create_three_way(&pod(), &original, &modified, &current, &Budget::unlimited()).unwrap();
     assert_eq!(
         patch,
         json!({
@@ -174,7 +175,7 @@ fn a_three_way_patch_deletes_only_what_was_applied_before() {
         })
     );
     assert_eq!(
-        apply_patch(&pod(), &current, &patch).unwrap(),
+        apply_patch(&pod(), &current, &patch, &Budget::unlimited()).unwrap(),
         json!({
             "metadata": {"labels": {"ours": "2", "theirs": "1"}},
             "spec": {"containers": [{"name": "a", "image": "2"}, {"name": "theirs"}], "nodeName": "n"},
@@ -186,7 +187,7 @@ fn a_three_way_patch_deletes_only_what_was_applied_before() {
 fn a_three_way_patch_repairs_what_others_changed() {
     let applied = json!({"spec": {"replicas": 2}});
     let current = json!({"spec": {"replicas": 5, "paused": true}});
-    let patch = create_three_way(&deployment(), &applied, &applied, &current).unwrap();
+    let patch = create_three_way(&deployment(), &applied, &applied, &current, &Budget::unlimited()).unwrap();
     assert_eq!(patch, json!({"spec": {"replicas": 2}}));
 }
 
@@ -204,7 +205,11 @@ fn a_list_keeps_the_order_of_the_server_where_the_patch_has_none() {
         ),
     ] {
         let result = json!({"spec": {"containers": result}});
-        assert_eq!(apply_patch(&pod(), &live, &json!({"spec": patch})).unwrap(), result, "{patch}");
+        assert_eq!(
+            apply_patch(&pod(), &live, &json!({"spec": patch}), &Budget::unlimited()).unwrap(),
+            result,
+            "{patch}"
+        );
     }
 }
 
@@ -214,7 +219,7 @@ fn what_is_new_brings_no_nulls_and_no_directives() {
         "spec": {"containers": [{"name": "a", "image": null}, {"name": "b", "$patch": "delete"}]}});
     let live = json!({"kind": "Pod"});
     let result = json!({"kind": "Pod", "metadata": {"labels": {"b": "1"}}, "spec": {"containers": [{"name": "a"}]}});
-    assert_eq!(apply_patch(&pod(), &live, &patch).unwrap(), result);
+    assert_eq!(apply_patch(&pod(), &live, &patch, &Budget::unlimited()).unwrap(), result);
 }
 
 #[test]
@@ -255,7 +260,7 @@ fn long_lists_do_not_take_quadratic_time() {
         json!({"spec": {"containers": names.map(|n| json!({"name": n})).collect::<Vec<_>>()}})
     };
     for (a, b) in [(named(&a), named(&b)), (a, b)] {
-        let patch = create_two_way(&pod(), &a, &b).unwrap();
-        assert_eq!(apply_patch(&pod(), &a, &patch).unwrap(), b);
+        let patch = create_two_way(&pod(), &a, &b, &Budget::unlimited()).unwrap();
+        assert_eq!(apply_patch(&pod(), &a, &patch, &Budget::unlimited()).unwrap(), b);
     }
 }

@@ -8,8 +8,13 @@ pub use difference::difference;
 
 use super::PatchKind;
 use oarlock_merge::schema::Schema;
-use oarlock_merge::strategic;
+use oarlock_merge::size::measure;
+use oarlock_merge::steps::{Budget, Stopped};
+use oarlock_merge::{json_patch as rfc6902, strategic};
 use serde_json::Value;
+
+/// By how much the patches of one review may make its object larger, in bytes: an API server takes no larger objects.
+pub const MOST_GROWTH_BYTES: usize = 3 << 20;
 
 /// What no plugin may change at admission: what makes the object that object, and what the API server alone writes.
 const PROTECTED: [&str; 12] = [
@@ -36,46 +41,72 @@ pub struct ReviewedPatch {
     pub patch: Value,
 }
 
+/// Why the patches of a review are not carried out.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Refused {
+    /// They make no sense, or change what they may not change.
+    #[error("{0}")]
+    Unfit(String),
+    /// They take too long.
+    #[error("patches that do not end: {0}")]
+    Stopped(#[from] Stopped),
+}
+
 /// The object with the patches carried out, in order.
 ///
 /// * `schema` - how lists of this kind merge. None: it has no strategic merge patch.
 /// * `subresource` - which is under review; empty for the object itself, whose status cannot be changed.
+/// * `budget` - charged for every value of the object and of the patches.
 ///
 /// # Errors
 ///
-/// Why a patch cannot be carried out, or what it may not change: for the plugin's author.
+/// [`Refused`]: why a patch cannot be carried out, or what it may not change, for the plugin's author.
 pub fn patched(
     object: &Value,
     patches: &[ReviewedPatch],
     schema: Option<&Schema>,
     subresource: &str,
-) -> Result<Value, String> {
+    budget: &Budget<'_>,
+) -> Result<Value, Refused> {
+    let refused = Refused::Unfit;
+    let most = measure(object, budget)?.bytes.saturating_add(MOST_GROWTH_BYTES);
     let mut after = object.clone();
     for ReviewedPatch { kind, patch } in patches {
         match kind {
             PatchKind::Json => {
-                let operations: json_patch::Patch =
-                    serde_json::from_value(patch.clone()).map_err(|e| format!("a JSON patch that is none: {e}"))?;
-                json_patch::patch(&mut after, &operations)
-                    .map_err(|e| format!("a JSON patch that does not fit the object under review: {e}"))?;
+                rfc6902::apply(&mut after, patch, budget).map_err(|e| match e {
+                    rfc6902::Error::Stopped(stopped) => Refused::Stopped(stopped),
+                    rfc6902::Error::Unfit { .. } => {
+                        refused(format!("a JSON patch that does not fit the object under review: {e}"))
+                    }
+                    other => refused(other.to_string()),
+                })?;
             }
             PatchKind::Merge => {
                 if !patch.is_object() {
-                    return Err("a merge patch that is not a JSON object".to_owned());
+                    return Err(refused("a merge patch that is not a JSON object".to_owned()));
                 }
+                measure(patch, budget)?;
                 json_patch::merge(&mut after, patch);
             }
             PatchKind::Strategic => {
-                let schema = schema.ok_or("a strategic merge patch of a kind that has none")?;
-                after = strategic::apply_patch(schema, &after, patch)
-                    .map_err(|e| format!("a strategic merge patch that does not fit the object under review: {e}"))?;
+                let schema =
+                    schema.ok_or_else(|| refused("a strategic merge patch of a kind that has none".to_owned()))?;
+                after = strategic::apply_patch(schema, &after, patch, budget).map_err(|e| match e {
+                    strategic::Error::Stopped(stopped) => Refused::Stopped(stopped),
+                    e => refused(format!("a strategic merge patch that does not fit the object under review: {e}")),
+                })?;
             }
+        }
+        if measure(&after, budget)?.bytes > most {
+            let kib = MOST_GROWTH_BYTES >> 10;
+            return Err(refused(format!("patches that make the object under review more than {kib} KiB larger")));
         }
     }
     let status = (subresource.is_empty() && object.pointer("/status") != after.pointer("/status")).then_some("/status");
     let touched = PROTECTED.into_iter().find(|pointer| object.pointer(pointer) != after.pointer(pointer)).or(status);
     match touched {
-        Some(pointer) => Err(format!("a patch that changes {pointer}, which cannot be changed at admission")),
+        Some(pointer) => Err(refused(format!("a patch that changes {pointer}, which cannot be changed at admission"))),
         None => Ok(after),
     }
 }
@@ -90,9 +121,9 @@ mod tests {
             "spec": {"containers": [{"name": "app", "image": "i"}]}})
     }
 
-    fn after(kind: PatchKind, patch: Value) -> Result<Value, String> {
+    fn after(kind: PatchKind, patch: Value) -> Result<Value, Refused> {
         let schema = Schema::builtin("", "v1", "Pod").unwrap();
-        patched(&pod(), &[ReviewedPatch { kind, patch }], Some(&schema), "")
+        patched(&pod(), &[ReviewedPatch { kind, patch }], Some(&schema), "", &Budget::unlimited())
     }
 
     #[test]
@@ -117,8 +148,19 @@ mod tests {
                 json!([{"op": "test", "path": "/metadata/annotations/x", "value": "1"}, {"op": "remove", "path": "/metadata/labels"}]),
             ),
         ];
-        let after = patched(&pod(), &two, None, "").unwrap();
+        let after = patched(&pod(), &two, None, "", &Budget::unlimited()).unwrap();
         assert_eq!(after["metadata"], json!({"name": "p", "namespace": "n", "annotations": {"x": "1"}}));
+    }
+
+    #[test]
+    fn t1_patches_that_each_stay_within_bounds_do_not_outgrow_them_together() {
+        let add = |i: usize| ReviewedPatch {
+            kind: PatchKind::Json,
+            patch: json!([{"op": "add", "path": format!("/spec/k{i}"), "value": "x".repeat(1 << 20)}]),
+        };
+        let many: Vec<ReviewedPatch> = (0..4).map(add).collect();
+        let refused = patched(&pod(), &many, None, "", &Budget::unlimited()).unwrap_err().to_string();
+        assert!(refused.contains("3072 KiB larger"), "{refused}");
     }
 
     #[test]
@@ -140,10 +182,10 @@ mod tests {
             (PatchKind::Strategic, json!({"spec": {"containers": [{"image": "no name"}]}}), "does not fit"),
             (PatchKind::Strategic, json!(7), "does not fit"),
         ] {
-            let refused = after(kind, patch.clone()).unwrap_err();
+            let refused = after(kind, patch.clone()).unwrap_err().to_string();
             assert!(refused.contains(expected), "{patch}: {refused}");
         }
         let status = ReviewedPatch { kind: PatchKind::Merge, patch: json!({"status": {"phase": "Running"}}) };
-        assert!(patched(&pod(), std::slice::from_ref(&status), None, "status").is_ok());
+        assert!(patched(&pod(), std::slice::from_ref(&status), None, "status", &Budget::unlimited()).is_ok());
     }
 }

@@ -2,14 +2,16 @@
 
 use super::{Controller, ReconcileKey, Version, compare};
 use crate::api::{GroupVersionKind, ObjectKey};
+use crate::apply::PatchKind;
 use crate::apply::events::{Event, Regarding};
-use crate::apply::{PatchKind, reviewed};
+use crate::apply::reviewed::{self, Refused};
 use crate::grants::Admission;
 use crate::lease::Term;
 use crate::metrics::Call;
 use crate::plugin::{CallError, Instance, Outcome, Request, Run, Trigger};
 use futures::FutureExt as _;
 use oarlock_merge::schema::Schema;
+use oarlock_merge::steps::{Budget, Stopped};
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -256,8 +258,14 @@ impl Controller {
                 None => None,
             };
             let bad = |reason| CallError::BadAnswer { call: "patch", reason };
-            let after =
-                reviewed::patched(&review.object, &patches, schema.as_ref(), &review.subresource).map_err(bad)?;
+            let (object, subresource) = (review.object.clone(), review.subresource.clone());
+            let work =
+                move |budget: &Budget<'_>| reviewed::patched(&object, &patches, schema.as_ref(), &subresource, budget);
+            let after = match instance.compute("patch", work).await? {
+                Ok(after) => after,
+                Err(Refused::Stopped(Stopped::Late)) => return Err(instance.late("patch")),
+                Err(refused) => return Err(bad(refused.to_string())),
+            };
             request.object = Some(without_managed_fields(&after).to_string().into());
             let again = instance.get_actual(&request).await?.state;
             if !compare::same(desired.as_ref(), again.as_ref()) {

@@ -134,7 +134,7 @@ impl Failure {
     /// UpperCamelCase, for the Ready condition and the event.
     pub(super) fn reason(&self) -> &'static str {
         match self {
-            Self::Call(CallError::Transient { .. }) => "ReconcileError",
+            Self::Call(CallError::Transient { .. } | CallError::Starved { .. }) => "ReconcileError",
             Self::Call(CallError::Terminal(_) | CallError::Denied { .. }) => "TerminalError",
             Self::Call(_) => "PluginError",
             Self::NotGranted(_) | Self::Write { error: WriteError::Denied(_), .. } => "NotGranted",
@@ -187,6 +187,7 @@ mod tests {
             (call(transient(None)), false, Next::Retry),
             (call(transient(Some(second))), false, Next::RetryAfter(second)),
             (call(trap), false, Next::Retry),
+            (call(CallError::Starved { call: "patch", seconds: 5 }), false, Next::Retry),
             (call(CallError::Terminal("t".into())), false, Next::GivenUp),
             (call(CallError::Terminal("t".into())), true, Next::RetryAfter(SLOW_RETRY)),
             (write(WriteError::Denied("d".into())), false, Next::GivenUp),

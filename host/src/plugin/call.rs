@@ -105,6 +105,16 @@ pub enum CallError {
         /// The deadline.
         seconds: u32,
     },
+    /// The guest's time went by while others had the threads.
+    #[error(
+        "the host is busy: the plugin did not finish {call} within {seconds} s, most of which it waited for other plugins"
+    )]
+    Starved {
+        /// Which call.
+        call: &'static str,
+        /// The deadline.
+        seconds: u32,
+    },
     /// The guest wanted more memory than it may have.
     #[error("the plugin needs more than its {mib} MiB of memory in {call} (limits.memoryMib)")]
     Memory {
@@ -142,11 +152,11 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// For metrics, and a strike against the plugin. None: the guest itself said so.
+    /// For metrics, and a strike against the plugin. None: the guest itself said so, or it never had its turn.
     #[must_use]
     pub fn cause(&self) -> Option<TrapCause> {
         match self {
-            Self::Transient { .. } | Self::Terminal(_) | Self::Denied { .. } => None,
+            Self::Transient { .. } | Self::Terminal(_) | Self::Denied { .. } | Self::Starved { .. } => None,
             Self::Trap { .. } => Some(TrapCause::Trap),
             Self::Deadline { .. } => Some(TrapCause::Deadline),
             Self::Memory { .. } | Self::Table { .. } => Some(TrapCause::Memory),

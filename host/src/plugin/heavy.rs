@@ -4,9 +4,13 @@
 //! of it is carried over to the threads here. The operating system runs them when the workers leave time: a guest that is alone
 //! has a whole core, one among busy neighbours has what is left over. Of each plugin one call computes at a time, tick by tick
 //! in turn, so that a plugin with many such calls has no larger share than one with a single call.
+//!
+//! What the host itself computes for a guest cannot give way tick by tick. It has a thread of its own, one for each plugin, and a budget
+//! that ends it at the deadline: the operating system shares the cores among the plugins.
 
 use super::engine::TICK;
 use futures::future::BoxFuture;
+use oarlock_merge::steps::Budget;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +19,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use tokio_util::sync::PollSemaphore;
+use tokio_util::sync::{CancellationToken, PollSemaphore};
 use tokio_util::task::AbortOnDropHandle;
 
 /// Nice value of the threads: the lowest priority there is.
@@ -59,8 +63,9 @@ impl Heavy {
         mut call: BoxFuture<'static, T>,
     ) -> T {
         meter.start(lane.aside.load(Ordering::Relaxed));
+        let computed = Arc::clone(&lane.computed);
         if !meter.is_aside() {
-            let answer = poll_fn(|context| match meter.timed(|| call.as_mut().poll(context)) {
+            let answer = poll_fn(|context| match meter.timed(&computed, || call.as_mut().poll(context)) {
                 Poll::Ready(answer) => Poll::Ready(Some(answer)),
                 Poll::Pending if meter.is_aside() => Poll::Ready(None),
                 Poll::Pending => Poll::Pending,
@@ -80,11 +85,11 @@ impl Heavy {
         // Connections, timers and tasks that imports make belong to the runtime that serves everybody.
         let home = Handle::current();
         let mut turns = PollSemaphore::new(Arc::clone(&lane.turn));
-        let meter = Arc::clone(meter);
+        let (meter, computed) = (Arc::clone(meter), Arc::clone(&lane.computed));
         let task = poll_fn(move |context| {
             let _turn = ready!(turns.poll_acquire(context));
             let _home = home.enter();
-            meter.timed(|| call.as_mut().poll(context))
+            meter.timed(&computed, || call.as_mut().poll(context))
         });
         let Some(runtime) = &self.runtime else { return std::future::pending().await };
         match AbortOnDropHandle::new(runtime.spawn(task)).await {
@@ -92,6 +97,41 @@ impl Heavy {
             Err(e) if e.is_panic() => std::panic::resume_unwind(e.into_panic()),
             // The host ends; the call's own deadline ends the wait.
             Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Computes for a guest, on a thread of its plugin. None: not begun, or not finished, by the deadline.
+    ///
+    /// * `work` - ends soon after its budget is used up.
+    ///
+    /// # Cancel safety
+    ///
+    /// Work that nobody waits for has no budget left.
+    pub(super) async fn compute<T: Send + 'static>(
+        &self,
+        lane: &Lane,
+        meter: &Arc<Meter>,
+        deadline: Instant,
+        work: impl FnOnce(&Budget<'_>) -> T + Send + 'static,
+    ) -> Option<T> {
+        let runtime = self.runtime.as_ref()?;
+        let turn = tokio::time::timeout_at(deadline, Arc::clone(&lane.host).acquire_owned()).await.ok()?.ok()?;
+        let waited_for = CancellationToken::new();
+        let _stop = waited_for.clone().drop_guard();
+        let (meter, computed, asked) = (Arc::clone(meter), Arc::clone(&lane.computed), meter.now());
+        let task = runtime.spawn_blocking(move || {
+            let _turn = turn;
+            let began = meter.now();
+            meter.waited.fetch_add(began.saturating_sub(asked), Ordering::Relaxed);
+            let over = || waited_for.is_cancelled() || Instant::now() >= deadline;
+            let answer = (!over()).then(|| work(&Budget::until(&over)));
+            computed.fetch_add(meter.now().saturating_sub(began), Ordering::Relaxed);
+            answer
+        });
+        match tokio::time::timeout_at(deadline, task).await.ok()? {
+            Ok(answer) => answer,
+            Err(e) if e.is_panic() => std::panic::resume_unwind(e.into_panic()),
+            Err(_) => None,
         }
     }
 
@@ -117,13 +157,25 @@ impl Drop for Heavy {
 pub(super) struct Lane {
     /// One call computes at a time.
     turn: Arc<Semaphore>,
+    /// The host computes one thing at a time for it.
+    host: Arc<Semaphore>,
+    /// By all calls, and by the host for them, in nanoseconds.
+    computed: Arc<AtomicU64>,
     /// The last call was heavy: the next one does not get the workers' time first.
     aside: AtomicBool,
 }
 
 impl Default for Lane {
     fn default() -> Self {
-        Self { turn: Arc::new(Semaphore::new(1)), aside: AtomicBool::new(false) }
+        let one = || Arc::new(Semaphore::new(1));
+        Self { turn: one(), host: one(), computed: Arc::default(), aside: AtomicBool::new(false) }
+    }
+}
+
+impl Lane {
+    /// How long the plugin has computed in all.
+    pub(super) fn computed(&self) -> Duration {
+        Duration::from_nanos(self.computed.load(Ordering::Relaxed))
     }
 }
 
@@ -135,25 +187,47 @@ pub(super) struct Meter {
     entered: AtomicU64,
     /// Of this call, before it was entered last, in nanoseconds.
     computed: AtomicU64,
+    /// When the guest gave way although it had more to compute, in nanoseconds from `base`; 0: it waits for something, or runs.
+    gave_way: AtomicU64,
+    /// Of this call: time in which it had something to compute and no thread, in nanoseconds.
+    waited: AtomicU64,
     aside: AtomicBool,
 }
 
 impl Meter {
     pub(super) fn new() -> Self {
         let zero = || AtomicU64::new(0);
-        Self { base: Instant::now(), entered: zero(), computed: zero(), aside: AtomicBool::new(false) }
+        Self {
+            base: Instant::now(),
+            entered: zero(),
+            computed: zero(),
+            gave_way: zero(),
+            waited: zero(),
+            aside: AtomicBool::new(false),
+        }
     }
 
-    fn start(&self, aside: bool) {
+    pub(super) fn start(&self, aside: bool) {
         self.computed.store(0, Ordering::Relaxed);
+        self.waited.store(0, Ordering::Relaxed);
+        self.gave_way.store(0, Ordering::Relaxed);
         self.aside.store(aside, Ordering::Relaxed);
     }
 
-    fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
+    /// Takes the time of one entry into the guest.
+    ///
+    /// * `of_all` - the sum for its plugin.
+    fn timed<T>(&self, of_all: &AtomicU64, work: impl FnOnce() -> T) -> T {
         let entered = self.now();
+        let gave_way = self.gave_way.swap(0, Ordering::Relaxed);
+        if gave_way > 0 {
+            self.waited.fetch_add(entered.saturating_sub(gave_way), Ordering::Relaxed);
+        }
         self.entered.store(entered, Ordering::Relaxed);
         let answer = work();
-        self.computed.fetch_add(self.now().saturating_sub(entered), Ordering::Relaxed);
+        let took = self.now().saturating_sub(entered);
+        self.computed.fetch_add(took, Ordering::Relaxed);
+        of_all.fetch_add(took, Ordering::Relaxed);
         answer
     }
 
@@ -166,8 +240,18 @@ impl Meter {
         Duration::from_nanos(self.now().saturating_sub(self.entered.load(Ordering::Relaxed)))
     }
 
-    fn computed(&self) -> Duration {
+    pub(super) fn computed(&self) -> Duration {
         Duration::from_nanos(self.computed.load(Ordering::Relaxed))
+    }
+
+    /// How long this call had something to compute and no thread.
+    pub(super) fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
+    }
+
+    /// The guest gives way, and could go on at once.
+    pub(super) fn give_way(&self) {
+        self.gave_way.store(self.now(), Ordering::Relaxed);
     }
 
     /// Whether the call runs on the heavy threads, or goes there when it next gives way.
@@ -184,6 +268,7 @@ impl Meter {
     pub(super) async fn step_aside(&self) {
         if !self.is_aside() {
             self.set_aside();
+            self.give_way();
             let mut gave_way = false;
             poll_fn(|_| if std::mem::replace(&mut gave_way, true) { Poll::Ready(()) } else { Poll::Pending }).await;
         }
@@ -266,6 +351,53 @@ mod tests {
             async move { heavy.drive(lane, &meter, call).await }
         });
         assert!(futures::future::join_all(calls).await.iter().all(|most| *most == 1));
+    }
+
+    /// What never ends by itself, until its budget does.
+    fn endless(budget: &Budget<'_>) -> u64 {
+        while budget.charge(1).is_ok() {}
+        budget.spent()
+    }
+
+    #[tokio::test]
+    async fn t3_the_hosts_work_for_one_plugin_ends_at_the_deadline_and_delays_no_other() {
+        let (heavy, meter) = (Heavy::new().unwrap(), Arc::new(Meter::new()));
+        let (busy, neighbour) = (Lane::default(), Lane::default());
+        let soon = Instant::now() + Duration::from_millis(200);
+        let attack = futures::future::join_all((0..8).map(|_| heavy.compute(&busy, &meter, soon, endless)));
+        let far = Instant::now() + Duration::from_secs(3600);
+        let other = async {
+            let other = Arc::new(Meter::new());
+            let on = heavy.compute(&neighbour, &other, far, |_| thread()).await;
+            (on, Instant::now() < soon)
+        };
+        let (_attack, (on, before)) = futures::future::join(attack, other).await;
+        assert_eq!((on.as_deref(), before), (Some("heavy"), true));
+        // The thread of the busy one is free again.
+        let again = Instant::now() + Duration::from_secs(3600);
+        assert!(heavy.compute(&busy, &meter, again, |_| ()).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn t3_the_hosts_work_that_nobody_waits_for_ends() {
+        let (heavy, lane, meter) = (Heavy::new().unwrap(), Lane::default(), Arc::new(Meter::new()));
+        let far = Instant::now() + Duration::from_secs(3600);
+        let work = heavy.compute(&lane, &meter, far, endless);
+        assert!(tokio::time::timeout(Duration::from_millis(20), work).await.is_err());
+        assert!(heavy.compute(&lane, &meter, far, |_| ()).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn t3_time_without_a_thread_is_told_from_time_that_was_waited_for_something() {
+        let (meter, all) = (Meter::new(), AtomicU64::new(0));
+        meter.start(false);
+        meter.timed(&all, || ());
+        compute(Duration::from_millis(2));
+        meter.timed(&all, || meter.give_way());
+        assert_eq!(meter.waited(), Duration::ZERO, "it waited for something");
+        compute(Duration::from_millis(2));
+        meter.timed(&all, || ());
+        assert!(meter.waited() >= Duration::from_millis(2), "{:?}", meter.waited());
     }
 
     #[tokio::test]

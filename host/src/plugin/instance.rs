@@ -19,6 +19,7 @@ use answer::Answer;
 use convert::{event, guest_error, requeue, to_wit};
 use footprint::Refused;
 use futures::future::BoxFuture;
+use oarlock_merge::steps::Budget;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +58,10 @@ pub struct Instance {
     deadline_seconds: u32,
     /// What is left of that.
     left: Duration,
+    /// Of all of it, when it began.
+    granted: Duration,
+    /// Of that, what others took: it had something to compute and no thread, and its own plugin did not compute either.
+    starved: Duration,
     /// Reconciles it was taken for.
     served: u32,
 }
@@ -91,7 +96,17 @@ impl Instance {
         let meter = Arc::new(Meter::new());
         let state = State::new(guest, run, Arc::clone(&shared), Arc::clone(&meter), Instant::now() + left);
         let (raw, pre) = (engine.raw().clone(), component.pre().clone());
-        let mut instance = Self { engine, shared, meter, live: None, deadline_seconds, left, served: 1 };
+        let mut instance = Self {
+            engine,
+            shared,
+            meter,
+            live: None,
+            deadline_seconds,
+            left,
+            granted: left,
+            starved: Duration::ZERO,
+            served: 1,
+        };
         let started: BoxFuture<'static, _> = Box::pin(async move {
             let mut store = store(&raw, state);
             match pre.instantiate_async(&mut store).await {
@@ -106,6 +121,7 @@ impl Instance {
     /// Begins another reconcile with what the last one left. False: nothing is left that could be entered.
     pub(super) fn begin(&mut self, run: Run) -> bool {
         self.left = time_for(self.deadline_seconds, &run);
+        (self.granted, self.starved) = (self.left, Duration::ZERO);
         let Some(live) = &mut self.live else { return false };
         live.store.data_mut().begin(run);
         self.served += 1;
@@ -245,7 +261,7 @@ impl Instance {
             return Err(CallError::Trap { call, reason: "the instance is gone".to_owned() });
         };
         if self.left.is_zero() {
-            return Err(CallError::Deadline { call, seconds: self.deadline_seconds });
+            return Err(self.late(call));
         }
         live.store.data_mut().deadline = Instant::now() + self.left;
         live.store.set_epoch_deadline(1);
@@ -258,7 +274,49 @@ impl Instance {
         });
         let (live, answer) = self.timed(call, entered).await?;
         self.live = live;
-        answer
+        answer.map_err(|error| match error {
+            CallError::Deadline { call, .. } => self.late(call),
+            error => error,
+        })
+    }
+
+    /// Computes what a call of the guest asks of the host: off the threads that serve, in the time that is left to the guest.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::Deadline`] or [`CallError::Starved`]: there was not time enough.
+    pub async fn compute<T: Send + 'static>(
+        &mut self,
+        call: &'static str,
+        work: impl FnOnce(&Budget<'_>) -> T + Send + 'static,
+    ) -> Result<T, CallError> {
+        let (began, before) = (Instant::now(), self.shared.lane.computed());
+        self.meter.start(self.meter.is_aside());
+        let heavy = self.engine.heavy();
+        let answer = heavy.compute(&self.shared.lane, &self.meter, began + self.left, work).await;
+        self.spend(began, before);
+        if answer.is_none() {
+            self.left = Duration::ZERO;
+        }
+        answer.ok_or_else(|| self.late(call))
+    }
+
+    /// Takes the time since `began` off what is left.
+    ///
+    /// * `before` - what its plugin had computed by then.
+    fn spend(&mut self, began: Instant, before: Duration) {
+        self.left = self.left.saturating_sub(began.elapsed());
+        let own = self.shared.lane.computed().saturating_sub(before).saturating_sub(self.meter.computed());
+        self.starved += self.meter.waited().saturating_sub(own);
+    }
+
+    /// Its time is over. Whether that is the plugin's own fault is judged by what its plugin computed.
+    pub fn late(&self, call: &'static str) -> CallError {
+        let seconds = self.deadline_seconds;
+        if self.starved > self.granted / 2 {
+            return CallError::Starved { call, seconds };
+        }
+        CallError::Deadline { call, seconds }
     }
 
     /// Runs what enters the store. The time it takes is taken off what is left.
@@ -267,11 +325,11 @@ impl Instance {
         call: &'static str,
         work: BoxFuture<'static, T>,
     ) -> Result<T, CallError> {
-        let began = Instant::now();
+        let (began, before) = (Instant::now(), self.shared.lane.computed());
         let driven = self.engine.heavy().drive(&self.shared.lane, &self.meter, work);
         let answered = tokio::time::timeout(self.left + GRACE, driven).await;
-        self.left = self.left.saturating_sub(began.elapsed());
-        answered.map_err(|_elapsed| CallError::Deadline { call, seconds: self.deadline_seconds })
+        self.spend(began, before);
+        answered.map_err(|_elapsed| self.late(call))
     }
 }
 
@@ -311,6 +369,7 @@ fn store(engine: &wasmtime::Engine, state: State) -> Store<State> {
             return Ok(UpdateDeadline::Continue(1));
         }
         state.meter.set_aside();
+        state.meter.give_way();
         Ok(UpdateDeadline::Yield(1))
     });
     store

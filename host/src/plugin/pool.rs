@@ -43,7 +43,7 @@ impl Pool {
     /// * `workers` - as many instances may wait.
     #[must_use]
     pub fn new(component: Component, guest: Guest, workers: u32) -> Self {
-        let shared = Arc::new(Shared::new(guest.grants.limits()));
+        let shared = Arc::new(Shared::new(guest.grants.limits(), component.engine().clone()));
         let most_memory_bytes = AtomicUsize::new(0);
         Self { component, guest, shared, workers: workers as usize, waiting: Mutex::default(), most_memory_bytes }
     }

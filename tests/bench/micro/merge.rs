@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use oarlock_merge::schema::Schema;
+use oarlock_merge::steps::Budget;
 use oarlock_merge::strategic::{apply_patch, create_three_way, create_two_way};
 use serde_json::{Value, json};
 use std::hint::black_box;
@@ -32,10 +33,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             "spec": {"containers": containers, "volumes": [{"name": "data", "emptyDir": {}}]}})
     };
     let (original, modified) = (pod(&own), pod(&injected));
-    let patch = create_two_way(&schema, &original, &modified)?;
-    let two = per_second(|| create_two_way(&schema, &original, &modified).map(drop))?;
-    let three = per_second(|| create_three_way(&schema, &original, &modified, &original).map(drop))?;
-    let applied = per_second(|| apply_patch(&schema, &original, &patch).map(drop))?;
+    let patch = create_two_way(&schema, &original, &modified, &Budget::unlimited())?;
+    let two = per_second(|| create_two_way(&schema, &original, &modified, &Budget::unlimited()).map(drop))?;
+    let three =
+        per_second(|| create_three_way(&schema, &original, &modified, &original, &Budget::unlimited()).map(drop))?;
+    let applied = per_second(|| apply_patch(&schema, &original, &patch, &Budget::unlimited()).map(drop))?;
     crate::print(&json!({"pod_bytes": original.to_string().len(), "create_two_way_per_second": two,
         "create_three_way_per_second": three, "apply_per_second": applied}));
     Ok(())

@@ -77,6 +77,7 @@ pub(crate) mod merge {
 
     use crate::raw::{Error, GroupVersionKind};
     use crate::testing::world::{parse, schema, terminal};
+    use oarlock_merge::steps::Budget;
     use oarlock_merge::strategic;
     use serde_json::Value;
 
@@ -85,7 +86,12 @@ pub(crate) mod merge {
     }
 
     pub(crate) fn create_two_way(kind: &GroupVersionKind, original: &str, modified: &str) -> Result<String, Error> {
-        text(strategic::create_two_way(&schema(&kind.clone().into())?, &parse(original)?, &parse(modified)?))
+        text(strategic::create_two_way(
+            &schema(&kind.clone().into())?,
+            &parse(original)?,
+            &parse(modified)?,
+            &Budget::unlimited(),
+        ))
     }
 
     pub(crate) fn create_three_way(
@@ -95,11 +101,22 @@ pub(crate) mod merge {
         current: &str,
     ) -> Result<String, Error> {
         let (original, modified, current) = (parse(original)?, parse(modified)?, parse(current)?);
-        text(strategic::create_three_way(&schema(&kind.clone().into())?, &original, &modified, &current))
+        text(strategic::create_three_way(
+            &schema(&kind.clone().into())?,
+            &original,
+            &modified,
+            &current,
+            &Budget::unlimited(),
+        ))
     }
 
     pub(crate) fn apply_patch(kind: &GroupVersionKind, original: &str, patch: &str) -> Result<String, Error> {
-        text(strategic::apply_patch(&schema(&kind.clone().into())?, &parse(original)?, &parse(patch)?))
+        text(strategic::apply_patch(
+            &schema(&kind.clone().into())?,
+            &parse(original)?,
+            &parse(patch)?,
+            &Budget::unlimited(),
+        ))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::raw::{self, Change, Precondition};
 use crate::{Kind, PatchType, PluginManifest, kind};
 use oarlock_merge::apply::{ManagedFields, Write, applied_part, apply};
 use oarlock_merge::schema::Schema;
+use oarlock_merge::steps::Budget;
 use oarlock_merge::strategic;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -252,7 +253,7 @@ fn patched(object: &mut Value, patch_type: PatchType, body: &Value) -> Result<()
             json_patch::patch(object, &patch).map_err(|error| terminal(format!("JSON patch: {error}")))?;
         }
         PatchType::StrategicMergePatch => {
-            let merged = strategic::apply_patch(&schema(&kind_of(object))?, object, body);
+            let merged = strategic::apply_patch(&schema(&kind_of(object))?, object, body, &Budget::unlimited());
             *object = merged.map_err(|error| terminal(format!("strategic merge patch: {error}")))?;
         }
     }

@@ -2,19 +2,24 @@
 
 use serde_json::{Map, Value};
 
-use super::{DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Error, RETAIN_KEYS, SET_ELEMENT_ORDER, lists, one, strategy};
+use super::{
+    DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Error, RETAIN_KEYS, SET_ELEMENT_ORDER, charge_lists, lists, one, strategy,
+};
 use crate::go;
 use crate::schema::{Patch, TypeRef};
+use crate::steps::Budget;
 
 type Object = Map<String, Value>;
 
 /// Which differences go into the patch.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Differ {
+pub(super) struct Differ<'b> {
     /// What is new or changed.
     pub(super) additions: bool,
     /// What is gone.
     pub(super) deletions: bool,
+    /// Charged for every member and element.
+    pub(super) budget: &'b Budget<'b>,
 }
 
 /// The difference of two lists, as it stands in a patch.
@@ -25,7 +30,7 @@ struct ListDiff {
     order: Vec<Value>,
 }
 
-impl Differ {
+impl Differ<'_> {
     /// * `retain_keys` - whether the patch names the keys that stay.
     pub(super) fn maps(
         self,
@@ -34,6 +39,7 @@ impl Differ {
         ty: TypeRef<'_>,
         retain_keys: bool,
     ) -> Result<Object, Error> {
+        self.budget.charge(1 + original.len() + modified.len())?;
         let mut patch = Object::new();
         for (key, new) in modified {
             match (original.get(key), new) {
@@ -81,6 +87,7 @@ impl Differ {
         strategy: &Patch,
         ty: TypeRef<'_>,
     ) -> Result<ListDiff, Error> {
+        charge_lists(&[original, modified], self.budget)?;
         if original.is_empty() {
             let elements = if self.additions { modified.to_vec() } else { Vec::new() };
             return Ok(ListDiff { elements, ..ListDiff::default() });

@@ -5,23 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::{
-    DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Error, RETAIN_KEYS, SET_ELEMENT_ORDER, as_list, lists, parallel_field,
-    strategy, without_directives, without_nulls,
+    DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Error, RETAIN_KEYS, SET_ELEMENT_ORDER, as_list, charge_lists, lists,
+    parallel_field, strategy, without_directives, without_nulls,
 };
 use crate::go;
 use crate::schema::{Patch, TypeRef};
+use crate::steps::Budget;
 
 type Object = Map<String, Value>;
 
 /// How patches are merged.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Merger {
+pub(super) struct Merger<'b> {
     /// What is merged into is a patch itself: deletions and directives must survive.
     pub(super) onto_patch: bool,
+    /// Charged for every member and element.
+    pub(super) budget: &'b Budget<'b>,
 }
 
-impl Merger {
+impl Merger<'_> {
     pub(super) fn maps(self, mut original: Object, mut patch: Object, ty: TypeRef<'_>) -> Result<Object, Error> {
+        self.budget.charge(1 + patch.len())?;
         if let Some(directive) = patch.get(DIRECTIVE) {
             return match directive.as_str() {
                 Some("replace") => {
@@ -46,6 +50,7 @@ impl Merger {
                 original.insert(key.to_owned(), value);
             } else if let (Some(Value::Array(list)), Value::Array(gone)) = (original.get_mut(name?), &value) {
                 lists::kind(&[list, gone])?;
+                charge_lists(&[list, gone], self.budget)?;
                 let gone = lists::Index::new(gone, "");
                 list.retain(|element| !gone.has(element));
             }
@@ -89,7 +94,9 @@ impl Merger {
             return Ok(());
         }
         let Value::Array(kept) = &directive else { return Err(Error::RetainKeys) };
-        let is_kept = |key: &str| kept.iter().any(|k| k.as_str() == Some(key));
+        self.budget.charge(kept.len() + patch.len() + original.len())?;
+        let kept: BTreeSet<&str> = kept.iter().filter_map(Value::as_str).collect();
+        let is_kept = |key: &str| kept.contains(key);
         let is_parallel = |key: &str| key.starts_with(DELETE_FROM_PRIMITIVE_LIST) || key.starts_with(SET_ELEMENT_ORDER);
         if patch.iter().any(|(key, value)| !value.is_null() && !is_parallel(key) && !is_kept(key)) {
             return Err(Error::RetainKeys);
@@ -115,6 +122,9 @@ impl Merger {
             let strategy = strategy(ty, field);
             let patched = patch.get(field).map(as_list).transpose()?.cloned();
             let current = original.get(field).map(as_list).transpose()?.cloned();
+            let both =
+                [current.as_deref().unwrap_or_default(), patched.as_deref().unwrap_or_default(), order.as_slice()];
+            charge_lists(&both, self.budget)?;
             if let Some(patched) = &patched {
                 lists::check_order(patched, order, &strategy.merge_key)?;
             }
@@ -152,6 +162,7 @@ impl Merger {
         strategy: &Patch,
         ty: TypeRef<'_>,
     ) -> Result<Vec<Value>, Error> {
+        charge_lists(&[&original, &patch], self.budget)?;
         let key = strategy.merge_key.as_str();
         let (server_order, patch_order, merged) = match lists::kind(&[&original, &patch])? {
             None => return Ok(original),

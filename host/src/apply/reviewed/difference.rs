@@ -1,20 +1,46 @@
 //! From two documents to the JSON Patch (RFC 6902) between them.
 
 use serde_json::{Value, json};
+use std::collections::HashMap;
 
-/// Lists are aligned when that takes at most this many comparisons; longer ones are replaced.
-const COMPARISONS: usize = 250_000;
+/// Lists are aligned while all of a document together takes at most this many comparisons; the others are replaced.
+const COMPARISONS: usize = 1_000_000;
+
+/// Of one list, at most this many.
+const COMPARISONS_OF_A_LIST: usize = 250_000;
 
 /// What makes `after` of `before`, as operations of a JSON Patch: only what differs, down to the single value; elements of lists are
 /// inserted and removed where they are. Empty when both are the same.
 #[must_use]
 pub fn difference(before: &Value, after: &Value) -> Vec<Value> {
-    let mut operations = Vec::new();
+    let mut operations = Operations { list: Vec::new(), comparisons: COMPARISONS };
     values(&mut String::new(), before, after, &mut operations);
-    operations
+    operations.list
 }
 
-fn values(path: &mut String, before: &Value, after: &Value, operations: &mut Vec<Value>) {
+/// What was found, and how much may still be compared.
+struct Operations {
+    list: Vec<Value>,
+    comparisons: usize,
+}
+
+impl Operations {
+    fn push(&mut self, operation: Value) {
+        self.list.push(operation);
+    }
+
+    /// Whether two lists of these lengths may be aligned.
+    fn may_align(&mut self, old: usize, new: usize) -> bool {
+        let comparisons = old.saturating_mul(new);
+        let may = comparisons <= self.comparisons.min(COMPARISONS_OF_A_LIST);
+        if may {
+            self.comparisons -= comparisons;
+        }
+        may
+    }
+}
+
+fn values(path: &mut String, before: &Value, after: &Value, operations: &mut Operations) {
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {
             for (key, value) in old {
@@ -42,12 +68,12 @@ fn within(path: &mut String, token: &str, work: impl FnOnce(&mut String)) {
     path.truncate(length);
 }
 
-fn lists(path: &mut String, old: &[Value], new: &[Value], operations: &mut Vec<Value>) {
+fn lists(path: &mut String, old: &[Value], new: &[Value], operations: &mut Operations) {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old, new) = (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
     let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     let (old, new) = (old.get(..old.len() - tail).unwrap_or_default(), new.get(..new.len() - tail).unwrap_or_default());
-    if old.len().saturating_mul(new.len()) > COMPARISONS {
+    if !operations.may_align(old.len(), new.len()) {
         // Element by element from behind, so that the places of those before stay.
         for i in (0..old.len()).rev() {
             within(path, &(head + i).to_string(), |path| operations.push(json!({"op": "remove", "path": path})));
@@ -81,20 +107,46 @@ enum Step<'a> {
     Remove,
 }
 
+/// What tells elements apart: numbers, which are the same for the same text and the same name.
+struct Ids {
+    elements: HashMap<String, usize>,
+    names: HashMap<String, usize>,
+}
+
+/// An element: the number of its text, and that of its name if it has one.
+type Id = (usize, Option<usize>);
+
+impl Ids {
+    fn of(&mut self, list: &[Value]) -> Vec<Id> {
+        let number = |map: &mut HashMap<String, usize>, text: String| {
+            let next = map.len();
+            *map.entry(text).or_insert(next)
+        };
+        let id = |element: &Value| {
+            let name = element.get("name").and_then(Value::as_str);
+            let name = name.map(|name| number(&mut self.names, name.to_owned()));
+            (number(&mut self.elements, element.to_string()), name)
+        };
+        list.iter().map(id).collect()
+    }
+}
+
 /// How much it is worth to keep an element: most when it is the same, then when it has the same name.
-fn worth(old: &Value, new: &Value) -> u32 {
-    if old == new {
+fn worth(old: Id, new: Id) -> u32 {
+    if old.0 == new.0 {
         return 4;
     }
-    let named = old.get("name").is_some_and(|name| name.is_string() && Some(name) == new.get("name"));
-    if named { 3 } else { 1 }
+    if old.1.is_some() && old.1 == new.1 { 3 } else { 1 }
 }
 
 /// The alignment of two lists that is worth most, by dynamic programming.
 fn align<'a>(old: &'a [Value], new: &'a [Value]) -> Vec<Step<'a>> {
     let width = new.len() + 1;
     let cell = |i: usize, j: usize| i * width + j;
-    let worths: Vec<u32> = old.iter().flat_map(|a| new.iter().map(move |b| worth(a, b))).collect();
+    // Compared as numbers: large elements would be compared again and again.
+    let mut ids = Ids { elements: HashMap::new(), names: HashMap::new() };
+    let (olds, news) = (ids.of(old), ids.of(new));
+    let worths: Vec<u32> = olds.iter().flat_map(|a| news.iter().map(|b| worth(*a, *b))).collect();
     let worth_of = |i: usize, j: usize| worths.get(i * new.len() + j).copied().unwrap_or(0);
     // best[i][j]: of old[i..] and new[j..].
     let mut best = vec![0_u32; (old.len() + 1) * width];

@@ -27,16 +27,20 @@ impl http::Host for State {
         let (request, deadline) = match self.checked(request) {
             Ok(checked) => checked,
             Err(e) => {
-                tracing::warn!(plugin, key = self.run.key, error = %describe(&e), "http request refused");
+                if self.shared.flood.admits(&plugin) {
+                    tracing::warn!(plugin, key = self.run.key, error = %describe(&e), "http request refused");
+                }
                 return Ok(Err(e));
             }
         };
         let Ok(Ok(_turn)) = tokio::time::timeout_at(deadline, self.shared.http.acquire()).await else {
-            tracing::warn!(
-                plugin,
-                key = self.run.key,
-                "http request not sent: too many at once (limits.httpConcurrent)"
-            );
+            if self.shared.flood.admits(&plugin) {
+                tracing::warn!(
+                    plugin,
+                    key = self.run.key,
+                    "http request not sent: too many at once (limits.httpConcurrent)"
+                );
+            }
             return Ok(Err(http::Failure::TimedOut));
         };
         let (method, url) = (request.method().clone(), redacted(request.uri()));

@@ -63,6 +63,12 @@ impl State {
             }
             return;
         }
+        if matches!(level, log::Level::Debug) && !tracing::enabled!(target: "plugin", tracing::Level::DEBUG) {
+            return;
+        }
+        if !self.shared.flood.admits(plugin) {
+            return;
+        }
         self.spent.log_lines += 1;
         self.spent.log_bytes += line.len();
         match level {

@@ -2,19 +2,24 @@
 
 use crate::plugin::bindings::{merge, types};
 use crate::plugin::instance::{State, kind_from};
-use oarlock_merge::{schema::Schema, strategic};
+use oarlock_merge::schema::Schema;
+use oarlock_merge::steps::{Budget, MOST_STEPS};
+use oarlock_merge::strategic;
 use serde_json::Value;
 
 type Answer = wasmtime::Result<Result<String, types::Error>>;
 
-/// Documents larger than this together are merged on the threads for what takes long.
+/// Documents larger than this together are merged on a thread of the plugin's own.
 const LARGE_BYTES: usize = 64 << 10;
+
+/// Longest reason why documents cannot be merged: it quotes them.
+const REASON_BYTES: usize = 1024;
 
 impl merge::Host for State {
     async fn create_two_way(&mut self, kind: types::GroupVersionKind, original: String, modified: String) -> Answer {
         Ok(self
-            .merged(kind, &[original, modified], |schema, [original, modified]| {
-                strategic::create_two_way(schema, original, modified)
+            .merged(kind, [original, modified], |schema, [original, modified], budget| {
+                strategic::create_two_way(schema, original, modified, budget)
             })
             .await)
     }
@@ -27,16 +32,16 @@ impl merge::Host for State {
         current: String,
     ) -> Answer {
         Ok(self
-            .merged(kind, &[original, modified, current], |schema, [original, modified, current]| {
-                strategic::create_three_way(schema, original, modified, current)
+            .merged(kind, [original, modified, current], |schema, [original, modified, current], budget| {
+                strategic::create_three_way(schema, original, modified, current, budget)
             })
             .await)
     }
 
     async fn apply_patch(&mut self, kind: types::GroupVersionKind, original: String, patch: String) -> Answer {
         Ok(self
-            .merged(kind, &[original, patch], |schema, [original, patch]| {
-                strategic::apply_patch(schema, original, patch)
+            .merged(kind, [original, patch], |schema, [original, patch], budget| {
+                strategic::apply_patch(schema, original, patch, budget)
             })
             .await)
     }
@@ -47,8 +52,8 @@ impl State {
     async fn merged<const N: usize>(
         &self,
         kind: types::GroupVersionKind,
-        documents: &[String; N],
-        work: impl Fn(&Schema, &[Value; N]) -> Result<Value, strategic::Error>,
+        documents: [String; N],
+        work: impl Fn(&Schema, &[Value; N], &Budget<'_>) -> Result<Value, strategic::Error> + Send + 'static,
     ) -> Result<String, types::Error> {
         let kind = kind_from(kind);
         let schema = match (Schema::builtin(&kind.group, &kind.version, &kind.kind), &self.run.reads) {
@@ -56,14 +61,21 @@ impl State {
             (None, Some(reads)) => reads.merge_schema(&kind).await.map_err(super::cluster::error)?,
             (None, None) => return Err(types::Error::Terminal(format!("{kind} is no built-in kind"))),
         };
-        if documents.iter().map(String::len).sum::<usize>() > LARGE_BYTES {
-            self.meter.step_aside().await;
+        let large = documents.iter().map(String::len).sum::<usize>() > LARGE_BYTES;
+        let merge = move |budget: &Budget<'_>| {
+            let mut parsed = std::array::from_fn(|_| Value::Null);
+            for (slot, text) in parsed.iter_mut().zip(&documents) {
+                *slot = serde_json::from_str(text).map_err(|e| format!("a document is not JSON: {e}"))?;
+            }
+            work(&schema, &parsed, budget).map(|merged| merged.to_string()).map_err(|e| e.to_string())
+        };
+        let merged = if large { self.compute(merge).await } else { Some(merge(&Budget::of(MOST_STEPS))) };
+        match merged {
+            Some(merged) => merged.map_err(|e| types::Error::Terminal(crate::shorten(&e, REASON_BYTES).to_owned())),
+            None => {
+                let message = "the documents could not be merged within the deadline of the reconcile".to_owned();
+                Err(types::Error::Transient(types::Retry { delay_ms: None, message }))
+            }
         }
-        let mut parsed = std::array::from_fn(|_| Value::Null);
-        for (slot, text) in parsed.iter_mut().zip(documents) {
-            *slot = serde_json::from_str(text)
-                .map_err(|e| types::Error::Terminal(format!("a document is not JSON: {e}")))?;
-        }
-        work(&schema, &parsed).map(|v| v.to_string()).map_err(|e| types::Error::Terminal(e.to_string()))
     }
 }

@@ -4,11 +4,14 @@ use super::footprint::Footprint;
 use super::said::Said;
 use crate::grants::Grants;
 use crate::lease::Term;
+use crate::logging::flood::Flood;
 use crate::plugin::bindings::log::Level;
 use crate::plugin::cache::Cache;
+use crate::plugin::engine::Engine;
 use crate::plugin::heavy::{Lane, Meter};
 use crate::plugin::{HttpGate, Reads};
 use oarlock_manifest::Limits;
+use oarlock_merge::steps::Budget;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -56,12 +59,16 @@ pub(in crate::plugin) struct Shared {
     pub(in crate::plugin) lane: Lane,
     /// A permit for each HTTP request under way.
     pub(in crate::plugin) http: Semaphore,
+    /// Their lines in the log.
+    pub(in crate::plugin) flood: Flood,
+    /// Whose threads they compute on.
+    pub(in crate::plugin) engine: Engine,
 }
 
 impl Shared {
-    pub(in crate::plugin) fn new(limits: &Limits) -> Self {
+    pub(in crate::plugin) fn new(limits: &Limits, engine: Engine) -> Self {
         let http = Semaphore::new(limits.http_concurrent as usize);
-        Self { lane: Lane::default(), http }
+        Self { lane: Lane::default(), http, flood: Flood::default(), engine }
     }
 }
 
@@ -119,6 +126,15 @@ impl State {
     pub(in crate::plugin) fn patience(&self) -> Instant {
         let reserve = (Duration::from_secs(u64::from(self.limits().deadline_seconds)) / 10).min(MOST_RESERVE);
         self.deadline.checked_sub(reserve).unwrap_or(self.deadline)
+    }
+
+    /// Computes for the guest outside of it. None: not by the time when imports give up.
+    pub(in crate::plugin) async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Budget<'_>) -> T + Send + 'static,
+    ) -> Option<T> {
+        let heavy = self.shared.engine.heavy();
+        heavy.compute(&self.shared.lane, &self.meter, self.patience(), work).await
     }
 
     /// What the guest prints becomes lines of the log.

@@ -1,0 +1,131 @@
+//! Floods of log lines: what is logged on behalf of one plugin is bounded by time.
+
+use std::sync::{Mutex, PoisonError};
+use tokio::time::Instant;
+
+/// Lines a second that one plugin may cause for ever.
+pub const LINES_PER_SECOND: u32 = 100;
+
+/// Lines that it may cause at once.
+pub const BURST: u32 = 2000;
+
+/// The lines of one plugin. After a flood nothing is written for a second; then one line says how many were suppressed.
+#[derive(Debug)]
+pub struct Flood {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    room: f64,
+    at: Instant,
+    /// None: lines are written.
+    suppressed: Option<u64>,
+}
+
+/// What becomes of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Written,
+    /// It is the first after so many that were not written.
+    WrittenAfter(u64),
+    /// It is the first that is not written.
+    FirstSuppressed,
+    Suppressed,
+}
+
+impl Default for Flood {
+    fn default() -> Self {
+        Self { inner: Mutex::new(Inner { room: f64::from(BURST), at: Instant::now(), suppressed: None }) }
+    }
+}
+
+impl Flood {
+    /// Whether another line may be written. Says itself when a flood begins, and how many lines it had.
+    ///
+    /// * `plugin` - for these two lines.
+    pub fn admits(&self, plugin: &str) -> bool {
+        match self.judge() {
+            Verdict::Written => true,
+            Verdict::WrittenAfter(suppressed) => {
+                tracing::warn!(plugin, suppressed, "log lines of this plugin were suppressed");
+                true
+            }
+            Verdict::FirstSuppressed => {
+                tracing::warn!(
+                    plugin,
+                    lines_per_second = LINES_PER_SECOND,
+                    "too many log lines of this plugin: further ones are suppressed"
+                );
+                false
+            }
+            Verdict::Suppressed => false,
+        }
+    }
+
+    fn judge(&self) -> Verdict {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let since = now.saturating_duration_since(inner.at).as_secs_f64();
+        inner.at = now;
+        inner.room = (inner.room + since * f64::from(LINES_PER_SECOND)).min(f64::from(BURST));
+        match inner.suppressed {
+            // Not before there is room for a second: the two lines of a flood must not become one themselves.
+            Some(suppressed) if inner.room < f64::from(LINES_PER_SECOND) => {
+                inner.suppressed = Some(suppressed + 1);
+                Verdict::Suppressed
+            }
+            Some(suppressed) => {
+                inner.suppressed = None;
+                inner.room -= 1.0;
+                Verdict::WrittenAfter(suppressed)
+            }
+            None if inner.room < 1.0 => {
+                inner.suppressed = Some(1);
+                Verdict::FirstSuppressed
+            }
+            None => {
+                inner.room -= 1.0;
+                Verdict::Written
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn t5_a_flood_is_cut_off_and_its_length_is_told() {
+        let flood = Flood::default();
+        let written = (0..100_000).filter(|_| flood.judge() == Verdict::Written).count();
+        assert_eq!(written, BURST as usize);
+        tokio::time::advance(Duration::from_millis(900)).await;
+        assert_eq!(flood.judge(), Verdict::Suppressed);
+        tokio::time::advance(Duration::from_millis(200)).await;
+        assert_eq!(flood.judge(), Verdict::WrittenAfter(100_000 - u64::from(BURST) + 1));
+        assert_eq!(flood.judge(), Verdict::Written);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn t5_a_flood_that_lasts_has_no_more_lines_than_a_second_allows() {
+        let flood = Flood::default();
+        let mut lines = 0;
+        for _ in 0..100 {
+            lines += (0..10_000).filter(|_| flood.judge() != Verdict::Suppressed).count();
+            tokio::time::advance(Duration::from_millis(100)).await;
+        }
+        assert!(lines <= (BURST + 12 * LINES_PER_SECOND) as usize, "{lines} lines in 10 s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lines_at_a_steady_rate_are_all_written() {
+        let flood = Flood::default();
+        for _ in 0..10_000 {
+            assert_eq!(flood.judge(), Verdict::Written);
+            tokio::time::advance(Duration::from_millis(10)).await;
+        }
+    }
+}
