@@ -4,6 +4,7 @@ mod admin;
 mod admission;
 mod api_server;
 mod appliers;
+mod attacks;
 mod caches;
 mod command_line;
 mod compiling;

@@ -1,0 +1,46 @@
+//! T5: lines of the log that a guest causes without end.
+
+use super::{ask, attacker, grant, options};
+use anyhow::{Result, ensure};
+use oarlock_tests::harness::{SOON, World, eventually, with_world};
+use serde_json::json;
+use std::sync::Arc;
+
+/// As many as one plugin may cause at once, and in the seconds of the attack.
+const MOST_LINES: usize = 6000;
+
+async fn suppressed(world: &World, message: &str) -> Result<()> {
+    eventually(SOON, "the flood to be told", || async {
+        let told = world.log(|line| line.text.contains("further ones are suppressed")).await?;
+        ensure!(!told.is_empty(), "nothing was suppressed");
+        Ok(())
+    })
+    .await?;
+    let lines = world.log(|line| line.text.contains(message)).await?.len();
+    ensure!(lines <= MOST_LINES, "{lines} lines");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t5_refused_requests_without_end_do_not_flood_the_log() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.plugins.grant("attacker", &grant().limits(|limits| limits.deadline_seconds = 3))?;
+        world.plugins.place("attacker.wasm", &attacker(|_| {})?)?;
+        world.start_host().await?;
+        ask(&world, "loop", &json!({"actions": [{"op": "http", "url": "http://ungranted.invalid/", "n": 0}]})).await?;
+        suppressed(&world, "http request refused").await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t5_a_file_without_a_grant_does_not_flood_the_log() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world
+            .plugins
+            .place("attacker.wasm", &attacker(|manifest| manifest["description"] = json!("describe: http"))?)?;
+        world.start_host().await?;
+        suppressed(&world, "http request refused").await
+    })
+    .await
+}
