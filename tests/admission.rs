@@ -4,6 +4,7 @@ mod bad_input;
 pub(crate) mod certificates;
 mod contested;
 mod crowd;
+mod forged;
 mod initializers;
 mod swap;
 
@@ -193,7 +194,9 @@ async fn a_plugin_reads_its_caches_at_admission_and_the_terms_of_its_grant_count
         let webhook = &config["webhooks"][0];
         ensure!(webhook["failurePolicy"] == "Ignore" && webhook["timeoutSeconds"] == 7, "{webhook}");
         ensure!(webhook["objectSelector"]["matchLabels"]["gated"] == "true", "{webhook}");
-        let mut asked = review(&config_map("settings"));
+        let mut object = config_map("settings");
+        object["metadata"]["namespace"] = json!(world.namespace);
+        let mut asked = review(&object);
         asked["request"]["namespace"] = json!(world.namespace);
         let response = door.ask("/mutate/gatekeeper/0", &asked).await?;
         ensure!(allowed(&response) && response["warnings"][0].as_str().is_some_and(|w| w.contains("there are no settings")), "{response}");

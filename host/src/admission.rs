@@ -6,6 +6,7 @@
 
 mod answer;
 mod certificates;
+mod clients;
 mod configure;
 mod contest;
 mod initializers;
@@ -15,6 +16,7 @@ mod unanswered;
 mod webhooks;
 
 pub use certificates::Source as CertificateSource;
+pub use clients::{ClientCa, Clients};
 pub use initializers::DEFINITION as INITIALIZERS;
 pub use webhooks::{NAME as CONFIGURATION, Reach};
 
@@ -25,6 +27,7 @@ use crate::metrics::Metrics;
 use answer::Path;
 use anyhow::Context as _;
 use certificates::Certificates;
+use clients::Admitting;
 use configure::Keeper;
 use initializers::Initializer;
 use review::Answer;
@@ -50,6 +53,8 @@ pub struct Options {
     pub reach: Option<Reach>,
     /// Where certificates come from.
     pub certificates: Certificate,
+    /// Who may ask. None: anybody who reaches the port; their reviews are answered, and count for nothing.
+    pub clients: Option<Clients>,
 }
 
 /// Where the certificates of the door come from.
@@ -155,6 +160,8 @@ impl Admission {
             Certificate::Files(folder) => CertificateSource::Files(folder),
         };
         let certificates = Certificates::load(source, shared.writer.clone()).await?;
+        let authenticates = options.clients.is_some();
+        let admitting = Admitting::new(options.clients, certificates.resolver())?;
         let door = Arc::new(Door {
             lifecycle: lifecycle.clone(),
             metrics: shared.metrics.clone(),
@@ -164,7 +171,8 @@ impl Admission {
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let seat = shared.leases.host_seat();
         let keeper = Keeper::new(Arc::clone(&door), shared, reach.clone(), certificates.bundle(), seat.clone());
-        tasks.spawn(serve::serve(door, listener, certificates.server_config()?, stop.clone()));
+        tasks.spawn(serve::serve(door, listener, admitting.now(), stop.clone()));
+        tasks.spawn(stop.clone().run_until_cancelled_owned(admitting.keep()));
         tasks.spawn(stop.clone().run_until_cancelled_owned(certificates.keep()));
         let leaves = stop.child_token();
         let keeping = leaves.clone();
@@ -172,7 +180,7 @@ impl Admission {
             keeping.run_until_cancelled_owned(keeper.run()).await;
             seat.leave().await;
         });
-        tracing::info!(%addr, ?reach, "admission server listening");
+        tracing::info!(%addr, ?reach, authenticates, "admission server listening");
         Ok(Self { addr, stop, leaves, tasks })
     }
 

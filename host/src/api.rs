@@ -2,13 +2,13 @@
 
 pub mod client;
 pub mod discovery;
+pub mod path;
 pub mod resource_version;
 pub mod selector;
 
 pub use discovery::Discovery;
 pub use selector::Selector;
 
-use kube::core::{ApiResource, DynamicResourceScope};
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -102,6 +102,11 @@ impl FromStr for ObjectKey {
     }
 }
 
+/// The segments below which a group and version is served.
+fn version_segments<'a>(group: &'a str, version: &'a str) -> Vec<&'a str> {
+    if group.is_empty() { vec!["api", version] } else { vec!["apis", group, version] }
+}
+
 /// How a kind is served: what discovery tells about it, enough to build its URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
@@ -128,45 +133,18 @@ impl Resource {
         ["list", "watch"].iter().all(|verb| self.verbs.iter().any(|v| v == verb))
     }
 
-    /// The same in kube's words.
-    pub fn api_resource(&self) -> ApiResource {
-        ApiResource {
-            group: self.gvk.group.clone(),
-            version: self.gvk.version.clone(),
-            api_version: self.gvk.api_version(),
-            kind: self.gvk.kind.clone(),
-            plural: self.plural.clone(),
-        }
-    }
-
-    /// A typed handle on the resource.
-    ///
-    /// * `namespace` - `None`, an empty name, or a cluster-scoped kind: the whole cluster.
-    pub fn api<K>(&self, client: kube::Client, namespace: Option<&str>) -> kube::Api<K>
-    where
-        K: kube::Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
-    {
-        match namespace.filter(|ns| self.namespaced && !ns.is_empty()) {
-            Some(namespace) => kube::Api::namespaced_with(client, namespace, &self.api_resource()),
-            None => kube::Api::all_with(client, &self.api_resource()),
-        }
-    }
-
     /// The URL path of one object, or of the collection when `name` is `None`, without host and query.
     ///
     /// * `namespace` - ignored for a cluster-scoped kind; empty means all namespaces.
     pub fn path(&self, namespace: &str, name: Option<&str>, subresource: Option<&str>) -> String {
-        let root = if self.gvk.group.is_empty() { "/api" } else { "/apis" };
-        let mut path = format!("{root}/{}", self.gvk.api_version());
+        let GroupVersionKind { group, version, .. } = &self.gvk;
+        let mut segments = version_segments(group, version);
         if self.namespaced && !namespace.is_empty() {
-            path.push_str("/namespaces/");
-            path.push_str(namespace);
+            segments.extend(["namespaces", namespace]);
         }
-        for segment in [Some(self.plural.as_str()), name, subresource].into_iter().flatten() {
-            path.push('/');
-            path.push_str(segment);
-        }
-        path
+        segments.push(&self.plural);
+        segments.extend([name, subresource].into_iter().flatten());
+        path::join(segments)
     }
 }
 
@@ -216,5 +194,7 @@ mod tests {
         resource.plural = "nodes".into();
         resource.namespaced = false;
         assert_eq!(resource.path("ignored", Some("n1"), None), "/api/v1/nodes/n1");
+        // Whatever a name is, it names an object of this resource.
+        assert_eq!(resource.path("", Some("n1/proxy?x=y"), Some("a/b")), "/api/v1/nodes/n1%2Fproxy%3Fx%3Dy/a%2Fb");
     }
 }

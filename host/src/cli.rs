@@ -43,6 +43,7 @@ enum LogFormat {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "one is made, when the program starts")]
 enum Command {
     /// Make the project of a plugin
     New(new::NewArgs),

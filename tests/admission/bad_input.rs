@@ -99,7 +99,7 @@ async fn a11_what_is_no_review_gets_its_code_and_a_sentence() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a6_a_dry_run_leaves_no_trace() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
-        let door = open(&world, &grant()).await?;
+        let door = super::forged::open_authenticated(&world).await?;
         let mut object = config_map("warn");
         object["metadata"]["uid"] = json!("3f0f2d1c-0000-4000-8000-000000000001");
         object["metadata"]["namespace"] = json!(world.namespace);

@@ -194,6 +194,47 @@ async fn a12_reviews_of_a_busy_host_are_told_so_and_are_no_strike_against_the_pl
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b7_reviews_of_a_plugin_that_is_loading_keep_no_other_plugin_from_being_asked() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        // Its kind is not served: it waits for its watches.
+        world.plugins.add("pod-network", "pod-network", &world.pod_network_grant()?)?;
+        let door = Arc::new(open(&world, &grant()).await?);
+        eventually(SOON, "the other one to wait", || async {
+            let waiting = world.host(async |host| host.plugin("pod-network").await).await?;
+            ensure!(waiting.to_string().contains("syncing"), "{waiting}");
+            Ok(())
+        })
+        .await?;
+        // More than are worked on at once.
+        let mut waiting: Vec<_> = (0..300)
+            .map(|_| {
+                let door = Arc::clone(&door);
+                tokio::spawn(async move {
+                    let path = "/mutate/pod-network/0?timeout=5s";
+                    let headers = [("content-type", "application/json")];
+                    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n"}});
+                    door.client.send(Method::POST, path, &headers, Bytes::from(review(&pod).to_string())).await
+                })
+            })
+            .collect();
+        let answered = async || {
+            // Also those that come late are waiting by then.
+            let answer = send(&door, "label", "2s").await?;
+            ensure!(answer.status == StatusCode::OK, "{} {}", answer.status, answer.text());
+            anyhow::Ok(())
+        };
+        while !waiting.iter().all(tokio::task::JoinHandle::is_finished) {
+            answered().await?;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let last = waiting.pop().context("none")?.await??;
+        ensure!(last.status == StatusCode::SERVICE_UNAVAILABLE, "{} {}", last.status, last.text());
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_that_keep_idle_connections_keep_nobody_out() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         // So it may have half as many connections.

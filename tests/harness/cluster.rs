@@ -1,6 +1,7 @@
 //! The Kubernetes API server of a test: embedded, or a real one.
 
 use super::borrowed::{self, Borrowed};
+use super::identity::Identity;
 use super::process::{Process, oarlock_binary};
 use super::wait::eventually;
 use anyhow::{Context, Result, bail, ensure};
@@ -57,6 +58,7 @@ impl Cluster {
             Some(borrowed) => (borrowed.write_kubeconfig(folder)?, None),
             None => {
                 let kubeconfig = folder.join("kubeconfig");
+                let identity = Identity::write(&folder.join("webhook-client"), "kube-apiserver")?;
                 let server = Process::spawn(
                     "oarlock apiserver",
                     &oarlock_binary()?,
@@ -66,6 +68,8 @@ impl Cluster {
                         "0".as_ref(),
                         "--kubeconfig-out".as_ref(),
                         kubeconfig.as_ref(),
+                        "--admission-control-config-file".as_ref(),
+                        identity.admission_configuration().as_ref(),
                     ],
                     &[],
                     &folder.join("apiserver.log"),

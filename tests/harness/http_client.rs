@@ -1,5 +1,6 @@
 //! A small HTTP client for loopback.
 
+use super::identity::Identity;
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
@@ -11,7 +12,7 @@ use hyper_util::{
 };
 use rustls::{
     ClientConfig, RootCertStore,
-    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _},
 };
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -61,7 +62,10 @@ impl HttpClient {
     /// * `base` - scheme, host and port, and a path prefix if there is one; no slash at the end.
     #[must_use]
     pub fn new(base: &str) -> Self {
-        Self::through(base, connector(RootCertStore::empty(), None))
+        Self::through(
+            base,
+            connector(RootCertStore::empty(), None, None).unwrap_or_else(|_| unreachable!("no identity")),
+        )
     }
 
     /// One for HTTPS.
@@ -82,6 +86,15 @@ impl HttpClient {
     /// When the bundle is none, or the name is no DNS name.
     pub fn with_ca_named(base: &str, ca_bundle: &[u8], name: &str) -> Result<Self> {
         Ok(Self::through(base, trusting(ca_bundle, Some(name))?))
+    }
+
+    /// One for HTTPS that shows a certificate of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the bundle or the identity is none.
+    pub fn with_identity(base: &str, ca_bundle: &[u8], identity: &Identity) -> Result<Self> {
+        Ok(Self::through(base, connector(roots(ca_bundle)?, None, Some(identity))?))
     }
 
     fn through(base: &str, connector: HttpsConnector<HttpConnector>) -> Self {
@@ -150,24 +163,39 @@ impl HttpClient {
 ///
 /// When the bundle is none, or the name is no DNS name.
 pub fn trusting(ca_bundle: &[u8], name: Option<&str>) -> Result<HttpsConnector<HttpConnector>> {
+    let name = name.map(|name| ServerName::try_from(name.to_owned())).transpose()?;
+    connector(roots(ca_bundle)?, name, None)
+}
+
+fn roots(ca_bundle: &[u8]) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(ca_bundle) {
         roots.add(certificate.context("not PEM")?)?;
     }
-    let name = name.map(|name| ServerName::try_from(name.to_owned())).transpose()?;
-    Ok(connector(roots, name))
+    Ok(roots)
 }
 
-fn connector(roots: RootCertStore, name: Option<ServerName<'static>>) -> HttpsConnector<HttpConnector> {
+fn connector(
+    roots: RootCertStore,
+    name: Option<ServerName<'static>>,
+    identity: Option<&Identity>,
+) -> Result<HttpsConnector<HttpConnector>> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap_or_else(|_| unreachable!("the provider has the default versions"))
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let tls = match identity {
+        None => tls.with_no_client_auth(),
+        Some(identity) => {
+            let chain =
+                CertificateDer::pem_slice_iter(identity.certificate.as_bytes()).collect::<Result<Vec<_>, _>>()?;
+            tls.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(identity.key.as_bytes())?)?
+        }
+    };
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
-    match name {
+    Ok(match name {
         Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name)).enable_http1().build(),
         None => builder.enable_http1().build(),
-    }
+    })
 }

@@ -24,6 +24,7 @@ use crate::{
 };
 
 mod client;
+pub(crate) mod clients;
 mod hooks;
 mod matching;
 mod review;

@@ -73,6 +73,7 @@ mod validation;
 mod versions;
 mod watch;
 
+pub use admission::clients::WebhookClients;
 pub use authentication::StaticTokens;
 pub use https::Tls;
 pub use requests::RequestRecord;
@@ -107,6 +108,8 @@ pub struct Options {
     pub data_log_bytes: u64,
     /// Serves HTTPS instead of HTTP, and believes certificates of clients. Default `None`.
     pub tls: Option<Tls>,
+    /// Client certificates with which webhooks are asked. Default none.
+    pub webhook_clients: WebhookClients,
     /// What goes wrong from the start. Default nothing.
     pub faults: Rules,
     /// Whether rules that kill processes are taken over HTTP. Default false: whoever reaches the server could end any process
@@ -126,6 +129,7 @@ impl Default for Options {
             data_dir: None,
             data_log_bytes: 8 * 1024 * 1024,
             tls: None,
+            webhook_clients: WebhookClients::default(),
             faults: Rules::default(),
             faults_may_kill: false,
         }
@@ -196,6 +200,13 @@ impl Options {
         self
     }
 
+    /// Sets [`webhook_clients`](Self::webhook_clients).
+    #[must_use]
+    pub fn webhook_clients(mut self, clients: WebhookClients) -> Self {
+        self.webhook_clients = clients;
+        self
+    }
+
     /// Sets [`faults`](Self::faults).
     #[must_use]
     pub fn faults(mut self, rules: Rules) -> Self {
@@ -237,6 +248,14 @@ pub enum Error {
     Tls {
         /// Which of the texts.
         what: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// An AdmissionConfiguration, or a file that it names, cannot be used.
+    #[error("cannot use {}: {why}", file.display())]
+    AdmissionConfig {
+        /// The file.
+        file: PathBuf,
         /// What is wrong with it.
         why: String,
     },

@@ -1,5 +1,7 @@
 //! Work on documents from outside grows at most n·log n with their size. Steps are counted, never time.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use oarlock_merge::json_patch;
 use oarlock_merge::schema::Schema;
 use oarlock_merge::steps::{Budget, Stopped};

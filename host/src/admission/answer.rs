@@ -44,6 +44,14 @@ impl Path {
         let (plugin, index) = (parts.next()?.to_owned(), parts.next()?.parse().ok()?);
         parts.next().is_none().then_some(Self::Rule { plugin, index, validate })
     }
+
+    /// What a review on this path is charged to.
+    pub(super) fn plugin(&self) -> &str {
+        match self {
+            Self::Rule { plugin, .. } => plugin,
+            Self::Initialize => super::webhooks::INITIALIZE,
+        }
+    }
 }
 
 /// A version that runs, and its rule for the request.
@@ -67,6 +75,39 @@ impl Door {
                 Ok(self.by_rule(&chosen, asked, *validate, time).await)
             }
             Path::Initialize => self.initialize(asked, time).await,
+        }
+    }
+
+    /// Waits until a review on this path can be worked on: its plugin runs, and has its watches in sync.
+    ///
+    /// # Errors
+    ///
+    /// 404 when there is no such plugin, 503 when it does not come in time.
+    pub(super) async fn ready(&self, path: &Path, latest: Instant) -> Result<(), Unreadable> {
+        let Path::Rule { plugin, .. } = path else { return self.known(latest).await.map(drop) };
+        loop {
+            // It is held for a moment only: a version that is replaced can drain.
+            match self.choose(plugin, latest, |_| None).await? {
+                Some(chosen) if !chosen.entered.synced() => {}
+                _ => return Ok(()),
+            }
+            if Instant::now() + ASK_AGAIN >= latest {
+                return Err(Unreadable::new(503, format!("the watches of plugin {plugin} are not in sync yet")));
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    }
+
+    /// The initializers, once they have been read.
+    async fn known(&self, latest: Instant) -> Result<Vec<Initializer>, Unreadable> {
+        loop {
+            if let Some(all) = self.initializers() {
+                return Ok(all);
+            }
+            if Instant::now() + ASK_AGAIN >= latest {
+                return Err(Unreadable::new(503, "the InitializerConfigurations have not been read yet"));
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
         }
     }
 
@@ -114,15 +155,7 @@ impl Door {
 
     /// Calls the initializers that are about the object, each with what those before made of it.
     async fn initialize(&self, asked: &Asked, time: Time) -> Result<Answer, Unreadable> {
-        let all = loop {
-            if let Some(all) = self.initializers() {
-                break all;
-            }
-            if Instant::now() + ASK_AGAIN >= time.deadline {
-                return Err(Unreadable::new(503, "the InitializerConfigurations have not been read yet"));
-            }
-            tokio::time::sleep(ASK_AGAIN).await;
-        };
+        let all = self.known(time.deadline).await?;
         let due = initializers::of(&all, asked);
         let mut pending: Vec<String> = due.iter().map(|initializer| initializer.name.clone()).collect();
         let mut object = asked.object.clone();
@@ -227,6 +260,7 @@ fn review(asked: &Asked, object: Value, request: Arc<str>, validate: bool, time:
         arrived: time.arrived,
         deadline: time.deadline,
         correlation_id: crate::shorten(&asked.uid, 36).to_owned(),
+        authenticated: asked.authenticated,
     }
 }
 

@@ -9,7 +9,6 @@ use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use base64::Engine as _;
 use issue::Issued;
-use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -83,14 +82,9 @@ impl Certificates {
         self.bundle.subscribe()
     }
 
-    pub(super) fn server_config(&self) -> anyhow::Result<Arc<ServerConfig>> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(&self.serving) as Arc<dyn ResolvesServerCert>);
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Arc::new(config))
+    /// What chooses the certificate of a connection.
+    pub(super) fn resolver(&self) -> Arc<dyn ResolvesServerCert> {
+        Arc::clone(&self.serving) as Arc<dyn ResolvesServerCert>
     }
 
     /// Renews what is due, and takes over what others renewed.

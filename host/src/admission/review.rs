@@ -4,18 +4,17 @@
 //!
 //! k8s.io/api `admission/v1/types.go`.
 
+mod fields;
+
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::reviewed::difference;
 use crate::grants::{Admission, resource_covers};
 use base64::Engine as _;
-use serde::Deserialize;
+use fields::Fields;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
-
-/// A longer uid is none.
-const MOST_UID_BYTES: usize = 256;
 
 /// Why a request is no review that can be answered: an HTTP status, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,20 +41,18 @@ pub(super) struct Asked {
     /// The object under review; of a deletion the one that is stored.
     pub(super) object: Value,
     pub(super) dry_run: bool,
+    /// Whether a client sent it that proved to be an API server. Only then it counts for what the host thinks of a plugin.
+    pub(super) authenticated: bool,
     /// The AdmissionRequest without the object.
     pub(super) request: Map<String, Value>,
 }
 
 /// What a request is about, in the words of a webhook's rules.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Resource {
-    #[serde(default)]
     pub(super) group: String,
-    #[serde(default)]
     pub(super) version: String,
-    #[serde(default)]
     pub(super) resource: String,
-    #[serde(skip)]
     pub(super) subresource: String,
 }
 
@@ -80,37 +77,25 @@ impl Asked {
         let Some(Value::Object(mut request)) = review.get_mut("request").map(Value::take) else {
             return Err(bad("the AdmissionReview has no request"));
         };
-        let string = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let uid = string("uid");
-        if uid.is_empty() || uid.len() > MOST_UID_BYTES {
-            return Err(bad("request.uid is missing or too long"));
-        }
-        let (operation, namespace, name, subresource) =
-            (string("operation"), string("namespace"), string("name"), string("subResource"));
-        let named = |key: &str| request.get(key).cloned().unwrap_or_default();
-        let kind: Gvk = serde_json::from_value(named("kind"))
-            .map_err(|e| Unreadable::new(400, format!("request.kind is not a group, version and kind: {e}")))?;
-        let resource: Resource = serde_json::from_value(named("resource"))
-            .map_err(|e| Unreadable::new(400, format!("request.resource is not a group, version and resource: {e}")))?;
-        let dry_run = request.get("dryRun").and_then(Value::as_bool).unwrap_or(false);
+        let fields = fields::read(&request).map_err(|why| Unreadable::new(400, why))?;
         let object = match request.remove("object") {
-            Some(object @ Value::Object(_)) => object,
-            None | Some(Value::Null) => match request.get("oldObject") {
+            Some(object @ Value::Object(_)) if fields.operation != "DELETE" => object,
+            None | Some(Value::Null) if fields.operation == "DELETE" => match request.get("oldObject") {
                 Some(old @ Value::Object(_)) => old.clone(),
-                _ => return Err(bad("the request has neither an object nor an oldObject")),
+                _ => return Err(bad("request.oldObject, what is to be deleted, is not an object")),
             },
-            Some(_) => return Err(bad("request.object is not an object")),
+            _ => return Err(bad("request.object is not what the operation has: an object, and none in a DELETE")),
         };
-        Ok(Self {
-            uid,
-            kind: GroupVersionKind::new(kind.group, kind.version, kind.kind),
-            resource: Resource { subresource, ..resource },
-            operation,
-            key: ObjectKey::new(namespace, name),
-            object,
-            dry_run,
-            request,
-        })
+        for (path, document) in [("request.object", Some(&object)), ("request.oldObject", request.get("oldObject"))] {
+            match document {
+                None | Some(Value::Null) => Ok(()),
+                Some(Value::Object(document)) => fields::object(path, document, &fields),
+                Some(_) => Err(format!("{path} is not an object")),
+            }
+            .map_err(|why| Unreadable::new(400, why))?;
+        }
+        let Fields { uid, kind, resource, operation, key, dry_run } = fields;
+        Ok(Self { uid, kind, resource, operation, key, object, dry_run, authenticated: false, request })
     }
 
     /// The AdmissionRequest without the object, as JSON, with what initializers have to know.
@@ -147,14 +132,6 @@ impl Resource {
             subresource => format!("{}/{subresource}", self.resource),
         }
     }
-}
-
-#[derive(Deserialize)]
-struct Gvk {
-    #[serde(default)]
-    group: String,
-    version: String,
-    kind: String,
 }
 
 /// What the API server is answered.

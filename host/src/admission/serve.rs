@@ -4,14 +4,15 @@ mod room;
 
 use super::Door;
 use super::answer::{Path, Time};
+use super::clients::{Accepting, Client};
 use super::review::{Asked, Unreadable};
+use arc_swap::ArcSwap;
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use room::Room;
-use rustls::ServerConfig;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,8 +45,12 @@ const TIMEOUT: Duration = Duration::from_secs(super::webhooks::TIMEOUT_SECONDS a
 const MARGIN: std::ops::RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_millis(500);
 
 /// Takes connections until `stop` is cancelled, then finishes the reviews under way.
-pub(super) async fn serve(door: Arc<Door>, listener: TcpListener, tls: Arc<ServerConfig>, stop: CancellationToken) {
-    let acceptor = TlsAcceptor::from(tls);
+pub(super) async fn serve(
+    door: Arc<Door>,
+    listener: TcpListener,
+    accepting: Arc<ArcSwap<Accepting>>,
+    stop: CancellationToken,
+) {
     let room = Arc::new(Room::new());
     let tasks = TaskTracker::new();
     loop {
@@ -65,8 +70,13 @@ pub(super) async fn serve(door: Arc<Door>, listener: TcpListener, tls: Arc<Serve
             () = stop.cancelled() => break,
             Some(permit) = room.connection() => permit,
         };
-        let connection = Connection { door: Arc::clone(&door), room: Arc::clone(&room), stop: stop.clone() };
-        tasks.spawn(connection.run(stream, acceptor.clone(), permit));
+        let connection = Connection {
+            door: Arc::clone(&door),
+            room: Arc::clone(&room),
+            stop: stop.clone(),
+            client: Client::Unknown,
+        };
+        tasks.spawn(connection.run(stream, accepting.load_full(), permit));
     }
     tasks.close();
     let _ = tokio::time::timeout(DRAIN, tasks.wait()).await;
@@ -77,11 +87,14 @@ struct Connection {
     door: Arc<Door>,
     room: Arc<Room>,
     stop: CancellationToken,
+    /// As the handshake showed.
+    client: Client,
 }
 
 impl Connection {
-    async fn run(self, stream: TcpStream, acceptor: TlsAcceptor, _permit: OwnedSemaphorePermit) {
+    async fn run(mut self, stream: TcpStream, accepting: Arc<Accepting>, _permit: OwnedSemaphorePermit) {
         let _ = stream.set_nodelay(true);
+        let acceptor = TlsAcceptor::from(Arc::clone(&accepting.tls));
         let tls = match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
             Ok(Ok(tls)) => tls,
             Ok(Err(error)) => {
@@ -90,6 +103,7 @@ impl Connection {
             }
             Err(_elapsed) => return,
         };
+        self.client = accepting.client(tls.get_ref().1);
         let (stop, room) = (self.stop.clone(), Arc::clone(&self.room));
         let asked = Arc::new(Notify::new());
         let asks = Arc::clone(&asked);
@@ -105,6 +119,7 @@ impl Connection {
         tokio::select! {
             _ = &mut serving => return,
             () = stop.cancelled() => serving.as_mut().graceful_shutdown(),
+            () = accepting.over.cancelled() => serving.as_mut().graceful_shutdown(),
             // Others wait for this connection: it ends with the answer it owes, though not before its first request.
             () = async { asked.notified().await; room.crowded().await } => serving.as_mut().graceful_shutdown(),
         }
@@ -123,6 +138,7 @@ impl Connection {
         let (status, body) = match answered {
             Ok(body) => (StatusCode::OK, body),
             Err(Unreadable { status, message }) => {
+                let path = crate::shorten(&path, 200);
                 tracing::warn!(path, status, message, "a request to the admission server could not be answered");
                 (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), Bytes::from(message + "\n"))
             }
@@ -145,6 +161,13 @@ impl Connection {
         timeout: Duration,
     ) -> Result<Bytes, Unreadable> {
         let deadline = arrived + timeout;
+        if let Client::Refused(names) = &self.client {
+            let names = crate::shorten(&names.join(", "), 200).to_owned();
+            return Err(Unreadable::new(
+                403,
+                format!("the client certificate is that of {names:?}, which --admission-client-name does not name"),
+            ));
+        }
         if request.method().as_str() != "POST" {
             return Err(Unreadable::new(405, "an AdmissionReview must be sent with POST"));
         }
@@ -155,12 +178,15 @@ impl Connection {
             let found = crate::shorten(media, 100);
             return Err(Unreadable::new(415, format!("expected content type application/json, found {found:?}")));
         }
+        // Before it takes what others need: a plugin that is being loaded must not keep those out that are ready.
+        self.door.ready(path, room::latest(deadline, timeout)).await?;
         let body = request.into_body();
         let _room = self.room.body(body.size_hint().exact(), deadline).await?;
         let body = read(body, deadline).await?;
-        let _turn = self.room.review(deadline, timeout).await?;
-        let asked = Asked::read(&body)?;
+        let _turn = self.room.review(path.plugin(), deadline, timeout).await?;
+        let mut asked = Asked::read(&body)?;
         drop(body);
+        asked.authenticated = self.client == Client::Authenticated;
         let answer = self.door.answer(path, &asked, Time { arrived, deadline }).await?;
         self.door.count(path, &answer);
         Ok(Bytes::from(answer.to_json(&asked).to_string()))

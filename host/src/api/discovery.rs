@@ -119,15 +119,14 @@ impl Discovery {
     }
 
     async fn ask(&self, gvk: &GroupVersionKind, group_version: &str) -> Result<HashMap<String, Resource>, Error> {
-        let list = if gvk.group.is_empty() {
-            self.client.list_core_api_resources(&gvk.version).await
-        } else {
-            self.client.list_api_group_resources(group_version).await
-        };
-        match list {
+        let failed = |source| Error::Request { group_version: group_version.to_owned(), source: Box::new(source) };
+        let path = super::path::join(super::version_segments(&gvk.group, &gvk.version));
+        let request =
+            http::Request::get(path).body(Vec::new()).map_err(|error| failed(kube::Error::HttpError(error)))?;
+        match self.client.request::<APIResourceList>(request).await {
             Ok(list) => Ok(by_kind(list, gvk)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(HashMap::new()),
-            Err(source) => Err(Error::Request { group_version: group_version.to_owned(), source: Box::new(source) }),
+            Err(source) => Err(failed(source)),
         }
     }
 }

@@ -142,6 +142,7 @@ impl Outgoing {
     /// * `user` - who is impersonated, if anybody. Of a ServiceAccount the API server knows the groups; to name them would take the
     ///   permission to impersonate groups.
     fn into_request(self, user: Option<&str>) -> Result<http::Request<Body>, WriteError> {
+        crate::api::path::check(&self.path).map_err(WriteError::Malformed)?;
         let mut uri = self.path;
         for (i, (name, value)) in self.query.iter().enumerate() {
             uri.push(if i == 0 { '?' } else { '&' });

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::Args;
-use oarlock::admission::{Certificate, Options, Reach};
+use oarlock::admission::{Certificate, ClientCa, Clients, Options, Reach};
 use oarlock::api::ObjectKey;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -30,6 +30,15 @@ pub(super) struct AdmissionArgs {
     /// Directory with tls.crt, tls.key and ca.crt, read again when they change, instead of certificates the host makes itself
     #[arg(long, value_name = "DIR")]
     admission_cert_dir: Option<PathBuf>,
+
+    /// Answer only clients with a certificate that a CA in this file issued (PEM, read again when it changes). Without it anybody who reaches
+    /// the port is answered, and no review counts as a strike of a plugin or writes an event
+    #[arg(long, value_name = "FILE")]
+    admission_client_ca: Option<PathBuf>,
+
+    /// A common name or alternative name that the client's certificate must have; may be given more than once. Without it, any
+    #[arg(long, value_name = "NAME", requires = "admission_client_ca")]
+    admission_client_name: Vec<String>,
 }
 
 impl AdmissionArgs {
@@ -38,10 +47,12 @@ impl AdmissionArgs {
         let url = self.admission_url.map(|url| checked(&url).map(Reach::Url)).transpose()?;
         let reach = self.admission_service.or(url);
         if reach.is_none() && self.admission_addr.is_none() {
-            anyhow::ensure!(
-                self.admission_cert_dir.is_none(),
-                "--admission-cert-dir needs --admission-service, --admission-url or --admission-addr"
-            );
+            for (flag, is_set) in [
+                ("--admission-cert-dir", self.admission_cert_dir.is_some()),
+                ("--admission-client-ca", self.admission_client_ca.is_some()),
+            ] {
+                anyhow::ensure!(!is_set, "{flag} needs --admission-service, --admission-url or --admission-addr");
+            }
             return Ok(None);
         }
         let certificates = match (self.admission_cert_dir, &reach) {
@@ -52,7 +63,9 @@ impl AdmissionArgs {
             (None, _) => Certificate::InMemory,
         };
         let addr = self.admission_addr.unwrap_or(DEFAULT_ADDR);
-        Ok(Some(Options { addr, reach, certificates }))
+        let names = self.admission_client_name;
+        let clients = self.admission_client_ca.map(|file| Clients { ca: ClientCa::File(file), names });
+        Ok(Some(Options { addr, reach, certificates, clients }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::Args;
-use oarlock_devserver::{DevServer, Options, Running, StaticTokens, Tls, faults::Rules};
+use oarlock_devserver::{DevServer, Options, Running, StaticTokens, Tls, WebhookClients, faults::Rules};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +44,10 @@ pub(super) struct ApiserverArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     client_ca_file: Option<PathBuf>,
 
+    /// An AdmissionConfiguration, as kube-apiserver takes it: the kubeconfigs it names have the client certificates that webhooks are shown
+    #[arg(long, value_name = "FILE")]
+    admission_control_config_file: Option<PathBuf>,
+
     /// Collect no garbage and delete no namespaces' contents: only clients change objects
     #[arg(long)]
     no_controllers: bool,
@@ -76,6 +80,9 @@ pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.faults {
         let rules = Rules::parse(&read(path)?).with_context(|| format!("{} cannot be used", path.display()))?;
         options = options.faults(rules);
+    }
+    if let Some(path) = &args.admission_control_config_file {
+        options = options.webhook_clients(WebhookClients::read(path)?);
     }
     if let Some(path) = &args.token_file {
         let text = read(path)?;

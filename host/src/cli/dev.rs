@@ -2,10 +2,12 @@
 
 use anyhow::Context as _;
 use clap::Args;
-use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::api::DynamicObject;
 use oarlock::admission;
 use oarlock::api::{Discovery, GroupVersionKind, client};
 use oarlock::runtime;
+use oarlock_devserver::WebhookClients;
+use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use serde::Deserialize as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -53,7 +55,9 @@ pub(super) struct DevArgs {
 
 pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
     let stop = super::signals::stop_token()?;
-    let server = super::apiserver::start(args.api_port, oarlock_devserver::Options::default()).await?;
+    let (webhook_client, clients) = api_server_identity()?;
+    let options = oarlock_devserver::Options::default().webhook_clients(webhook_client);
+    let server = super::apiserver::start(args.api_port, options).await?;
     let kubeconfig = super::write_kubeconfig(&args.kubeconfig_out, &server.kubeconfig())?;
     tracing::info!("try: kubectl --kubeconfig {} get namespaces", kubeconfig.display());
     let client_options = client::Options { kubeconfig: Some(kubeconfig), context: None };
@@ -77,6 +81,7 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
             addr: (std::net::Ipv4Addr::LOCALHOST, 0).into(),
             reach: None,
             certificates: admission::Certificate::InMemory,
+            clients: Some(clients),
         }),
         leases: None,
         shutdown_delay: Duration::ZERO,
@@ -84,6 +89,20 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
     let result = runtime::run(options, stop).await;
     server.shutdown().await;
     result
+}
+
+/// A client certificate for the API server, and what the host admits because of it: both are this process.
+fn api_server_identity() -> anyhow::Result<(WebhookClients, admission::Clients)> {
+    let (ca_key, key) = (KeyPair::generate()?, KeyPair::generate()?);
+    let mut ca = CertificateParams::default();
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca_pem = ca.self_signed(&ca_key)?.pem();
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, "oarlock-dev-apiserver");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let certificate = params.signed_by(&key, &Issuer::new(ca, ca_key))?.pem();
+    let webhook_client = WebhookClients::everywhere(&certificate, &key.serialize_pem())?;
+    Ok((webhook_client, admission::Clients { ca: admission::ClientCa::Pem(ca_pem), names: Vec::new() }))
 }
 
 /// Applies every document of a YAML text; waits for kinds whose CRD was just made.
@@ -108,9 +127,11 @@ async fn apply(options: &client::Options, yaml: &str) -> anyhow::Result<()> {
         .await
         .map_err(|_elapsed| anyhow::anyhow!("the API server does not serve {gvk}"))??;
         let namespace = object.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
-        let api: kube::Api<DynamicObject> = resource.api(kube.clone(), Some(&namespace));
-        let params = PatchParams::apply("oarlock-dev").force();
-        api.patch(&name, &params, &Patch::Apply(&document)).await?;
+        let path = resource.path(&namespace, Some(&name), None);
+        let request = http::Request::patch(format!("{path}?fieldManager=oarlock-dev&force=true"))
+            .header(http::header::CONTENT_TYPE, "application/apply-patch+yaml")
+            .body(document.to_string().into_bytes())?;
+        kube.request::<serde_json::Value>(request).await?;
         tracing::info!(kind = gvk.kind, name, "applied");
     }
     Ok(())

@@ -76,8 +76,7 @@ pub(super) async fn confirm(args: ConfirmArgs) -> anyhow::Result<()> {
 }
 
 async fn act(admin: &Admin, name: &str, action: &str) -> anyhow::Result<()> {
-    let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
-    let said = send(admin, "POST", &format!("/plugins/{name}/{action}")).await?;
+    let said = send(admin, "POST", &oarlock::api::path::join(["plugins", name, action])).await?;
     super::say(said.trim_end());
     Ok(())
 }

@@ -50,6 +50,9 @@ pub struct Review {
     pub deadline: Instant,
     /// Ties log lines together.
     pub correlation_id: String,
+    /// Whether an authenticated API server asks. Anybody else can make a plugin fail with a review of their own invention: that must not
+    /// count against its version, nor leave a trace in the cluster.
+    pub authenticated: bool,
 }
 
 impl Review {
@@ -103,6 +106,12 @@ impl Entered {
     #[must_use]
     pub fn rules(&self) -> &[Admission] {
         &self.version.admission
+    }
+
+    /// Whether its watches are in sync: it reads what is there.
+    #[must_use]
+    pub fn synced(&self) -> bool {
+        self.version.synced()
     }
 
     /// Its version, for people.
@@ -167,7 +176,9 @@ impl Controller {
             self.metrics.trapped(*cause);
         }
         let key = ReconcileKey { kind: Arc::new(review.kind.clone()), key: review.key.clone() };
-        self.judge(version, &key, began.elapsed(), cause.as_ref().map(|(_, error)| error.as_str()));
+        if review.authenticated {
+            self.judge(version, &key, began.elapsed(), cause.as_ref().map(|(_, error)| error.as_str()));
+        }
         match answered {
             Ok(admitted) => Ok(admitted),
             Err(CallError::Denied { code, reason, message }) => {
@@ -278,9 +289,13 @@ impl Controller {
         Ok(Admitted { verdict, warnings })
     }
 
-    /// Events are about objects that are stored, and a dry run leaves no trace.
+    /// Events are about objects that are stored; a dry run leaves no trace, nor does a review that an API server may not have sent.
     fn record(&self, version: &Version, review: &Review, events: Vec<Event>) {
         for event in events {
+            if !review.authenticated {
+                tracing::debug!(plugin = self.name, key = %review.key, reason = event.reason, message = event.message, "at admission, unauthenticated");
+                continue;
+            }
             if review.dry_run || review.uid.is_empty() || review.key.name.is_empty() {
                 tracing::info!(plugin = self.name, key = %review.key, reason = event.reason, message = event.message, "at admission");
                 continue;
@@ -341,6 +356,7 @@ mod tests {
             arrived,
             deadline: arrived + seconds(10),
             correlation_id: String::new(),
+            authenticated: true,
         };
         for (waited, granted, expected) in
             [(0, 30, false), (4, 30, false), (6, 30, true), (6, 3, false), (8, 3, true), (11, 1, true)]

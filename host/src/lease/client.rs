@@ -36,9 +36,8 @@ impl Client {
     }
 
     fn path(&self, name: &str) -> String {
-        let namespace = &self.namespace;
-        let base = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-        if name.is_empty() { base } else { format!("{base}/{name}") }
+        let leases = ["apis", "coordination.k8s.io", "v1", "namespaces", &self.namespace, "leases"];
+        crate::api::path::join(leases.into_iter().chain(Some(name).filter(|name| !name.is_empty())))
     }
 
     /// All Leases with our label.

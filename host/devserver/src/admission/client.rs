@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
-use super::tls;
+use super::{clients::Users, tls};
 use crate::{api::Api, storage::Key};
 
 /// The largest answer that is read.
@@ -40,7 +40,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(config: &Value) -> Self {
+    /// * `users` - who asks which webhook.
+    pub(super) fn new(config: &Value, users: &Users) -> Self {
         let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let place = match (config.get("service"), text(config, "url").parse()) {
             (Some(service), _) => Place::Service {
@@ -53,7 +54,12 @@ impl Client {
             (None, Err(_)) => Place::Nowhere,
         };
         let bundle = BASE64.decode(text(config, "caBundle")).unwrap_or_default();
-        Self { place, tls: tls::client(&bundle) }
+        let identity = match &place {
+            Place::Url(url) => users.of(url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(443)),
+            Place::Service { namespace, name, port, .. } => users.of(&format!("{name}.{namespace}.svc"), *port),
+            Place::Nowhere => None,
+        };
+        Self { place, tls: tls::client(&bundle, identity.as_deref()) }
     }
 
     /// Sends a review and answers the body.

@@ -8,7 +8,7 @@ use std::{
 use oarlock_schema::Condition;
 use serde_json::Value;
 
-use super::client::Client;
+use super::{client::Client, clients::Users};
 use crate::{
     api::Api,
     selector::{self, LabelSelector},
@@ -72,24 +72,24 @@ impl Hooks {
     /// The mutating webhooks, in the order they are asked: by the names of their configurations.
     pub(super) fn mutating(&self, api: &Api) -> Arc<[Hook]> {
         let ([known, _], [shelf, _]) = (&self.kinds, SHELVES);
-        current(known, api, shelf)
+        current(known, api, shelf, api.options.webhook_clients.mutating())
     }
 
     /// The validating webhooks.
     pub(super) fn validating(&self, api: &Api) -> Arc<[Hook]> {
         let ([_, known], [_, shelf]) = (&self.kinds, SHELVES);
-        current(known, api, shelf)
+        current(known, api, shelf, api.options.webhook_clients.validating())
     }
 }
 
-fn current(known: &Known, api: &Api, shelf: &str) -> Arc<[Hook]> {
+fn current(known: &Known, api: &Api, shelf: &str, users: &Users) -> Arc<[Hook]> {
     let shelf = api.store.shelf(shelf);
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     let changed = shelf.last_change();
     if known.0 != changed {
         let configurations = shelf.list("").objects;
         let hooks = configurations.iter().filter_map(|c| c.value.get("webhooks")?.as_array());
-        *known = (changed, hooks.flatten().map(Hook::new).collect());
+        *known = (changed, hooks.flatten().map(|hook| Hook::new(hook, users)).collect());
     }
     Arc::clone(&known.1)
 }
@@ -106,7 +106,7 @@ fn selector(hook: &Value, key: &str) -> LabelSelector {
 
 impl Hook {
     /// A webhook that was validated and has its defaults.
-    fn new(hook: &Value) -> Self {
+    fn new(hook: &Value, users: &Users) -> Self {
         let text = |key: &str| hook.get(key).and_then(Value::as_str).unwrap_or_default();
         let list = |key: &str| hook.get(key).and_then(Value::as_array).into_iter().flatten();
         let rule = |rule: &Value| Rule {
@@ -130,7 +130,7 @@ impl Hook {
             reinvoke: text("reinvocationPolicy") == "IfNeeded",
             timeout: Duration::from_secs(hook.get("timeoutSeconds").and_then(Value::as_u64).unwrap_or(10)),
             review_version: if old { "v1beta1" } else { "v1" },
-            client: Client::new(hook.get("clientConfig").unwrap_or(&Value::Null)),
+            client: Client::new(hook.get("clientConfig").unwrap_or(&Value::Null), users),
         }
     }
 }

@@ -14,6 +14,8 @@ use rustls::{
     server::ParsedCertificate,
 };
 
+use super::clients::Identity;
+
 /// The one provider of cryptography.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
@@ -21,10 +23,12 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 
 /// What trusts the certificates of a bundle (PEM) and nothing else: without a bundle nobody.
 ///
+/// * `identity` - the certificate of the client, if it has one.
+///
 /// # Errors
 ///
-/// Why the bundle cannot be used.
-pub(super) fn client(bundle: &[u8]) -> Result<Arc<ClientConfig>, String> {
+/// Why the bundle or the certificate cannot be used.
+pub(super) fn client(bundle: &[u8], identity: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
     let unusable = |why: String| format!("unable to load root certificates: {why}");
     let mut roots = RootCertStore::empty();
     let mut pinned = Vec::new();
@@ -44,8 +48,14 @@ pub(super) fn client(bundle: &[u8]) -> Result<Arc<ClientConfig>, String> {
         .with_safe_default_protocol_versions()
         .map_err(|e| unusable(e.to_string()))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Verifier { inner, pinned, algorithms }))
-        .with_no_client_auth();
+        .with_custom_certificate_verifier(Arc::new(Verifier { inner, pinned, algorithms }));
+    let config = match identity {
+        None => config.with_no_client_auth(),
+        Some(identity) => {
+            let (chain, key) = identity.parts();
+            config.with_client_auth_cert(chain, key).map_err(|e| format!("unable to load client certificate: {e}"))?
+        }
+    };
     Ok(Arc::new(config))
 }
 

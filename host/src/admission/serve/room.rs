@@ -3,7 +3,8 @@
 use super::super::review::Unreadable;
 use super::BODY_BYTES;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
@@ -13,6 +14,9 @@ const CONNECTIONS: usize = 4096;
 
 /// Reviews that are worked on at once.
 const REVIEWS: usize = 256;
+
+/// Of them, as many may be about one plugin: one that is slow leaves the others their part.
+const SHARE: usize = REVIEWS / 2;
 
 /// A body up to this size is always read, as there are no more of them than connections;
 const SMALL_BYTES: usize = 32 << 10;
@@ -31,6 +35,15 @@ pub(super) struct Room {
     crowded: watch::Sender<bool>,
     large: Semaphore,
     reviews: Semaphore,
+    /// What each plugin may take of `reviews`.
+    shares: Mutex<HashMap<String, Arc<Semaphore>>>,
+}
+
+/// The turn of a review: it is worked on until this is dropped.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    _of_plugin: OwnedSemaphorePermit,
+    _of_all: SemaphorePermit<'a>,
 }
 
 impl Room {
@@ -45,6 +58,7 @@ impl Room {
             crowded: watch::Sender::new(false),
             large: Semaphore::new(LARGE_KIB),
             reviews: Semaphore::new(REVIEWS),
+            shares: Mutex::default(),
         }
     }
 
@@ -84,17 +98,37 @@ impl Room {
         within(deadline, self.large.acquire_many(kib)).await.map(Some)
     }
 
-    /// The turn of a review.
+    /// The turn of a review, which must have nothing left to wait for.
     ///
+    /// * `plugin` - of this host; turns are shared between plugins.
     /// * `whole` - the time it has from its arrival to its deadline.
     ///
     /// # Errors
     ///
     /// 503 when there would not be time enough any more.
-    pub(super) async fn review(&self, deadline: Instant, whole: Duration) -> Result<SemaphorePermit<'_>, Unreadable> {
-        let latest = deadline.checked_sub(whole / WORK_SHARE).unwrap_or(deadline);
-        within(latest, self.reviews.acquire()).await
+    pub(super) async fn review(
+        &self,
+        plugin: &str,
+        deadline: Instant,
+        whole: Duration,
+    ) -> Result<Turn<'_>, Unreadable> {
+        let latest = latest(deadline, whole);
+        let of_plugin = within(latest, self.share(plugin).acquire_owned()).await?;
+        let of_all = within(latest, self.reviews.acquire()).await?;
+        Ok(Turn { _of_plugin: of_plugin, _of_all: of_all })
     }
+
+    fn share(&self, plugin: &str) -> Arc<Semaphore> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those of plugins without a review, removed ones among them.
+        shares.retain(|_, share| Arc::strong_count(share) > 1);
+        Arc::clone(shares.entry(plugin.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(SHARE))))
+    }
+}
+
+/// When the work on a review must begin at the latest.
+pub(super) fn latest(deadline: Instant, whole: Duration) -> Instant {
+    deadline.checked_sub(whole / WORK_SHARE).unwrap_or(deadline)
 }
 
 async fn within<T, E>(deadline: Instant, room: impl Future<Output = Result<T, E>>) -> Result<T, Unreadable> {
@@ -153,13 +187,34 @@ mod tests {
         let began = Instant::now();
         let whole = Duration::from_secs(10);
         let mut turns = Vec::new();
-        for _ in 0..REVIEWS {
-            turns.push(room.review(began + whole, whole).await.unwrap());
+        for number in 0..REVIEWS {
+            let plugin = if number < SHARE { "one" } else { "two" };
+            turns.push(room.review(plugin, began + whole, whole).await.unwrap());
         }
-        let busy = room.review(began + whole, whole).await.unwrap_err();
+        let busy = room.review("three", began + whole, whole).await.unwrap_err();
         assert_eq!((busy.status, began.elapsed()), (503, Duration::from_secs(9)));
         drop(turns.pop());
-        assert!(room.review(Instant::now() + whole, whole).await.is_ok());
+        assert!(room.review("three", Instant::now() + whole, whole).await.is_ok());
+        drop(turns);
+        assert!(room.review("four", Instant::now() + whole, whole).await.is_ok());
+        assert_eq!(room.shares.lock().unwrap().len(), 1, "shares are kept of plugins that have reviews");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn b7_one_plugin_leaves_turns_to_the_others() {
+        let room = Room::with_connections(1);
+        let whole = Duration::from_secs(10);
+        let deadline = Instant::now() + whole;
+        let mut turns = Vec::new();
+        // Without the runtime's budget of a task, which would make a turn that is free wait.
+        let at_once = |plugin| tokio::task::unconstrained(room.review(plugin, deadline, whole)).now_or_never();
+        while let Some(turn) = at_once("slow") {
+            turns.push(turn.unwrap());
+        }
+        assert_eq!(turns.len(), SHARE);
+        for _ in SHARE..REVIEWS {
+            turns.push(at_once("other").unwrap().unwrap());
+        }
     }
 
     #[tokio::test(start_paused = true)]
