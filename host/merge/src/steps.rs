@@ -1,6 +1,6 @@
 //! Step budgets: work on documents from outside is counted, and ends at its bound or at its deadline.
 //!
-//! Nothing here knows a clock. The caller says when to stop; a budget asks it once in [`ASK_EVERY`] steps.
+//! Nothing here knows a clock. The caller says when to stop; a budget asks it once in `ASK_EVERY` steps.
 
 use std::cell::Cell;
 use std::fmt;
