@@ -24,7 +24,7 @@ async fn sigterm_finishes_what_is_under_way_and_exits_0() -> Result<()> {
     .await
 }
 
-/// A plugin whose file has gone is still finishing a reconcile when the host is told to stop.
+/// A plugin whose file was deleted still runs a reconcile when the host receives SIGTERM.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b9_a_plugin_that_is_draining_finishes_before_the_host_ends() -> Result<()> {
     with_world(WorldOptions::default(), async |world: Arc<World>| {

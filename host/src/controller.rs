@@ -111,7 +111,7 @@ pub enum Happened {
     Quarantined(Duration),
 }
 
-/// Objects that differ from what is desired although the plugin had its say. The handlers of its watches share it.
+/// Objects that still differ from their desired state after the last patch. The handlers of its watches share it.
 type Unsettled = Mutex<BTreeSet<ReconcileKey>>;
 
 /// One plugin at work.
@@ -128,7 +128,7 @@ pub struct Controller {
     breaker: Breaker,
     health: Health,
     stats: Stats,
-    /// Objects that differ from what is desired although the plugin had its say.
+    /// Objects that still differ from their desired state after the last patch.
     unsettled: Arc<Unsettled>,
     metrics: PluginMetrics,
     notices: mpsc::UnboundedSender<Notice>,

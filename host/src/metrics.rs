@@ -167,7 +167,7 @@ impl Metrics {
     /// Counts a request to the API server. Of a plugin that was removed nothing is counted: its finalizers may still be taken off.
     ///
     /// * `writer` - a plugin, or the host itself, which has no other series.
-    /// * `verb` - what was asked for.
+    /// * `verb` - the verb of the request, as RBAC names it.
     /// * `code` - the HTTP status; none when there was no answer.
     pub fn api_request(&self, writer: &str, verb: ApiVerb, code: Option<u16>) {
         let plugin = self.known().plugins.get(writer).cloned();

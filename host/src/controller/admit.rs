@@ -108,7 +108,7 @@ impl Entered {
         &self.version.admission
     }
 
-    /// Whether its watches are in sync: it reads what is there.
+    /// Whether its watches are in sync.
     #[must_use]
     pub fn synced(&self) -> bool {
         self.version.synced()

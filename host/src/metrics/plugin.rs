@@ -137,7 +137,7 @@ impl PluginMetrics {
 
     /// Counts a request to the API server made for the plugin.
     ///
-    /// * `verb` - what was asked for.
+    /// * `verb` - the verb of the request, as RBAC names it.
     /// * `code` - the HTTP status; none when there was no answer.
     pub fn api_request(&self, verb: ApiVerb, code: Option<u16>) {
         if let Some(_live) = self.live() {
