@@ -37,7 +37,10 @@ class Store(http.server.BaseHTTPRequestHandler):
             body = copy.deepcopy(body)
             if self.server.forgets in body.get("data", {}):
                 del body["data"][self.server.forgets]
-            self.server.kept[body["metadata"]["name"]] = body
+            name = (body.get("metadata") or {}).get("name")
+            if name is None:
+                return self.answer(422, {"kind": "Status", "reason": "Invalid", "message": "name or generateName is required"})
+            self.server.kept[name] = body
         self.answer(201, body)
 
     def do_GET(self):

@@ -1,4 +1,4 @@
-//! Admission webhooks: who is asked about a write, in which order, and what becomes of the answers.
+//! Admission webhooks: selection, call order, and the effect of their responses on a write.
 //!
 //! # Source
 //!
@@ -35,7 +35,7 @@ pub(crate) use hooks::Hooks;
 use matching::Target;
 use review::{Failure, Response};
 
-/// What is being done to an object.
+/// The operation on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
@@ -44,7 +44,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// As rules and reviews spell it.
+    /// The name in rules and reviews.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Create => "CREATE",
@@ -57,7 +57,7 @@ impl Operation {
 /// Group, version and kind.
 pub(crate) type Kind = (&'static str, &'static str, &'static str);
 
-/// A write about which webhooks are asked.
+/// The attributes of a write for webhooks.
 #[derive(Debug)]
 pub(crate) struct Attributes<'a> {
     pub(crate) api: &'a Arc<Api>,
@@ -65,13 +65,13 @@ pub(crate) struct Attributes<'a> {
     pub(crate) resource: &'a Arc<Resource>,
     pub(crate) subresource: &'a str,
     pub(crate) namespace: &'a str,
-    /// Empty when the server makes the name up, and in a deletion of many.
+    /// Empty when the server generates the name, and in a deletecollection.
     pub(crate) name: &'a str,
     pub(crate) operation: Operation,
-    /// CreateOptions, UpdateOptions or DeleteOptions, as the webhook is told.
+    /// CreateOptions, UpdateOptions or DeleteOptions, in the form sent to webhooks.
     pub(crate) options: Value,
     pub(crate) dry_run: bool,
-    /// What the object is when it is not of the resource's own kind: a Scale, a Binding. Such objects are not converted.
+    /// The kind of an object that is not of the resource's own kind: a Scale, a Binding. Such objects are not converted.
     pub(crate) kind: Option<Kind>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Attributes<'a> {
 pub(crate) enum Old<'a> {
     None,
     Stored(&'a Object),
-    /// Of the kind in [`Attributes::kind`].
+    /// An object of the kind in [`Attributes::kind`].
     Plain(&'a Value),
 }
 
@@ -94,7 +94,7 @@ impl<'a> Old<'a> {
     }
 }
 
-/// The options of a write as webhooks see them.
+/// The options of a write in the form sent to webhooks.
 pub(crate) fn options(kind: &str, query: &Query) -> Value {
     let mut map = head(kind);
     if query.get("dryRun").is_some() {
@@ -108,7 +108,7 @@ pub(crate) fn options(kind: &str, query: &Query) -> Value {
     Value::Object(map)
 }
 
-/// The options of a deletion as webhooks see them.
+/// The options of a deletion in the form sent to webhooks.
 pub(crate) fn delete_options(options: &DeleteOptions) -> Value {
     let mut map = head("DeleteOptions");
     if options.dry_run {
@@ -134,7 +134,7 @@ fn head(kind: &str) -> Map<String, Value> {
     head.into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect()
 }
 
-/// Why an operation of a patch cannot be carried out.
+/// Why an operation of a patch cannot be applied.
 fn inapplicable(operation: &Value) -> String {
     let text = |key: &str| operation.get(key).and_then(Value::as_str).unwrap_or_default();
     let (kind, path) = (text("op"), text("path"));
@@ -147,14 +147,14 @@ fn inapplicable(operation: &Value) -> String {
     }
 }
 
-/// Which webhooks were asked already.
+/// The webhooks that were called already.
 #[derive(Debug, Default)]
 struct Rounds {
-    /// Those that may be asked once more.
+    /// Webhooks that may be called once more.
     asked: BTreeSet<usize>,
-    /// Those that will be.
+    /// Webhooks that will be called once more.
     again: BTreeSet<usize>,
-    /// Whether an object was changed by a webhook.
+    /// Whether a webhook changed the object.
     changed: bool,
 }
 
@@ -166,17 +166,17 @@ impl Rounds {
 }
 
 impl Attributes<'_> {
-    /// Configurations of admission are not admitted themselves: a broken one could never be mended.
+    /// Webhook configurations are not admitted themselves: a broken one could never be repaired.
     fn exempt(&self) -> bool {
         self.resource.group == "admissionregistration.k8s.io"
     }
 
-    /// Whether any webhook may have to be asked: if not, there is nothing to prepare for them.
+    /// Whether any webhook may match: if not, nothing needs to be prepared for webhooks.
     pub(crate) fn may_change(&self) -> bool {
         !self.exempt() && !self.api.hooks.mutating(self.api).is_empty()
     }
 
-    /// Asks the mutating webhooks. `None` when nothing was changed; `object` is in its stored form, as is the answer.
+    /// Calls the mutating webhooks. `None` when nothing changed; `object` and the result are in stored form.
     pub(crate) async fn mutate(&self, call: &Call, object: Option<&Value>, old: Old<'_>) -> Result<Option<Value>> {
         if self.exempt() {
             return Ok(None);
@@ -202,7 +202,7 @@ impl Attributes<'_> {
         Ok(object)
     }
 
-    /// What the server's own admission does to new objects.
+    /// The server's own admission plugins for new objects.
     fn plugins(&self, object: &mut Value) -> Result<()> {
         if self.operation == Operation::Create && self.kind.is_none() && self.subresource.is_empty() {
             defaults::plugins(self.api, self.resource, object)?;
@@ -244,7 +244,7 @@ impl Attributes<'_> {
         Ok(())
     }
 
-    /// Asks the validating webhooks, all at once.
+    /// Calls the validating webhooks, all at once.
     pub(crate) async fn validate(&self, call: &Call, object: Option<&Value>, old: Old<'_>) -> Result<()> {
         if self.exempt() {
             return Ok(());
@@ -263,7 +263,7 @@ impl Attributes<'_> {
         answers.await.into_iter().collect()
     }
 
-    /// Asks one webhook; what it warns of goes to the client in any case.
+    /// Calls one webhook; the client always gets its warnings.
     async fn ask(
         &self,
         call: &Call,
@@ -290,7 +290,7 @@ impl Attributes<'_> {
         Ok(response)
     }
 
-    /// The object with a webhook's patch; `None` when that changes nothing.
+    /// The object with a webhook's patch; `None` when the patch changes nothing.
     fn patched(
         &self,
         hook: &Hook,
@@ -327,7 +327,7 @@ impl Attributes<'_> {
         Ok(Some(patched).filter(|p| p != object))
     }
 
-    /// An object as a webhook is shown it.
+    /// An object in the form sent to a webhook.
     fn shown(&self, target: &Target, object: &Value) -> Value {
         if self.kind.is_some() {
             return object.clone();
@@ -340,7 +340,7 @@ impl Attributes<'_> {
         shown
     }
 
-    /// The stored form of what a webhook made of an object: without what its kind does not have, with defaults.
+    /// The stored form of an object from a webhook: without unknown fields, with defaults.
     fn stored(
         &self,
         target: &Target,
@@ -356,7 +356,7 @@ impl Attributes<'_> {
         let mut patched = versions::to_stored(&target.resource, patched, old.value());
         encode::stamp(self.resource, &mut patched);
         defaults::fill_in(self.resource, &mut patched).map_err(|e| e.message().to_owned())?;
-        // Who owns what is not for webhooks to say.
+        // Webhooks cannot change the field owners.
         let owners = before.pointer("/metadata").and_then(|m| m.get(managed::FIELD)).cloned();
         if let Some(meta) = defaults::object(&mut patched, "metadata") {
             match owners {
@@ -368,7 +368,7 @@ impl Attributes<'_> {
     }
 }
 
-/// What an object was before, as a webhook is shown it.
+/// The old object in the form sent to a webhook.
 fn shown_old(target: &Target, old: Old<'_>) -> Value {
     match old {
         Old::None => Value::Null,

@@ -1,4 +1,4 @@
-//! The state of a server, shared by all requests and controllers.
+//! Server state, shared by all requests and controllers.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     storage::{Change, Key, Object, Shelf, Store},
 };
 
-/// Everything a request needs.
+/// The state that requests need.
 #[derive(Debug)]
 pub(crate) struct Api {
     pub(crate) store: Store,
@@ -35,7 +35,7 @@ pub(crate) struct Api {
 pub(crate) type Feed = mpsc::UnboundedReceiver<(Arc<str>, Change)>;
 
 impl Api {
-    /// A server that holds nothing.
+    /// An empty server.
     pub(crate) fn new(options: Options) -> (Arc<Self>, Feed) {
         let (sender, feed) = mpsc::unbounded_channel();
         let api = Self {
@@ -48,14 +48,14 @@ impl Api {
             options,
             stop: CancellationToken::new(),
         };
-        // Watches of a kind may start at any version this server ever gave out.
+        // Watches of a kind may start at any version that this server ever returned.
         for resource in api.registry.served().all() {
             api.store.shelf(&resource.shelf());
         }
         (Arc::new(api), feed)
     }
 
-    /// Makes the namespaces and roles every cluster has, and lets go wrong what should.
+    /// Creates the namespaces and roles of every cluster, and activates the fault rules.
     pub(crate) fn begin(self: &Arc<Self>) {
         self.bootstrap();
         if let Err(error) = (Faults { api: self }).add(self.options.faults.clone()) {
@@ -74,7 +74,7 @@ impl Api {
         found.ok_or_else(|| ApiError::not_found(&resource.group, &resource.plural, &key.name))
     }
 
-    /// The namespace of a name, if there is one.
+    /// The namespace with this name, if it exists.
     pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Object>> {
         self.store.existing("namespaces")?.get(&Key::new("", name))
     }

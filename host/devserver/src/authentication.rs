@@ -1,4 +1,4 @@
-//! Who a request is from: nobody in particular, which is the administrator, or the owner of a bearer token.
+//! Authentication: requests without credentials (the administrator), bearer tokens, client certificates.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,16 +13,16 @@ use crate::{
     status::{ApiError, Result},
 };
 
-/// The group nothing is refused to.
+/// The group with all permissions.
 pub(crate) const MASTERS: &str = "system:masters";
-/// The group of everybody who is known.
+/// The group of all authenticated users.
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";
-/// The group of everybody else.
+/// The group of anonymous users.
 pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
-/// The name of everybody else.
+/// The name of anonymous users.
 pub(crate) const ANONYMOUS: &str = "system:anonymous";
 
-/// Whom a request is from, or whom it is made as.
+/// The user of a request, or the user that it impersonates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) name: String,
@@ -38,7 +38,7 @@ impl User {
         Self { name: "system:admin".to_owned(), groups, ..Self::default() }
     }
 
-    /// Who shows no credentials where they are asked for.
+    /// The user of a request without credentials, with anonymous authentication.
     pub(crate) fn anonymous() -> Self {
         Self { name: ANONYMOUS.to_owned(), groups: vec![UNAUTHENTICATED.to_owned()], ..Self::default() }
     }
@@ -51,12 +51,12 @@ impl User {
         Self { name, uid: uid.to_owned(), groups, extra: BTreeMap::new() }
     }
 
-    /// Whether it belongs to a group.
+    /// Whether the user is in a group.
     pub(crate) fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|g| g == group)
     }
 
-    /// The `UserInfo` of reviews; what is empty is left away.
+    /// The `UserInfo` of reviews, without empty fields.
     pub(crate) fn to_value(&self) -> Value {
         let mut value = json!({"username": self.name, "groups": self.groups});
         if let Some(map) = value.as_object_mut() {
@@ -82,7 +82,7 @@ pub(crate) fn service_account_groups(namespace: &str) -> Vec<String> {
     vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
 }
 
-/// Bearer tokens and whom they stand for.
+/// Bearer tokens and their users.
 ///
 /// # Source
 ///
@@ -91,12 +91,12 @@ pub(crate) fn service_account_groups(namespace: &str) -> Vec<String> {
 pub struct StaticTokens(HashMap<String, User>);
 
 impl StaticTokens {
-    /// Reads lines of `token,user,uid` or `token,user,uid,"group1,group2"`. Empty lines do not count; of two lines with the
-    /// same token the last one does.
+    /// Parses lines of `token,user,uid` or `token,user,uid,"group1,group2"`. Empty lines are ignored; of two lines with the same token
+    /// the last one counts.
     ///
     /// # Errors
     ///
-    /// [`Error::Tokens`] with the number of the first line that is not of that form.
+    /// [`Error::Tokens`] with the number of the first invalid line.
     pub fn parse(text: &str) -> std::result::Result<Self, Error> {
         let mut tokens = HashMap::new();
         for (number, line) in (1_usize..).zip(text.lines()) {
@@ -139,11 +139,11 @@ fn columns(line: &str) -> Option<Vec<String>> {
     (!quoted).then_some(out)
 }
 
-/// All tokens that are accepted: those of the file, and those given out by `serviceaccounts/token`.
+/// All accepted tokens: from the file, and from `serviceaccounts/token`.
 #[derive(Debug)]
 pub(crate) struct Tokens {
     fixed: StaticTokens,
-    /// Whether who shows no credentials is nobody in particular instead of the administrator.
+    /// Whether requests without credentials are anonymous instead of the administrator's.
     anonymous: bool,
     issued: Mutex<HashMap<String, User>>,
 }
@@ -153,20 +153,20 @@ impl Tokens {
         Self { fixed, anonymous, issued: Mutex::default() }
     }
 
-    /// A new token for a user. It is good for as long as the server runs.
+    /// A new token for a user, valid while the server runs.
     pub(crate) fn issue(&self, user: User) -> String {
         let token = uuid::Uuid::new_v4().simple().to_string();
         self.issued.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), user);
         token
     }
 
-    /// Whose token it is.
+    /// The user of a token.
     pub(crate) fn owner(&self, token: &str) -> Option<User> {
         let issued = || self.issued.lock().unwrap_or_else(PoisonError::into_inner).get(token).cloned();
         self.fixed.0.get(token).cloned().or_else(issued)
     }
 
-    /// Whom a request is from: the administrator, or nobody in particular, without a bearer token, 401 with one that is not known.
+    /// The user of a request: without a bearer token the administrator or the anonymous user; 401 with an unknown one.
     pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<User> {
         let header = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
         let nobody = || if self.anonymous { User::anonymous() } else { User::admin() };

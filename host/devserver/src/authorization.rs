@@ -1,6 +1,6 @@
-//! Who may do what: RBAC from the stored roles and bindings.
+//! Authorization: RBAC from the stored roles and bindings.
 //!
-//! Members of `system:masters` may do everything; everybody else what a binding gives. A watch is asked about when it starts.
+//! Members of `system:masters` have all permissions; other users have those of their bindings. A watch is authorized when it starts.
 //!
 //! # Source
 //!
@@ -28,15 +28,15 @@ pub(crate) use rules::Action;
 /// The API group of roles and bindings.
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Whether something may be done.
+/// The decision about an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) allowed: bool,
-    /// The binding that allows it, or the bindings that could not be followed; mostly empty when it is not allowed.
+    /// The binding that allows it, or the bindings with missing roles; mostly empty for a denial.
     pub(crate) reason: String,
 }
 
-/// Whether a user may do something.
+/// Decides whether a user may perform an action.
 pub(crate) fn decide(api: &Api, user: &User, action: &Action) -> Decision {
     if user.is_in(MASTERS) {
         return Decision { allowed: true, reason: String::new() };
@@ -56,7 +56,7 @@ pub(crate) fn decide(api: &Api, user: &User, action: &Action) -> Decision {
     }
 }
 
-/// Refuses with 403 what a user may not do.
+/// Answers 403 for an action that the user may not perform.
 pub(crate) fn require(api: &Api, user: &User, action: &Action) -> Result<()> {
     let decision = decide(api, user, action);
     if decision.allowed {
@@ -72,7 +72,7 @@ pub(crate) fn require(api: &Api, user: &User, action: &Action) -> Result<()> {
     })
 }
 
-/// What a request wants to do.
+/// The action of a request.
 pub(crate) fn action(call: &Call) -> Action {
     match path::parse(&call.path) {
         Target::Resource(path) => on_objects(call, path),
@@ -83,18 +83,18 @@ pub(crate) fn action(call: &Call) -> Action {
 fn on_objects(call: &Call, path: ResourcePath) -> Action {
     let verb = match verb(call).as_str() {
         "apply" => "patch".to_owned(),
-        // Subresources are never watched: whatever the query says, they are read.
+        // Subresources are never watched: regardless of the query, they are read.
         "watch" if !path.subresource.is_empty() => "get".to_owned(),
         verb => verb.to_owned(),
     };
-    // A list or watch that is limited to one name is allowed by a rule for that name.
+    // A rule for one name allows a list or watch that is limited to that name.
     let selected = || {
         let selector = call.query.get("fieldSelector").and_then(|text| FieldSelector::parse(text).ok())?;
         selector.exact("metadata.name").map(str::to_owned)
     };
     let name =
         if path.name.is_empty() && call.method == Method::GET { selected().unwrap_or_default() } else { path.name };
-    // A namespace counts as an object in itself.
+    // A namespace itself counts as an object.
     let own = path.group.is_empty() && path.plural == "namespaces" && path.namespace.is_empty();
     let namespace = if own && call.method != Method::POST { name.clone() } else { path.namespace };
     Action::Object { verb, group: path.group, resource: path.plural, subresource: path.subresource, namespace, name }

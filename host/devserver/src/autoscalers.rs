@@ -1,10 +1,10 @@
-//! HorizontalPodAutoscalers: stored as `autoscaling/v2`, also served as `autoscaling/v1`, which knows one metric.
+//! HorizontalPodAutoscalers: stored as `autoscaling/v2`, also served as `autoscaling/v1`, which has only one metric.
 
 use serde_json::{Map, Value, json};
 
 use crate::defaults::{fill, object};
 
-/// Whether a metric, wanted or current, is the processor's utilization: all that v1 can say.
+/// Whether a metric, wanted or current, is CPU utilization: the only one in v1.
 fn is_cpu(metric: &Value, which: &str) -> bool {
     let name = metric.pointer("/resource/name").and_then(Value::as_str);
     name == Some("cpu") && utilization(metric, which).is_some()
@@ -18,7 +18,7 @@ fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The form of v1. What it cannot say is left out.
+/// The v1 form, without fields that v1 lacks.
 pub(crate) fn to_v1(stored: &Value) -> Value {
     let mut out = stored.clone();
     let percent = |pointer: &str, which: &str| {
@@ -43,7 +43,7 @@ pub(crate) fn to_v1(stored: &Value) -> Value {
     out
 }
 
-/// The form of v2. What v1 cannot say stays as it is in the stored object.
+/// The v2 form. Fields that v1 lacks keep their stored values.
 pub(crate) fn to_v2(mut v1: Value, stored: Option<&Value>) -> Value {
     let stored = stored.unwrap_or(&Value::Null);
     let (wanted, current) = ("target", "current");
@@ -78,7 +78,7 @@ fn put_metrics(map: &mut Map<String, Value>, key: &str, mut metrics: Vec<Value>,
     }
 }
 
-/// How fast it scales when its behavior does not say.
+/// The default scaling behavior.
 fn behavior(behavior: &mut Map<String, Value>) {
     let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
     let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
@@ -99,7 +99,7 @@ fn behavior(behavior: &mut Map<String, Value>) {
     }
 }
 
-/// One replica at least, and the processor at 80 % when no metric is named.
+/// Defaults: at least one replica, and CPU at 80 % without metrics.
 pub(crate) fn defaults(value: &mut Value) {
     if let Some(spec) = object(value, "spec") {
         if let Some(given) = spec.get_mut("behavior").and_then(Value::as_object_mut) {

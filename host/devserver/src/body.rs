@@ -1,4 +1,4 @@
-//! Request bodies: JSON that tells about its duplicate fields, and YAML.
+//! Request bodies: JSON and YAML, with warnings about duplicate fields.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 
 mod yaml;
 
-/// A parsed body and what is said about fields that occur twice; the last one won.
+/// A parsed body and the messages about duplicate fields; the last value counts.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) value: Value,
@@ -27,8 +27,7 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Parsed, serde_json::Error> {
     Ok(Parsed { value, duplicates })
 }
 
-/// Parses YAML 1.1 as Kubernetes reads it: `y`, `yes`, `on` and their opposites are booleans, and what follows the first document does
-/// not count.
+/// Parses YAML 1.1 as Kubernetes does: `y`, `yes`, `on` and their opposites are booleans, and only the first document counts.
 pub(crate) fn yaml(bytes: &[u8]) -> Result<Parsed, String> {
     let text = first_document(std::str::from_utf8(bytes).map_err(|e| e.to_string())?);
     let options = serde_saphyr::options! {
@@ -40,7 +39,7 @@ pub(crate) fn yaml(bytes: &[u8]) -> Result<Parsed, String> {
     Ok(Parsed { value: document.value, duplicates: document.duplicates })
 }
 
-/// A text up to where its second document begins: a line that is, or begins with, the mark at its very start.
+/// The text before its second document, which begins at a line with the mark at its start.
 fn first_document(text: &str) -> &str {
     let (mut end, mut begun) = (0, false);
     for line in text.split_inclusive('\n') {
@@ -64,7 +63,7 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// Parses what `apply-patch+yaml` carries: JSON too is read as YAML is.
+/// Parses a body of `apply-patch+yaml`: JSON is also parsed as YAML.
 pub(crate) fn yaml_or_json(bytes: &[u8]) -> Result<Parsed, String> {
     match json(bytes) {
         Ok(parsed) if parsed.duplicates.is_empty() => Ok(parsed),
@@ -148,7 +147,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 }
 
-/// What Go calls the JSON type of a value.
+/// Go's name for the JSON type of a value.
 pub(crate) fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -160,7 +159,7 @@ pub(crate) fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// What is wrong with JSON, in Go's words.
+/// The fault of a JSON text, in Go's words.
 pub(crate) fn go_message(error: &serde_json::Error, bytes: &[u8]) -> String {
     if error.is_eof() {
         return "unexpected end of JSON input".to_owned();
@@ -184,7 +183,7 @@ pub(crate) fn go_message(error: &serde_json::Error, bytes: &[u8]) -> String {
     format!("invalid character {character} {context}")
 }
 
-/// The character at which a parser stopped, as Go quotes it, and the text from the beginning of its word.
+/// The character at which the parser stopped, quoted as in Go, and the text from the start of its word.
 fn character<'a>(error: &serde_json::Error, bytes: &'a [u8]) -> (String, &'a [u8]) {
     let before: usize =
         bytes.split_inclusive(|b| *b == b'\n').take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
@@ -199,7 +198,7 @@ fn character<'a>(error: &serde_json::Error, bytes: &'a [u8]) -> (String, &'a [u8
     (character, bytes.get(word..).unwrap_or_default())
 }
 
-/// Where a word parts from the literal it begins like.
+/// The position where a word differs from the literal it resembles.
 fn literal(word: &[u8]) -> String {
     for literal in ["true", "false", "null"] {
         if word.first() != literal.as_bytes().first() {

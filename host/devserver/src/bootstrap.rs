@@ -1,4 +1,4 @@
-//! What is there before the first request.
+//! Objects that exist before the first request.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::{api::Api, authentication::User, defaults, managed::Writer, rest::wri
 const NAMESPACES: &[&str] = &["default", "kube-system", "kube-public", "kube-node-lease"];
 
 impl Api {
-    /// Namespaces with their default ServiceAccounts, the Service of the API server itself, and the default roles.
+    /// Creates the namespaces with their default ServiceAccounts, the Service of the API server itself, and the default roles.
     pub(crate) fn bootstrap(self: &Arc<Self>) {
         for name in NAMESPACES {
             self.make("", "namespaces", "", name, json!({}));
-            // With controllers it comes with the namespace.
+            // With controllers, it is created with the namespace.
             if !self.options.controllers {
                 self.make("", "serviceaccounts", name, "default", json!({}));
             }
@@ -24,7 +24,7 @@ impl Api {
         self.default_roles();
     }
 
-    /// Creates a `v1` object of a group on the server's own behalf, if it is not there.
+    /// Creates a `v1` object of a group on the server's own behalf, if absent.
     pub(crate) fn make(self: &Arc<Self>, group: &str, plural: &str, namespace: &str, name: &str, mut object: Value) {
         let served = self.registry.served();
         let Some(resource) = served.find(group, "v1", plural) else { return };
@@ -37,7 +37,7 @@ impl Api {
         let mut write =
             Write { api: self, user: &user, resource, key, dry_run: false, writer, tracked: false, call: None };
         if let Err(error) = write.create_own(object) {
-            // Somebody else made it, or its namespace is gone again.
+            // Another client created it, or its namespace is gone again.
             tracing::debug!(plural, namespace, name, status = %error.code(), "not created");
         }
     }

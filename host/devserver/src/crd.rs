@@ -22,12 +22,12 @@ const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 pub(crate) struct CustomVersion {
     /// The name of the CRD.
     pub(crate) crd: String,
-    /// All of it, for documents about it.
+    /// The whole definition, for documents about it.
     pub(crate) definition: Arc<Crd>,
     pub(crate) schema: StructuralSchema,
-    /// The schema of the storage version, when it is another one.
+    /// The schema of the storage version, when it differs.
     storage: Option<StructuralSchema>,
-    /// Objects older than this were written under another schema.
+    /// Objects before this revision were written under another schema.
     since: u64,
     pub(crate) openapi: Value,
     pub(crate) scale: Option<Scale>,
@@ -37,7 +37,7 @@ pub(crate) struct CustomVersion {
 }
 
 impl CustomVersion {
-    /// The stored form in this version; `None` when it is the stored form.
+    /// The stored object in this version; `None` when it equals the stored form.
     pub(crate) fn view(&self, object: &Object) -> Option<Value> {
         if self.storage.is_none() && object.revision >= self.since {
             return None;
@@ -53,7 +53,7 @@ impl CustomVersion {
         Some(value)
     }
 
-    /// A value that is to be stored, in this version; `None` when it is the stored form.
+    /// A value to be stored, in this version; `None` when it equals the stored form.
     pub(crate) fn converted(&self, value: &Value) -> Option<Value> {
         self.storage.as_ref()?;
         let mut value = value.clone();
@@ -61,12 +61,12 @@ impl CustomVersion {
         Some(value)
     }
 
-    /// Drops what this version does not have and answers the paths.
+    /// Drops fields that this version lacks and returns their paths.
     pub(crate) fn prune(&self, object: &mut Value) -> Vec<String> {
         self.schema.prune(object)
     }
 
-    /// Fills in defaults; what the storage version does not have is lost.
+    /// Fills in defaults; fields that the storage version lacks are lost.
     pub(crate) fn default(&self, object: &mut Value) {
         self.schema.default(object);
         if let Some(storage) = &self.storage {
@@ -75,7 +75,7 @@ impl CustomVersion {
     }
 }
 
-/// Whether a resource is the CRDs themselves.
+/// Whether the resource is CustomResourceDefinition itself.
 pub(crate) fn is_crd(resource: &Resource) -> bool {
     resource.is("apiextensions.k8s.io", "customresourcedefinitions")
 }
@@ -103,7 +103,7 @@ pub(crate) fn terminating(api: &Api, name: &str) -> bool {
     shelf(api).get(&Key::new("", name)).is_some_and(|crd| deleting(&crd.value))
 }
 
-/// What a write means for CRDs: the definition changed, or the last object of one that is going away is gone.
+/// Handles a write that concerns CRDs: the definition changed, or the last object of a terminating one is gone.
 pub(crate) fn after_write(api: &Arc<Api>, resource: &Resource, key: &Key) {
     if is_crd(resource) {
         settle(api, &key.name);
@@ -114,7 +114,7 @@ pub(crate) fn after_write(api: &Arc<Api>, resource: &Resource, key: &Key) {
     }
 }
 
-/// Serves what was stored before, and goes on with deletions that were under way.
+/// Serves the stored definitions, and continues interrupted deletions.
 pub(crate) fn restore(api: &Arc<Api>) {
     refresh(api);
     for definition in shelf(api).list("").objects {
@@ -122,7 +122,7 @@ pub(crate) fn restore(api: &Arc<Api>) {
     }
 }
 
-/// Brings the status of a definition, and what is served, to what the definition says.
+/// Updates the status of a definition, and the served resources.
 fn settle(api: &Arc<Api>, name: &str) {
     let key = Key::new("", name);
     let Some(current) = shelf(api).get(&key) else {
@@ -143,7 +143,7 @@ fn settle(api: &Arc<Api>, name: &str) {
     refresh(api);
 }
 
-/// Changes a definition as it is now.
+/// Changes the present state of a definition.
 fn edit(api: &Api, key: &Key, change: impl Fn(&mut Value, &[&Value])) {
     let shelf = shelf(api);
     while let Some(old) = shelf.get(key) {
@@ -166,7 +166,7 @@ fn clean_up(api: &Arc<Api>, key: &Key) {
     if let Some(resource) = resource {
         let objects = api.shelf(&resource);
         for object in objects.list("").objects {
-            // An object that is already marked waits for its finalizers.
+            // An object with a deletion timestamp already waits for its finalizers.
             if !deleting(&object.value)
                 && let Err(error) = delete::remove(api, &resource, &object.key(), &DeleteOptions::default())
             {
@@ -207,7 +207,7 @@ fn terminating_condition(crd: &mut Value, now: &str) {
         "reason": "InstanceDeletionInProgress", "message": "CustomResource deletion is in progress"}));
 }
 
-/// A definition is gone: so are its objects, and its names are free.
+/// A definition is deleted: its objects are gone, and its names are free.
 fn gone(api: &Arc<Api>, name: &str) {
     if shelf(api).get(&Key::new("", name)).is_some() {
         return;
@@ -229,7 +229,7 @@ fn condition(crd: &Value, name: &str) -> bool {
     })
 }
 
-/// Serves what the established definitions say.
+/// Serves the resources of the established definitions.
 fn refresh(api: &Api) {
     api.registry.rebuild_custom(|before| {
         let definitions = shelf(api).list("").objects;
@@ -239,9 +239,9 @@ fn refresh(api: &Api) {
 }
 
 fn resources(api: &Api, definition: &Object, before: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
-    // It was checked when it was written.
+    // It was validated when it was written.
     let Ok(crd) = Crd::parse(&definition.value).map(Arc::new) else { return Vec::new() };
-    // The shelf is there before anything is served, so that a watch can begin at the version of the definition.
+    // The shelf exists before the resource is served, so that a watch can begin at the version of the definition.
     let shelf = api.store.shelf(&crd.name);
     let storage = crd.storage_version();
     let served = crd.served_versions();

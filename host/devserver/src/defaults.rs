@@ -1,4 +1,4 @@
-//! What the API server fills in.
+//! Defaulting of built-in kinds.
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ mod pod;
 mod service;
 mod workload;
 
-/// The member `key` as an object; made when absent.
+/// The member `key` as an object; created when absent.
 pub(crate) fn object<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Map<String, Value>> {
     let member = value.as_object_mut()?.entry(key).or_insert_with(|| json!({}));
     if member.is_null() {
@@ -36,7 +36,7 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What admission adds to a new object, before webhooks are asked and again when one changed it.
+/// Additions of the admission plugins to a new object, before webhooks and again after one changed it.
 pub(crate) fn plugins(api: &Api, resource: &Resource, value: &mut Value) -> Result<()> {
     if resource.is("", "pods") {
         pod::admit(api, value)?;
@@ -49,15 +49,15 @@ pub(crate) fn plugins(api: &Api, resource: &Resource, value: &mut Value) -> Resu
     Ok(())
 }
 
-/// Adds what Go always writes: structs that are no pointers.
+/// Adds fields that Go always writes: structs that are no pointers.
 fn complete(resource: &Resource, value: &mut Value) {
-    // Events of both groups are stored as core events, which have their defaults.
+    // Events of both groups are stored as core events, with the defaults of core events.
     if resource.custom.is_none() && !resource.is_new_event() {
         resource.merge().fill(value);
     }
 }
 
-/// What the kind itself adds to a new object.
+/// Additions of the kind itself to a new object.
 pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result<()> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => namespace(value),
@@ -107,7 +107,7 @@ pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result
     Ok(())
 }
 
-/// Lists that an EndpointSlice shows although they are empty.
+/// Lists that an EndpointSlice contains even when empty.
 fn slice(value: &mut Value) {
     if let Some(map) = value.as_object_mut() {
         for key in ["endpoints", "ports"] {
@@ -122,7 +122,7 @@ fn set_status(value: &mut Value, status: Value) {
     }
 }
 
-/// Times that the API server prints although they are not set, per kind of condition.
+/// Times that the API server prints even when unset, per kind of condition.
 fn conditions(value: &mut Value, keys: &[&str]) {
     let list = value.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
     for condition in list.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -132,7 +132,7 @@ fn conditions(value: &mut Value, keys: &[&str]) {
     }
 }
 
-/// Fills a new version in.
+/// Defaults of a new version of an object.
 pub(crate) fn update(resource: &Resource, value: &mut Value, old: &Value) -> Result<()> {
     fill_in(resource, value)?;
     match (resource.group.as_str(), resource.plural.as_str()) {
@@ -150,7 +150,7 @@ pub(crate) fn update(resource: &Resource, value: &mut Value, old: &Value) -> Res
     Ok(())
 }
 
-/// What the kind itself adds to a new version, which belongs to nobody.
+/// Additions of the kind itself to a new version, which no manager owns.
 pub(crate) fn settle(api: &Api, resource: &Resource, value: &mut Value, old: &Value) -> Result<()> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "services") => service::update(api, value, old),
@@ -212,7 +212,7 @@ fn drop_if_empty(value: &mut Value, key: &str) {
     }
 }
 
-/// The label that says a namespace's name. One whose name is still to be made gets it then.
+/// The label with a namespace's name. A namespace with a generated name gets it with the name.
 pub(crate) fn namespace_label(value: &mut Value) {
     let name = text(value, "/metadata/name").to_owned();
     if name.is_empty() {
@@ -244,7 +244,7 @@ fn namespace(value: &mut Value) {
     }
 }
 
-/// `stringData` becomes `data`; it is never stored.
+/// Moves `stringData` into `data`; `stringData` is never stored.
 fn secret(value: &mut Value) -> Result<()> {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let Some(map) = value.as_object_mut() else { return Ok(()) };

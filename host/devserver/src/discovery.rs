@@ -35,7 +35,7 @@ pub(crate) fn paths(api: &Api) -> Value {
     json!({"paths": paths})
 }
 
-/// The version of aggregated discovery a client asks for.
+/// The version of aggregated discovery that a client accepts.
 fn aggregated(call: &Call) -> Option<&'static str> {
     for clause in clauses(&call.accept) {
         match (clause.media_type, clause.param("as"), clause.param("g"), clause.param("v")) {
@@ -49,13 +49,13 @@ fn aggregated(call: &Call) -> Option<&'static str> {
     None
 }
 
-/// Whether a path is below a group of the server's own.
+/// Whether a path is below a built-in group.
 pub(crate) fn inside_builtin(api: &Api, path: &str) -> bool {
     let group = path.strip_prefix("/apis/").and_then(|rest| rest.split('/').next());
     group.is_some_and(|group| !group.is_empty() && api.registry.served().builtin_group(group))
 }
 
-/// A document in the form the client takes: JSON or YAML. What it asks for as protobuf is JSON as well.
+/// A document in the client's format: JSON or YAML. A request for protobuf gets JSON as well.
 fn document(call: &Call, value: &Value) -> Result<Answer> {
     if call.accept.is_empty() {
         return Ok(Answer::json(value));
@@ -187,7 +187,7 @@ fn resource_values(resource: &Arc<Resource>) -> Vec<Value> {
     out
 }
 
-/// A stable hash of what is stored, as discovery shows one.
+/// A stable storage hash for discovery.
 fn storage_hash(resource: &Resource) -> String {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     use sha2::{Digest as _, Sha256};
@@ -201,7 +201,7 @@ fn aggregated_version(served: &Served, group: &str, version: &str) -> Value {
 }
 
 fn aggregated_resource(resource: &Resource) -> Value {
-    // Built-in kinds leave the group and version of their own kind out.
+    // Built-in kinds omit the group and version of their own kind.
     let kind_of = |kind: &str| match resource.custom {
         Some(_) => json!({"group": resource.group, "version": resource.version, "kind": kind}),
         None => json!({"group": "", "version": "", "kind": kind}),

@@ -1,4 +1,4 @@
-//! Objects as answers: kind and apiVersion in front of the stored bytes, lists, metadata-only forms.
+//! Response encoding: kind and apiVersion before the stored bytes, lists, metadata-only forms.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::{
     versions,
 };
 
-/// The head of an object up to where its other members follow.
+/// The head of an object before its other members.
 fn head(kind: &str, api_version: &str) -> String {
     format!("{{\"kind\":{},\"apiVersion\":{},", Value::from(kind), Value::from(api_version))
 }
 
 /// An object of the store in the version of `resource`.
 ///
-/// A value when the stored form is not the one asked for, else `None`: the stored bytes can be sent.
+/// `None` when the stored form is the requested one, so that the stored bytes can be sent.
 fn converted(resource: &Resource, object: &Object) -> Option<Value> {
     versions::to_served(resource, &object.value)
         .or_else(|| resource.custom.as_ref().and_then(|custom| custom.view(object)))
@@ -74,7 +74,7 @@ pub(crate) fn partial(value: &Value, version: &str) -> Value {
         "metadata": value.get("metadata").cloned().unwrap_or_default()})
 }
 
-/// One object in the form asked for.
+/// One object in the requested form.
 pub(crate) fn single(resource: &Resource, stored: &Object, format: Format, table: TableOptions) -> Result<Bytes> {
     match format.shape {
         Shape::Object if !format.yaml => {
@@ -116,7 +116,7 @@ impl ListMeta {
     }
 }
 
-/// A list in the form asked for.
+/// A list in the requested form.
 pub(crate) fn list(
     resource: &Resource,
     objects: &[Arc<Object>],
@@ -134,7 +134,7 @@ pub(crate) fn list(
             let items: Vec<Value> = objects.iter().map(|o| partial(&o.value, version)).collect();
             let list = json!({"kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"),
                 "metadata": meta.to_value(false),
-                // An empty list of metadata is null, as Go prints a slice nobody made.
+                // An empty list of metadata is null, as Go prints a nil slice.
                 "items": if items.is_empty() { Value::Null } else { Value::Array(items) }});
             bytes(&list, format)
         }
@@ -150,7 +150,7 @@ pub(crate) fn list(
                 if custom {
                     object(resource, item, &mut out);
                 } else {
-                    // Items of built-in lists carry neither kind nor apiVersion.
+                    // Items of built-in lists have neither kind nor apiVersion.
                     out.push(b'{');
                     body(resource, item, &mut out);
                 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Names in the core group and in `events.k8s.io`.
+/// Field names in the core group and in `events.k8s.io`.
 const RENAMED: &[(&str, &str)] = &[
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -34,7 +34,7 @@ pub(crate) fn to_core(new: &Value) -> Value {
     Value::Object(rename(new, |k| RENAMED.iter().find(|(_, n)| *n == k).map(|(old, _)| *old)))
 }
 
-/// What the API server always prints, be it empty.
+/// Fields that the API server always prints, even when empty.
 pub(crate) fn fill(core: &mut Value) {
     if let Value::Object(map) = core {
         for key in ["eventTime", "firstTimestamp", "lastTimestamp"] {

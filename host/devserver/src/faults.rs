@@ -1,8 +1,7 @@
-//! Faults on request: an API server that lags behind, loses answers, breaks watches.
+//! Fault injection: an API server that lags behind, loses responses, breaks watches.
 //!
-//! [`Rules`] say which requests are struck and how; they are given when the server starts ([`Options::faults`]), from Rust
-//! while it runs ([`Running::faults`]), or over HTTP (`/_oarlock/faults`). The same rules and the same order of requests give
-//! the same faults.
+//! [`Rules`] define the affected requests and their faults. They are set when the server starts ([`Options::faults`]), from Rust while it
+//! runs ([`Running::faults`]), or over HTTP (`/_oarlock/faults`). The same rules and the same order of requests give the same faults.
 //!
 //! [`Options::faults`]: crate::Options::faults
 //! [`Running::faults`]: crate::Running::faults
@@ -31,13 +30,13 @@ pub use rule::{Events, Fault, Requests, Rule, Rules};
 
 use plan::{Active, Client, EventStrike, Meeting, Place, Plan, Strike, Turn};
 
-/// The rules of a server, shared by its requests and watches.
+/// The fault rules of a server, shared by its requests and watches.
 #[derive(Debug)]
 pub(crate) struct Board {
     plan: Mutex<Plan>,
-    /// False when there are no rules: all that a request pays then.
+    /// False when there are no rules: the only cost of a request then.
     any: AtomicBool,
-    /// Wakes watches and held requests when rules come, go, or a client crashes.
+    /// Wakes watches and held requests when rules are added or removed, or a client crashes.
     changed: watch::Sender<()>,
 }
 
@@ -73,14 +72,14 @@ impl Board {
         self.any.load(Ordering::SeqCst)
     }
 
-    /// What happens to a request.
+    /// The faults of a request.
     pub(crate) fn request(&self, call: &Call, revision: impl FnOnce() -> u64) -> Option<Box<Strike>> {
         if !self.any() {
             return None;
         }
         let strike = self.ask(|plan| plan.request(&meeting(call), revision()))?;
         if matches!(strike.end, Some(plan::End::Crash { .. })) {
-            // Its watches are cut at once.
+            // The watches of the crashed client are cut at once.
             self.changed.send_replace(());
         }
         Some(Box::new(strike))
@@ -111,32 +110,32 @@ fn meeting(call: &Call) -> Meeting {
     }
 }
 
-/// The fault rules of a server that runs.
+/// The fault rules of a running server.
 #[derive(Debug)]
 pub struct Faults<'a> {
     pub(crate) api: &'a Arc<Api>,
 }
 
 impl Faults<'_> {
-    /// Adds rules, all or none; answers their ids.
+    /// Adds all rules or none; returns their ids.
     ///
     /// # Errors
     ///
-    /// [`Error::Fault`] when there is a rule of the same id.
+    /// [`Error::Fault`] when a rule with the same id exists.
     pub fn add(&self, rules: Rules) -> Result<Vec<String>, Error> {
         self.api.faults.add(rules, self.api.store.revision())
     }
 
-    /// Adds one rule; answers its id.
+    /// Adds one rule; returns its id.
     ///
     /// # Errors
     ///
-    /// [`Error::Fault`] when it makes no sense, or there is a rule of the same id.
+    /// [`Error::Fault`] when the rule is invalid, or a rule with the same id exists.
     pub fn strike(&self, rule: Rule) -> Result<String, Error> {
         Ok(self.add(Rules::new(vec![rule])?)?.pop().unwrap_or_default())
     }
 
-    /// Removes a rule; false when there is none of that id. What it holds back goes on; requests it lets hang are cut.
+    /// Removes a rule; false when the id is unknown. Delayed requests and events continue; hanging requests are cut.
     #[must_use]
     pub fn remove(&self, id: &str) -> bool {
         self.api.faults.change(|plan| plan.remove(id))
@@ -147,24 +146,24 @@ impl Faults<'_> {
         self.api.faults.change(Plan::clear);
     }
 
-    /// The rules in their order, with what they did so far.
+    /// The rules in their order, with their counters.
     #[must_use]
     pub fn rules(&self) -> Vec<Report> {
         self.api.faults.ask(|plan| plan.rules().iter().map(Report::of).collect())
     }
 }
 
-/// A rule and what it did so far.
+/// A rule and its counters.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Report {
     /// The rule, with its id.
     #[serde(flatten)]
     pub rule: Rule,
-    /// How many requests (or events) it was about, before `skip`, `times` and `probability`.
+    /// Number of matching requests (or events), before `skip`, `times` and `probability`.
     pub matched: u64,
-    /// How many it struck; of `crash` also what was cut after it.
+    /// Number of faults; for `crash` including the requests cut afterwards.
     pub struck: u64,
-    /// Whether a client has crashed by it.
+    /// Whether the rule has crashed a client.
     pub crashed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The controllers inside: garbage collection by owner references, and the end of namespaces.
+//! Built-in controllers: garbage collection by owner references, and deletion of namespaces.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,12 +19,12 @@ use crate::{
 /// An object somewhere in the store.
 type Place = (Arc<str>, Key);
 
-/// Who depends on whom, by the owner's uid.
+/// The dependents of each owner, by the owner's uid.
 #[derive(Debug, Default)]
 struct Graph {
     dependents: HashMap<String, HashSet<Place>>,
     owners: HashMap<Place, Vec<String>>,
-    /// Where the object with a uid is.
+    /// The place of the object with a uid.
     alive: HashMap<String, Place>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) async fn run(api: Arc<Api>, mut feed: Feed) {
         let place = (shelf, change.key.clone());
         graph.learn(&place, &change);
         react(&api, &graph, &place, &change);
-        // A write may cause a thousand more; requests come in between.
+        // A write may cause a thousand more; requests run in between.
         tokio::task::yield_now().await;
     }
 }
@@ -106,7 +106,7 @@ fn react(api: &Arc<Api>, graph: &Graph, place: &Place, change: &Change) {
         for dependent in graph.dependents(uid) {
             collect(api, graph, &dependent);
         }
-        // Its owner may wait for it, and so may its namespace.
+        // Its owner or its namespace may wait for it.
         for owner in owner_uids(object) {
             if let Some(place) = waiting_owner(api, graph, &owner) {
                 foreground(api, graph, &place);
@@ -142,7 +142,7 @@ fn waiting_owner(api: &Api, graph: &Graph, uid: &str) -> Option<Place> {
     has_finalizer(&owner.value, "foregroundDeletion").then(|| place.clone())
 }
 
-/// Deletes an object all of whose owners are gone; drops the references to those that are gone when others are left.
+/// Deletes an object without remaining owners; drops references to deleted owners when others remain.
 fn collect(api: &Arc<Api>, graph: &Graph, place: &Place) {
     let (Some(resource), Some(object)) = (resource(api, &place.0), current(api, place)) else { return };
     let owners = owner_uids(&object.value);
@@ -165,12 +165,12 @@ fn collect(api: &Arc<Api>, graph: &Graph, place: &Place) {
     }
 }
 
-/// Whether an owner is there: the graph knows the past, the store the present.
+/// Whether an owner exists: the graph shows the past, the store the present.
 fn exists(api: &Api, graph: &Graph, dependent: &Value, uid: &str) -> bool {
     if graph.alive.contains_key(uid) {
         return true;
     }
-    // The owner may have been written after the change that is being looked at.
+    // The owner may have been written after the change in question.
     let list = dependent.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let Some(owner) = list.into_iter().flatten().find(|o| text(o, "/uid") == uid) else { return false };
     let api_version = text(owner, "/apiVersion");
@@ -194,7 +194,7 @@ fn drop_owners(api: &Api, place: &Place, gone: &[String]) {
     });
 }
 
-/// Changes an object as it is now; nothing when it is gone.
+/// Changes the present state of an object, if it exists.
 fn edit(api: &Api, place: &Place, change: impl Fn(&mut Value)) {
     let Some(shelf) = api.store.existing(&place.0) else { return };
     while let Some(old) = shelf.get(&place.1) {
@@ -210,7 +210,7 @@ fn edit(api: &Api, place: &Place, change: impl Fn(&mut Value)) {
     }
 }
 
-/// Lets go of the dependents, then of the owner.
+/// Orphans the dependents, then releases the owner.
 fn orphan(api: &Arc<Api>, graph: &Graph, place: &Place, uid: &str) {
     for dependent in graph.dependents(uid) {
         drop_owners(api, &dependent, &[uid.to_owned()]);
@@ -218,7 +218,7 @@ fn orphan(api: &Arc<Api>, graph: &Graph, place: &Place, uid: &str) {
     release(api, place, "orphan");
 }
 
-/// Deletes the dependents; the owner follows when none is left that blocks it.
+/// Deletes the dependents; the owner follows when no blocking one is left.
 fn foreground(api: &Arc<Api>, graph: &Graph, place: &Place) {
     let Some(owner) = current(api, place) else { return };
     let uid = text(&owner.value, "/metadata/uid");
@@ -248,7 +248,7 @@ fn foreground(api: &Arc<Api>, graph: &Graph, place: &Place) {
     }
 }
 
-/// Takes a finalizer away, and the object with it when it was the last one.
+/// Removes a finalizer, and the object when it was the last one.
 fn release(api: &Arc<Api>, place: &Place, finalizer: &str) {
     let (Some(resource), Some(shelf)) = (resource(api, &place.0), api.store.existing(&place.0)) else { return };
     while let Some(old) = shelf.get(&place.1) {

@@ -1,4 +1,4 @@
-//! HTTPS: the server's certificate, and clients that show theirs.
+//! HTTPS: the server's certificate, and client certificates.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -28,10 +28,10 @@ use crate::{
 
 mod subject;
 
-/// How long a client may take to agree on keys.
+/// Deadline of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// The certificate a server shows, and whose clients' certificates it believes.
+/// The server's certificate, and the CA of client certificates.
 #[derive(Debug, Clone)]
 pub struct Tls {
     config: Arc<ServerConfig>,
@@ -41,15 +41,15 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Reads PEM texts.
+    /// Parses PEM texts.
     ///
-    /// * `certificate` - the server's, with those that signed it behind it; kubeconfigs trust it.
+    /// * `certificate` - the server's certificate, followed by its chain; kubeconfigs trust it.
     /// * `key` - its private key.
-    /// * `client_ca` - who signs certificates of clients: their common name is the user, their organisations are the groups.
+    /// * `client_ca` - CA of client certificates: their common name is the user, their organisations are the groups.
     ///
     /// # Errors
     ///
-    /// [`Error::Tls`] with the text that cannot be used.
+    /// [`Error::Tls`] with the invalid text.
     pub fn new(certificate: &str, key: &str, client_ca: Option<&str>) -> Result<Self, Error> {
         let wrong = |what: &'static str, why: &dyn std::fmt::Display| Error::Tls { what, why: why.to_string() };
         let chain = certificates(certificate).map_err(|e| wrong("certificate", &e))?;
@@ -66,7 +66,7 @@ impl Tls {
         Ok(Self { config: Arc::new(config), clients, certificate: certificate.to_owned() })
     }
 
-    /// What a kubeconfig says of the server's certificate: base64 of PEM.
+    /// The certificate authority in a kubeconfig: base64 of PEM.
     pub(crate) fn authority(&self) -> String {
         BASE64.encode(&self.certificate)
     }
@@ -101,14 +101,14 @@ fn verifier(pem: &str) -> Result<Arc<dyn ClientCertVerifier>, String> {
     verifier.build().map_err(|e| e.to_string())
 }
 
-/// Who is at the other end of a connection.
+/// The client of a connection.
 #[derive(Debug, Clone)]
 pub(crate) enum Peer {
-    /// It showed no certificate.
+    /// No client certificate.
     Nobody,
-    /// It showed one that names it.
+    /// A valid client certificate with a user.
     User(User),
-    /// It showed one that is not believed.
+    /// An untrusted client certificate.
     Stranger,
 }
 
@@ -119,7 +119,7 @@ impl Peer {
     }
 }
 
-/// Lets every certificate pass, as kube-apiserver does: one that is not believed is answered 401, in words a client can print.
+/// Accepts every certificate in the handshake, as kube-apiserver does: an untrusted one gets 401, with a message that a client can print.
 #[derive(Debug)]
 struct Anybody(Arc<dyn ClientCertVerifier>);
 
@@ -168,7 +168,7 @@ impl ClientCertVerifier for Anybody {
     }
 }
 
-/// Connections whose keys are agreed on. A client that takes its time holds up nobody.
+/// Connections after their handshake. A slow client delays no others.
 #[derive(Debug)]
 pub(crate) struct Listener {
     addr: SocketAddr,
@@ -176,7 +176,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Accepts from now until `stop`.
+    /// Accepts connections until `stop`.
     pub(crate) fn new(listener: TcpListener, addr: SocketAddr, tls: Tls, stop: CancellationToken) -> Self {
         let (sender, ready) = mpsc::channel(64);
         tokio::spawn(async move {
@@ -193,7 +193,7 @@ async fn accept(listener: &TcpListener, tls: &Tls, sender: &mpsc::Sender<(TlsStr
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "a connection was not accepted");
-                // Such as too many open files: others must end first.
+                // For example too many open files: other connections must end first.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -205,7 +205,7 @@ async fn accept(listener: &TcpListener, tls: &Tls, sender: &mpsc::Sender<(TlsStr
             match tokio::time::timeout(HANDSHAKE, handshake).await {
                 Ok(Ok(stream)) => {
                     let peer = tls.peer(&stream);
-                    // Nobody takes it when the server stops.
+                    // The send fails while the server stops.
                     let _ = sender.send((stream, peer)).await;
                 }
                 Ok(Err(error)) => tracing::debug!(%error, "no keys were agreed on"),

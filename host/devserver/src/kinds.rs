@@ -1,4 +1,4 @@
-//! What a server serves: one [`Resource`] per group, version and plural, from the built-in table or from a CRD.
+//! Served kinds: one [`Resource`] per group, version and plural, from the built-in table or from a CRD.
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,12 +28,12 @@ pub(crate) struct Resource {
     pub(crate) categories: Vec<String>,
     pub(crate) verbs: Vec<&'static str>,
     pub(crate) subresources: Vec<Subresource>,
-    /// The schema and its switches; `None` for built-in kinds.
+    /// The schema and its settings; `None` for built-in kinds.
     pub(crate) custom: Option<Arc<CustomVersion>>,
     pub(crate) merge: OnceLock<Schema>,
 }
 
-/// A subresource under its own verbs; the kind is the one it reads and writes.
+/// A subresource with its own verbs; the kind is the one that it reads and writes.
 #[derive(Debug, Clone)]
 pub(crate) struct Subresource {
     pub(crate) name: String,
@@ -48,7 +48,7 @@ impl Resource {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// How the parts of an object merge.
+    /// The merge schema of its objects.
     pub(crate) fn merge(&self) -> &Schema {
         self.merge.get_or_init(|| match &self.custom {
             Some(custom) => Schema::from_openapi(&custom.openapi),
@@ -56,7 +56,7 @@ impl Resource {
         })
     }
 
-    /// The shelf its objects are on: all versions of a kind share one, and so do both kinds of events.
+    /// The shelf of its objects: all versions of a kind share one, and so do both kinds of events.
     pub(crate) fn shelf(&self) -> String {
         if self.is_new_event() {
             return "events".to_owned();
@@ -79,7 +79,7 @@ impl Resource {
         self.group == group && self.plural == plural
     }
 
-    /// Whether status is a part of its own, which the main resource does not write.
+    /// Whether status is a separate part that the main resource does not write.
     pub(crate) fn has_status(&self) -> bool {
         self.subresource("status").is_some()
     }
@@ -101,7 +101,7 @@ impl Resource {
         )
     }
 
-    /// Whether a DELETE answers the object instead of a `Status`.
+    /// Whether a DELETE returns the object instead of a `Status`.
     pub(crate) fn returns_deleted(&self) -> bool {
         matches!(
             (self.group.as_str(), self.plural.as_str()),
@@ -118,12 +118,12 @@ impl Resource {
         )
     }
 
-    /// Whether a deletion that says nothing of dependents leaves them.
+    /// Whether a deletion without a propagation policy orphans the dependents.
     pub(crate) fn orphans(&self) -> bool {
         self.is("batch", "jobs") || self.is("", "replicationcontrollers")
     }
 
-    /// Whether a PUT of something that is not there creates it.
+    /// Whether a PUT of an absent object creates it.
     pub(crate) fn put_creates(&self) -> bool {
         if self.custom.is_some() {
             return false;
@@ -136,7 +136,7 @@ impl Resource {
         )
     }
 
-    /// Whether a PUT must name the version it replaces.
+    /// Whether a PUT needs the resourceVersion that it replaces.
     pub(crate) fn needs_version(&self) -> bool {
         self.custom.is_some()
             || matches!(

@@ -51,6 +51,7 @@ mod managed;
 mod namespaces;
 mod negotiate;
 mod openapi;
+mod origin;
 mod patch;
 mod path;
 mod persistence;
@@ -82,38 +83,39 @@ use api::Api;
 use authentication::User;
 use faults::{Faults, Rules};
 
-/// How the server is set up; start from `Options::default()`.
+/// Configuration of the server; start from `Options::default()`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// Where to listen; port 0 takes a free one. Default `127.0.0.1:0`. Who shows no credentials may do everything: keep it on loopback.
+    /// Listen address; port 0 chooses a free one. Default `127.0.0.1:0`. Requests without credentials have all permissions: keep it on
+    /// loopback.
     pub addr: SocketAddr,
-    /// How many changes are kept per kind. A watch or a page from before them is answered 410 Gone. Each costs about ten times
-    /// the size of its object as JSON. Default 4096.
+    /// Number of changes kept per kind. A watch or a page from before them gets 410 Gone. Each costs about ten times the size of its
+    /// object as JSON. Default 4096.
     pub watch_history: usize,
-    /// How many requests [`Running::requests`] remembers. Default 10 000.
+    /// Number of requests that [`Running::requests`] keeps. Default 10 000.
     pub request_history: usize,
-    /// Whether garbage collection and namespace deletion run. Default true; without them finalizers wait for the caller, as
-    /// on an API server without controller manager.
+    /// Whether garbage collection and namespace deletion run. Default true; without them finalizers wait for the caller, as on an API
+    /// server without a controller manager.
     pub controllers: bool,
-    /// Bearer tokens and their users. A token that is neither here nor was given out for a service account is answered 401;
-    /// without a token everybody is the administrator. Default none.
+    /// Bearer tokens and their users. An unknown token, which is neither here nor issued for a service account, gets 401; a request
+    /// without a token is the administrator's. Default none.
     pub tokens: StaticTokens,
-    /// Whether who shows no credentials is `system:anonymous` and held to RBAC, instead of the administrator. Default false.
+    /// Whether requests without credentials are `system:anonymous` and subject to RBAC, instead of the administrator's. Default false.
     pub anonymous_auth: bool,
-    /// Where objects are kept, so that they are there after a restart; made when it is not there. What was answered survives the
-    /// end of the process however sudden, not always that of the machine. Default `None`: memory alone.
+    /// Directory that stores objects across restarts; created if absent. Answered changes survive any end of the process, but not always
+    /// a crash of the machine. Default `None`: memory alone.
     pub data_dir: Option<PathBuf>,
-    /// How many bytes of changes are kept in the data directory before a snapshot replaces them. Default 8 MiB.
+    /// Bytes of changes in the data directory before a snapshot replaces them. Default 8 MiB.
     pub data_log_bytes: u64,
-    /// Serves HTTPS instead of HTTP, and believes certificates of clients. Default `None`.
+    /// Serves HTTPS instead of HTTP, and accepts client certificates. Default `None`.
     pub tls: Option<Tls>,
-    /// Client certificates with which webhooks are asked. Default none.
+    /// Client certificates for webhooks. Default none.
     pub webhook_clients: WebhookClients,
-    /// What goes wrong from the start. Default nothing.
+    /// Fault rules from the start. Default none.
     pub faults: Rules,
-    /// Whether rules that kill processes are taken over HTTP. Default false: whoever reaches the server could end any process
-    /// of its user.
+    /// Whether rules that kill processes are accepted over HTTP. Default false: every client that reaches the server could end any
+    /// process of its user.
     pub faults_may_kill: bool,
 }
 
@@ -222,49 +224,49 @@ impl Options {
     }
 }
 
-/// Why a server did not start, or its tokens or fault rules cannot be used.
+/// Why a server did not start, or its tokens or fault rules are invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address cannot be listened on.
+    /// The address is unusable.
     #[error("cannot listen on {addr}")]
     Listen {
-        /// The address asked for.
+        /// The requested address.
         addr: SocketAddr,
-        /// What the operating system says.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// A line of a token file is not one.
+    /// A line of a token file is invalid.
     #[error("line {line} of the tokens: {why}")]
     Tokens {
         /// The number of the line; the first is 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault.
         why: &'static str,
     },
-    /// A certificate or a key cannot be used.
+    /// A certificate or a key is invalid.
     #[error("the {what} cannot be used: {why}")]
     Tls {
-        /// Which of the texts.
+        /// The name of the text.
         what: &'static str,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// An AdmissionConfiguration, or a file that it names, cannot be used.
+    /// An AdmissionConfiguration, or one of its files, is invalid.
     #[error("cannot use {}: {why}", file.display())]
     AdmissionConfig {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// A file of the data directory cannot be used.
+    /// A file of the data directory is unusable.
     #[error("cannot use {} for the data of the API server", path.display())]
     DataDir {
         /// The file or the directory.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
@@ -274,24 +276,24 @@ pub enum Error {
         /// The directory.
         dir: PathBuf,
     },
-    /// A file of the data directory is not as it was written.
+    /// A file of the data directory is damaged.
     #[error("{} is damaged at byte {offset}: {why}", file.display())]
     Damaged {
         /// The file.
         file: PathBuf,
-        /// Where the first line begins that cannot be read.
+        /// Offset of the first unreadable line.
         offset: usize,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// A fault rule is not one.
+    /// A fault rule is invalid.
     #[error("fault rule {rule}, {field}: {why}")]
     Fault {
-        /// The number of the rule in its list; the first is 1, 0 is the document itself.
+        /// The number of the rule in its list, from 1; 0 is the document itself.
         rule: usize,
         /// The path of the field in the rule; `.` is the rule itself.
         field: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
 }
@@ -301,12 +303,12 @@ pub enum Error {
 pub struct DevServer;
 
 impl DevServer {
-    /// Starts a server with what is in its data directory; without one, with four namespaces and the default roles alone.
+    /// Starts a server with the content of its data directory; without one, with only four namespaces and the default roles.
     ///
     /// # Errors
     ///
-    /// [`Error::Listen`] when the address is taken or not this machine's; [`Error::DataDir`], [`Error::DataDirInUse`] and
-    /// [`Error::Damaged`] when the data directory cannot be used.
+    /// [`Error::Listen`] when the address is in use or not this machine's; [`Error::DataDir`], [`Error::DataDirInUse`] and
+    /// [`Error::Damaged`] when the data directory is unusable.
     pub async fn start(options: Options) -> Result<Running, Error> {
         let addr = options.addr;
         let listen = |source| Error::Listen { addr, source };
@@ -323,8 +325,7 @@ impl DevServer {
         Ok(Running { addr, api, server, controllers })
     }
 
-    /// The service alone, in memory, to be mounted under a listener of one's own. Watches end when the router is dropped with its
-    /// runtime.
+    /// The service without a listener, in memory, for a caller's own listener. Watches end when the router is dropped with its runtime.
     ///
     /// Must be called on a tokio runtime: the controllers run there.
     pub fn router(options: Options) -> axum::Router {
@@ -347,7 +348,7 @@ async fn serve(api: Arc<Api>, listener: TcpListener, addr: SocketAddr) {
         }
         None => {
             let listener = listener.tap_io(|stream| {
-                // Without it every small answer waits for the client's delayed acknowledgement.
+                // Otherwise every small response waits for the client's delayed acknowledgement.
                 let _ = stream.set_nodelay(true);
             });
             axum::serve(listener, router).with_graceful_shutdown(stop).await
@@ -358,7 +359,7 @@ async fn serve(api: Arc<Api>, listener: TcpListener, addr: SocketAddr) {
     }
 }
 
-/// A server that serves. Dropping it stops the server without waiting.
+/// A running server. Dropping it stops the server without waiting.
 #[derive(Debug)]
 pub struct Running {
     addr: SocketAddr,
@@ -375,8 +376,8 @@ impl Running {
         format!("{scheme}://{}", self.addr)
     }
 
-    /// A kubeconfig (YAML) for this server: without credentials, but over HTTPS, where kubectl would ask for some, with a token
-    /// of the administrator.
+    /// A kubeconfig (YAML) for this server: without credentials over HTTP; over HTTPS, where kubectl would ask for some, with a token of
+    /// the administrator.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         let token = self.api.options.tls.as_ref().map(|_| format!("token: {}", self.api.tokens.issue(User::admin())));
@@ -398,25 +399,25 @@ impl Running {
         self.api.requests.records()
     }
 
-    /// How many requests there were per verb, over the whole life of the server.
+    /// The number of requests per verb, over the whole life of the server.
     #[must_use]
     pub fn request_counts(&self) -> BTreeMap<String, u64> {
         self.api.requests.counts()
     }
 
-    /// What goes wrong on request.
+    /// The fault rules.
     #[must_use]
     pub fn faults(&self) -> Faults<'_> {
         Faults { api: &self.api }
     }
 
-    /// Ends the watches, answers what is being asked, and stops; connections that do not finish within five seconds are cut.
+    /// Ends the watches, finishes current requests, and stops; connections that do not finish within five seconds are cut.
     pub async fn shutdown(mut self) {
         self.api.stop.cancel();
         if tokio::time::timeout(Duration::from_secs(5), &mut self.server).await.is_err() {
             self.server.abort();
         }
-        // Ends by itself: it listens to the same token.
+        // Ends by itself: it observes the same token.
         let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.controllers).await;
     }
 }

@@ -1,4 +1,4 @@
-//! `metadata.managedFields`: who wrote what.
+//! `metadata.managedFields`: ownership of fields after each write.
 
 use oarlock_merge::{
     apply::{self, Reset, Write},
@@ -11,14 +11,14 @@ use crate::{encode, kinds::Resource, query::WriteOptions, time};
 /// The member of `metadata` with the entries.
 pub(crate) const FIELD: &str = "managedFields";
 
-/// On whose behalf a write is done.
+/// The writer of a write.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
-    /// The field manager: named in the request or the first part of the User-Agent.
+    /// The field manager: from the request or the first part of the User-Agent.
     pub(crate) manager: String,
     /// Empty for the object itself.
     pub(crate) subresource: String,
-    /// The time entries get; empty for none.
+    /// The recorded time; empty for none.
     pub(crate) time: String,
 }
 
@@ -28,13 +28,13 @@ impl Writer {
         let prefix = user_agent.split('/').next().filter(|p| !p.is_empty()).unwrap_or("unknown");
         let prefix: String = prefix.chars().filter(|c| !c.is_control()).take(128).collect();
         let manager = options.field_manager.clone().unwrap_or(prefix);
-        // A Scale has no time of its own to note.
+        // A Scale has no time of its own to record.
         let time = if subresource == "scale" { String::new() } else { time::now() };
         Self { manager, subresource: subresource.to_owned(), time }
     }
 }
 
-/// The rules of a write to a resource: what it owns and what it cannot change.
+/// The merge rules of a write to a resource: its subresource and its reset fields.
 pub(crate) fn rules<'a>(resource: &'a Resource, writer: &'a Writer) -> Write<'a> {
     let write = Write::new(resource.merge(), &writer.manager, &writer.time).subresource(&writer.subresource);
     match writer.subresource.as_str() {
@@ -50,7 +50,7 @@ pub(crate) fn rules<'a>(resource: &'a Resource, writer: &'a Writer) -> Write<'a>
     }
 }
 
-/// Books a write that is no apply.
+/// Records the ownership after a write other than apply.
 pub(crate) fn track(resource: &Resource, old: Option<&Value>, new: &mut Value, writer: &Writer) {
     let old = old.map(|old| {
         let mut old = old.clone();
@@ -61,7 +61,7 @@ pub(crate) fn track(resource: &Resource, old: Option<&Value>, new: &mut Value, w
     apply::update(old.as_ref(), new, &rules(resource, writer));
 }
 
-/// Whether two versions differ in nothing but the times of managedFields.
+/// Whether two versions differ only in the times of managedFields.
 pub(crate) fn same_but_for_times(new: &Value, old: &Value) -> bool {
     let bare = |value: &Value| {
         let mut value = value.clone();

@@ -1,4 +1,4 @@
-//! Namespaces: what may be created in them, and their end.
+//! Namespaces: admission of new objects, and deletion.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     storage::{Key, WriteError},
 };
 
-/// Refuses objects in a namespace that is not there or is going away.
+/// Rejects objects in a namespace that is absent or terminating.
 pub(crate) fn admit_create(api: &Api, resource: &Resource, key: &Key) -> Result<()> {
     if !resource.namespaced || key.namespace.is_empty() {
         return Ok(());
@@ -33,9 +33,9 @@ pub(crate) fn admit_create(api: &Api, resource: &Resource, key: &Key) -> Result<
     ))
 }
 
-/// Deletes what is in a namespace that is going away; once it is empty, the namespace itself.
+/// Deletes the objects of a terminating namespace; once it is empty, the namespace itself.
 ///
-/// Answers whether something is left that finalizers hold: to be called again when an object is gone.
+/// Returns whether finalizers hold some objects: the caller calls again when one is gone.
 pub(crate) fn finish(api: &Arc<Api>, name: &str) -> bool {
     let Some(namespace) = api.namespace(name) else { return false };
     if namespace.value.pointer("/metadata/deletionTimestamp").is_none() {
@@ -72,7 +72,7 @@ fn namespaced(api: &Api) -> Vec<Arc<Resource>> {
     .collect()
 }
 
-/// Takes the finalizer `kubernetes` away.
+/// Removes the finalizer `kubernetes`.
 fn release(api: &Api, name: &str) {
     let key = Key::new("", name);
     let Some(shelf) = api.store.existing("namespaces") else { return };

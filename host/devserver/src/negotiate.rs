@@ -1,11 +1,11 @@
-//! Content negotiation: which form of an object the client wants.
+//! Content negotiation: the form of a response.
 
 use crate::status::{ApiError, Result};
 
-/// What an object is turned into before it is sent.
+/// The shape of an object in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// As it is.
+    /// The object itself.
     Object,
     /// A table of `meta.k8s.io`, in this version.
     Table(&'static str),
@@ -45,7 +45,7 @@ impl<'a> Clause<'a> {
 
     fn quality(&self) -> u16 {
         let q: f32 = self.param("q").and_then(|q| q.parse().ok()).unwrap_or(1.0);
-        // Thousandths; anything a client invents outside of 0..1 is cut off.
+        // In thousandths; values outside 0..1 are clamped.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped before")]
         let thousandths = (q.clamp(0.0, 1.0) * 1000.0) as u16;
         thousandths
@@ -66,12 +66,12 @@ pub(crate) fn clauses(accept: &str) -> Vec<Clause<'_>> {
     out
 }
 
-/// Chooses the form of an answer. `transform`: tables and metadata are possible here.
+/// Chooses the form of a response. `transform`: tables and metadata are possible here.
 pub(crate) fn format(accept: &str, transform: bool) -> Result<Format> {
     choose(accept, transform, What::One)
 }
 
-/// The form of an answer that is a collection.
+/// The form of a list response.
 pub(crate) fn list_format(accept: &str) -> Result<Format> {
     choose(accept, true, What::List)
 }
@@ -81,7 +81,7 @@ pub(crate) fn stream_format(accept: &str) -> Result<Format> {
     choose(accept, true, What::Stream)
 }
 
-/// What is answered.
+/// The type of response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     One,

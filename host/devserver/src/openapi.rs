@@ -1,5 +1,5 @@
-//! OpenAPI: what kubectl needs of it for `apply` and `explain`. Custom resources are described by their CRDs; built-in kinds
-//! are objects with anything inside, which sends clients back to their own knowledge.
+//! OpenAPI for kubectl's `apply` and `explain`. CRDs describe custom resources; built-in kinds are objects with any content, for which
+//! clients use their own knowledge.
 
 use oarlock_schema::{Crd, Version};
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use crate::{
     status::{ApiError, Result},
 };
 
-/// A protobuf document that says `swagger: "2.0"` and nothing else.
+/// A protobuf document that contains only `swagger: "2.0"`.
 const EMPTY_V2: &[u8] = b"\x0a\x032.0";
 
 /// `/openapi/v2`
@@ -39,7 +39,7 @@ pub(crate) fn v2(api: &Api, call: &Call) -> Answer {
         "definitions": definitions}))
 }
 
-/// What a custom resource adds to a document; `None` for built-in ones.
+/// The part of a custom resource in a document; `None` for built-in kinds.
 fn custom(r: &Resource, part: impl FnOnce(&Crd, &Version) -> Value) -> Option<Value> {
     let definition = &r.custom.as_ref()?.definition;
     Some(part(definition, definition.version(&r.version)?))
@@ -65,7 +65,7 @@ pub(crate) fn v3_index(api: &Api) -> Answer {
     let Answer::Whole { code, body, warnings, .. } = Answer::json(&json!({"paths": paths})) else {
         return Answer::text("");
     };
-    // The API server says so of this one document, though it is JSON.
+    // The API server sends this content type for this one document, though it is JSON.
     Answer::Whole { code, content_type: "text/plain; charset=utf-8", body, warnings }
 }
 
@@ -73,7 +73,7 @@ fn group_path(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
-/// Clients cache documents by their hash for ever: it must change with them.
+/// Clients cache documents by their hash for ever, so the hash must change with them.
 fn document_hash(served: &crate::registry::Served, group: &str, version: &str) -> String {
     use sha2::{Digest as _, Sha256};
     let mut digest = Sha256::new();
@@ -124,7 +124,7 @@ fn gvk(r: &Resource) -> Value {
     json!({"group": r.group, "version": r.version, "kind": r.kind})
 }
 
-/// An operation; kubectl looks for the parameter `fieldValidation` to know that the server checks fields.
+/// An operation; kubectl finds from the parameter `fieldValidation` that the server validates fields.
 fn operation(r: &Resource, action: &str) -> Value {
     let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}});
     let parameters: Vec<Value> = match action {

@@ -1,4 +1,4 @@
-//! The four kinds of patches.
+//! Patches: JSON, merge, strategic merge, apply.
 
 use oarlock_merge::{apply, steps::Budget, strategic};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::{
 
 pub(crate) mod json;
 
-/// What the media type says.
+/// The type of a patch, from its media type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// RFC 6902.
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a media type; custom resources know no strategic merge.
+    /// The type of a media type; custom resources accept no strategic merge.
     pub(crate) fn of(content_type: &str, custom: bool) -> Result<Self> {
         match content_type {
             "application/json-patch+json" => Ok(Self::Json),
@@ -35,7 +35,7 @@ impl Kind {
             "application/strategic-merge-patch+json" if !custom => Ok(Self::Strategic),
             "application/apply-patch+yaml" => Ok(Self::Apply),
             "application/strategic-merge-patch+json" => {
-                // Known, but not for this kind: the API server refuses it later, in another form.
+                // Known, but not for this kind: the API server rejects it later, in another form.
                 Err(ApiError::unsupported_media_type(&[
                     "application/json-patch+json",
                     "application/merge-patch+json",
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// `force` is for applies, which in turn need a manager.
+/// `force` is only for applies, which in turn need a field manager.
 pub(crate) fn check_options(kind: Kind, query: &Query) -> Result<()> {
     let mut causes = Vec::new();
     if kind == Kind::Apply {
@@ -60,7 +60,7 @@ pub(crate) fn check_options(kind: Kind, query: &Query) -> Result<()> {
     if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid_options("PatchOptions", &causes)) }
 }
 
-/// A patch and what it is for.
+/// A patch and its target.
 #[derive(Debug)]
 pub(crate) struct Input<'a> {
     pub(crate) kind: Kind,
@@ -71,7 +71,7 @@ pub(crate) struct Input<'a> {
     pub(crate) writer: &'a Writer,
 }
 
-/// The patched object and the warnings its writer gets.
+/// The patched object and the warnings for the client.
 #[derive(Debug)]
 pub(crate) struct Patched {
     pub(crate) object: Value,
@@ -120,7 +120,7 @@ fn json_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
     finish(input, object, strict)
 }
 
-/// The operations of a JSON patch, if they have the form of operations. Null is none.
+/// The operations of a JSON patch, if they have the form of operations. Null means none.
 fn operations(document: &Value) -> Result<&[Value]> {
     let wrong = |value: &Value, into: &str| {
         let message = format!("error decoding patch: json: cannot unmarshal {} into Go {into}", body::json_type(value));
@@ -202,7 +202,7 @@ fn apply_patch(input: &Input<'_>, current: Option<&Value>) -> Result<Patched> {
     finish(input, object, parsed.duplicates)
 }
 
-/// Why an apply is refused.
+/// Converts an apply error into the response.
 pub(crate) fn apply_error(error: &apply::Error) -> ApiError {
     match error {
         apply::Error::Conflicts(conflicts) => ApiError::apply_conflict(error.to_string(), conflicts),
@@ -218,7 +218,7 @@ pub(crate) fn nameless(name: &str) -> ApiError {
     ))
 }
 
-/// What is applied to an object that is there may leave its name out.
+/// A configuration applied to an existing object may omit its name.
 fn check_applied(input: &Input<'_>, applied: &Value, exists: bool) -> Result<()> {
     let (resource, url) = (input.resource, input.name);
     if !applied.is_object() && !applied.is_null() {
@@ -239,7 +239,7 @@ fn check_applied(input: &Input<'_>, applied: &Value, exists: bool) -> Result<()>
     if name.is_empty() && !exists { Err(nameless(url)) } else { Ok(()) }
 }
 
-/// What the API server shows of a patch it refuses: for a JSON patch the whole result, else the patch.
+/// The echo in the API server's error about a patch: for a JSON patch the whole result, else the patch.
 fn echo(input: &Input<'_>, result: &Value) -> String {
     match input.kind {
         Kind::Json => result.to_string(),
@@ -262,7 +262,7 @@ fn go_map(value: &Value) -> String {
     }
 }
 
-/// Checks that the result still is what it was, and drops what the kind does not have.
+/// Checks that the result has the same type and identity, and drops unknown fields.
 fn finish(input: &Input<'_>, mut object: Value, mut strict: Vec<String>) -> Result<Patched> {
     let resource = input.resource;
     let patch = echo(input, &object);
@@ -281,7 +281,7 @@ fn finish(input: &Input<'_>, mut object: Value, mut strict: Vec<String>) -> Resu
             return Err(changed_type(resource, &object));
         }
         if resource.group.is_empty() && version.is_empty() && kind == resource.kind {
-            // The form of the server itself, in which no field has the name it has outside.
+            // The internal form of the server, in which no field has its external name.
             let unknown: Vec<String> = object.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
             let unknown: Vec<String> = unknown.into_iter().filter(|key| key != "kind").collect();
             return Err(nameless(input.name).warn(problems(&[], &unknown)));
@@ -308,7 +308,7 @@ fn finish(input: &Input<'_>, mut object: Value, mut strict: Vec<String>) -> Resu
     Ok(Patched { object, warnings })
 }
 
-/// A patch may not turn a custom resource into something else.
+/// A patch must not change the type of a custom resource.
 fn changed_type(resource: &Resource, object: &Value) -> ApiError {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
@@ -338,7 +338,7 @@ pub(crate) fn scale(content_type: &str, bytes: &[u8], current: &Value) -> Result
             let operations: Vec<Value> = serde_json::from_slice(bytes).map_err(parse)?;
             json::apply(&mut scale, &operations).map_err(|_failed| refused())?;
         }
-        // A Scale has no lists: all three merge alike.
+        // A Scale has no lists: all three types merge alike.
         Kind::Merge | Kind::Strategic | Kind::Apply => {
             let parsed = body::yaml_or_json(bytes).map_err(ApiError::bad_request)?;
             json_patch::merge(&mut scale, &parsed.value);

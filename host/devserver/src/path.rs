@@ -1,6 +1,6 @@
-//! The URL space of Kubernetes.
+//! URL paths of the Kubernetes API.
 
-/// What a path under `/api` or `/apis` names.
+/// The target of a path under `/api` or `/apis`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     /// `/api`
@@ -56,7 +56,7 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Target {
         rest => (false, rest),
     };
     let (namespace, rest) = match rest {
-        // The two subresources of namespaces are the only names that are not resources in a namespace.
+        // The two subresources of namespaces are the only names there that are no resources in a namespace.
         ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", rest),
         ["namespaces", namespace, rest @ ..] => (*namespace, rest),
         rest => ("", rest),

@@ -1,16 +1,16 @@
-//! Keeping the objects on disk: an append-only log of changes, and a snapshot that replaces it when it has grown.
+//! Persistence: an append-only log of changes, and a snapshot that replaces the log when it has grown.
 //!
-//! A change is in the log before it is answered, so what was answered survives the end of the process, however sudden.
-//! Snapshots are synced to the disk, single changes are not: after a power failure the last changes may be missing.
+//! A change is in the log before its response is sent, so answered changes survive any end of the process. Snapshots are synced to the
+//! disk, single changes are not: after a power failure the last changes may be missing.
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `lock` | locked as long as a server uses the directory |
+//! | `lock` | locked while a server uses the directory |
 //! | `log-N` | changes, one per line |
 //! | `snapshot-N` | all objects when `log-N` was begun |
 //!
-//! The newest snapshot and the logs from its number on are read. A change that is in both counts once: each kind has its
-//! own place in the snapshot.
+//! The server reads the newest snapshot and the logs from its number on. A change in both counts once: each kind has its own position in
+//! the snapshot.
 
 use std::{
     fs::{self, File},
@@ -30,8 +30,8 @@ mod record;
 pub(crate) use journal::Journal;
 pub(crate) use record::Record;
 
-/// How far above the last revision that was stored a server begins. One that was killed may have told a revision whose change was
-/// not stored yet, but of no more of them than there were writes at once.
+/// Gap between the last stored revision and the first one of a restarted server. A killed server may have returned a revision whose
+/// change was not stored yet, but at most as many as there were concurrent writes.
 const MARGIN: u64 = 1000;
 
 fn at(path: &Path) -> impl Fn(io::Error) -> Error {
@@ -39,7 +39,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> Error {
     move |source| Error::DataDir { path: path.clone(), source }
 }
 
-/// Reads a directory into a server that holds nothing yet, and keeps its further changes there.
+/// Reads a directory into an empty server, and stores its further changes there.
 pub(crate) fn open(api: &Arc<Api>, dir: &Path) -> Result<(), Error> {
     fs::create_dir_all(dir).map_err(at(dir))?;
     let lock = lock(dir)?;
@@ -65,7 +65,7 @@ fn lock(dir: &Path) -> Result<File, Error> {
     }
 }
 
-/// Makes a snapshot whenever the log has grown, until the server stops.
+/// Writes a snapshot whenever the log has grown, until the server stops.
 async fn snapshots(api: Arc<Api>) {
     let Some(journal) = api.store.journal() else { return };
     loop {
@@ -82,7 +82,7 @@ async fn snapshots(api: Arc<Api>) {
     }
 }
 
-/// Begins a new log, and writes what was before it into a snapshot.
+/// Begins a new log, and writes the state before it into a snapshot.
 fn save(store: &Store) -> io::Result<()> {
     let Some(journal) = store.journal() else { return Ok(()) };
     let generation = journal.rotate()?;
@@ -90,7 +90,7 @@ fn save(store: &Store) -> io::Result<()> {
     let mut out = BufWriter::new(File::create(&new)?);
     out.write_all(&Record::Format(record::FORMAT).to_line())?;
     out.write_all(&Record::Begun { revision: store.revision() }.to_line())?;
-    // Every change of the logs before has been applied to its shelf or will be before the shelf can be read.
+    // Every change of the earlier logs is applied to its shelf, or will be before the shelf can be read.
     for shelf in store.shelves() {
         let (revision, objects) = shelf.saved();
         out.write_all(&Record::Shelf { shelf: shelf.name.clone(), revision }.to_line())?;

@@ -1,8 +1,7 @@
-//! Request bodies in Kubernetes' protobuf, as Go clients and kubectl's generators send them, turned into the JSON of the same
-//! object. Answers are never protobuf: these clients take JSON as well.
+//! Kubernetes' protobuf in request bodies, as Go clients and kubectl's generators send it, converted into JSON. Responses are never
+//! protobuf: these clients accept JSON as well.
 //!
-//! The fields come from a table (`protobuf/fields.txt`), so no kind needs code of its own but the few types that JSON writes in
-//! another way.
+//! The fields come from a table (`protobuf/fields.txt`), so no kind needs its own code, except for a few types with a special JSON form.
 
 use serde_json::{Map, Value};
 
@@ -16,21 +15,21 @@ use wire::Payload;
 /// The media type of these bodies.
 pub(crate) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
-/// What each body begins with.
+/// The prefix of each body.
 const MAGIC: &[u8] = b"k8s\0";
-/// How deep messages may lie in each other.
+/// Greatest nesting of messages.
 const DEPTH: usize = 64;
 
-/// Why a body cannot be read.
+/// Why a body cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// It does not begin as it must.
+    /// The prefix is wrong.
     #[error("provided data does not appear to be a protobuf message, expected prefix {MAGIC:?}")]
     Prefix,
     /// The bytes are no protobuf.
     #[error("proto: {0}")]
     Wire(&'static str),
-    /// There is no such message in the table.
+    /// The table has no such message.
     #[error("no kind \"{kind}\" is registered for version \"{api_version}\" in protobuf")]
     Kind {
         /// The apiVersion of the envelope.
@@ -38,7 +37,7 @@ pub(crate) enum Error {
         /// Its kind.
         kind: String,
     },
-    /// A part that is JSON cannot be parsed.
+    /// An embedded JSON part is invalid.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
 }
@@ -49,7 +48,7 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the bytes; no bytes make it panic or recurse without bound.
+/// Any fault in the bytes; no bytes cause a panic or unbounded recursion.
 ///
 /// # Source
 ///
@@ -84,12 +83,12 @@ pub(crate) fn object(body: &[u8]) -> Result<Value> {
     Ok(Value::Object(map))
 }
 
-/// Adds the fields of a message to an object; of a field that comes twice the later one counts, messages are merged.
+/// Adds the fields of a message to an object; of a repeated field the later value counts, messages are merged.
 fn fill(map: &mut Map<String, Value>, fields: &[Field], bytes: &[u8], depth: usize) -> Result<()> {
     let depth = depth.checked_sub(1).ok_or(Error::Wire("too deeply nested"))?;
     for part in wire::fields(bytes) {
         let (number, payload) = part?;
-        // What a newer client knows and this server does not is dropped, as there.
+        // Unknown fields of newer clients are dropped, as in the API server.
         let Some(field) = fields.iter().find(|f| f.number == number) else { continue };
         match field.shape {
             Shape::One => one(map, field, &payload, depth)?,
@@ -124,7 +123,7 @@ fn many(map: &mut Map<String, Value>, field: &Field, payload: Payload<'_>, depth
     let list = map.entry(field.name).or_insert_with(|| Value::Array(Vec::new()));
     let Some(list) = list.as_array_mut() else { return Ok(()) };
     match (field.kind, payload) {
-        // Numbers may come one by one or all in a row.
+        // Numbers may come one by one or packed.
         (Kind::Int32 | Kind::Int64, Payload::Bytes(packed)) => {
             for number in wire::varints(packed) {
                 list.push(value(field.kind, &Payload::Varint(number?), depth)?);

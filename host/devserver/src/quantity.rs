@@ -7,7 +7,7 @@ const BINARY: &[(&str, u32)] = &[("Ki", 1), ("Mi", 2), ("Gi", 3), ("Ti", 4), ("P
 const DECIMAL: &[(&str, u32)] =
     &[("n", 0), ("u", 1), ("m", 2), ("", 3), ("k", 4), ("M", 5), ("G", 6), ("T", 7), ("P", 8), ("E", 9)];
 
-/// The canonical form; `None` for what is no quantity, or too large or fine for this reader.
+/// The canonical form; `None` for an invalid quantity, or one too large or fine for this parser.
 pub(crate) fn canonical(text: &str) -> Option<String> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
     let (number, suffix) = text.split_at_checked(digits)?;
@@ -27,7 +27,7 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     Some(exponential(scaled).unwrap_or_else(|| decimal(scaled)))
 }
 
-/// How much a quantity is, in billionths.
+/// The value of a quantity in billionths.
 pub(crate) fn value(text: &str) -> Option<i128> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
     let (number, suffix) = text.split_at_checked(digits)?;
@@ -43,7 +43,7 @@ pub(crate) fn value(text: &str) -> Option<i128> {
     if exponent < 0 { Some(base / power) } else { base.checked_mul(power) }
 }
 
-/// Whether a text has the form of a quantity, be its suffix unknown.
+/// Whether a text has the form of a quantity, even with an unknown suffix.
 pub(crate) fn is_written_well(text: &str) -> bool {
     let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -121,7 +121,7 @@ fn exponential(nano: i128) -> Option<String> {
     Some(if exponent == 0 { value.to_string() } else { format!("{value}e{exponent}") })
 }
 
-/// Spells a quantity canonically; what is none stays for validation.
+/// Converts a quantity to its canonical form; an invalid one stays for validation.
 pub(crate) fn normalize(value: &mut Value) {
     let text = match &*value {
         Value::String(s) => s.clone(),

@@ -1,4 +1,4 @@
-//! The query string and the option objects it carries.
+//! Query strings and the option objects in them.
 
 use serde_json::{Value, json};
 
@@ -32,13 +32,13 @@ impl Query {
         self.0.iter().filter(|(k, _)| k == key).map(|(_, v)| v.as_str()).collect()
     }
 
-    /// Whatever is not `0` or `false` is true, the bare key too.
+    /// Any value but `0` and `false` is true, including the bare key.
     pub(crate) fn flag(&self, key: &str) -> bool {
         self.0.iter().find(|(k, _)| k == key).is_some_and(|(_, v)| v != "0" && !v.eq_ignore_ascii_case("false"))
     }
 }
 
-/// What to do about unknown and duplicate fields.
+/// The treatment of unknown and duplicate fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -96,7 +96,7 @@ fn check_manager(manager: &str) -> Option<Cause> {
     Some(Cause::invalid(FIELD, &json!(manager), &detail))
 }
 
-/// How dependents are treated by a deletion.
+/// Deletion propagation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Background,
@@ -115,7 +115,7 @@ pub(crate) struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// The body wins over the query, as a whole.
+    /// A body replaces the query as a whole.
     pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Result<Self> {
         const KIND: &str = "DeleteOptions";
         let from_body = body.filter(|b| b.as_object().is_some_and(|m| !m.is_empty()));
@@ -183,7 +183,7 @@ impl DeleteOptions {
     }
 }
 
-/// How a resourceVersion limits a list.
+/// The meaning of a list's resourceVersion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Match {
     Unset,
@@ -207,7 +207,7 @@ pub(crate) struct ListOptions {
 }
 
 impl ListOptions {
-    /// Reads and checks the combination.
+    /// Parses the options and checks their combination.
     pub(crate) fn parse(query: &Query, watch: bool) -> Result<Self> {
         let watch = watch || query.flag("watch");
         let number = |key: &str| match query.get(key).map(str::parse::<i64>) {
@@ -292,7 +292,7 @@ impl ListOptions {
     }
 }
 
-/// A resourceVersion of a request as a number; the message is the one of the API server.
+/// Parses a resourceVersion of a request; the error message is the API server's.
 pub(crate) fn parse_version(text: &str) -> std::result::Result<u64, String> {
     text.parse().ok().ok_or_else(|| {
         format!("resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax")

@@ -1,4 +1,4 @@
-//! Which resources are served right now: the built-in ones and those of established CRDs.
+//! Registry of served resources: built-in ones and those of established CRDs.
 
 use std::{
     collections::HashMap,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::kinds::{Resource, builtins};
 
-/// A consistent view of everything served; discovery order.
+/// A consistent view of all served resources, in discovery order.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Served {
     resources: Vec<Arc<Resource>>,
@@ -21,7 +21,7 @@ impl Served {
         Self { resources, index }
     }
 
-    /// The resource under a path.
+    /// The resource of a path.
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.index.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
@@ -61,7 +61,7 @@ impl Served {
         groups
     }
 
-    /// Whether a group is one of the server's own.
+    /// Whether a group is built in.
     pub(crate) fn builtin_group(&self, group: &str) -> bool {
         self.resources.iter().any(|r| r.group == group && r.custom.is_none())
     }
@@ -105,12 +105,12 @@ impl Registry {
         Self { builtin, current, building: Mutex::default() }
     }
 
-    /// What is served now.
+    /// The present resources.
     pub(crate) fn served(&self) -> Arc<Served> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces the custom resources by what `build` makes of the present ones; one builder at a time.
+    /// Replaces the custom resources by the result of `build`; one builder at a time.
     pub(crate) fn rebuild_custom(&self, build: impl FnOnce(&[Arc<Resource>]) -> Vec<Arc<Resource>>) {
         let _one = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.served();

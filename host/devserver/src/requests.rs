@@ -1,15 +1,15 @@
-//! What was asked of the server, for tests.
+//! Request log of the server, for tests.
 
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Mutex, PoisonError},
 };
 
-/// One request that has been answered.
+/// One answered request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestRecord {
-    /// What it was in terms of Kubernetes: get, list, watch, create, update, patch, apply, delete, deletecollection; the
-    /// HTTP method in lower case for requests that are not about objects.
+    /// The verb in Kubernetes' terms: get, list, watch, create, update, patch, apply, delete, deletecollection; for requests without
+    /// objects, the HTTP method in lower case.
     pub verb: String,
     /// The HTTP method.
     pub method: String,
@@ -17,9 +17,9 @@ pub struct RequestRecord {
     pub path: String,
     /// The User-Agent header, empty when there was none.
     pub user_agent: String,
-    /// Whom it was made as: `system:admin` without credentials; empty when that did not become clear.
+    /// The user of the request: `system:admin` without credentials; empty when unknown.
     pub user: String,
-    /// The HTTP status of the answer; 0 when a fault rule cut the connection instead.
+    /// The HTTP status of the response; 0 when a fault rule cut the connection.
     pub status: u16,
 }
 

@@ -1,4 +1,4 @@
-//! Requests about objects: which verb on which resource.
+//! Requests for objects: dispatch by verb and resource.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ mod read;
 mod subresource;
 pub(crate) mod write;
 
-/// How long a read waits for a version that has not been written yet.
+/// How long a read waits for a future version.
 const FUTURE_WAIT: Duration = Duration::from_secs(3);
 
 /// Whether a media type is server-side apply.
@@ -59,14 +59,14 @@ pub(crate) async fn answer(api: &Arc<Api>, call: &Call, path: &ResourcePath) -> 
     if let Err(error) = &outcome
         && error.code() == StatusCode::GATEWAY_TIMEOUT
     {
-        // The version may be written meanwhile; ask once more before giving up.
+        // The version may be written meanwhile; the read is tried once more before it fails.
         tokio::time::sleep(FUTURE_WAIT).await;
         return request.dispatch().await;
     }
     outcome
 }
 
-/// What is said about a built-in kind that is on its way out.
+/// The deprecation warning of a built-in kind.
 fn deprecation(resource: &Resource) -> Option<String> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "endpoints") => {
@@ -126,7 +126,7 @@ impl Request<'_> {
         }
     }
 
-    /// One object as the answer, in the form the client wants.
+    /// A response with one object, in the client's form.
     pub(crate) fn reply(&self, code: StatusCode, object: &Object, warnings: Vec<String>) -> Result<Answer> {
         let format = negotiate::format(&self.call.accept, true)?;
         let body = encode::single(&self.resource, object, format, self.table()?)?;

@@ -1,4 +1,4 @@
-//! Kinds that are only ever created and answered: who somebody is and what he may do, tokens.
+//! Create-only kinds: access reviews, subject reviews, token reviews and tokens.
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -22,14 +22,14 @@ use crate::{
 
 mod access;
 
-/// How long a token lasts whose client names no time, and the shortest time, in seconds.
+/// The default lifetime of a token, and the shortest, in seconds.
 const TOKEN_SECONDS: (i64, i64) = (3600, 600);
-/// The longest time, in seconds.
+/// The longest lifetime, in seconds.
 const TOKEN_MOST: i64 = 1 << 32;
-/// Whom a token is for when the client does not say.
+/// The default audience of a token.
 const AUDIENCE: &str = "https://kubernetes.default.svc";
 
-/// Kinds about which webhooks are asked as about any other.
+/// Kinds that webhooks can match like any other.
 const REVIEWS: [Kind; 6] = [
     ("authentication.k8s.io", "v1", "SelfSubjectReview"),
     ("authentication.k8s.io", "v1", "TokenReview"),
@@ -81,7 +81,7 @@ fn answer(request: &Request<'_>, mut object: Value, status: Value) -> Answer {
     Answer::with(StatusCode::CREATED, &object)
 }
 
-/// Go leaves empty strings and lists away.
+/// Go omits empty strings and lists.
 fn drop_empty(value: &mut Value) {
     if let Value::Object(map) = value {
         map.retain(|_, member| member.as_str() != Some("") && !member.as_array().is_some_and(Vec::is_empty));
@@ -89,7 +89,7 @@ fn drop_empty(value: &mut Value) {
     }
 }
 
-/// The status of a SelfSubjectRulesReview: all rules that hold in a namespace. The answer's spec stays empty.
+/// The status of a SelfSubjectRulesReview: all rules in a namespace. The spec in the response stays empty.
 fn rules(request: &Request<'_>, object: &mut Value) -> Result<Value> {
     let namespace = object.pointer("/spec/namespace").and_then(Value::as_str).unwrap_or_default();
     if namespace.is_empty() {
@@ -126,7 +126,7 @@ fn token_owner(request: &Request<'_>, object: &Value) -> Result<Value> {
     })
 }
 
-/// What a token is bound to must be there.
+/// The object to which a token is bound must exist.
 fn bound_object(request: &Request<'_>, spec: &Map<String, Value>) -> Result<()> {
     let Some(reference) = spec.get("boundObjectRef").and_then(Value::as_object) else { return Ok(()) };
     let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -154,7 +154,7 @@ fn bound_object(request: &Request<'_>, spec: &Map<String, Value>) -> Result<()> 
     Ok(())
 }
 
-/// `POST serviceaccounts/{name}/token`: a token that is accepted for as long as the server runs, whatever time is asked for.
+/// `POST serviceaccounts/{name}/token`: a token that is valid while the server runs, regardless of the requested lifetime.
 pub(crate) async fn token(request: &Request<'_>) -> Result<Answer> {
     let key = Key::new(&request.path.namespace, &request.path.name);
     let options = WriteOptions::parse(&request.call.query, "CreateOptions")?;

@@ -314,7 +314,7 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
-    /// Limits the selection to one object.
+    /// Restricts the selection to one object.
     pub(crate) fn and_name(mut self, name: &str) -> Self {
         self.0.push(FieldTerm { path: "metadata.name".to_owned(), equal: true, value: name.to_owned() });
         self
@@ -325,7 +325,7 @@ impl FieldSelector {
         self.0.iter().find(|t| t.equal && t.path == path).map(|t| t.value.as_str())
     }
 
-    /// The paths used, to be checked against what the kind supports.
+    /// The paths used, to be checked against the fields of the kind.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|t| t.path.as_str())
     }
@@ -347,12 +347,12 @@ impl FieldSelector {
     }
 }
 
-/// What an absent field is compared as.
+/// The default of an absent field for comparisons.
 fn default_of(path: &str) -> &'static str {
     if path == "spec.unschedulable" { "false" } else { "" }
 }
 
-/// Splits at commas that are not escaped.
+/// Splits at unescaped commas.
 fn split_terms(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let (mut start, mut escaped) = (0, false);

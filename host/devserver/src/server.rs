@@ -1,4 +1,4 @@
-//! HTTP: one handler for all paths.
+//! HTTP server: one handler for all paths.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,7 +21,7 @@ use crate::{
     faults::{self, Faults, effect::Cut, plan::Strike},
     https::Peer,
     negotiate::Format,
-    openapi,
+    openapi, origin,
     path::{self, Target},
     query::Query,
     requests::RequestRecord,
@@ -33,7 +33,7 @@ use crate::{
 /// The largest request body, as in Kubernetes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// What a client is warned of while its request is carried out; each text once.
+/// Warnings for a client during its request; each text once.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings(Mutex<Vec<String>>);
 
@@ -47,7 +47,7 @@ impl Warnings {
         }
     }
 
-    /// All of them. When they are long together, each is cut, as Kubernetes does.
+    /// All warnings. When they are long in total, each is cut, as in Kubernetes.
     fn take(&self) -> Vec<String> {
         const TOTAL: usize = 4 * 1024;
         const EACH: usize = 256;
@@ -59,7 +59,7 @@ impl Warnings {
     }
 }
 
-/// A request, read completely.
+/// A completely read request.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) method: Method,
@@ -69,21 +69,21 @@ pub(crate) struct Call {
     /// The media type without parameters.
     pub(crate) content_type: String,
     pub(crate) user_agent: String,
-    /// Whom it is made as.
+    /// The user of the request.
     pub(crate) user: User,
     pub(crate) body: Bytes,
-    /// Why there is no body; told only to those who may do what they ask.
+    /// Why the body is missing; reported only to authorized users.
     pub(crate) unread: Option<ApiError>,
-    /// What webhooks warn of.
+    /// Warnings of webhooks.
     pub(crate) warnings: Warnings,
-    /// The revision at which a read is answered, when a fault rule says so.
+    /// The revision of a read, when a fault rule sets one.
     pub(crate) past: Option<u64>,
 }
 
-/// What is sent back.
+/// A response.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// Everything at once.
+    /// A complete body.
     Whole { code: StatusCode, content_type: &'static str, body: Bytes, warnings: Vec<String> },
     /// Events until the watch ends.
     Watch(Box<Watch>),
@@ -107,7 +107,7 @@ impl Answer {
         Self::Whole { code: StatusCode::OK, content_type: "text/plain; charset=utf-8", body, warnings: Vec::new() }
     }
 
-    /// A body that is ready, in a negotiated format.
+    /// A complete body in a negotiated format.
     pub(crate) fn ready(code: StatusCode, format: Format, body: Bytes) -> Self {
         Self::Whole { code, content_type: format.content_type(), body, warnings: Vec::new() }
     }
@@ -150,7 +150,10 @@ async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
         past: None,
     };
     let peer = parts.extensions.get::<ConnectInfo<Peer>>().map(|info| &info.0);
-    let known = identify(&api, &mut call, (&parts.headers, peer), body).await;
+    let known = match origin::check(&parts.headers, peer.is_none()) {
+        Ok(()) => identify(&api, &mut call, (&parts.headers, peer), body).await,
+        refused => refused,
+    };
     if let Some(rule) = faults::admin::rest(&call.path) {
         let shown = parts.headers.contains_key(faults::admin::HEADER);
         let outcome = known.and_then(|()| require(&api, &call));
@@ -163,7 +166,7 @@ async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
         (None, Ok(())) => Ok(act(&api, &call).await),
         (Some(strike), Ok(())) => faults::effect::carry_out(&api, &mut call, strike).await,
     };
-    // A connection that was cut has no status.
+    // A cut connection has no status.
     let code = fate.as_ref().map_or(0, |o| o.as_ref().map_or_else(ApiError::code, Answer::code).as_u16());
     api.requests.record(RequestRecord {
         verb: verb(&call),
@@ -179,7 +182,7 @@ async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
     }
 }
 
-/// Who it is. The body is read in any case, so that the connection stays usable.
+/// Authenticates the request. The body is always read, so that the connection stays usable.
 async fn identify(
     api: &Arc<Api>,
     call: &mut Call,
@@ -189,7 +192,7 @@ async fn identify(
     let body = Limited::new(body, BODY_LIMIT).collect().await;
     let requester = match peer {
         Some(Peer::User(user)) => user.clone(),
-        // A token may still tell who it is.
+        // A token may still identify the user.
         Some(Peer::Stranger) if !headers.contains_key(header::AUTHORIZATION) => return Err(ApiError::unauthorized()),
         _ => api.tokens.authenticate(headers)?,
     };
@@ -206,7 +209,7 @@ fn require(api: &Api, call: &Call) -> Result<()> {
     authorization::require(api, &call.user, &authorization::action(call))
 }
 
-/// Whether he may, and what he wants.
+/// Authorizes the request and carries it out.
 pub(crate) async fn act(api: &Arc<Api>, call: &Call) -> Result<Answer> {
     require(api, call)?;
     match &call.unread {
@@ -227,7 +230,7 @@ fn media_type(header: &str) -> String {
     header.split(';').next().unwrap_or_default().trim().to_owned()
 }
 
-/// The verb of a request in terms of Kubernetes.
+/// The verb of a request in Kubernetes' terms.
 pub(crate) fn verb(call: &Call) -> String {
     let Target::Resource(path) = path::parse(&call.path) else { return call.method.as_str().to_lowercase() };
     let collection = path.name.is_empty();
@@ -277,7 +280,7 @@ fn other(api: &Api, call: &Call) -> Result<Answer> {
     }
 }
 
-/// Whether a path is one of the health checks, or a part of one.
+/// Whether a path is a health check, or a part of one.
 fn healthy(path: &str) -> bool {
     ["/healthz", "/livez", "/readyz"].iter().any(|root| match path.strip_prefix(root) {
         Some("" | "/" | "/ping" | "/log") => true,
@@ -329,7 +332,7 @@ fn build(code: StatusCode, content_type: &'static str, body: Body, warnings: &[S
     }
     for warning in warnings {
         let escaped = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        // A text that cannot be a header is left away; the answer does not depend on it.
+        // A text that is no valid header is omitted; the response does not depend on it.
         if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{escaped}\"").as_bytes()) {
             headers.append(header::WARNING, value);
         }

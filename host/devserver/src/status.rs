@@ -1,4 +1,4 @@
-//! Errors as Kubernetes answers them: a `Status` object with reason, code, details and causes.
+//! Errors as Kubernetes `Status` objects with reason, code, details and causes.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use http::StatusCode;
 use oarlock_merge::apply::Conflict;
 use serde_json::{Map, Value, json};
 
-/// The outcome of everything that can be refused.
+/// The result of an operation that can be rejected.
 pub(crate) type Result<T> = std::result::Result<T, ApiError>;
 
-/// A refusal, ready to be sent.
+/// An error response.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError(Box<Refusal>);
 
@@ -19,9 +19,9 @@ struct Refusal {
     reason: Cow<'static, str>,
     message: String,
     details: Option<Map<String, Value>>,
-    /// Answered as text instead of a `Status`.
+    /// Sent as text instead of a `Status`.
     plain: bool,
-    /// What the client is to be warned of all the same.
+    /// Warnings for the client.
     warnings: Vec<String>,
     /// A `Status` that only carries `code` and `message`, as the API server's own internal errors do on some paths.
     bare: bool,
@@ -46,7 +46,7 @@ impl Cause {
         Self { reason: "FieldValueForbidden", field: field.into(), message: format!("Forbidden: {detail}") }
     }
 
-    /// `Required value: …`; an empty detail leaves the colon away.
+    /// `Required value: …`; an empty detail omits the colon.
     pub(crate) fn required(field: impl Into<String>, detail: &str) -> Self {
         let message = if detail.is_empty() { "Required value".to_owned() } else { format!("Required value: {detail}") };
         Self { reason: "FieldValueRequired", field: field.into(), message }
@@ -110,12 +110,12 @@ impl ApiError {
         }))
     }
 
-    /// Whether it says that another was faster to create the object.
+    /// Whether the object already exists.
     pub(crate) fn is_already_exists(&self) -> bool {
         self.0.reason == "AlreadyExists"
     }
 
-    /// What a fault rule answers: absent parts as Kubernetes has them for this code.
+    /// The response of a fault rule: absent parts as in Kubernetes for this code.
     pub(crate) fn injected(
         code: StatusCode,
         reason: Option<&str>,
@@ -149,7 +149,7 @@ impl ApiError {
         error
     }
 
-    /// When to ask again, in seconds.
+    /// Retry-After in seconds.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         self.0.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
     }
@@ -164,12 +164,12 @@ impl ApiError {
         self.0.plain.then_some(self.0.message.as_str())
     }
 
-    /// What it says.
+    /// The message.
     pub(crate) fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What the client is to be warned of all the same.
+    /// Warnings for the client.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.0.warnings
     }
@@ -180,7 +180,7 @@ impl ApiError {
         self
     }
 
-    /// A `Status` of somebody else's as a refusal: what is no code of an error becomes 400.
+    /// The error of another server's `Status`: a code that is no error becomes 400.
     pub(crate) fn of_status(status: &Map<String, Value>) -> Self {
         let text = |key: &str| status.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let code = status.get("code").and_then(Value::as_u64).filter(|c| *c >= 400);
@@ -260,7 +260,7 @@ impl ApiError {
         Self::conflict(group, plural, name, why)
     }
 
-    /// 409 of an apply: others own what it sets.
+    /// 409 of an apply: other managers own some of its fields.
     pub(crate) fn apply_conflict(message: String, conflicts: &[Conflict]) -> Self {
         let cause = |c: &Conflict| json!({"reason": "FieldManagerConflict", "message": c.message(), "field": c.path.to_string()});
         let mut map = Map::new();
@@ -336,13 +336,13 @@ impl ApiError {
         self
     }
 
-    /// Puts words before the message.
+    /// Adds a prefix to the message.
     pub(crate) fn prefixed(mut self, words: &str) -> Self {
         self.0.message.insert_str(0, words);
         self
     }
 
-    /// 406: `plain` is the form of the error for clients that cannot be given a transformation.
+    /// 406: `plain` is the form of the error for clients that cannot get a transformation.
     pub(crate) fn not_acceptable(transform: bool) -> Self {
         let types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
         if transform {

@@ -1,5 +1,4 @@
-//! The store: every kind on its own shelf, one revision counter for all, and a bounded log per shelf for watches and
-//! for reads of the past.
+//! Object store: one shelf per kind, one revision counter for all, and a bounded log per shelf for watches and for reads of the past.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -35,7 +34,7 @@ impl Key {
     }
 }
 
-/// One version of one object, without `kind` and `apiVersion`: those belong to the answer.
+/// One version of one object, without `kind` and `apiVersion`: the response adds those.
 #[derive(Debug)]
 pub(crate) struct Object {
     pub(crate) value: Value,
@@ -44,7 +43,7 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Takes the value over and writes the revision into its metadata.
+    /// Stores a value with the revision in its metadata.
     pub(crate) fn new(mut value: Value, revision: u64) -> Self {
         if let Value::Object(map) = &mut value {
             map.remove("kind");
@@ -56,7 +55,7 @@ impl Object {
         Self { value, revision, body: OnceLock::new() }
     }
 
-    /// The JSON of the value; serialised once.
+    /// The JSON of the value; serialized once.
     pub(crate) fn body(&self) -> &Bytes {
         self.body.get_or_init(|| serde_json::to_vec(&self.value).unwrap_or_default().into())
     }
@@ -67,7 +66,7 @@ impl Object {
         Key::new(text("/metadata/namespace"), text("/metadata/name"))
     }
 
-    /// The form of something that is not stored.
+    /// The form of an object that is not stored.
     pub(crate) fn without_version(mut self) -> Self {
         if let Some(meta) = self.value.get_mut("metadata").and_then(Value::as_object_mut) {
             meta.remove("resourceVersion");
@@ -81,7 +80,7 @@ impl Object {
     }
 }
 
-/// What happened to an object.
+/// A change of an object.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) revision: u64,
@@ -92,12 +91,12 @@ pub(crate) struct Change {
     pub(crate) key: Key,
 }
 
-/// Why a write was not done.
+/// Why a write failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteError {
-    /// The key is taken.
+    /// The key exists.
     Exists,
-    /// The key is not there.
+    /// The key does not exist.
     Missing,
     /// The object has another revision than expected.
     Modified,
@@ -107,10 +106,10 @@ pub(crate) enum WriteError {
     Unsaved,
 }
 
-/// The version asked for has been compacted.
+/// The requested version has been compacted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TooOld {
-    /// The oldest revision that can still be asked for.
+    /// The oldest available revision.
     pub(crate) oldest: u64,
 }
 
@@ -120,7 +119,7 @@ struct ShelfState {
     log: VecDeque<Change>,
     /// Changes up to this revision are no longer in the log.
     compacted: u64,
-    /// Nobody new is told of changes up to this revision; who follows already is.
+    /// New watches get no changes up to this revision; running watches already have them.
     forgotten: u64,
     /// A watch cannot begin before this revision; a list can.
     begun: u64,
@@ -128,7 +127,7 @@ struct ShelfState {
 }
 
 impl ShelfState {
-    /// Makes a change of an object; `value` is the new one, `None` a deletion.
+    /// Creates a change of an object; `value` is the new state, `None` a deletion.
     fn change(&self, key: &Key, revision: u64, value: Option<Value>) -> Option<Change> {
         let previous = self.objects.get(key).cloned();
         let deleted = value.is_none();
@@ -139,7 +138,7 @@ impl ShelfState {
         Some(Change { revision, object: Arc::new(object), previous, deleted, key: key.clone() })
     }
 
-    /// Carries a change out.
+    /// Applies a change.
     fn settle(&mut self, change: Change, history: usize) {
         if change.deleted {
             self.objects.remove(&change.key);
@@ -154,7 +153,7 @@ impl ShelfState {
         }
     }
 
-    /// The present version, if it is the one with revision `expected`.
+    /// Checks that the present version has revision `expected`.
     fn expect(&self, key: &Key, expected: u64) -> Result<(), WriteError> {
         let present = self.objects.get(key).ok_or(WriteError::Missing)?;
         if present.revision == expected { Ok(()) } else { Err(WriteError::Modified) }
@@ -164,7 +163,7 @@ impl ShelfState {
         self.log.back().map_or(self.compacted, |c| c.revision)
     }
 
-    /// Refuses to begin at a version that is too old.
+    /// Rejects a version that is too old.
     fn check(&self, revision: u64) -> Result<(), TooOld> {
         let oldest = self.compacted.max(self.forgotten);
         if revision < oldest { Err(TooOld { oldest }) } else { Ok(()) }
@@ -203,12 +202,12 @@ impl Shelf {
         self.read(|_| self.clock.load(Ordering::SeqCst))
     }
 
-    /// How far back the log reaches.
+    /// The oldest revision in the log.
     pub(crate) fn reach(&self) -> u64 {
         self.read(|s| s.compacted)
     }
 
-    /// The revision of the last change, or the one it begins at.
+    /// The revision of the last change, or the first revision of the shelf.
     pub(crate) fn last_change(&self) -> u64 {
         self.read(ShelfState::last_change)
     }
@@ -248,7 +247,7 @@ impl Shelf {
         self.commit(key, Some(value), |s| s.expect(key, expected))
     }
 
-    /// Removes the version that has revision `expected`; answers it at the revision of the deletion.
+    /// Removes the version with revision `expected`; returns it at the revision of the deletion.
     pub(crate) fn delete(&self, key: &Key, expected: u64) -> Result<Arc<Object>, WriteError> {
         self.commit(key, None, |s| s.expect(key, expected))
     }
@@ -264,22 +263,22 @@ impl Shelf {
                 return Err(WriteError::Closed);
             }
             check(s)?;
-            // The revision is taken under the lock: whoever reads the counter under it sees all older writes.
+            // The revision is taken under the lock: a reader of the counter under the lock sees all older writes.
             let revision = self.clock.fetch_add(1, Ordering::SeqCst) + 1;
             let change = s.change(key, revision, value).ok_or(WriteError::Missing)?;
-            // Under the lock as well: the changes of a kind are stored in their order.
+            // Also under the lock: the changes of a kind are stored in their order.
             self.keep(&change)?;
             s.settle(change.clone(), self.history);
             Ok(change)
         })?;
         self.signal.send_replace(change.revision);
         let object = Arc::clone(&change.object);
-        // Without a listener (controllers switched off) nobody needs the change.
+        // Without a receiver (controllers switched off) the change is not needed.
         let _ = self.feed.send((Arc::from(self.name.as_str()), change));
         Ok(object)
     }
 
-    /// Stores a change, where changes are stored.
+    /// Stores a change in the journal, if there is one.
     fn keep(&self, change: &Change) -> Result<(), WriteError> {
         let Some(journal) = self.journal.get() else { return Ok(()) };
         let record = if change.deleted {
@@ -293,19 +292,19 @@ impl Shelf {
         })
     }
 
-    /// From now on a read or a watch that begins at an older version is refused.
+    /// Rejects reads and watches from older versions from now on.
     fn compact(&self) {
         self.write(|s| s.forgotten = self.clock.load(Ordering::SeqCst));
     }
 
-    /// Ends all watches once they have read the log; no more writes.
+    /// Ends all watches once they have read the log, and rejects further writes.
     pub(crate) fn close(&self) {
         self.write(|s| s.closed = true);
         self.signal.send_replace(u64::MAX);
     }
 }
 
-/// What [`Shelf::changes_after`] found.
+/// The result of [`Shelf::changes_after`].
 #[derive(Debug)]
 pub(crate) struct Changes {
     pub(crate) changes: Vec<Change>,
@@ -322,16 +321,16 @@ pub(crate) struct Store {
     shelves: RwLock<HashMap<String, Arc<Shelf>>>,
     history: usize,
     feed: mpsc::UnboundedSender<(Arc<str>, Change)>,
-    /// Where changes are kept; nothing is there without a data directory.
+    /// The journal; unset without a data directory.
     journal: Arc<OnceLock<Journal>>,
-    /// Since when a shelf is known to be empty that nobody has used yet.
+    /// Since when an unused shelf is known to be empty.
     unused: AtomicU64,
 }
 
 impl Store {
     /// An empty store; every change is also sent to `feed`.
     pub(crate) fn new(history: usize, feed: mpsc::UnboundedSender<(Arc<str>, Change)>) -> Self {
-        // Small revisions look like special values to clients; start where none of them can be meant.
+        // Clients treat small revisions as special values; the counter starts above them.
         let clock = Arc::new(AtomicU64::new(100));
         Self {
             clock,
@@ -343,7 +342,7 @@ impl Store {
         }
     }
 
-    /// The shelf of a kind; made when it is not there.
+    /// The shelf of a kind; created if absent.
     pub(crate) fn shelf(&self, name: &str) -> Arc<Shelf> {
         if let Some(shelf) = self.existing(name) {
             return shelf;
@@ -374,12 +373,12 @@ impl Store {
         self.shelves.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// The last revision that was given out.
+    /// The last assigned revision.
     pub(crate) fn revision(&self) -> u64 {
         self.clock.load(Ordering::SeqCst)
     }
 
-    /// Refuses from now on to continue from a version older than the present one; watches that run go on.
+    /// Rejects requests that continue from older versions from now on; running watches continue.
     pub(crate) fn compact(&self) {
         let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
         shelves.values().for_each(|shelf| shelf.compact());
@@ -389,7 +388,7 @@ impl Store {
     pub(crate) fn remove_shelf(&self, name: &str) {
         let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
         let Some(shelf) = shelves.get(name) else { return };
-        // In this order: nothing is stored on it after the line that says it is gone, nor on its successor before.
+        // In this order: nothing is stored on it after its end in the journal, nor on its successor before.
         shelf.close();
         if let Some(journal) = self.journal.get()
             && let Err(error) = journal.append(&Record::Dropped { shelf: name.into() })

@@ -1,4 +1,4 @@
-//! What a write may change: status and spec are kept apart, generation counts, system fields stay.
+//! Update strategies: separation of status and spec, generation, and protected fields.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ fn object_of<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Map<String, 
     value.as_object_mut()?.entry(key).or_insert_with(|| json!({})).as_object_mut()
 }
 
-/// Takes `key` from `old`, be it absent.
+/// Copies `key` from `old`, even if absent.
 fn restore(new: &mut Value, old: &Value, key: &str) {
     let Some(map) = new.as_object_mut() else { return };
     match old.get(key) {
@@ -17,7 +17,7 @@ fn restore(new: &mut Value, old: &Value, key: &str) {
     };
 }
 
-/// Clears what a client may not set on a new object.
+/// Clears fields that a client may not set on a new object.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     if resource.has_generation()
         && let Some(meta) = object_of(object, "metadata")
@@ -39,7 +39,7 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Takes away fields that are not in use yet.
+/// Removes fields of disabled features.
 pub(crate) fn drop_disabled(resource: &Resource, object: &mut Value) {
     let spec = match resource.plural.as_str() {
         "pods" => "/spec",
@@ -64,7 +64,7 @@ pub(crate) fn drop_disabled(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Puts back what this write may not change.
+/// Restores fields that this write may not change.
 pub(crate) fn prepare_update(resource: &Resource, subresource: &str, new: &mut Value, old: &Value) {
     if let Some(map) = new.as_object_mut() {
         map.entry("metadata").or_insert_with(|| json!({}));
@@ -73,7 +73,7 @@ pub(crate) fn prepare_update(resource: &Resource, subresource: &str, new: &mut V
     for key in ["creationTimestamp", "namespace", "generation"] {
         restore(meta, old_meta, key);
     }
-    // What is left out stays; what is changed is refused. A deletion cannot be taken back.
+    // Omitted values stay; changed ones are rejected. A deletion cannot be undone.
     let deleted = old_meta.get("deletionTimestamp").is_some();
     for key in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         if (deleted && key == "deletionTimestamp") || meta.get(key).is_none_or(Value::is_null) {
@@ -103,7 +103,7 @@ pub(crate) fn prepare_update(resource: &Resource, subresource: &str, new: &mut V
         }
         "status" => {
             restore(new, old, "spec");
-            // Those who write the status of a deployment cannot relabel it; others can.
+            // A write of a deployment's status cannot change labels; for other kinds it can.
             if resource.is("apps", "deployments")
                 && let (Some(meta), Some(old_meta)) = (new.get_mut("metadata"), old.get("metadata"))
             {
@@ -130,7 +130,7 @@ fn replace(target: &mut Value, key: &str, value: Option<Value>) {
     }
 }
 
-/// Counts up `metadata.generation` when something besides metadata and status changed.
+/// Increments `metadata.generation` when a field other than metadata and status changed.
 pub(crate) fn bump_generation(resource: &Resource, new: &mut Value, old: &Value) {
     if !resource.has_generation() || !differs(resource, new, old) {
         return;
@@ -147,10 +147,10 @@ fn differs(resource: &Resource, new: &Value, old: &Value) -> bool {
         let skip = |k: &str| matches!(k, "metadata" | "kind" | "apiVersion") || (k == "status" && skip_status);
         v.as_object().into_iter().flatten().filter(|(k, _)| !skip(k)).map(|(k, v)| (k.clone(), v.clone())).collect()
     };
-    // Deployments count changes of their annotations, too.
+    // Deployments also count changes of their annotations.
     let annotations = |v: &Value| v.pointer("/metadata/annotations").cloned();
     let annotated = resource.is("apps", "deployments") && annotations(new) != annotations(old);
-    // EndpointSlices those of their labels.
+    // EndpointSlices count changes of their labels.
     let labels = |v: &Value| v.pointer("/metadata/labels").cloned();
     let labelled = resource.is("discovery.k8s.io", "endpointslices") && labels(new) != labels(old);
     annotated || labelled || members(new) != members(old)
@@ -178,7 +178,7 @@ pub(crate) fn same(new: &Value, old: &Value) -> bool {
     })
 }
 
-/// Whether nothing holds an object that is being deleted any longer.
+/// Whether nothing holds a deleting object any longer.
 pub(crate) fn released(resource: &Resource, object: &Value) -> bool {
     let empty = |pointer: &str| object.pointer(pointer).and_then(Value::as_array).is_none_or(Vec::is_empty);
     let grace = object.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);

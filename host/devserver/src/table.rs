@@ -1,4 +1,4 @@
-//! Tables: what `kubectl get` shows.
+//! Tables for `kubectl get`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::{
 
 mod printers;
 
-/// How much of an object goes with its row.
+/// The part of an object in its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Include {
     Metadata,
@@ -26,7 +26,7 @@ pub(crate) struct TableOptions {
 }
 
 impl TableOptions {
-    /// From `includeObject`, which counts where a table is asked for.
+    /// From `includeObject`, which applies to requests for a table.
     pub(crate) fn parse(call: &Call) -> Result<Self> {
         let asked = call.query.get("includeObject").filter(|_| call.accept.contains("as=Table"));
         let include = match asked {
@@ -44,7 +44,7 @@ impl TableOptions {
     }
 }
 
-/// The table of some objects; columns are left away in all but the first event of a watch.
+/// The table of some objects; only the first event of a watch has columns.
 pub(crate) fn table(
     resource: &Resource,
     objects: &[Value],
@@ -100,7 +100,7 @@ fn row(resource: &Resource, object: &Value, cells: &[Value], version: &str, opti
     }
 }
 
-/// Rows are made of the server's own form of an object, which has not what is only for clients.
+/// Rows are made of the server's internal form, which lacks data that is only for clients.
 fn hide_annotation(partial: &mut Value, name: &str) {
     let Some(meta) = partial.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     if let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) {

@@ -1,4 +1,4 @@
-//! Times as Kubernetes writes them.
+//! Times in the formats of Kubernetes.
 
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ pub(crate) fn in_seconds(seconds: i64) -> String {
     then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// How long ago a time is, as kubectl prints it; `<unknown>` for what is no time.
+/// The age of a time, as kubectl prints it; `<unknown>` for an invalid time.
 pub(crate) fn age(time: Option<&str>) -> String {
     let Some(then) = time.and_then(|t| t.parse::<Timestamp>().ok()) else { return "<unknown>".to_owned() };
     let seconds = Timestamp::now().as_second().saturating_sub(then.as_second());

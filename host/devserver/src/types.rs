@@ -1,5 +1,5 @@
-//! The fields of the built-in kinds: what is not one of them is dropped and reported, a value of a wrong type refused, and what
-//! Go does not write is left out. The fields are those of the table for protobuf.
+//! Field types of built-in kinds: unknown fields are dropped and reported, values of a wrong type rejected, and values that Go omits are
+//! omitted. The fields come from the protobuf table.
 
 use serde_json::{Map, Value, json};
 
@@ -11,23 +11,23 @@ use crate::protobuf::{
 mod pointers;
 mod scalars;
 
-/// Why a value is not of its kind, as the API server says it.
+/// Why a value has the wrong type, in the words of the API server.
 #[derive(Debug)]
 pub(crate) struct WrongType {
-    /// In a body: the words of its JSON decoder.
+    /// In a body: the message of its JSON decoder.
     pub(crate) decoding: String,
-    /// In the outcome of a strategic merge: the words of its conversion.
+    /// In the result of a strategic merge: the message of its conversion.
     pub(crate) conversion: String,
 }
 
 impl WrongType {
-    /// One that both say in the same words.
+    /// An error with the same message in both cases.
     fn plain(text: String) -> Self {
         Self { conversion: text.clone(), decoding: text }
     }
 }
 
-/// Fields that are newer than the table: they are taken as they come.
+/// Fields newer than the table: they are accepted unchecked.
 const NEWER: &[(&str, &str)] = &[
     ("core.v1.PodSpec", "schedulingGroup"),
     ("core.v1.PodStatus", "nodeAllocatableResourceClaimStatuses"),
@@ -42,16 +42,16 @@ const NEWER: &[(&str, &str)] = &[
     ("meta.v1.ListMeta", "shardInfo"),
 ];
 
-/// Lists that Go writes although they are empty.
+/// Lists that Go writes even when empty.
 const ALWAYS: &[&str] = &["verbs", "rules", "drivers", "versions", "limits", "containers"];
 
-/// Removes the fields a built-in kind does not have and answers their paths; nulls and zeros are dropped as Go drops them.
+/// Removes unknown fields of a built-in kind and returns their paths; nulls and zeros are dropped as in Go.
 ///
-/// Kinds without a type here are kept as they are.
+/// Kinds without a type here are not changed.
 ///
 /// # Errors
 ///
-/// What is wrong with a value that has the wrong type.
+/// The fault of a value with a wrong type.
 pub(crate) fn restrict(group: &str, version: &str, kind: &str, object: &mut Value) -> Result<Vec<String>, WrongType> {
     let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     let Some((name, _)) = schema::of_kind(&api_version, kind) else { return Ok(Vec::new()) };
@@ -79,14 +79,14 @@ pub(crate) fn restrict_metadata(object: &mut Value) -> Result<Vec<String>, Wrong
     Ok(walk.end()?.into_iter().map(|path| format!("metadata.{path}")).collect())
 }
 
-/// One step down an object.
+/// One step into an object.
 enum Step {
     Field(String),
     Index(usize),
     Key(String),
 }
 
-/// A way through an object, down its fields.
+/// A traversal of an object by its fields.
 #[derive(Default)]
 struct Walk {
     path: Vec<Step>,
@@ -100,7 +100,7 @@ impl Walk {
         self.error.map_or(Ok(self.unknown), Err)
     }
 
-    /// The path as strict decoding tells it.
+    /// The path in the form of strict decoding.
     fn shown(&self) -> String {
         self.path.iter().fold(String::new(), |path, step| match step {
             Step::Index(i) => format!("{path}[{i}]"),
@@ -109,7 +109,7 @@ impl Walk {
         })
     }
 
-    /// Go tells the fields alone, and the struct the last one is in.
+    /// Go reports only the field names, and the struct of the last one.
     fn wrong(&mut self, owner: &str, found: &Value, expected: &str, shape: &str) {
         let fields: Vec<&str> = self
             .path
@@ -143,7 +143,7 @@ impl Walk {
     }
 
     fn message(&mut self, map: &mut Map<String, Value>, name: &'static str) {
-        // A claim in a StatefulSet says its kind, too.
+        // A claim in a StatefulSet contains its kind, too.
         let top = self.path.is_empty() || name == "core.v1.PersistentVolumeClaim";
         map.retain(|key, member| {
             if top && matches!(key.as_str(), "kind" | "apiVersion") {
@@ -164,7 +164,7 @@ impl Walk {
         });
     }
 
-    /// Whether the field stays.
+    /// Whether the field is kept.
     fn field(&mut self, value: &mut Value, field: &Field, owner: &'static str) -> bool {
         if value.is_null() {
             return ALWAYS.contains(&field.name) && matches!(field.shape, Shape::Many);
@@ -172,7 +172,7 @@ impl Walk {
         match (field.shape, &mut *value) {
             (Shape::One, value) => {
                 self.one(value, field.kind, owner);
-                // A struct is never left out.
+                // A struct is never omitted.
                 field.zero_counts
                     || matches!(field.kind, Kind::Message(_))
                     || !scalars::is_zero(value)
@@ -184,7 +184,7 @@ impl Walk {
                     self.element(element, field.kind, owner);
                     self.path.pop();
                 }
-                // An empty list says that nobody owns anything any longer.
+                // An empty list means that no manager owns any field.
                 !list.is_empty() || ALWAYS.contains(&field.name) || field.name == "managedFields"
             }
             (Shape::Map, Value::Object(map)) => {
@@ -204,7 +204,7 @@ impl Walk {
         }
     }
 
-    /// One of several: null is zero there.
+    /// A list element or map value: null becomes zero there.
     fn element(&mut self, value: &mut Value, kind: Kind, owner: &'static str) {
         if value.is_null() {
             *value = match kind {
@@ -245,7 +245,7 @@ impl Walk {
         }
     }
 
-    /// A type that JSON writes in a way of its own.
+    /// A type with a special JSON form.
     fn special(&mut self, value: &mut Value, name: &'static str) {
         let done = match name {
             "meta.v1.Time" => scalars::time(value, false),
@@ -263,7 +263,7 @@ impl Walk {
         }
     }
 
-    /// A schema or what may stand in its place: a flag, a list of schemas or of names.
+    /// A schema, or a permitted alternative: a flag, a list of schemas or of names.
     fn schemas(&mut self, value: &mut Value) {
         match value {
             Value::Object(map) => self.message(map, "apiextensions.v1.JSONSchemaProps"),
@@ -273,7 +273,7 @@ impl Walk {
     }
 }
 
-/// The field of this name, also of a message that stands in the place of its own.
+/// The field with this name, also in inlined messages.
 fn find(fields: &'static [Field], name: &str) -> Option<&'static Field> {
     let embedded = |field: &'static Field| match field.kind {
         Kind::Message(inner) if field.is_embedded() => find(schema::message(inner), name),
@@ -282,7 +282,7 @@ fn find(fields: &'static [Field], name: &str) -> Option<&'static Field> {
     fields.iter().find(|f| f.name == name).or_else(|| fields.iter().find_map(embedded))
 }
 
-/// What Go calls a type.
+/// Go's name for a type.
 fn go_type(kind: Kind) -> String {
     match kind {
         Kind::Int32 => "int32".to_owned(),

@@ -1,4 +1,4 @@
-//! Whether an object is what its kind allows. A selection of the API server's checks: those clients run into.
+//! Validation of objects: the subset of the API server's checks that clients encounter.
 
 use oarlock_schema::FieldError;
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn causes(errors: Vec<FieldError>) -> Vec<Cause> {
     errors.into_iter().map(Cause::from).collect()
 }
 
-/// Checks a new object, in its stored form. `new_event`: it came as `events.k8s.io`.
+/// Validates a new object, in its stored form. `new_event`: it came as `events.k8s.io`.
 pub(crate) fn create(resource: &Resource, object: &Value, new_event: bool) -> Vec<Cause> {
     let mut out = metadata::create(resource, object);
     if let Some(custom) = &resource.custom {
@@ -52,7 +52,7 @@ pub(crate) fn create(resource: &Resource, object: &Value, new_event: bool) -> Ve
     out
 }
 
-/// The numbers that `/scale` shows of a custom resource; `all`: not only those of its status.
+/// Validates the numbers of a custom resource's `/scale`; `all`: not only those of its status.
 fn scale(custom: &CustomVersion, object: &Value, all: bool) -> Vec<Cause> {
     let Some(scale) = &custom.scale else { return Vec::new() };
     let mut out = Vec::new();
@@ -79,7 +79,7 @@ fn scale(custom: &CustomVersion, object: &Value, all: bool) -> Vec<Cause> {
     out
 }
 
-/// What a writer of a new object should know although it is stored.
+/// Warnings about a new object.
 pub(crate) fn warnings(resource: &Resource, object: &Value) -> Vec<String> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => pod::warnings(object),
@@ -88,7 +88,7 @@ pub(crate) fn warnings(resource: &Resource, object: &Value) -> Vec<String> {
     }
 }
 
-/// Finalizers of custom resources should say whose they are; those that were there before are not told of again.
+/// Warnings about unqualified finalizers of custom resources; existing ones are not repeated.
 pub(crate) fn unqualified(resource: &Resource, object: &Value, old: Option<&Value>) -> Vec<String> {
     let of = |value: &Value| -> Vec<String> {
         let list = value.pointer("/metadata/finalizers").and_then(Value::as_array).into_iter().flatten();
@@ -105,7 +105,7 @@ pub(crate) fn unqualified(resource: &Resource, object: &Value, old: Option<&Valu
     if resource.custom.is_some() { told.collect() } else { Vec::new() }
 }
 
-/// Checks a new version against the old one.
+/// Validates a new version against the old one.
 pub(crate) fn update(resource: &Resource, subresource: &str, object: &Value, old: &Value) -> Vec<Cause> {
     let mut out = metadata::update(resource, object, old);
     if let Some(custom) = &resource.custom {
@@ -128,7 +128,7 @@ pub(crate) fn update(resource: &Resource, subresource: &str, object: &Value, old
     }
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("apiextensions.k8s.io", _) => out.extend(causes(oarlock_schema::validate_crd_update(object, old))),
-        // Their subresources exist to change what the pod itself does not let go.
+        // These subresources exist to change fields that the pod itself protects.
         ("", "pods") if matches!(subresource, "ephemeralcontainers" | "resize") => {
             out.extend(pod::spec(object.get("spec"), "spec"));
         }
@@ -138,7 +138,7 @@ pub(crate) fn update(resource: &Resource, subresource: &str, object: &Value, old
             out.extend(core::immutable(resource, object, old));
         }
         ("batch", "jobs") | ("", "persistentvolumes") => {
-            // The API server looks at all of it twice.
+            // The API server validates all of it twice.
             let once = common(resource, object);
             out.extend(once.iter().chain(&once).cloned());
             out.extend(workload::update(resource, object, old));
@@ -213,7 +213,7 @@ fn endpoints(object: &Value) -> Vec<Cause> {
     out
 }
 
-/// What the table does not hold.
+/// Checks outside of the table.
 fn special(resource: &Resource, object: &Value) -> Vec<Cause> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => pod::spec(object.get("spec"), "spec"),

@@ -1,4 +1,4 @@
-//! Built-in kinds that are served in another form than they are stored in: events, autoscalers.
+//! Built-in kinds with different served and stored forms: events, autoscalers.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ fn is_old_autoscaler(resource: &Resource) -> bool {
     resource.is("autoscaling", "horizontalpodautoscalers") && resource.version == "v1"
 }
 
-/// The stored form of what a client wrote in the version of `resource`; `old` is what is stored now.
+/// The stored form of a client's object in the version of `resource`; `old` is the stored object.
 pub(crate) fn to_stored(resource: &Resource, object: Value, old: Option<&Value>) -> Value {
     if resource.is_new_event() {
         events::to_core(&object)
@@ -19,7 +19,7 @@ pub(crate) fn to_stored(resource: &Resource, object: Value, old: Option<&Value>)
     }
 }
 
-/// A stored object in the version of `resource`; `None` when that is how it is stored.
+/// A stored object in the version of `resource`; `None` when it equals the stored form.
 pub(crate) fn to_served(resource: &Resource, stored: &Value) -> Option<Value> {
     if resource.is_new_event() {
         return Some(events::to_new(stored));

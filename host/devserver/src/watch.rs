@@ -1,4 +1,4 @@
-//! Watches: the log of a shelf as a stream of events.
+//! Watches: the log of a shelf as an event stream.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -18,13 +18,13 @@ use crate::{
     table::{self, TableOptions},
 };
 
-/// How many changes are turned into one chunk of the answer.
+/// Most changes in one chunk of the response.
 const BATCH: usize = 512;
-/// How often a bookmark is sent, and how long before the end of a watch that has a deadline.
+/// Interval of bookmarks, and the lead of the last one before the deadline of a watch.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
-/// Which objects a watch is about.
+/// The objects of a watch.
 #[derive(Debug, Clone)]
 pub(crate) struct Selection {
     pub(crate) namespace: String,
@@ -48,18 +48,18 @@ impl Selection {
     }
 }
 
-/// Where a watch begins.
+/// The start of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     /// With the present objects as ADDED.
     Present,
-    /// With the present objects, and a bookmark that says so.
+    /// With the present objects, and a bookmark after them.
     PresentWithMark,
     /// After a revision.
     After(u64),
 }
 
-/// A watch that has not been polled yet.
+/// A watch before its first poll.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) resource: Arc<Resource>,
@@ -111,13 +111,13 @@ fn first_bookmark(now: Instant, timeout: Duration) -> Instant {
 struct State {
     watch: Watch,
     signal: Receiver<u64>,
-    /// Everything up to this revision has been sent.
+    /// The last revision that was sent completely.
     cursor: u64,
-    /// Objects of the initial state that are still to be sent.
+    /// Objects of the initial state that are not sent yet.
     pending: VecDeque<Arc<Object>>,
-    /// The bookmark that ends the initial state is still to be sent.
+    /// Whether the bookmark after the initial state is not sent yet.
     mark_due: bool,
-    /// It begins at a version that is not known any more.
+    /// The start version is no longer known.
     too_old: Option<TooOld>,
     begun: bool,
     done: bool,
@@ -148,15 +148,15 @@ impl State {
                 continue;
             }
             tokio::select! {
-                // What has happened is told before the end.
+                // Changes are sent before the end.
                 biased;
-                // The sender lives in the shelf this state holds: no error.
+                // The sender lives in the shelf of this state, so an error is impossible.
                 _ = self.signal.changed() => {}
                 () = tokio::time::sleep_until(self.end) => return None,
                 () = self.watch.stop.cancelled() => return None,
                 () = tokio::time::sleep_until(self.next_bookmark), if self.watch.bookmarks => {
                     self.next_bookmark = Instant::now() + BOOKMARK_PERIOD;
-                    // A watch from the future must not be told of the present.
+                    // A watch from a future version must not get the present state.
                     if self.watch.view.revision() >= self.cursor {
                         self.bookmark(&mut out, false);
                         return Some(out.into());
@@ -179,7 +179,7 @@ impl State {
         self.mark_due = self.watch.start == Start::PresentWithMark;
     }
 
-    /// Writes what can be sent now; false when more is waiting.
+    /// Writes the events that can be sent now; false when more is waiting.
     fn collect(&mut self, out: &mut Vec<u8>) -> bool {
         if !self.pending.is_empty() {
             for object in self.pending.drain(..self.pending.len().min(BATCH)).collect::<Vec<_>>() {
@@ -212,7 +212,7 @@ impl State {
         found.drained
     }
 
-    /// What a change is to somebody who only sees the selected objects.
+    /// The event of a change for a client that only sees the selected objects.
     fn change(&mut self, out: &mut Vec<u8>, change: &Change) {
         let (selection, resource) = (&self.watch.selection, &self.watch.resource);
         if !selection.namespace.is_empty() && selection.namespace != change.key.namespace {
@@ -224,7 +224,7 @@ impl State {
             (None, true) => self.event(out, "ADDED", &change.object),
             (Some(_), true) => self.event(out, "MODIFIED", &change.object),
             (Some(_), false) if change.deleted => self.event(out, "DELETED", &change.object),
-            // It left the selection: what was visible goes, at the version of the change.
+            // The object left the selection: it is deleted for the client, at the version of the change.
             (Some(previous), false) => self.event(out, "DELETED", &previous.at(change.revision)),
             (None, false) => {}
         }
@@ -266,7 +266,7 @@ impl State {
     }
 }
 
-/// One event; `type` comes first, or clients that parse the object lazily cannot.
+/// One event; `type` comes first, otherwise clients cannot parse the object lazily.
 fn line(out: &mut Vec<u8>, kind: &str, object: &[u8]) {
     out.extend_from_slice(format!("{{\"type\":\"{kind}\",\"object\":").as_bytes());
     out.extend_from_slice(object);

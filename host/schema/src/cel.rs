@@ -1,4 +1,4 @@
-//! `x-kubernetes-validations`: rules in CEL.
+//! CEL rules of custom resources: `x-kubernetes-validations`.
 
 mod check;
 mod condition;
@@ -31,16 +31,16 @@ pub(crate) use self::{
 };
 use crate::{
     error::FieldError,
-    node::{Additional, MAX_DEPTH, Node, counterpart, same_member},
+    node::{Additional, MAX_DEPTH, Members, Node},
 };
 
 thread_local! {
-    /// The functions of Kubernetes' CEL; building the table is dearer than most rules.
+    /// The functions of Kubernetes' CEL; building the table costs more than most rules.
     static FUNCTIONS: Context<'static> = functions();
 }
 
-/// Those of the libraries, and `type` with the names of the types, which are strings here: the type checker lets them be compared
-/// with each other alone.
+/// The functions of the libraries, and `type` with the names of the types, which are strings here: the type checker allows comparing them
+/// only with each other.
 fn functions() -> Context<'static> {
     let mut context = Context::default().with_all();
     context.add_function("type", |of: CelValue| value::type_name(&of).to_owned());
@@ -50,7 +50,7 @@ fn functions() -> Context<'static> {
     context
 }
 
-/// The rules of a schema, compiled, in the schema's own shape.
+/// The compiled rules of a schema, in the schema's own shape.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     here: Vec<Rule>,
@@ -69,7 +69,7 @@ struct Rule {
     message_program: Option<IdedExpr>,
     reason: Option<String>,
     field_path: Option<String>,
-    /// Whether it compares with the earlier value; such a rule waits for one unless `optional_old`.
+    /// Whether it compares with the earlier value; such a rule is skipped without one, unless `optional_old`.
     transition: bool,
     optional_old: bool,
 }
@@ -118,7 +118,7 @@ impl Rule {
         self.message.clone().unwrap_or_else(|| format!("failed rule: {}", self.text))
     }
 
-    /// The text for a failed rule: an expression that yields a usable line, else the message, else the rule.
+    /// The message of a failed rule: the result of its message expression if usable, else its message, else the rule.
     fn failure(&self, context: &Context<'_>) -> String {
         let computed = self.message_program.as_ref().and_then(|program| match CelValue::resolve(program, context) {
             Ok(CelValue::String(s)) => Some(s.trim().to_owned()).filter(|s| !s.is_empty() && !s.contains('\n')),
@@ -128,7 +128,7 @@ impl Rule {
     }
 }
 
-/// Runs all rules over an object and what it was before.
+/// Evaluates all rules for an object and its earlier state.
 ///
 /// * `value`, `old` - whole objects.
 ///
@@ -146,20 +146,20 @@ pub(crate) fn check_rules(node: &Node, rules: &Rules, value: &Value, old: Option
     })
 }
 
-/// A value with what it was.
+/// A value and its earlier state.
 #[derive(Clone, Copy)]
 struct Pair<'a> {
     value: &'a Value,
-    /// What rules see as `oldSelf`.
+    /// The value of `oldSelf` in rules.
     old: Option<&'a Value>,
-    /// What it is compared with to see whether it changed: also where rules are not told.
+    /// The earlier value for detecting a change, also where rules have no `oldSelf`.
     former: Option<&'a Value>,
-    /// Whether it is as before, or part of something that is.
+    /// Whether the value, or a value that contains it, is unchanged.
     unchanged: bool,
 }
 
 impl<'a> Pair<'a> {
-    /// A part of the value; `former` is what it is compared with, `old` what its rules may see of it.
+    /// A part of the value; `former` is its earlier value, `old` the part of it that its rules may see.
     fn below(self, value: &'a Value, former: Option<&'a Value>, old: Option<&'a Value>) -> Self {
         let unchanged = self.unchanged || former == Some(value);
         Self { value, old: old.filter(|old| !old.is_null()), former, unchanged }
@@ -173,7 +173,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn node(&mut self, node: &Node, rules: &Rules, pair: Pair<'_>, path: &str, depth: usize) {
-        // A null has no rules of its own: the level above asks about it.
+        // A null has no rules of its own: the level above checks it.
         if pair.value.is_null() || depth > MAX_DEPTH * 2 {
             return;
         }
@@ -198,9 +198,9 @@ impl Walk<'_> {
             }
             Value::Array(items) => {
                 if let (Some(known), Some(rules)) = (node.items.as_deref(), rules.items.as_deref()) {
+                    let (formers, olds) = (Members::new(node, pair.former), Members::new(node, pair.old));
                     for (i, item) in items.iter().enumerate() {
-                        let former = pair.former.and_then(|former| counterpart(node, i, item, former));
-                        let same = pair.old.and_then(|old| same_member(node, item, old));
+                        let (former, same) = (formers.counterpart(node, i, item), olds.same(node, item));
                         self.node(known, rules, pair.below(item, former, same), &format!("{path}[{i}]"), depth + 1);
                     }
                 }
@@ -220,7 +220,7 @@ impl Walk<'_> {
             if rule.transition && !rule.optional_old && before.is_none() {
                 continue;
             }
-            // What did not change may stay invalid, unless the rule is about change.
+            // An unchanged value may stay invalid, unless the rule is about change.
             if unchanged && !rule.transition {
                 continue;
             }
@@ -237,7 +237,7 @@ impl Walk<'_> {
             match result {
                 Some(Ok(CelValue::Bool(true))) => {}
                 Some(Ok(CelValue::Bool(false))) => {
-                    // With a fieldPath the fault is not at this value, which then is not shown.
+                    // With a fieldPath the fault is elsewhere, so this value is not shown.
                     let shown = if rule.field_path.is_some() { &Value::Object(serde_json::Map::new()) } else { value };
                     self.errors.push(FieldError::with_reason(reason, &place, shown, &rule.failure(&scope)));
                 }
@@ -263,7 +263,7 @@ impl Walk<'_> {
     }
 }
 
-/// The text of a runtime error as cel-go words it, where it has the same error.
+/// The text of a runtime error in cel-go's words, where cel-go has the same error.
 fn runtime_text(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
@@ -280,7 +280,7 @@ fn runtime_text(error: &ExecutionError) -> String {
     }
 }
 
-/// The path of a rule's fault: its `fieldPath` (`.a.b`, `['c']`) below the value it looked at.
+/// The path of a rule's fault: its `fieldPath` (`.a.b`, `['c']`) below the rule's value.
 fn place(path: &str, field_path: Option<&str>, node: &Node) -> String {
     let Some(field_path) = field_path else { return path.to_owned() };
     let mut out = path.to_owned();

@@ -1,4 +1,4 @@
-//! Tables: the columns that `kubectl get` shows.
+//! Printer columns: the Tables of `kubectl get`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub struct PrinterColumn {
 }
 
 impl PrinterColumn {
-    /// Reads `additionalPrinterColumns`; none means one column with the age.
+    /// Parses `additionalPrinterColumns`; without any, the table has one column with the age.
     pub(crate) fn read(columns: &[Value]) -> Vec<Self> {
         if columns.is_empty() {
             return vec![Self {
@@ -70,10 +70,9 @@ impl PrinterColumn {
         definition(&self.name, &self.ty, &self.format, &self.description, self.priority)
     }
 
-    /// The cell for `object`: null if there is nothing, or something of another type, at the path. Of several values at
-    /// the path the first is shown.
+    /// The cell for `object`: null if the path has no value, or one of another type. Of several values the first is shown.
     ///
-    /// * `now` - what ages are counted to.
+    /// * `now` - the time to which ages are computed.
     ///
     /// # Source
     ///
@@ -126,7 +125,7 @@ pub fn cells(columns: &[PrinterColumn], object: &Value, now: Timestamp) -> Vec<V
     all
 }
 
-/// How long ago `time` was, in the words of `kubectl get`: `5s`, `3m20s`, `2d3h`, `<unknown>`, `<invalid>`.
+/// The age of `time` in the format of `kubectl get`: `5s`, `3m20s`, `2d3h`, `<unknown>`, `<invalid>`.
 ///
 /// * `time` - RFC 3339.
 ///
@@ -145,7 +144,7 @@ fn human_duration(seconds: i64) -> String {
     let two = |first: i64, unit: char, second: i64, small: char| {
         if second == 0 { format!("{first}{unit}") } else { format!("{first}{unit}{second}{small}") }
     };
-    // A clock may be a second behind the one that stamped the object.
+    // The clock may be a second behind the one that stamped the object.
     if seconds < -1 {
         return "<invalid>".to_owned();
     }

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: reading, defaulting, and what a server needs of them to serve objects.
+//! CustomResourceDefinitions: parsing, defaulting, and the facts a server needs to serve objects.
 
 mod field_path;
 mod fields;
@@ -39,20 +39,20 @@ pub struct Crd {
     pub versions: Vec<Version>,
 }
 
-/// What a custom resource is called.
+/// The names of a custom resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
-    /// In URLs.
+    /// Name in URLs.
     pub plural: String,
-    /// In commands.
+    /// Name in commands.
     pub singular: String,
-    /// In documents.
+    /// Name in documents.
     pub kind: String,
     /// Kind of its lists.
     pub list_kind: String,
     /// Abbreviations for commands.
     pub short_names: Vec<String>,
-    /// Groups of resources it is in, such as `all`.
+    /// Categories of the resource, such as `all`.
     pub categories: Vec<String>,
 }
 
@@ -61,27 +61,27 @@ pub struct Names {
 pub struct Version {
     /// Such as `v1`.
     pub name: String,
-    /// Whether it can be requested.
+    /// Whether the version is served.
     pub served: bool,
-    /// Whether objects are stored in it.
+    /// Whether objects are stored in this version.
     pub storage: bool,
     /// The warning for every request, if the version is deprecated.
     pub deprecation_warning: Option<String>,
-    /// Schema in use.
+    /// The parsed schema.
     pub schema: StructuralSchema,
-    /// The `openAPIV3Schema` as it was written.
+    /// The `openAPIV3Schema` as written.
     pub openapi: Value,
-    /// Whether `/status` is written apart from the rest.
+    /// Whether `/status` is a separate subresource.
     pub status: bool,
-    /// How `/scale` maps to fields.
+    /// The field paths of `/scale`.
     pub scale: Option<Scale>,
     /// Columns of tables after the name.
     pub columns: Vec<PrinterColumn>,
-    /// Paths that field selectors may name, without the leading dot, with how to read them.
+    /// Paths for field selectors, without the leading dot, with their parsed form.
     pub selectable_fields: Vec<(String, JsonPath)>,
 }
 
-/// Where `/scale` finds its numbers; field names from the root.
+/// The field paths of `/scale`; field names from the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// As written, for messages; such as `.spec.replicas`.
@@ -95,13 +95,13 @@ pub struct Scale {
 }
 
 impl Crd {
-    /// Checks and reads a CustomResourceDefinition of `apiextensions.k8s.io/v1`.
+    /// Validates and parses a CustomResourceDefinition of `apiextensions.k8s.io/v1`.
     ///
-    /// Defaults as of [`default_crd`] are understood, not required. The status is not looked at.
+    /// Defaults of [`default_crd`] are accepted, not required. The status is ignored.
     ///
     /// # Errors
     ///
-    /// What an API server answers with 422: see [`validate_crd`].
+    /// The faults of an API server's 422 response: see [`validate_crd`].
     pub fn parse(crd: &Value) -> Result<Self, Vec<FieldError>> {
         let mut crd = crd.clone();
         default_crd(&mut crd);
@@ -135,10 +135,9 @@ impl Crd {
         self.versions.iter().find(|v| v.name == name)
     }
 
-    /// What is wrong with type, name, labels and annotations of `object`, a whole object of version `version`.
+    /// The faults in type, name, labels and annotations of `object`, a whole object of version `version`.
     ///
-    /// Finalizers, owner references and what a server sets are not looked at, nor is an empty name, which may have
-    /// to be generated.
+    /// Finalizers, owner references and fields set by a server are not checked, nor is an empty name, which may have to be generated.
     ///
     /// # Source
     ///
@@ -205,7 +204,7 @@ fn version_rank(name: &str) -> (u8, u8, u64, u64) {
 }
 
 impl Version {
-    /// How parts of an object merge in server-side apply: `x-kubernetes-list-type` and `x-kubernetes-map-type`.
+    /// The merge schema of an object for server-side apply: `x-kubernetes-list-type` and `x-kubernetes-map-type`.
     #[must_use]
     pub fn merge_schema(&self) -> oarlock_merge::schema::Schema {
         oarlock_merge::schema::Schema::from_openapi(&self.openapi)
@@ -248,7 +247,7 @@ impl Version {
     }
 }
 
-/// Sets what a CustomResourceDefinition may leave out: singular, listKind, conversion.
+/// Sets the optional fields of a CustomResourceDefinition: singular, listKind, conversion.
 ///
 /// # Source
 ///

@@ -1,10 +1,10 @@
-//! Defaults of a schema, and nulls where a schema has no place for them.
+//! Defaulting by a schema, and removal of nulls that the schema does not allow.
 
 use serde_json::Value;
 
 use crate::node::{Additional, Node};
 
-/// Sets defaults, then drops nulls that nothing allows.
+/// Sets defaults, then drops nulls that the schema does not allow.
 ///
 /// # Source
 ///

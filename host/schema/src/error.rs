@@ -1,10 +1,10 @@
-//! One thing that is wrong with an object, in the words of an API server.
+//! Validation errors: a fault at a field, in the words of an API server.
 
 use serde_json::{Value, json};
 
 use crate::go;
 
-/// What kind of fault a [`FieldError`] is; the name goes into `details.causes[].reason`.
+/// The kind of a [`FieldError`]; its name goes into `details.causes[].reason`.
 ///
 /// # Source
 ///
@@ -16,11 +16,11 @@ pub enum Reason {
     Required,
     /// A set or a map repeats a member.
     Duplicate,
-    /// The value is refused.
+    /// The value is rejected.
     Invalid,
-    /// The value is not one of an enumeration.
+    /// The value is not in the enumeration.
     NotSupported,
-    /// The field may not be set, or not to this.
+    /// The field must not be set, or not to this value.
     Forbidden,
     /// A string is too long.
     TooLong,
@@ -28,7 +28,7 @@ pub enum Reason {
     TooMany,
     /// The JSON type is wrong.
     TypeInvalid,
-    /// The server cannot judge the field.
+    /// The server cannot validate the field.
     Internal,
 }
 
@@ -66,9 +66,9 @@ impl Reason {
 /// A fault at one field: one entry of `details.causes` of a 422 Status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// What kind of fault.
+    /// The kind of fault.
     pub reason: Reason,
-    /// Path of the field, such as `spec.ports[0].name`; `<nil>` when a server names none.
+    /// Path of the field, such as `spec.ports[0].name`; `<nil>` when the server names none.
     pub field: String,
     /// Text without the path, such as `Invalid value: 0: must be positive`.
     pub message: String,
@@ -96,25 +96,25 @@ impl FieldError {
         Self::new(Reason::Required, field, None, detail)
     }
 
-    /// `field` may not be set like this.
+    /// `field` must not be set like this.
     #[must_use]
     pub fn forbidden(field: &str, detail: &str) -> Self {
         Self::new(Reason::Forbidden, field, None, detail)
     }
 
-    /// The server cannot judge `field` because of `detail`.
+    /// The server cannot validate `field` because of `detail`.
     #[must_use]
     pub fn internal(field: &str, detail: &str) -> Self {
         Self::new(Reason::Internal, field, None, detail)
     }
 
-    /// `value` at `field` is refused because of `detail`.
+    /// `value` at `field` is rejected because of `detail`.
     #[must_use]
     pub fn invalid(field: &str, value: &Value, detail: &str) -> Self {
         Self::new(Reason::Invalid, field, Some(&go::value(value)), detail)
     }
 
-    /// As [`invalid`](Self::invalid), with the value left out of the message.
+    /// As [`invalid`](Self::invalid), without the value in the message.
     #[must_use]
     pub fn invalid_without_value(field: &str, detail: &str) -> Self {
         Self::new(Reason::Invalid, field, None, detail)
@@ -157,7 +157,7 @@ impl FieldError {
             Some("FieldValueRequired") => Self::required(field, detail),
             Some("FieldValueForbidden") => Self::forbidden(field, detail),
             other => {
-                // An API server leaves lists and objects out of the message of a rule, and the text out of duplicates.
+                // An API server omits lists and objects from the message of a rule, and the text from duplicates.
                 let shown = (!value.is_array() && !value.is_object()).then(|| go::value(value));
                 match other {
                     Some("FieldValueDuplicate") => Self::new(Reason::Duplicate, field, shown.as_deref(), ""),
@@ -178,10 +178,10 @@ fn nil_if_empty(field: &str) -> String {
     if field.is_empty() { "<nil>".to_owned() } else { field.to_owned() }
 }
 
-/// The `Status` object (code 422, reason `Invalid`) that refuses an object because of `errors`.
+/// The `Status` object (code 422, reason `Invalid`) that rejects an object because of `errors`.
 ///
-/// * `group`, `kind` - of the refused object; an empty group is the core group.
-/// * `name` - of the refused object; may be empty.
+/// * `group`, `kind` - type of the rejected object; an empty group is the core group.
+/// * `name` - name of the rejected object; may be empty.
 ///
 /// # Source
 ///

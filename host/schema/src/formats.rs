@@ -1,4 +1,4 @@
-//! String formats of OpenAPI that an API server checks; all others accept anything.
+//! OpenAPI string formats that an API server validates; all others accept any string.
 //!
 //! # Source
 //!
@@ -8,7 +8,7 @@ use std::{net::IpAddr, sync::LazyLock};
 
 use regex::Regex;
 
-/// Whether `text` is of `format`; true for a format that is not checked.
+/// Whether `text` matches `format`; true for a format that is not validated.
 pub(crate) fn matches(format: &str, text: &str) -> bool {
     match format {
         "date-time" | "datetime" => date_time(text),

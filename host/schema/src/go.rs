@@ -1,4 +1,4 @@
-//! Values as the messages of an API server, which is written in Go, print them.
+//! Go's formatting of values, as in the messages of an API server.
 
 use serde_json::Value;
 

@@ -1,6 +1,13 @@
-//! The part of JSONPath that resources use: printer columns, selectable fields, scale paths.
+//! JSONPath: the subset of printer columns, selectable fields and scale paths.
 
 use serde_json::Value;
+use std::cell::Cell;
+
+/// Most nested filters, because a path's filters are parsed recursively.
+const MOST_DEPTH: usize = 16;
+
+/// Most values visited by one search. `..` visits deep values more than once, so that a few of them visit exponentially many.
+const MOST_VALUES: usize = 1 << 20;
 
 /// A parsed path, such as `.status.conditions[?(@.type=="Ready")].status`.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +30,7 @@ enum Step {
 #[derive(Clone, Debug, PartialEq)]
 struct Filter {
     left: Operand,
-    /// Without one the filter asks whether the path is there.
+    /// Without a comparison the filter tests for presence.
     compare: Option<(String, Operand)>,
 }
 
@@ -33,18 +40,18 @@ enum Operand {
     Literal(Value),
 }
 
-/// A path this reader does not understand.
+/// A path outside the supported subset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ParseError(String);
 
 impl JsonPath {
-    /// Reads a path; one leading `$` and surrounding braces are allowed.
+    /// Parses a path; one leading `$` and surrounding braces are allowed.
     ///
     /// # Errors
     ///
-    /// [`ParseError`] for anything outside the subset: fields, `['x']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `..`, and
-    /// filters that compare a path below `@` with a literal or test that it is there.
+    /// [`ParseError`] for anything outside the subset: fields, `['x']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `..`, and filters that compare a
+    /// path below `@` with a literal or test for presence.
     ///
     /// # Source
     ///
@@ -52,32 +59,37 @@ impl JsonPath {
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
         let text = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')).unwrap_or(text);
-        let mut parser = Parser { rest: text.strip_prefix('$').unwrap_or(text), whole: text };
+        let mut parser = Parser { rest: text.strip_prefix('$').unwrap_or(text), whole: text, depth: 0 };
         let steps = parser.steps(&[])?;
         if parser.rest.is_empty() { Ok(Self { steps }) } else { Err(parser.error("unexpected text")) }
     }
 
-    /// All values the path leads to, in the order of the document.
+    /// All values at the path, in the order of the document. The search ends after a million visited values.
     #[must_use]
     pub fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
+        self.search(value, &Cell::new(MOST_VALUES))
+    }
+
+    /// * `left` - the number of values that may still be visited.
+    fn search<'a>(&self, value: &'a Value, left: &Cell<usize>) -> Vec<&'a Value> {
         let mut found = vec![value];
         for step in &self.steps {
             let mut next = Vec::new();
             for value in found {
-                step.follow(value, &mut next);
+                step.follow(value, &mut next, left);
             }
             found = next;
         }
         found
     }
 
-    /// The first value the path leads to.
+    /// The first value at the path.
     #[must_use]
     pub fn first<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         self.find(value).into_iter().next()
     }
 
-    /// The names along a path of fields only.
+    /// The names of a path that consists only of fields.
     pub(crate) fn plain_fields(&self) -> Option<Vec<&str>> {
         self.steps
             .iter()
@@ -96,10 +108,16 @@ pub(crate) fn field_steps(text: &str) -> Option<Vec<String>> {
 }
 
 impl Step {
-    fn follow<'a>(&self, value: &'a Value, out: &mut Vec<&'a Value>) {
+    fn follow<'a>(&self, value: &'a Value, out: &mut Vec<&'a Value>, left: &Cell<usize>) {
+        if !take(left) {
+            return;
+        }
         match self {
             Self::Field(name) => out.extend(value.get(name.as_str())),
-            Self::Fields(names) => out.extend(names.iter().filter_map(|name| value.get(name.as_str()))),
+            Self::Fields(names) => {
+                let names = names.iter().take_while(|_| take(left));
+                out.extend(names.filter_map(|name| value.get(name.as_str())));
+            }
             Self::Index(index) => {
                 if let Some(items) = value.as_array() {
                     out.extend(position(*index, items.len()).and_then(|i| items.get(i)));
@@ -111,18 +129,18 @@ impl Step {
                         i.map_or(default, |i| position(i, items.len()).unwrap_or(if i < 0 { 0 } else { items.len() }))
                     };
                     let (from, to) = (end(*from, 0), end(*to, items.len()));
-                    out.extend(items.iter().take(to).skip(from));
+                    out.extend(items.iter().take(to).skip(from).take_while(|_| take(left)));
                 }
             }
             Self::All => match value {
-                Value::Array(items) => out.extend(items),
-                Value::Object(object) => out.extend(object.values()),
+                Value::Array(items) => out.extend(items.iter().take_while(|_| take(left))),
+                Value::Object(object) => out.extend(object.values().take_while(|_| take(left))),
                 _ => {}
             },
-            Self::Descend => descend(value, out, 0),
+            Self::Descend => descend(value, out, 0, left),
             Self::Filter(filter) => {
                 if let Some(items) = value.as_array() {
-                    out.extend(items.iter().filter(|item| filter.holds(item)));
+                    out.extend(items.iter().take_while(|_| take(left)).filter(|item| filter.holds(item, left)));
                 }
             }
         }
@@ -134,30 +152,37 @@ fn position(index: i64, len: usize) -> Option<usize> {
     if index < 0 { len.checked_sub(from_end) } else { Some(from_end) }
 }
 
-fn descend<'a>(value: &'a Value, out: &mut Vec<&'a Value>, depth: usize) {
-    if depth > 128 {
+/// Counts one visited value. False: the limit is reached.
+fn take(left: &Cell<usize>) -> bool {
+    let rest = left.get().checked_sub(1);
+    left.set(rest.unwrap_or_default());
+    rest.is_some()
+}
+
+fn descend<'a>(value: &'a Value, out: &mut Vec<&'a Value>, depth: usize, left: &Cell<usize>) {
+    if depth > 128 || !take(left) {
         return;
     }
     out.push(value);
     match value {
-        Value::Array(items) => items.iter().for_each(|v| descend(v, out, depth + 1)),
-        Value::Object(object) => object.values().for_each(|v| descend(v, out, depth + 1)),
+        Value::Array(items) => items.iter().for_each(|v| descend(v, out, depth + 1, left)),
+        Value::Object(object) => object.values().for_each(|v| descend(v, out, depth + 1, left)),
         _ => {}
     }
 }
 
 impl Filter {
-    fn holds(&self, item: &Value) -> bool {
-        fn value<'a>(operand: &'a Operand, item: &'a Value) -> Option<&'a Value> {
+    fn holds(&self, item: &Value, left: &Cell<usize>) -> bool {
+        fn value<'a>(operand: &'a Operand, item: &'a Value, left: &Cell<usize>) -> Option<&'a Value> {
             match operand {
-                Operand::Path(path) => path.first(item),
+                Operand::Path(path) => path.search(item, left).into_iter().next(),
                 Operand::Literal(literal) => Some(literal),
             }
         }
-        let Some(left) = value(&self.left, item) else { return false };
+        let Some(one) = value(&self.left, item, left) else { return false };
         let Some((operator, right)) = &self.compare else { return true };
-        let Some(right) = value(right, item) else { return false };
-        let order = match (left, right) {
+        let Some(right) = value(right, item, left) else { return false };
+        let order = match (one, right) {
             (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
             (Value::Number(a), Value::Number(b)) => a.as_f64().partial_cmp(&b.as_f64()),
             (a, b) if a == b => Some(std::cmp::Ordering::Equal),
@@ -177,6 +202,8 @@ impl Filter {
 struct Parser<'a> {
     rest: &'a str,
     whole: &'a str,
+    /// Depth of nested filters.
+    depth: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -201,7 +228,7 @@ impl<'a> Parser<'a> {
         taken
     }
 
-    /// Reads steps up to the end or to one of `stops`.
+    /// Parses steps up to the end or to one of `stops`.
     fn steps(&mut self, stops: &[char]) -> Result<Vec<Step>, ParseError> {
         let mut steps = Vec::new();
         while !self.rest.is_empty() && !self.rest.starts_with(stops) {
@@ -309,12 +336,17 @@ impl<'a> Parser<'a> {
     }
 
     fn filter(&mut self) -> Result<Filter, ParseError> {
+        if self.depth == MOST_DEPTH {
+            return Err(self.error("too many filters in each other"));
+        }
+        self.depth += 1;
         let left = self.operand()?;
         let operator = ["==", "!=", "<=", ">=", "<", ">"].into_iter().find(|op| self.eat(op));
         let compare = match operator {
             Some(operator) => Some((operator.to_owned(), self.operand()?)),
             None => None,
         };
+        self.depth -= 1;
         if self.eat(")") { Ok(Filter { left, compare }) } else { Err(self.error("a ) is missing")) }
     }
 
@@ -373,5 +405,14 @@ mod tests {
         for path in [".a[", ".a[?(@.x==", ".a['b]", ".a[x]", ".a..", ".a[?(x)]"] {
             assert!(JsonPath::parse(path).is_err(), "{path}");
         }
+    }
+
+    #[test]
+    fn bounded_work_of_paths_that_find_exponentially_much() {
+        let deep = (0..100).fold(json!(0), |inner, _| json!([inner]));
+        let path = JsonPath::parse(&"..[*]".repeat(8)).unwrap();
+        assert!(path.find(&deep).len() <= MOST_VALUES);
+        let nested = format!(".a{}", "[?(@.a".repeat(100_000));
+        assert!(JsonPath::parse(&nested).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Uniqueness in lists that are sets or maps.
+//! Uniqueness of members in lists that are sets or maps.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::{
     node::{Additional, ListType, MAX_DEPTH, Node, map_key},
 };
 
-/// Members that repeat an earlier member, at every level of `value`.
+/// Members that repeat an earlier one, at every level of `value`.
 ///
 /// # Source
 ///
@@ -56,7 +56,7 @@ fn walk(node: &Node, value: &Value, path: &str, errors: &mut Vec<FieldError>, de
 }
 
 fn report(members: impl Iterator<Item = Option<Value>>, path: &str, errors: &mut Vec<FieldError>) {
-    // Keyed by canonical text: maps of serde_json are sorted, and a quadratic search would let a large list stall us.
+    // Keyed by canonical text: serde_json's maps are sorted, and a quadratic search would make a large list slow.
     let mut seen = std::collections::HashSet::new();
     for (i, member) in members.enumerate() {
         let Some(member) = member else { continue };

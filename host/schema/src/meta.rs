@@ -1,4 +1,4 @@
-//! Type and metadata of objects embedded in others.
+//! Type and metadata of embedded objects.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::{
     node::{MAX_DEPTH, Node},
 };
 
-/// Checks `apiVersion`, `kind` and `metadata` wherever the schema says that a whole object is embedded.
+/// Validates `apiVersion`, `kind` and `metadata` wherever the schema embeds a whole object.
 ///
 /// # Source
 ///

@@ -1,10 +1,10 @@
-//! Names, with the texts an API server refuses them with.
+//! Validation of names, with the messages of an API server.
 //!
 //! # Source
 //!
 //! apimachinery `pkg/util/validation/validation.go`.
 
-/// Begins the refusal of a kind.
+/// Beginning of the message about an invalid kind.
 pub(crate) const MIXED_CASE: &str = "may have mixed case, but should otherwise match: ";
 
 const DNS1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \

@@ -1,11 +1,11 @@
-//! The structural schema as a tree, read once per CustomResourceDefinition version.
+//! The structural schema as a tree, parsed once per CustomResourceDefinition version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use regex::Regex;
 use serde_json::Value;
 
-/// Nesting below which schemas and objects are not followed; a server refuses such schemas by their size.
+/// Greatest nesting of schemas and objects that is followed; a server rejects deeper schemas by their size.
 pub(crate) const MAX_DEPTH: usize = 64;
 
 /// One level of a schema.
@@ -48,7 +48,7 @@ pub(crate) struct Node {
     pub(crate) has_rules: bool,
 }
 
-/// `additionalProperties`: what keys outside `properties` may hold.
+/// `additionalProperties`: the allowed values of keys outside `properties`.
 #[derive(Clone, Debug)]
 pub(crate) enum Additional {
     /// `true`: anything, `false`: nothing.
@@ -59,7 +59,7 @@ pub(crate) enum Additional {
 /// `x-kubernetes-list-type` with its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ListType {
-    /// None given: atomic, but what stands at the same index counts as the same for validation.
+    /// No list type: atomic, but validation compares elements with the same index.
     #[default]
     Unsaid,
     Atomic,
@@ -67,16 +67,16 @@ pub(crate) enum ListType {
     Map(Vec<String>),
 }
 
-/// A `pattern` with the text it was written as.
+/// A `pattern` with its original text.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     pub(crate) text: String,
-    /// `None` when this engine cannot compile it: then nothing matches, which fails closed.
+    /// `None` when this engine cannot compile it: then no value matches, which fails closed.
     pub(crate) regex: Option<Regex>,
 }
 
 impl Node {
-    /// Reads a schema. Parts of the wrong JSON type count as absent: whoever registers a schema has checked it.
+    /// Parses a schema. Parts of the wrong JSON type count as absent: they were validated when the schema was registered.
     pub(crate) fn parse(schema: &Value) -> Self {
         Self::parse_at(schema, 0)
     }
@@ -161,7 +161,7 @@ impl Node {
         node
     }
 
-    /// `anyOf: [integer, string]` beside int-or-string says the same twice; a server forgets it.
+    /// `anyOf: [integer, string]` is redundant beside int-or-string; a server drops it.
     fn drop_int_or_string_alternatives(&mut self) {
         let says_it = |any_of: &[Self]| match any_of {
             [a, b] => a.types == ["integer"] && b.types == ["string"],
@@ -222,18 +222,40 @@ pub(crate) fn map_key(node: &Node, keys: &[String], item: &Value) -> Option<serd
     )
 }
 
-/// The element of `old` that is the same member of the list as `item`; only members of list-maps have an identity.
-pub(crate) fn same_member<'a>(node: &Node, item: &Value, old: &'a Value) -> Option<&'a Value> {
-    let ListType::Map(keys) = &node.list_type else { return None };
-    let wanted = map_key(node, keys, item)?;
-    old.as_array()?.iter().find(|o| map_key(node, keys, o).as_ref() == Some(&wanted))
+/// The earlier members of a list, found by their keys. Only members of list-maps have an identity.
+#[derive(Debug, Default)]
+pub(crate) struct Members<'a> {
+    list: &'a [Value],
+    by_key: HashMap<String, &'a Value>,
 }
 
-/// What `item`, at `index` of a list, is compared with to see whether it changed.
-pub(crate) fn counterpart<'a>(node: &Node, index: usize, item: &Value, old: &'a Value) -> Option<&'a Value> {
-    match node.list_type {
-        ListType::Map(_) => same_member(node, item, old),
-        ListType::Unsaid => old.as_array()?.get(index),
-        ListType::Atomic | ListType::Set => None,
+impl<'a> Members<'a> {
+    /// * `old` - the earlier value, if it was a list.
+    pub(crate) fn new(node: &Node, old: Option<&'a Value>) -> Self {
+        let list = old.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut by_key = HashMap::new();
+        if let ListType::Map(keys) = &node.list_type {
+            for item in list {
+                if let Some(key) = map_key(node, keys, item) {
+                    by_key.entry(Value::Object(key).to_string()).or_insert(item);
+                }
+            }
+        }
+        Self { list, by_key }
+    }
+
+    /// The earlier member with the identity of `item`.
+    pub(crate) fn same(&self, node: &Node, item: &Value) -> Option<&'a Value> {
+        let ListType::Map(keys) = &node.list_type else { return None };
+        self.by_key.get(&Value::Object(map_key(node, keys, item)?).to_string()).copied()
+    }
+
+    /// The earlier value of `item`, at `index` of a list, for detecting a change.
+    pub(crate) fn counterpart(&self, node: &Node, index: usize, item: &Value) -> Option<&'a Value> {
+        match node.list_type {
+            ListType::Map(_) => self.same(node, item),
+            ListType::Unsaid => self.list.get(index),
+            ListType::Atomic | ListType::Set => None,
+        }
     }
 }

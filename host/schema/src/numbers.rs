@@ -1,15 +1,16 @@
 //! Numbers: ranges, formats, and equality across integer and float.
 
 use serde_json::{Number, Value};
+use std::collections::HashMap;
 
 use crate::{go, node::Node};
 
-/// What is wrong with a number.
+/// A fault of a number.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// It is no value of its type and format; a server reports this without a field.
+    /// The number does not fit its type and format; a server reports this without a field.
     OutOfFormat(String),
-    /// It breaks a bound; the text follows `<path> in body `.
+    /// The number violates a bound; the text follows `<path> in body `.
     OutOfRange(String),
 }
 
@@ -102,5 +103,37 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
 
 /// Whether a member occurs twice.
 pub(crate) fn repeats(items: &[Value]) -> bool {
-    items.iter().enumerate().any(|(i, item)| items.iter().take(i).any(|earlier| same(earlier, item)))
+    // By a text that is equal for equal values. A few thousand large integers may share one, not more.
+    let mut seen: HashMap<String, Vec<&Value>> = HashMap::new();
+    items.iter().any(|item| {
+        let mut text = String::new();
+        rounded(item, &mut text);
+        let alike = seen.entry(text).or_default();
+        let repeated = alike.iter().any(|earlier| same(earlier, item));
+        alike.push(item);
+        repeated
+    })
+}
+
+/// The JSON text of a value, with all numbers as floating point.
+fn rounded(value: &Value, text: &mut String) {
+    match value {
+        Value::Number(number) => text.push_str(&format!("{:e}", number.as_f64().unwrap_or_default() + 0.0)),
+        Value::Array(items) => {
+            for item in items {
+                text.push('[');
+                rounded(item, text);
+            }
+            text.push(']');
+        }
+        Value::Object(map) => {
+            for (key, child) in map {
+                text.push('{');
+                text.push_str(&format!("{key:?}:"));
+                rounded(child, text);
+            }
+            text.push('}');
+        }
+        scalar => text.push_str(&scalar.to_string()),
+    }
 }

@@ -1,5 +1,4 @@
-//! Custom resources in the documents at `/openapi/v2` and `/openapi/v3`, from which `kubectl explain` and client
-//! libraries learn about them.
+//! OpenAPI documents of custom resources, at `/openapi/v2` and `/openapi/v3`, for `kubectl explain` and client libraries.
 
 mod meta;
 
@@ -8,7 +7,7 @@ use serde_json::{Map, Value, json};
 use self::meta::meta_schemas;
 use crate::crd::{Crd, Version};
 
-/// Which of the two documents a schema is written for.
+/// The form of the document: OpenAPI 2 or 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     V2,
@@ -21,7 +20,7 @@ impl Form {
         json!({"$ref": format!("{prefix}{name}")})
     }
 
-    /// A reference with a description beside it, which a bare reference cannot have.
+    /// A reference with a description, which a bare reference cannot have.
     fn described(self, name: &str, description: &str) -> Value {
         match self {
             Self::V2 => {
@@ -34,7 +33,7 @@ impl Form {
     }
 }
 
-/// What `version` of `crd` adds to the document of its group and version at `/openapi/v3/apis/<group>/<version>`.
+/// The part of `version` of `crd` in the document of its group and version at `/openapi/v3/apis/<group>/<version>`.
 ///
 /// `{"paths": {…}, "components": {"schemas": {…}}}`: the kind and its list with the GVK extension, the operations
 /// on them, and the metadata types they refer to, so that the fragment is complete.
@@ -51,10 +50,10 @@ pub fn openapi_v3(crd: &Crd, version: &Version) -> Value {
     json!({"paths": paths(crd, version, Form::V3), "components": {"schemas": schemas}})
 }
 
-/// What `version` of `crd` adds to the document at `/openapi/v2`: `{"paths": {…}, "definitions": {…}}`.
+/// The part of `version` of `crd` in the document at `/openapi/v2`: `{"paths": {…}, "definitions": {…}}`.
 ///
-/// Of a schema only what OpenAPI 2 can say remains: no `oneOf`, `anyOf`, `not`, `nullable`, and nothing below a field
-/// that keeps unknown fields or may be null.
+/// It contains only the parts of a schema that OpenAPI 2 can express. It omits `oneOf`, `anyOf`, `not` and `nullable`, and everything
+/// below a field that keeps unknown fields or may be null.
 ///
 /// # Source
 ///
@@ -77,7 +76,7 @@ fn with_references(mut schema: Value, form: Form) -> Value {
                         object.extend(reference);
                     }
                     if form == Form::V3 && object.len() > 1 {
-                        // Beside a reference nothing else counts, so it moves into an allOf.
+                        // Beside a reference other keywords are ignored, so it moves into an allOf.
                         if let Some(reference) = object.remove("$ref") {
                             object.insert("allOf".to_owned(), json!([{"$ref": reference}]));
                         }
@@ -157,7 +156,7 @@ fn schemas(crd: &Crd, version: &Version, form: Form) -> Map<String, Value> {
     Map::from_iter([(name, schema), (list_name, list)])
 }
 
-/// A schema as one of the documents can say it.
+/// A schema in the form of the document.
 fn convert(schema: &Value, form: Form) -> Value {
     let Some(object) = schema.as_object() else { return schema.clone() };
     let flag = |key: &str| object.get(key) == Some(&Value::Bool(true));
@@ -192,7 +191,7 @@ fn convert(schema: &Value, form: Form) -> Value {
     Value::Object(out)
 }
 
-/// The operations on a resource; `kubectl` finds kinds and what a server supports through them.
+/// The operations on a resource, from which `kubectl` finds kinds and a server's features.
 fn paths(crd: &Crd, version: &Version, form: Form) -> Map<String, Value> {
     let root = format!("/apis/{}/{}", crd.group, version.name);
     let resource = &crd.names.plural;

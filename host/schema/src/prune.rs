@@ -1,10 +1,10 @@
-//! Removal of fields that the schema does not know.
+//! Pruning: removal of fields outside the schema.
 
 use serde_json::Value;
 
 use crate::node::{Additional, MAX_DEPTH, Node};
 
-/// Fields of `ObjectMeta`; all else under the metadata of an object is unknown.
+/// Fields of `ObjectMeta`; all other fields of an object's metadata are unknown.
 const META_FIELDS: [&str; 15] = [
     "name",
     "generateName",

@@ -19,8 +19,8 @@ const NOT_CHECKED: &str = "some validation rules were not checked because the ob
 
 /// The schema of one version of a custom resource, ready for use; cheap to clone.
 ///
-/// The order an API server works in: [`prune`](Self::prune), [`default`](Self::default), then
-/// [`validate`](Self::validate). What is read from storage is pruned and defaulted again.
+/// An API server calls [`prune`](Self::prune), [`default`](Self::default), then [`validate`](Self::validate). It prunes and defaults
+/// objects from storage again.
 #[derive(Clone, Debug)]
 pub struct StructuralSchema {
     node: Arc<Node>,
@@ -28,9 +28,9 @@ pub struct StructuralSchema {
 }
 
 impl StructuralSchema {
-    /// Reads an `openAPIV3Schema`.
+    /// Parses an `openAPIV3Schema`.
     ///
-    /// Parts of a wrong shape count as absent; [`Crd::parse`](crate::Crd::parse) refuses schemas that have any.
+    /// Parts with a wrong shape count as absent; [`Crd::parse`](crate::Crd::parse) rejects schemas with any.
     #[must_use]
     pub fn new(schema: &Value) -> Self {
         let node = Node::parse(schema);
@@ -38,10 +38,10 @@ impl StructuralSchema {
         Self { node: Arc::new(node), rules: Arc::new(rules) }
     }
 
-    /// Removes the fields that the schema does not know.
+    /// Removes the fields outside the schema.
     ///
-    /// Returns their paths (`spec.list[0].field`) in order: what `fieldValidation=Strict` refuses with
-    /// `unknown field "<path>"` and `Warn` warns of. A second call removes nothing.
+    /// Returns their paths (`spec.list[0].field`) in order: `fieldValidation=Strict` rejects them with `unknown field "<path>"`, and
+    /// `Warn` warns of them. A second call removes nothing.
     ///
     /// # Source
     ///
@@ -59,10 +59,10 @@ impl StructuralSchema {
         defaults::default_object(&self.node, object);
     }
 
-    /// Everything that is wrong with a pruned and defaulted object; empty when it is accepted.
+    /// The faults of a pruned and defaulted object; empty when it is accepted.
     ///
     /// * `object` - the whole object with its metadata, which is not checked here.
-    /// * `old` - what it replaces, for rules about change; parts equal to it may stay invalid.
+    /// * `old` - the replaced object, for rules about change; parts equal to it may stay invalid.
     #[must_use]
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let errors = validate_value(&self.node, object, old, Base(""));
@@ -82,7 +82,7 @@ impl StructuralSchema {
     fn complete(&self, mut errors: Vec<FieldError>, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         errors.extend(meta::check_embedded(&self.node, object));
         let repeats = lists::check_lists(&self.node, object);
-        // Lists that already had repetitions may keep them.
+        // Lists that already had duplicates may keep them.
         if !repeats.is_empty() && old.is_none_or(|old| lists::check_lists(&self.node, old).is_empty()) {
             errors.extend(repeats);
         }

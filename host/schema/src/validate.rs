@@ -1,19 +1,19 @@
-//! Value validation: types, ranges, enumerations, formats and the logical quantors.
+//! Validation of values by a schema: types, ranges, enumerations, formats and the logical quantors.
 
 use serde_json::Value;
 
 use crate::{
     error::FieldError,
     formats, go,
-    node::{Additional, MAX_DEPTH, Node, counterpart},
+    node::{Additional, MAX_DEPTH, Members, Node},
     numbers,
 };
 
-/// What one schema says of one value.
+/// The result of validating one value by one schema.
 #[derive(Debug, Default)]
 struct Outcome {
     errors: Vec<FieldError>,
-    /// How many validators ran; the alternative with most of them explains a failed `oneOf`.
+    /// The number of validators that ran; the alternative with the most explains a failed `oneOf`.
     matches: usize,
 }
 
@@ -28,7 +28,7 @@ impl Outcome {
     }
 }
 
-/// Where a walk is: the path in the texts starts below `base`, the prefix of all fields (`status` for `/status`).
+/// The position of the validation: the path in messages starts below `base`, the prefix of all fields (`status` for `/status`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Base<'a>(pub(crate) &'a str);
 
@@ -45,7 +45,7 @@ impl Base<'_> {
         FieldError::invalid(&self.field(path), value, &format!("{path} in body {text}"))
     }
 
-    /// A fault without a place, as those of `oneOf` and of numbers out of their format.
+    /// A fault without a path, such as those of `oneOf` and of numbers that do not fit their format.
     fn placeless(self, text: &str) -> FieldError {
         FieldError::invalid(self.0, &Value::String(String::new()), text)
     }
@@ -68,7 +68,7 @@ pub(crate) fn validate_value(node: &Node, value: &Value, old: Option<&Value>, ba
 fn validate(node: &Node, value: &Value, old: Option<&Value>, path: &str, base: Base<'_>, depth: usize) -> Outcome {
     let mut out = Outcome { matches: 1, ..Outcome::default() };
     if depth > MAX_DEPTH * 2 || old == Some(value) {
-        // Unchanged parts are accepted whatever a newer schema says of them.
+        // Unchanged parts are accepted regardless of a newer schema.
         return out;
     }
     let mut add = |errors: Vec<FieldError>| {
@@ -169,8 +169,9 @@ fn check_string(node: &Node, text: &str, value: &Value, path: &str, base: Base<'
 fn check_array(node: &Node, items: &[Value], old: Option<&Value>, path: &str, base: Base<'_>, depth: usize) -> Outcome {
     let mut out = Outcome { matches: 1, ..Outcome::default() };
     if let Some(of_items) = node.items.as_deref() {
+        let members = Members::new(node, old);
         for (i, item) in items.iter().enumerate() {
-            let before = old.and_then(|old| counterpart(node, i, item, old));
+            let before = members.counterpart(node, i, item);
             out.merge(validate(of_items, item, before, &format!("{path}[{i}]"), base, depth + 1));
         }
     }
@@ -219,7 +220,7 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// `anyOf`, `oneOf`, `allOf`, `not`, with the errors of the alternative that came nearest.
+/// `anyOf`, `oneOf`, `allOf`, `not`, with the errors of the closest alternative.
 fn quantors(node: &Node, value: &Value, path: &str, base: Base<'_>, depth: usize) -> Outcome {
     let mut out = Outcome { matches: 1, ..Outcome::default() };
     let name = go::quote(path);
@@ -258,7 +259,7 @@ fn quantors(node: &Node, value: &Value, path: &str, base: Base<'_>, depth: usize
     out
 }
 
-/// How many alternatives hold, and the errors to show: none when one holds, else those of the nearest.
+/// The number of matching alternatives, and the errors to show: none when one matches, else those of the closest.
 fn alternatives(nodes: &[Node], run: impl Fn(&Node) -> Outcome) -> (usize, Outcome) {
     let mut valid = 0;
     let mut best: Option<Outcome> = None;

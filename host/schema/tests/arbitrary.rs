@@ -1,4 +1,4 @@
-//! Any JSON at all: as schema, as object, as definition.
+//! Arbitrary JSON as schema, as object and as definition.
 
 use oarlock_schema::{
     Crd, JsonPath, StructuralSchema, normalize_numbers, openapi_v2, openapi_v3, prune_crd, validate_crd,
@@ -26,7 +26,7 @@ fn object() -> impl Strategy<Value = Value> {
     })
 }
 
-/// One keyword of a schema: mostly meaningful, now and then of the wrong type.
+/// One keyword of a schema: mostly meaningful, sometimes of the wrong type.
 fn keyword(inner: impl Strategy<Value = Value> + Clone + 'static) -> impl Strategy<Value = (String, Value)> {
     let types = prop::sample::select(vec!["object", "array", "string", "integer", "number", "boolean", "bogus"]);
     let named =
@@ -103,7 +103,7 @@ proptest! {
         let _ = schema.validate(&once, None);
         let _ = schema.validate(&once, Some(&old));
         let _ = schema.validate_status(&once, &old);
-        // What did not change is accepted, whatever it is; only what looks at change may object.
+        // Unchanged values are accepted in any case; only rules about change may reject them.
         for error in schema.validate(&once, Some(&once)) {
             prop_assert!(!error.message.contains(" in body "), "{error}");
         }

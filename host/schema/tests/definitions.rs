@@ -1,4 +1,4 @@
-//! Definitions that are refused, beyond those recorded.
+//! Rejected definitions, beyond the recorded ones.
 
 use oarlock_schema::{Crd, invalid_status, validate_crd, validate_crd_update};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The Network resource as the network plugin ships it.
+//! The CRD of Network, as shipped with the network plugin.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail this way")]
 
 use oarlock_schema::{Crd, Version, cells, column_definitions, prune_crd};

@@ -1,7 +1,7 @@
-//! Answers recorded from a real API server, given again by this crate.
+//! Replay of a real API server's recorded responses with this crate.
 //!
-//! A server in miniature: it keeps definitions and objects, and compares what it would answer to writes with the
-//! recorded status, causes, warnings, and the parts of objects that do not depend on a server.
+//! A miniature server stores definitions and objects. It compares its responses to writes with the recorded status, causes, warnings, and
+//! the parts of objects that do not depend on a server.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail this way")]
 
 use std::{
@@ -32,7 +32,7 @@ fn cases(area: &str) -> Vec<(String, Value)> {
 #[derive(Default)]
 struct Server {
     definitions: BTreeMap<String, Value>,
-    /// By collection path and name.
+    /// Keys are collection path and name.
     objects: BTreeMap<(String, String), Value>,
     compared: usize,
 }
@@ -71,7 +71,7 @@ fn patched(old: &Value, patch: &Value) -> Value {
             for operation in operations {
                 let (parent, key) = operation["path"].as_str().unwrap().rsplit_once('/').unwrap();
                 let key = key.replace("~1", "/");
-                // Finalizers, a list, are the business of a server.
+                // Finalizers, a list, are a server's task.
                 let Some(parent) = new.pointer_mut(parent).filter(|p| p.is_object()) else { continue };
                 match operation["op"].as_str().unwrap() {
                     "add" | "replace" => parent[key] = operation["value"].clone(),
@@ -106,7 +106,7 @@ impl Server {
         let crd = Crd::parse(definition).unwrap();
         match (method, rest) {
             ("POST", [_]) => self.create(&crd, version, step),
-            // Conflicts are the business of a server.
+            // Conflicts are a server's task.
             ("PUT", _) if step["expect"]["status"] != 200 => None,
             ("PUT", [_, name]) => self.update(&crd, version, name, false, |_| step["body"].clone()),
             ("PUT", [_, name, "status"]) => self.update(&crd, version, name, true, |_| step["body"].clone()),
@@ -184,7 +184,7 @@ impl Server {
             return Some(refused(&crd.group, kind, &name, &errors));
         }
         if let Some(storage) = crd.storage_version().filter(|s| s.name != version) {
-            // Stored in another version: what that one does not know is lost.
+            // Stored in another version: fields unknown to that version are lost.
             let mut stored = object.clone();
             storage.schema.prune(&mut stored);
             storage.schema.default(&mut stored);
@@ -259,7 +259,7 @@ fn warnings(unknown: &[String]) -> Vec<String> {
     unknown.iter().map(|path| format!("299 - \"unknown field \\\"{path}\\\"\"")).collect()
 }
 
-/// What is about more than a schema (decoding, identities), or in the words of another library: the tests of the server replay it.
+/// Scenarios about more than a schema (decoding, identities), or with another library's messages: the tests of the server replay them.
 const NOT_HERE: [&str; 9] = [
     "names-and-bodies",
     "definition-errors step 36",
@@ -285,12 +285,12 @@ fn writes_are_answered_as_recorded() {
     for (name, case) in cases("crd") {
         let mut server = Server::default();
         for (i, step) in case["steps"].as_array().unwrap().iter().enumerate() {
-            // Finalizers are the business of a server.
+            // Finalizers are a server's task.
             if step["body"]["metadata"]["finalizers"].as_array().is_some_and(|f| f.len() > 1) {
                 continue;
             }
             let place = format!("{name} step {i}");
-            // The decoder of a server drops a default of null before a schema sees it.
+            // A server's decoder drops a default of null before the schema sees it.
             if step["body"].to_string().contains("\"default\":null") {
                 continue;
             }
@@ -371,7 +371,7 @@ fn statuses_of_definitions_are_as_recorded() {
         for (i, step) in case["steps"].as_array().unwrap().iter().enumerate() {
             let answer = server.answer(step);
             let body = &step["expect"]["body"];
-            // Deletion of a definition is the business of a server.
+            // The deletion of a definition is a server's task.
             let stays = body["metadata"]["deletionTimestamp"].is_null();
             if stays
                 && step["method"] == "GET"

@@ -1,4 +1,4 @@
-//! Values and what is wrong with them, beyond what was recorded.
+//! Invalid values and their faults, beyond the recorded ones.
 
 use oarlock_schema::StructuralSchema;
 use serde_json::{Value, json};

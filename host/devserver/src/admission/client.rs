@@ -1,4 +1,4 @@
-//! Asking a webhook over HTTPS.
+//! HTTPS client for webhooks.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -17,30 +17,30 @@ use url::Url;
 use super::{clients::Users, tls};
 use crate::{api::Api, storage::Key};
 
-/// The largest answer that is read.
+/// Largest response.
 const ANSWER_LIMIT: usize = 3 * 1024 * 1024;
 
-/// Where a webhook is.
+/// The address of a webhook.
 #[derive(Debug)]
 enum Place {
     /// A URL of its own.
     Url(Url),
     /// A Service of the cluster.
     Service { namespace: String, name: String, port: u16, path: String },
-    /// Nowhere; such a configuration is refused when it is written.
+    /// No address; validation rejects such a configuration.
     Nowhere,
 }
 
-/// A webhook as its `clientConfig` describes it.
+/// The client of a webhook, from its `clientConfig`.
 #[derive(Debug)]
 pub(super) struct Client {
     place: Place,
-    /// Or why there is none.
+    /// An error if the TLS configuration is invalid.
     tls: Result<Arc<ClientConfig>, String>,
 }
 
 impl Client {
-    /// * `users` - who asks which webhook.
+    /// * `users` - the client certificates for webhooks.
     pub(super) fn new(config: &Value, users: &Users) -> Self {
         let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let place = match (config.get("service"), text(config, "url").parse()) {
@@ -62,11 +62,11 @@ impl Client {
         Self { place, tls: tls::client(&bundle, identity.as_deref()) }
     }
 
-    /// Sends a review and answers the body.
+    /// Sends a review and returns the body of the response.
     ///
     /// # Errors
     ///
-    /// Why there is no answer, in the words of the API server.
+    /// Why there is no response, in the words of the API server.
     pub(super) async fn call(&self, api: &Api, review: &Value, timeout: Duration) -> Result<Bytes, String> {
         let url = self.url(timeout)?;
         let body = serde_json::to_vec(review).map_err(|e| e.to_string())?;
@@ -85,7 +85,7 @@ impl Client {
         let mut url = match &self.place {
             Place::Url(url) => url.clone(),
             Place::Service { namespace, name, port, path } => {
-                // As it is told in errors: with the port, also the usual one, and without a path none.
+                // As in error messages: with the port even if it is the default, and without a path if there is none.
                 let path = path.trim_start_matches('/');
                 format!("https://{name}.{namespace}.svc:{port}/{path}").parse().map_err(|e| format!("{e}"))?
             }
@@ -95,7 +95,7 @@ impl Client {
         Ok(url)
     }
 
-    /// One request on a connection of its own. Status, whether the answer is text, body.
+    /// One request on a connection of its own. Returns status, whether the response is text, and the body.
     async fn post(&self, api: &Api, url: &Url, body: Vec<u8>) -> Result<(StatusCode, bool, Bytes), String> {
         let config = self.tls.clone()?;
         let host = url.host_str().unwrap_or_default();
@@ -107,7 +107,7 @@ impl Client {
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
         let _driver = AbortOnDropHandle::new(tokio::spawn(async move {
-            // What ends the connection is told to the request.
+            // The request itself reports the end of the connection.
             let _ = connection.await;
         }));
         let authority = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
@@ -143,8 +143,8 @@ impl Client {
     }
 }
 
-/// The first ready address of a Service: from its EndpointSlices, else its Endpoints, else its own, for there is no DNS and no
-/// kube-proxy. Only loopback addresses of Services count, as nothing else leads anywhere.
+/// The first ready address of a Service: from its EndpointSlices, else its Endpoints, else its own, because there is no DNS and no
+/// kube-proxy. Only loopback addresses of Services count, because no others are reachable.
 fn service(api: &Api, namespace: &str, name: &str, port: u16) -> Result<SocketAddr, String> {
     let key = Key::new(namespace, name);
     let service = api.store.shelf("services").get(&key).ok_or_else(|| format!("service \"{name}\" not found"))?;
@@ -180,7 +180,7 @@ fn service(api: &Api, namespace: &str, name: &str, port: u16) -> Result<SocketAd
     }
 }
 
-/// An address with the port of a name; the only port when the name is empty.
+/// An address with the port of a name; with an empty name, the only port.
 fn socket(ip: &Value, ports: &Value, name: &str) -> Option<SocketAddr> {
     let ports = ports.as_array()?;
     let named = |p: &&Value| p.get("name").and_then(Value::as_str).unwrap_or_default() == name;
@@ -191,7 +191,7 @@ fn socket(ip: &Value, ports: &Value, name: &str) -> Option<SocketAddr> {
 fn dial_error(address: &str, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => format!("dial tcp {address}: connect: connection refused"),
-        // Without a number of the system it is the name that was not found.
+        // Without a system error code, the name was not found.
         _ if error.raw_os_error().is_none() => {
             let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
             format!("dial tcp: lookup {host}: no such host")
@@ -219,7 +219,7 @@ fn http_error(error: &hyper::Error) -> String {
     }
 }
 
-/// What an answer that is no success says, in the words of client-go. Redirects are not followed.
+/// The error of an unsuccessful response, in the words of client-go. Redirects are not followed.
 fn refusal(status: StatusCode, text: bool, body: &[u8]) -> Option<String> {
     let message = match status.as_u16() {
         200..=206 => return None,

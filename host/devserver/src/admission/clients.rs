@@ -1,4 +1,4 @@
-//! The client certificates with which webhooks are asked, as an AdmissionConfiguration says.
+//! Client certificates for webhooks, from an AdmissionConfiguration.
 //!
 //! # Source
 //!
@@ -19,26 +19,26 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// The admission plugins that ask webhooks.
+/// The admission plugins that call webhooks.
 const MUTATING: &str = "MutatingAdmissionWebhook";
 const VALIDATING: &str = "ValidatingAdmissionWebhook";
 
-/// Which certificate the server shows which webhook.
+/// The client certificates that the server presents to webhooks.
 #[derive(Debug, Clone, Default)]
 pub struct WebhookClients {
     mutating: Users,
     validating: Users,
 }
 
-/// The users of a kubeconfig, by the names of webhooks they are for.
+/// The users of a kubeconfig, by webhook names.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Users {
     by_target: BTreeMap<String, Option<Arc<Identity>>>,
-    /// Where nobody is named: the user of the current context.
+    /// For other webhooks: the user of the current context.
     others: Option<Arc<Identity>>,
 }
 
-/// A certificate with those that signed it, and its key.
+/// A certificate with its chain, and its key.
 pub(super) struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -80,11 +80,11 @@ impl WebhookClients {
         Ok(Self { mutating: users.clone(), validating: users })
     }
 
-    /// Reads an AdmissionConfiguration (YAML or JSON) and the kubeconfigs that it names. Other admission plugins in it are left alone.
+    /// Reads an AdmissionConfiguration (YAML or JSON) and its kubeconfigs. Other admission plugins in it are ignored.
     ///
     /// # Errors
     ///
-    /// [`Error::AdmissionConfig`] with the file that cannot be used.
+    /// [`Error::AdmissionConfig`] with the unusable file.
     pub fn read(file: &Path) -> Result<Self, Error> {
         let wrong = |why: String| Error::AdmissionConfig { file: file.to_owned(), why };
         let config: Configuration = parse(file)?;
@@ -142,9 +142,9 @@ impl Users {
         Ok(users)
     }
 
-    /// Who asks a webhook.
+    /// The client certificate for a webhook.
     ///
-    /// * `host` - of its URL; of a Service `NAME.NAMESPACE.svc`.
+    /// * `host` - host of its URL; for a Service `NAME.NAMESPACE.svc`.
     pub(super) fn of(&self, host: &str, port: u16) -> Option<Arc<Identity>> {
         let with_port = format!("{host}:{port}");
         let targets = if port == 443 { vec![with_port.as_str(), host] } else { vec![with_port.as_str()] };
@@ -248,7 +248,7 @@ impl User {
     }
 }
 
-/// What stands in a kubeconfig as base64, or in a file that it names.
+/// A value of a kubeconfig: base64, or the content of a file that it names.
 fn text(folder: &Path, file: &Path, data: &str) -> Result<Option<String>, String> {
     if !data.is_empty() {
         let bytes = BASE64.decode(data).map_err(|e| format!("the data is not base64: {e}"))?;

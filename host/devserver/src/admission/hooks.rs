@@ -1,4 +1,4 @@
-//! The webhooks that are configured.
+//! Configured webhooks, read again after each change of a configuration.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -14,13 +14,13 @@ use crate::{
     selector::{self, LabelSelector},
 };
 
-/// The shelves of the configurations.
+/// The shelves of the webhook configurations.
 const SHELVES: [&str; 2] = [
     "mutatingwebhookconfigurations.admissionregistration.k8s.io",
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
 ];
 
-/// Which requests a webhook is for.
+/// The requests that a webhook matches.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) operations: Vec<String>,
@@ -42,17 +42,17 @@ pub(super) struct Hook {
     pub(super) namespaces: LabelSelector,
     pub(super) objects: LabelSelector,
     pub(super) conditions: Vec<Condition>,
-    /// Whether requests pass when it cannot be asked.
+    /// Whether requests are allowed when the webhook cannot be called.
     pub(super) ignore: bool,
-    /// Whether it is asked once more when a later one changed the object.
+    /// Whether it is called once more when a later one changed the object.
     pub(super) reinvoke: bool,
     pub(super) timeout: Duration,
-    /// `v1` or `v1beta1`, the first it knows.
+    /// `v1` or `v1beta1`, the first one that the webhook lists.
     pub(super) review_version: &'static str,
     pub(super) client: Client,
 }
 
-/// A list of webhooks, and of when it is.
+/// A list of webhooks and its version.
 type Known = Mutex<(u64, Arc<[Hook]>)>;
 
 /// The webhooks, read again when a configuration changed.
@@ -69,7 +69,7 @@ impl Default for Hooks {
 }
 
 impl Hooks {
-    /// The mutating webhooks, in the order they are asked: by the names of their configurations.
+    /// The mutating webhooks in call order: by the names of their configurations.
     pub(super) fn mutating(&self, api: &Api) -> Arc<[Hook]> {
         let ([known, _], [shelf, _]) = (&self.kinds, SHELVES);
         current(known, api, shelf, api.options.webhook_clients.mutating())
@@ -99,13 +99,13 @@ fn texts(value: &Value, key: &str) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// A structured selector; one that cannot be read was refused when it was written.
+/// A structured selector; validation rejects an invalid one.
 fn selector(hook: &Value, key: &str) -> LabelSelector {
     LabelSelector::parse(&selector::to_text(hook.get(key))).unwrap_or_default()
 }
 
 impl Hook {
-    /// A webhook that was validated and has its defaults.
+    /// A validated webhook with its defaults.
     fn new(hook: &Value, users: &Users) -> Self {
         let text = |key: &str| hook.get(key).and_then(Value::as_str).unwrap_or_default();
         let list = |key: &str| hook.get(key).and_then(Value::as_array).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Whether a webhook is asked about a write: rules, selectors, match conditions.
+//! Matching of webhooks with writes: rules, selectors, match conditions.
 //!
 //! # Source
 //!
@@ -19,7 +19,7 @@ use crate::{
     status::{ApiError, Result},
 };
 
-/// As what a webhook is asked: the resource of the request, or an equivalent one that its rules name.
+/// The resource in a review: that of the request, or an equivalent one in the webhook's rules.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) resource: Arc<Resource>,
@@ -43,7 +43,7 @@ impl Rule {
     }
 
     fn in_scope(&self, attributes: &Attributes<'_>) -> bool {
-        // Requests for a namespace carry its name, and are of the cluster all the same.
+        // Requests for a namespace contain its name, but are cluster-scoped all the same.
         let cluster = attributes.namespace.is_empty() || attributes.resource.plural == "namespaces";
         match self.scope.as_str() {
             "Cluster" => cluster,
@@ -54,7 +54,7 @@ impl Rule {
 }
 
 impl Attributes<'_> {
-    /// As what a webhook is asked; `None` when it is not.
+    /// The resource for the review; `None` when the webhook does not match.
     pub(super) fn matches(&self, hook: &Hook, object: Option<&Value>, old: Old<'_>) -> Result<Option<Target>> {
         let in_namespace = self.in_namespace(&hook.namespaces, object);
         if matches!(in_namespace, Ok(false)) || !selects(&hook.objects, object, old) {
@@ -68,7 +68,7 @@ impl Attributes<'_> {
         Ok(None)
     }
 
-    /// Whether the namespace is selected; cluster-scoped objects are in all.
+    /// Whether the namespace selector matches; cluster-scoped objects always match.
     fn in_namespace(&self, selector: &LabelSelector, object: Option<&Value>) -> Result<bool> {
         let namespaces = self.resource.is("", "namespaces");
         if selector.is_empty() || (self.namespace.is_empty() && !namespaces) {
@@ -92,7 +92,7 @@ impl Attributes<'_> {
         if !hook.equivalent {
             return None;
         }
-        // All versions of a kind are on one shelf, and so are both kinds of events.
+        // All versions of a kind share a shelf, and so do both kinds of events.
         let (served, shelf) = (self.api.registry.served(), self.resource.shelf());
         let others = served.all().iter().filter(|r| r.shelf() == shelf);
         let has = |r: &Resource| self.subresource.is_empty() || r.subresource(self.subresource).is_some();
@@ -108,7 +108,7 @@ impl Attributes<'_> {
         for condition in &hook.conditions {
             match condition.holds(&variables) {
                 Ok(true) => {}
-                // One that says no is enough, whatever the others do.
+                // One false condition suffices, even if others fail.
                 Ok(false) => return Ok(false),
                 Err(error) => errors.push(error),
             }
@@ -124,7 +124,7 @@ impl Attributes<'_> {
     }
 }
 
-/// Whether the object is selected, as it is or as it was.
+/// Whether the object selector matches, for the old or the new object.
 fn selects(selector: &LabelSelector, object: Option<&Value>, old: Old<'_>) -> bool {
     selector.is_empty() || object.into_iter().chain(old.value()).any(|o| selector.matches(o))
 }

@@ -1,4 +1,4 @@
-//! AdmissionReviews: what is asked and what is answered.
+//! AdmissionReviews: requests to webhooks, and their responses.
 //!
 //! # Source
 //!
@@ -11,17 +11,17 @@ use serde_json::{Map, Value, json};
 use super::{Attributes, hooks::Hook, matching::Target};
 use crate::{kinds::Resource, status::ApiError};
 
-/// Why a webhook did not let a write pass.
+/// Why a webhook did not allow a write.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// It could not be asked, or did not answer as it must: the failure policy decides.
+    /// The webhook could not be called, or returned an invalid response: the failure policy decides.
     NotCalled(String),
-    /// It refused, or what it answered cannot be carried out: no policy helps.
+    /// The webhook denied the request, or its response cannot be applied: the failure policy does not matter.
     Refused(ApiError),
 }
 
 impl Failure {
-    /// It could not be asked.
+    /// The webhook could not be called.
     pub(super) fn not_called(why: &str) -> Self {
         Self::NotCalled(format!("failed to call webhook: {why}"))
     }
@@ -30,7 +30,7 @@ impl Failure {
         Self::NotCalled(format!("received invalid webhook response: {why}"))
     }
 
-    /// What the failure policy makes of it.
+    /// Applies the failure policy.
     pub(super) fn decide(self, hook: &Hook) -> Result<(), ApiError> {
         match self {
             Self::Refused(error) => Err(error),
@@ -45,7 +45,7 @@ impl Failure {
     }
 }
 
-/// What a webhook answered.
+/// The response of a webhook.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Response {
@@ -62,7 +62,7 @@ impl Response {
     ///
     /// # Errors
     ///
-    /// Why they cannot be read.
+    /// Why they cannot be parsed.
     pub(super) fn operations(&self) -> Result<Vec<Value>, String> {
         let Some(text) = self.patch.as_deref().filter(|p| !p.is_empty()) else { return Ok(Vec::new()) };
         let bytes = BASE64.decode(text).map_err(|e| e.to_string())?;
@@ -74,9 +74,9 @@ impl Response {
     }
 }
 
-/// Reads an answer and checks that it is one to this question.
+/// Parses a response and checks that it belongs to this request.
 ///
-/// * `version` - the one that was asked in, `v1` or `v1beta1`.
+/// * `version` - the version of the request, `v1` or `v1beta1`.
 pub(super) fn read(body: &[u8], version: &str, uid: &str, mutating: bool) -> Result<Response, Failure> {
     let unreadable = |why: &str| Failure::not_called(&format!("couldn't get version/kind; json parse error: {why}"));
     let answer = match serde_json::from_slice(body) {
@@ -106,7 +106,7 @@ pub(super) fn read(body: &[u8], version: &str, uid: &str, mutating: bool) -> Res
         return Err(Failure::not_called(&format!("illegal base64 data: {bad}")));
     }
     if version == "v1beta1" {
-        // The old version knows one kind of patch, and neither named it nor echoed the uid.
+        // The old version has only one kind of patch, and neither names it nor echoes the uid.
         response.patch_type = None;
         return Ok(response);
     }
@@ -134,7 +134,7 @@ fn check(response: &Response, (kind, api_version): (&str, &str), uid: &str, muta
     }
 }
 
-/// The refusal of a webhook: its own status, with its name in front of the message.
+/// The error of a denial: the webhook's own status, with the webhook's name before the message.
 pub(super) fn denial(name: &str, status: Option<Map<String, Value>>) -> ApiError {
     let mut status = status.unwrap_or_default();
     let text = |key: &str| status.get(key).and_then(Value::as_str).filter(|t| !t.is_empty());
@@ -155,7 +155,7 @@ fn gvr(resource: &Resource) -> Value {
 }
 
 impl Attributes<'_> {
-    /// The `request` of a review, without the objects. Match conditions see it, too.
+    /// The `request` of a review, without the objects. Match conditions use it, too.
     pub(super) fn request(&self, target: &Target, uid: &str) -> Value {
         let kind_of = |resource: &Resource| match self.kind {
             Some((group, version, kind)) => gvk(group, version, kind),

@@ -1,4 +1,4 @@
-//! Which certificates of webhooks are trusted.
+//! TLS verification of webhooks.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use rustls::{
 
 use super::clients::Identity;
 
-/// The one provider of cryptography.
+/// The cryptography provider.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// What trusts the certificates of a bundle (PEM) and nothing else: without a bundle nobody.
+/// A client configuration that trusts only the certificates of a bundle (PEM); without a bundle, none.
 ///
-/// * `identity` - the certificate of the client, if it has one.
+/// * `identity` - the client certificate, if any.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ pub(super) fn client(bundle: &[u8], identity: Option<&Identity>) -> Result<Arc<C
     Ok(Arc::new(config))
 }
 
-/// What went wrong, in the words of Go.
+/// The error in the words of Go.
 pub(super) fn words(error: &Error) -> String {
     let why = match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
@@ -79,7 +79,7 @@ pub(super) fn words(error: &Error) -> String {
     format!("tls: failed to verify certificate: x509: {why}")
 }
 
-/// The usual checks; and, as Go has it, a certificate of the bundle may be that of the server itself.
+/// The usual verification. As in Go, a certificate of the bundle may also be the server's own.
 #[derive(Debug)]
 struct Verifier {
     inner: Option<Arc<WebPkiServerVerifier>>,
@@ -98,7 +98,7 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         let Some(inner) = &self.inner else { return Err(CertificateError::UnknownIssuer.into()) };
         match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // Its time was checked before this.
+            // The validity period was checked before.
             Err(Error::InvalidCertificate(CertificateError::Other(other)))
                 if other.to_string() == "CaUsedAsEndEntity" =>
             {

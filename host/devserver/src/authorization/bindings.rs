@@ -1,4 +1,4 @@
-//! From a user to the rules that hold for it, through bindings and roles.
+//! Rules of a user, through bindings and roles.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     storage::{Key, Object},
 };
 
-/// What one binding gives.
+/// The rules of one binding.
 #[derive(Debug)]
 pub(crate) struct Grant {
     pub(crate) rules: Vec<Rule>,
@@ -21,7 +21,7 @@ pub(crate) struct Grant {
     pub(crate) source: String,
 }
 
-/// What a user holds.
+/// The rules of a user.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     pub(crate) grants: Vec<Grant>,
@@ -35,7 +35,7 @@ impl Held {
         self.grants.iter().flat_map(|g| &g.rules)
     }
 
-    /// Why something may be missing: `clusterrole.rbac.authorization.k8s.io "x" not found`, mostly empty.
+    /// Why permissions may be missing: `clusterrole.rbac.authorization.k8s.io "x" not found`, mostly empty.
     pub(crate) fn problems(&self) -> String {
         match self.errors.as_slice() {
             [] => String::new(),
@@ -65,7 +65,7 @@ impl Held {
     }
 }
 
-/// What a user holds in a namespace, or with an empty namespace in the whole cluster.
+/// The rules of a user in a namespace, or with an empty namespace in the whole cluster.
 pub(crate) fn held(api: &Api, user: &User, namespace: &str) -> Held {
     if user.is_in(MASTERS) {
         let everything = Grant { rules: Rule::everything(), source: String::new() };
@@ -74,7 +74,7 @@ pub(crate) fn held(api: &Api, user: &User, namespace: &str) -> Held {
     bound(api, user, namespace)
 }
 
-/// What bindings give a user.
+/// The rules of a user from bindings.
 pub(crate) fn bound(api: &Api, user: &User, namespace: &str) -> Held {
     let mut held = Held::default();
     for binding in list(api, "clusterrolebindings", "") {
@@ -88,11 +88,11 @@ pub(crate) fn bound(api: &Api, user: &User, namespace: &str) -> Held {
     held
 }
 
-/// The rules of a role that a binding refers to; `namespace` is that of the binding.
+/// The rules of a binding's role; `namespace` is that of the binding.
 ///
 /// # Errors
 ///
-/// That there is no such role, in the API server's words.
+/// The role does not exist, in the API server's words.
 pub(crate) fn role_rules(api: &Api, kind: &str, namespace: &str, name: &str) -> Result<Vec<Rule>, String> {
     let (plural, namespace) = match kind {
         "Role" => ("roles", namespace),
@@ -106,8 +106,8 @@ pub(crate) fn role_rules(api: &Api, kind: &str, namespace: &str, name: &str) -> 
     }
 }
 
-/// The rules of a role; with an `aggregationRule` those of the ClusterRoles it selects instead, which in a cluster a
-/// controller copies.
+/// The rules of a role. With an `aggregationRule`, the rules of the selected ClusterRoles instead, which a controller copies in a
+/// cluster.
 fn all_rules(api: &Api, role: &Value, seen: &mut BTreeSet<String>) -> Vec<Rule> {
     let selectors = role.pointer("/aggregationRule/clusterRoleSelectors").and_then(Value::as_array);
     let Some(selectors) = selectors.filter(|_| api.options.controllers) else { return Rule::of_role(role) };
@@ -133,7 +133,7 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The namespace of a ServiceAccount subject: its own or else that of the binding.
+/// The namespace of a ServiceAccount subject: its own, else that of the binding.
 fn account_namespace<'a>(subject: &'a Value, binding: &'a str) -> &'a str {
     match text(subject, "/namespace") {
         "" => binding,

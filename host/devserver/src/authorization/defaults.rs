@@ -1,4 +1,4 @@
-//! The roles and bindings every cluster has, as far as they are for people and for what everybody may do.
+//! Default roles and bindings of every cluster, as far as they concern people and all users.
 
 use std::sync::Arc;
 
@@ -45,11 +45,11 @@ system:aggregate-to-admin create authorization.k8s.io localsubjectaccessreviews
 system:aggregate-to-admin create,delete,deletecollection,get,list,patch,update,watch rbac.authorization.k8s.io rolebindings,roles
 ";
 
-/// Roles that consist of others: the role, the label of those, and the label it has itself.
+/// Aggregated roles: the role, the label of its parts, and its own label.
 const AGGREGATED: &[(&str, &str, Option<&str>)] =
     &[("view", "view", Some("edit")), ("edit", "edit", Some("admin")), ("admin", "admin", None)];
 
-/// What may be read without objects, and who binds which role.
+/// Readable paths that are no objects, and the default bindings.
 const INFO: &[&str] = &["/healthz", "/livez", "/readyz", "/version", "/version/"];
 const DISCOVERY: &[&str] = &["/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*"];
 const BINDINGS: &[(&str, &[&str])] = &[
@@ -60,7 +60,7 @@ const BINDINGS: &[(&str, &[&str])] = &[
 ];
 
 impl Api {
-    /// Creates them.
+    /// Creates the default roles and bindings.
     pub(crate) fn default_roles(self: &Arc<Self>) {
         for (name, mut role) in roles() {
             let mut labels = json!({"kubernetes.io/bootstrapping": "rbac-defaults"});

@@ -1,5 +1,5 @@
-//! Nobody gives what he does not have: writing a role needs its rules, or the verb `escalate` on it; binding a role needs its
-//! rules, or the verb `bind` on it.
+//! Escalation checks: writing a role needs its rules, or the verb `escalate` on it; binding a role needs its rules, or the verb `bind` on
+//! it.
 //!
 //! # Source
 //!
@@ -18,7 +18,7 @@ use crate::{
     storage::Key,
 };
 
-/// Refuses the new form of a role or binding with 403 when it gives more than the writer has. Other kinds pass.
+/// Answers 403 when the new role or binding gives more than the writer has. Other kinds pass.
 pub(crate) fn check(api: &Api, user: &User, resource: &Resource, key: &Key, object: &Value) -> Result<()> {
     if resource.group != GROUP {
         return Ok(());
@@ -69,7 +69,7 @@ pub(crate) fn check(api: &Api, user: &User, resource: &Resource, key: &Key, obje
     ))
 }
 
-/// The parts of rules that a user does not hold, as text.
+/// The parts of rules that a user lacks, as text.
 fn lacking(api: &Api, user: &User, namespace: &str, rules: &[Rule]) -> Vec<String> {
     let held = bindings::held(api, user, namespace);
     let missing = rules.iter().flat_map(Rule::actions).filter(|a| !held.rules().any(|r| r.allows(a)));

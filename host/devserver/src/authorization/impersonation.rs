@@ -1,4 +1,4 @@
-//! `Impersonate-User` and its companions: a request done as somebody else.
+//! Impersonation: `Impersonate-User` and its companion headers.
 //!
 //! # Source
 //!
@@ -20,16 +20,16 @@ use crate::{
 };
 
 const EXTRA: &str = "impersonate-extra-";
-/// The group of uids, of what users carry beside, and in newer verbs of everything.
+/// The API group for uids and extra fields of users, and for all parts with the newer verbs.
 const OTHERS: &str = "authentication.k8s.io";
 /// The group of all nodes.
 const NODES: &str = "system:nodes";
 
-/// The user a request is made as: the one of its headers, if the requester may impersonate all that they name.
+/// The impersonated user of a request, if the requester may impersonate every part of its headers.
 ///
-/// It may be allowed for this one kind of user and this one action, or as it always could be. The first complaint is the one told.
+/// Either a permission for this type of user and this action suffices, or the older general permissions. The first denial is reported.
 ///
-/// * `wants` - what the request is about to do.
+/// * `wants` - the action of the request.
 pub(crate) fn user(api: &Api, requester: User, headers: &HeaderMap, wants: &Action) -> Result<User> {
     let Some(wanted) = asked(headers)? else { return Ok(requester) };
     let Some(mode) = mode(&wanted) else { return legacy(api, &requester, wanted) };
@@ -43,7 +43,7 @@ pub(crate) fn user(api: &Api, requester: User, headers: &HeaderMap, wants: &Acti
     }
 }
 
-/// What kind of user it is, if it is one that may be impersonated for single actions: nodes and service accounts only by name.
+/// The type of user for impersonation by action: nodes and service accounts only by name.
 fn mode(wanted: &User) -> Option<&'static str> {
     let only_named = wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
     if node_name(&wanted.name).is_some() {
@@ -90,7 +90,7 @@ fn legacy(api: &Api, requester: &User, wanted: User) -> Result<User> {
     Ok(settled(wanted))
 }
 
-/// The user with the groups everybody of its kind is in.
+/// The user with the implied groups of its type.
 fn settled(mut wanted: User) -> User {
     if wanted.groups.is_empty()
         && let Some((namespace, _)) = split_service_account(&wanted.name)
@@ -105,7 +105,7 @@ fn settled(mut wanted: User) -> User {
     wanted
 }
 
-/// What the headers say; `None` when there are none.
+/// The user in the headers; `None` without any.
 fn asked(headers: &HeaderMap) -> Result<Option<User>> {
     let all = |name: &str| -> Vec<String> {
         headers.get_all(name).iter().map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned()).collect()
@@ -133,7 +133,7 @@ fn asked(headers: &HeaderMap) -> Result<Option<User>> {
     Ok(Some(user))
 }
 
-/// What the requester must be allowed to do, one for everything that is named.
+/// The permissions that the requester needs, one for each part.
 ///
 /// * `named` - the API group of users, groups, service accounts and nodes.
 fn actions(wanted: &User, verb: &str, named: &str) -> Vec<Action> {
@@ -162,7 +162,7 @@ fn actions(wanted: &User, verb: &str, named: &str) -> Vec<Action> {
     out
 }
 
-/// The user as the API server prints it in this one message.
+/// The user as printed in this one message of the API server.
 fn go_syntax(user: &User) -> String {
     let list = |values: &[String]| {
         let quoted: Vec<String> = values.iter().map(|v| format!("{v:?}")).collect();

@@ -1,4 +1,4 @@
-//! What the rules of roles allow: pure.
+//! RBAC rules and actions: pure.
 //!
 //! # Source
 //!
@@ -9,10 +9,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What somebody wants to do.
+/// An action to authorize.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Something with objects. Absent parts are empty; the namespace is that of the path.
+    /// An action on objects. Absent parts are empty; the namespace is that of the path.
     Object { verb: String, group: String, resource: String, subresource: String, namespace: String, name: String },
     /// Another path; the verb is the HTTP method in lower case.
     Url { verb: String, path: String },
@@ -38,13 +38,13 @@ fn has(list: &[String], wanted: &str) -> bool {
 }
 
 impl Rule {
-    /// The rules of a role; what is no rule does not count.
+    /// The rules of a role; invalid entries are ignored.
     pub(crate) fn of_role(role: &Value) -> Vec<Self> {
         let rules = role.get("rules").and_then(Value::as_array).into_iter().flatten();
         rules.filter_map(|rule| Self::deserialize(rule).ok()).collect()
     }
 
-    /// Everything.
+    /// A rule that allows everything.
     pub(crate) fn everything() -> Vec<Self> {
         let any = || vec!["*".to_owned()];
         vec![
@@ -53,7 +53,7 @@ impl Rule {
         ]
     }
 
-    /// Whether it allows an action, wherever it holds.
+    /// Whether the rule allows an action.
     pub(crate) fn allows(&self, action: &Action) -> bool {
         match action {
             Action::Url { verb, path } => {
@@ -63,13 +63,13 @@ impl Rule {
                 has(&self.verbs, verb)
                     && has(&self.api_groups, group)
                     && self.resources.iter().any(|r| resource_matches(r, resource, subresource))
-                    // Without a name (create, list) a rule that lists names allows nothing.
+                    // Without a name (create, list), a rule with names allows nothing.
                     && (self.resource_names.is_empty() || self.resource_names.contains(name))
             }
         }
     }
 
-    /// The single actions a rule stands for, wildcards as they are: who may do all of them may hand the rule on.
+    /// The single actions of a rule, with wildcards as they are: a user with all of them may grant the rule.
     pub(crate) fn actions(&self) -> Vec<Action> {
         let mut out = Vec::new();
         let unnamed = [String::new()];
@@ -109,7 +109,7 @@ fn resource_matches(listed: &str, resource: &str, subresource: &str) -> bool {
 }
 
 impl fmt::Display for Action {
-    /// `cannot` and `attempting to` are said by the caller: `list resource "pods" in API group "" in the namespace "x"`.
+    /// The caller adds `cannot` or `attempting to`: `list resource "pods" in API group "" in the namespace "x"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Url { verb, path } => write!(f, "{verb} path {path:?}"),

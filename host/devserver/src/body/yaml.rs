@@ -1,4 +1,4 @@
-//! YAML as JSON: keys of any scalar become texts, and fields that occur twice are told with their lines.
+//! YAML to JSON: scalar keys become strings, and duplicate fields are reported with their lines.
 
 use std::{cell::RefCell, fmt};
 
@@ -38,7 +38,7 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// A complaint without the excerpt that follows it.
+/// An error message without its source excerpt.
 pub(super) fn why(error: &str) -> String {
     error.lines().next().unwrap_or_default().to_owned()
 }

@@ -1,11 +1,11 @@
-//! Defaults that are the same for every object of a kind.
+//! Constant defaults of a kind.
 
 use serde_json::{Value, json};
 
 use super::{fill, text};
 use crate::kinds::Resource;
 
-/// Kind, path (`*` is each element), field and what it is when nobody says.
+/// Kind, path (`*` is each element), field and its default.
 const FIXED: &[(&str, &str, &str, &str)] = &[
     ("storageclasses", "", "reclaimPolicy", "\"Delete\""),
     ("storageclasses", "", "volumeBindingMode", "\"Immediate\""),
@@ -45,7 +45,7 @@ const FIXED: &[(&str, &str, &str, &str)] = &[
     ("endpoints", "subsets.*.ports.*", "protocol", "\"TCP\""),
 ];
 
-/// Adds them.
+/// Adds the defaults.
 pub(super) fn fill_in(resource: &Resource, value: &mut Value) {
     for (_, path, field, default) in FIXED.iter().filter(|(plural, ..)| *plural == resource.plural) {
         let steps: Vec<&str> = path.split('.').filter(|step| !step.is_empty()).collect();
@@ -59,7 +59,7 @@ pub(super) fn fill_in(resource: &Resource, value: &mut Value) {
     }
 }
 
-/// Default limits and requests of containers, from the limits that are given: `max`, then `default`, then `min`.
+/// Default limits and requests of containers, from the given limits: `max`, then `default`, then `min`.
 fn limits(value: &mut Value) {
     for limit in value.pointer_mut("/spec/limits").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(limit) = limit.as_object_mut() else { continue };
@@ -83,7 +83,7 @@ fn limits(value: &mut Value) {
 fn sources(value: &mut Value) {
     let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) else { return };
     if let Some(reference) = spec.get_mut("dataSourceRef").and_then(Value::as_object_mut) {
-        // Claims across namespaces are off.
+        // Claims across namespaces are disabled.
         reference.remove("namespace");
     }
     let known = |source: &Value| {
@@ -125,7 +125,7 @@ fn put(value: &mut Value, steps: &[&str], field: &str, default: &str) {
     }
 }
 
-/// A ReplicationController without labels has those of its pods.
+/// A ReplicationController without labels gets those of its pods.
 fn labels_of_template(value: &mut Value) {
     let labels = value.pointer("/spec/template/metadata/labels").filter(|l| l.is_object()).cloned();
     if let (Some(labels), Some(meta)) = (labels, value.get_mut("metadata").and_then(Value::as_object_mut)) {
@@ -133,7 +133,7 @@ fn labels_of_template(value: &mut Value) {
     }
 }
 
-/// A new node takes no pods before it says that it is ready.
+/// A new node accepts no pods before it is ready.
 pub(super) fn not_ready(value: &mut Value) {
     let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
     let Some(spec) = super::object(value, "spec") else { return };
@@ -148,7 +148,7 @@ pub(super) fn not_ready(value: &mut Value) {
     }
 }
 
-/// What holds a volume or a claim while it is in use.
+/// The finalizers that protect a volume or a claim while it is in use.
 pub(super) fn protect(resource: &Resource, value: &mut Value) {
     let finalizer = match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "persistentvolumes") => "kubernetes.io/pv-protection",

@@ -1,4 +1,4 @@
-//! Pods and the templates of pods.
+//! Defaults of pods and pod templates.
 
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ pub(super) fn spec(spec: Option<&mut Value>, pod: bool) {
             }
         }
     }
-    // The old name of a field that both are printed.
+    // The old name of a field; both are printed.
     let account = spec.get("serviceAccountName").or_else(|| spec.get("serviceAccount")).cloned();
     if let Some(account) = account {
         fill(spec, "serviceAccountName", account.clone());
@@ -46,7 +46,7 @@ pub(super) fn spec(spec: Option<&mut Value>, pod: bool) {
 
 fn container(map: &mut Map<String, Value>, pod: bool, host_network: bool) {
     let image = map.get("image").and_then(Value::as_str).unwrap_or_default();
-    // Without a tag, or with `latest`, the image may change under its name.
+    // Without a tag, or with `latest`, the image may change under the same name.
     let last = image.rsplit('/').next().unwrap_or_default();
     let tagged = image.contains('@') || last.split_once(':').is_some_and(|(_, tag)| tag != "latest");
     fill(map, "imagePullPolicy", if tagged { "IfNotPresent" } else { "Always" });
@@ -95,7 +95,7 @@ fn container(map: &mut Map<String, Value>, pod: bool, host_network: bool) {
         if let Some(divisor) = variable.pointer_mut("/valueFrom/resourceFieldRef").and_then(Value::as_object_mut) {
             fill(divisor, "divisor", "0");
         }
-        // Go leaves an empty value away.
+        // Go omits an empty value.
         if let Some(map) = variable.as_object_mut()
             && map.get("value").and_then(Value::as_str) == Some("")
         {
@@ -149,7 +149,7 @@ fn volume(map: &mut Map<String, Value>) {
     }
 }
 
-/// What admission does to a new pod: service account, tolerations, priority.
+/// Admission of a new pod: service account, tolerations, priority.
 pub(super) fn admit(api: &Api, pod: &mut Value) -> Result<()> {
     let text = |p: &str| pod.pointer(p).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
@@ -197,7 +197,7 @@ fn tolerate(spec: &mut Map<String, Value>) {
 
 fn mount_token(spec: &mut Map<String, Value>) {
     const PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-    // Asked again after webhooks, it finds the volume it added before.
+    // A second run after webhooks finds the volume that it added before.
     let volumes = spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
     let present = volumes
         .filter_map(|v| v.get("name")?.as_str())
@@ -232,7 +232,7 @@ fn mount_token(spec: &mut Map<String, Value>) {
     }
 }
 
-/// What admission does to a changed pod, and the addresses that are written in two places.
+/// Admission of a changed pod, and the addresses that are stored in two fields.
 pub(super) fn update(value: &mut Value) {
     if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
         tolerate(spec);

@@ -1,4 +1,4 @@
-//! Services.
+//! Defaults of Services.
 
 use serde_json::{Map, Value, json};
 
@@ -57,12 +57,12 @@ pub(super) fn defaults(value: &mut Value) {
     }
 }
 
-/// Addresses and node ports of a new service that were not asked for.
+/// Allocates addresses and node ports that a new Service does not request.
 pub(super) fn create(api: &Api, value: &mut Value) -> Result<()> {
     settle(api, value, None)
 }
 
-/// The same of a changed one: what it leaves out stays, what its new type does not have goes.
+/// The same for a changed Service: omitted values stay, values that its new type lacks are removed.
 pub(super) fn update(api: &Api, value: &mut Value, old: &Value) -> Result<()> {
     let before = old.get("spec").and_then(Value::as_object).cloned().unwrap_or_default();
     if let Some(spec) = object(value, "spec") {
@@ -101,7 +101,7 @@ fn node_ports(spec: &Spec) -> Vec<i64> {
     items(spec, "ports").iter().map(|p| number(p, "nodePort")).filter(|n| *n != 0).collect()
 }
 
-/// What an update may leave out: the addresses, and the node ports of ports that keep their names.
+/// Values that an update may omit: the addresses, and the node ports of ports with the same names.
 fn keep(spec: &mut Spec, before: &Spec) {
     if !is_external(spec) && !is_external(before) {
         if text(spec, "clusterIP").is_empty() {
@@ -131,7 +131,7 @@ fn keep(spec: &mut Spec, before: &Spec) {
     }
 }
 
-/// `clusterIP` and `clusterIPs` of clients that write only one of them.
+/// Aligns `clusterIP` and `clusterIPs` for clients that write only one of them.
 fn align(spec: &mut Spec, before: Option<&Spec>) {
     let one = text(spec, "clusterIP").to_owned();
     let Some(before) = before else {
@@ -155,7 +155,7 @@ fn align(spec: &mut Spec, before: Option<&Spec>) {
     }
 }
 
-/// Takes away what the new type does not have, unless the client changed it.
+/// Removes values that the new type lacks, unless the client changed them.
 fn drop_dependents(spec: &mut Spec, before: &Spec) {
     let same = |spec: &Spec, key: &str| spec.get(key) == before.get(key);
     if !is_external(before) && is_external(spec) {

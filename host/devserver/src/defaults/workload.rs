@@ -1,4 +1,4 @@
-//! Deployments and their kin.
+//! Defaults of Deployments and related kinds.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub(super) fn template(template: Option<&mut Value>) {
     pod::spec(template.get_mut("spec"), false);
 }
 
-/// The status a new object has.
+/// The status of a new object.
 pub(super) fn status(plural: &str) -> Value {
     match plural {
         "replicasets" => json!({"replicas": 0}),
@@ -37,7 +37,7 @@ pub(super) fn defaults(plural: &str, value: &mut Value) {
     if plural == "replicationcontrollers"
         && let (Some(labels), Some(meta)) = (&template_labels, object(value, "metadata"))
     {
-        // An object of this kind is found by the labels of its pods.
+        // These kinds inherit the labels of their pods.
         if meta.get("labels").and_then(Value::as_object).is_none_or(serde_json::Map::is_empty) {
             meta.insert("labels".to_owned(), labels.clone());
         }
@@ -92,7 +92,7 @@ pub(super) fn defaults(plural: &str, value: &mut Value) {
     template(spec.get_mut("template"));
 }
 
-/// A rolling update and its limits, unless another type is asked for.
+/// A rolling update with its limits, unless another type is set.
 fn rolling(strategy: &mut Value, limits: &[(&str, Value)]) {
     let Some(strategy) = strategy.as_object_mut() else { return };
     fill(strategy, "type", "RollingUpdate");
@@ -129,7 +129,7 @@ fn job(spec: &mut serde_json::Map<String, Value>) {
     }
 }
 
-/// The selector and labels that tie pods to a job.
+/// The selector and labels that connect pods with a job.
 pub(super) fn job_selector(value: &mut Value) {
     if value.pointer("/spec/manualSelector") == Some(&Value::Bool(true)) {
         return;
@@ -145,7 +145,7 @@ pub(super) fn job_selector(value: &mut Value) {
     let Some(spec) = object(value, "spec") else { return };
     spec.insert("selector".to_owned(), json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}));
     let template = spec.entry("template").or_insert_with(|| json!({}));
-    // The API server labels the job as it labels its pods: labels of a job default to those of its template.
+    // The API server gives the job the labels of its pods: labels of a job default to those of its template.
     let mut wanted = serde_json::Map::new();
     if let Some(meta) = object(template, "metadata")
         && let Some(map) = meta.entry("labels").or_insert_with(|| json!({})).as_object_mut()
@@ -168,7 +168,7 @@ pub(super) fn template_generation(value: &mut Value, generation: Option<Value>) 
     }
 }
 
-/// How often the template of a DaemonSet changed.
+/// Counts the changes of a DaemonSet's template.
 pub(super) fn count_templates(value: &mut Value, old: &Value) {
     let key = "/metadata/annotations/deprecated.daemonset.template.generation";
     let before = old.pointer(key).and_then(Value::as_str).and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);

@@ -1,7 +1,7 @@
-//! `/_oarlock/faults`: the rules over HTTP.
+//! HTTP API of the fault rules: `/_oarlock/faults`.
 //!
-//! No path of Kubernetes begins with an underscore. Whoever changes rules shows the header `X-Oarlock-Faults`, which no web
-//! page can send to another origin; RBAC applies as to any path that is no resource.
+//! No path of Kubernetes begins with an underscore. Changes need the header `X-Oarlock-Faults`, which no web page can send to another
+//! origin; RBAC applies as to any non-resource path.
 
 use http::StatusCode;
 use serde_json::json;
@@ -12,12 +12,12 @@ use crate::{
     status::{ApiError, Result},
 };
 
-/// The path of all rules; one rule is below it.
+/// The path of all rules; each rule is below it.
 const PATH: &str = "/_oarlock/faults";
-/// The header a change needs, with any value.
+/// The header that changes need, with any value.
 pub(crate) const HEADER: &str = "x-oarlock-faults";
 
-/// The part of a path behind that of the rules: the id of one, or nothing; `None` for other paths.
+/// The rest of a path below the rules: an id, or empty; `None` for other paths.
 pub(crate) fn rest(path: &str) -> Option<&str> {
     let rest = path.strip_prefix(PATH)?;
     if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }

@@ -1,4 +1,4 @@
-//! Carrying out what a rule does to a request.
+//! Effects of fault rules on a request.
 
 use std::{io, os::unix::fs::MetadataExt as _, sync::Arc, time::Duration};
 
@@ -15,23 +15,23 @@ use crate::{
     status::{ApiError, Result},
 };
 
-/// The connection is cut instead of an answer.
+/// The connection is cut instead of a response.
 #[derive(Debug)]
 pub(crate) struct Cut;
 
 impl Cut {
-    /// An answer whose body fails before its first byte: the connection ends without one.
+    /// A body that fails before its first byte: the connection ends without one.
     pub(crate) fn body() -> Body {
         Body::from_stream(stream::once(async { Err::<Bytes, _>(Self::error()) }))
     }
 
-    /// What a stream ends with that is cut.
+    /// The error at the end of a cut stream.
     pub(crate) fn error() -> io::Error {
         io::Error::new(io::ErrorKind::ConnectionReset, "cut by a fault rule")
     }
 }
 
-/// Carries out a request that is struck.
+/// Handles a request with a fault.
 pub(crate) async fn carry_out(
     api: &Arc<Api>,
     call: &mut Call,
@@ -78,7 +78,7 @@ pub(crate) async fn carry_out(
     }
 }
 
-/// Carries out a request whose answer nobody sees.
+/// Carries out a request without a visible response.
 async fn carried_out(api: &Arc<Api>, call: &Call, strike: &Strike) {
     if let Err(error) = server::act(api, call).await {
         tracing::debug!(status = %error.code(), path = call.path, "a request whose answer is lost was refused");
@@ -101,7 +101,7 @@ async fn until_gone(api: &Api, rule: &str) {
     let mut changed = api.faults.changed.subscribe();
     while api.faults.ask(|plan| plan.holds(rule)) {
         tokio::select! {
-            // The sender lives in the board: no error.
+            // The sender lives in the board, so an error is impossible.
             _ = changed.changed() => {}
             () = api.stop.cancelled() => return,
         }
@@ -122,7 +122,7 @@ fn end_process(pid: i32) {
     }
 }
 
-/// Sends a body in pieces, with pauses.
+/// Sends a body in pieces with pauses.
 pub(crate) fn slow(body: Body, bytes: usize, pause: Duration) -> Body {
     let pieces = body.into_data_stream().flat_map(move |chunk| {
         let pieces: Vec<std::result::Result<Bytes, axum::Error>> = match chunk {

@@ -1,4 +1,4 @@
-//! Which rule strikes what: nothing but the rules, what they have seen so far, and the present request.
+//! Decision about faults: a pure function of the rules, their counters, and the present request.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use super::rule::{Events, Fault, Requests, Rule};
 
-/// What the rules can see of a request.
+/// The attributes of a request for rules.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Meeting {
     pub(crate) verb: String,
     pub(crate) path: String,
-    /// Where in the API it goes; `None` for discovery and the like.
+    /// Its objects; `None` for discovery and other paths.
     pub(crate) place: Option<Place>,
     pub(crate) client: Client,
     pub(crate) dry_run: bool,
-    /// Whether Kubernetes may answer it from its watch cache.
+    /// Whether Kubernetes may serve it from its watch cache.
     pub(crate) cached: bool,
 }
 
-/// The objects a request is about.
+/// The objects of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Place {
     pub(crate) group: String,
@@ -29,14 +29,14 @@ pub(crate) struct Place {
     pub(crate) name: String,
 }
 
-/// What clients are told apart by.
+/// The identity of a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Client {
     pub(crate) user_agent: String,
     pub(crate) user: String,
 }
 
-/// What happens to a request.
+/// The faults of a request.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Strike {
     pub(crate) compact: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Stale {
     pub(crate) revision: u64,
 }
 
-/// What takes the place of an answer.
+/// The replacement of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
     Answer { code: u16, reason: Option<String>, message: Option<String>, retry_after: Option<u64>, after_effect: bool },
@@ -71,7 +71,7 @@ pub(crate) enum End {
     Crash { kill: Option<i32> },
 }
 
-/// What happens to a watch once it is due.
+/// A fault of a watch, and when it is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) rule: String,
@@ -86,11 +86,11 @@ pub(crate) enum TurnKind {
     Close,
     Cut,
     Expire,
-    /// For so long, or until the rule is removed.
+    /// For this duration, or until the rule is removed.
     Stall(Option<Duration>),
 }
 
-/// What happens to an event.
+/// The faults of an event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct EventStrike {
     pub(crate) dropped: bool,
@@ -98,21 +98,21 @@ pub(crate) struct EventStrike {
     pub(crate) delay: Duration,
 }
 
-/// A rule and what it has seen.
+/// A rule and its counters.
 #[derive(Debug, Clone)]
 pub(crate) struct Active {
     pub(crate) rule: Rule,
     pub(crate) matched: u64,
     pub(crate) struck: u64,
-    /// Who crashed.
+    /// The crashed client.
     pub(crate) crashed: Option<Client>,
-    /// The revision when it was added.
+    /// The revision at which the rule was added.
     since: u64,
     random: u64,
 }
 
 impl Active {
-    /// Counts a match and says whether the rule strikes it.
+    /// Counts a match and returns whether the rule applies.
     fn strikes(&mut self) -> bool {
         self.matched += 1;
         if self.matched <= self.rule.skip || self.rule.times.is_some_and(|t| self.struck >= t) {
@@ -127,7 +127,7 @@ impl Active {
         true
     }
 
-    /// The revision reads are answered at.
+    /// The revision at which reads are answered.
     fn horizon(&self, now: u64) -> Option<u64> {
         let Fault::Stale { versions, not_older_than, .. } = &self.rule.fault else { return None };
         let then = versions.map_or(self.since, |behind| now.saturating_sub(behind));
@@ -146,7 +146,7 @@ impl Active {
     }
 }
 
-/// The rules, in the order in which they are asked.
+/// The rules in their order of evaluation.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     rules: Vec<Active>,
@@ -154,7 +154,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Adds all rules and answers their ids, or the place of the first one whose id is taken.
+    /// Adds all rules and returns their ids, or the index of the first one with a used id.
     pub(crate) fn add(&mut self, rules: Vec<Rule>, revision: u64) -> Result<Vec<String>, usize> {
         let mut taken: BTreeSet<String> = self.rules.iter().map(|a| a.rule.id.clone()).collect();
         if let Some(at) = rules.iter().position(|r| !r.id.is_empty() && !taken.insert(r.id.clone())) {
@@ -176,7 +176,7 @@ impl Plan {
         Ok(ids)
     }
 
-    /// Removes a rule; false when there is none of that id.
+    /// Removes a rule; false when the id is unknown.
     pub(crate) fn remove(&mut self, id: &str) -> bool {
         let before = self.rules.len();
         self.rules.retain(|a| a.rule.id != id);
@@ -196,7 +196,7 @@ impl Plan {
         self.rules.iter().any(|a| a.rule.id == id)
     }
 
-    /// What happens to a request at this revision.
+    /// The faults of a request at this revision.
     pub(crate) fn request(&mut self, meeting: &Meeting, revision: u64) -> Option<Strike> {
         if let Some(rule) = self.rules.iter_mut().find(|a| a.crashed.as_ref() == Some(&meeting.client)) {
             rule.struck += 1;
@@ -217,7 +217,7 @@ impl Plan {
         (strike != Strike::default()).then_some(strike)
     }
 
-    /// What happens to a watch under rules it has not met; their ids are added to `met`.
+    /// The faults of a watch from rules that are new to it; their ids are added to `met`.
     pub(crate) fn watch(&mut self, meeting: &Meeting, met: &mut BTreeSet<String>) -> Vec<Turn> {
         let mut turns = Vec::new();
         for active in &mut self.rules {
@@ -231,7 +231,7 @@ impl Plan {
         turns
     }
 
-    /// What happens to an event of a watch; `object` is only asked for when a rule needs it.
+    /// The faults of a watch event; `object` is only called when a rule needs it.
     pub(crate) fn event(
         &mut self,
         meeting: &Meeting,
@@ -253,7 +253,7 @@ impl Plan {
         strike
     }
 
-    /// Up to which revision a watch that reads the past is told; `None` when the rule is gone.
+    /// The last revision that a watch of the past may show; `None` when the rule is gone.
     pub(crate) fn horizon(&self, id: &str, now: u64) -> Option<u64> {
         self.rules.iter().find(|a| a.rule.id == id)?.horizon(now)
     }
@@ -264,7 +264,7 @@ impl Plan {
     }
 }
 
-/// Adds what a rule does to what happens to a request.
+/// Adds the effect of a rule to the faults of a request.
 fn apply(active: &mut Active, strike: &mut Strike, client: &Client, revision: u64) {
     let rule = active.rule.id.clone();
     match active.rule.fault.clone() {
@@ -340,7 +340,7 @@ fn chosen(events: &Events, kind: &str, object: &impl Fn() -> (String, String)) -
     fits(&events.namespace, &namespace) && fits(&events.name, &name)
 }
 
-/// Whether `pattern`, in which `*` is any run of characters, is all of `text`.
+/// Whether `pattern`, in which `*` is any sequence of characters, matches all of `text`.
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
@@ -362,7 +362,7 @@ fn draw(state: &mut u64) -> f64 {
     f64::from(top) / (f64::from(u32::MAX) + 1.0)
 }
 
-/// Namespace and name of the object in an event; of a table, of its first row.
+/// Namespace and name of the object in an event; for a table, of its first row.
 pub(crate) fn place_of(event: &Value) -> (String, String) {
     let meta = event.pointer("/object/rows/0/object/metadata").or_else(|| event.pointer("/object/metadata"));
     let text = |key: &str| meta.and_then(|m| m.get(key)).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -1,11 +1,11 @@
-//! The rules as people write them, and what is wrong with those that make no sense.
+//! Fault rules in their written form, and their validation.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Error, body};
 
-/// One rule: which requests it is about, from when, and what happens to them.
+/// A fault rule: matching requests, conditions, and the fault.
 ///
 /// In YAML (`oarlock apiserver --faults` takes a list of these):
 ///
@@ -22,53 +22,53 @@ use crate::{Error, body};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
-    /// Its name, of letters, digits, `-`, `_` and `.`; `rule-1`, `rule-2`, … when it is empty.
+    /// The rule's id, of letters, digits, `-`, `_` and `.`; `rule-1`, `rule-2`, … when empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// Which requests. A fault of a watch also strikes the watches that run when the rule is added.
+    /// The matching requests. A fault of watches also applies to running watches when the rule is added.
     #[serde(default, skip_serializing_if = "is_default")]
     pub requests: Requests,
-    /// Which events of those watches; only for `delayEvents`, `dropEvents` and `duplicateEvents`.
+    /// The matching events of these watches; only for `delayEvents`, `dropEvents` and `duplicateEvents`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub events: Events,
-    /// How many requests (or events) pass before the rule strikes.
+    /// The number of matches before the first fault.
     #[serde(default, skip_serializing_if = "is_default")]
     pub skip: u64,
-    /// How often it then strikes; `None`: until it is removed.
+    /// The number of faults; `None`: until the rule is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
-    /// How likely it is to strike each time, from 0 to 1; `None`: always.
+    /// The probability of each fault, from 0 to 1; `None`: always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// Where the random numbers of `probability` begin: the same seed and order of requests give the same faults.
+    /// Seed of the random numbers for `probability`: the same seed and order of requests give the same faults.
     #[serde(default, skip_serializing_if = "is_default")]
     pub seed: u64,
-    /// What happens.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// Which requests a rule is about. What is absent matches everything; in texts `*` is any run of characters.
+/// The matching requests of a rule. Absent fields match everything; in strings `*` is any sequence of characters.
 ///
-/// `verbs` to `name` are about requests for objects: a rule with one of them leaves discovery and `/version` alone.
+/// `verbs` to `name` concern requests for objects: a rule with one of them does not match discovery and `/version`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Requests {
     /// get, list, watch, create, update, patch, apply, delete, deletecollection; empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verbs: Vec<String>,
-    /// The API group; the empty text is the core group.
+    /// The API group; empty for the core group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The plural.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// `status`, `scale`, …; the empty text is the object itself.
+    /// `status`, `scale`, …; empty for the object itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subresource: Option<String>,
-    /// The namespace of the path; the empty text is a cluster-scoped object, or all namespaces.
+    /// The namespace of the path; empty for a cluster-scoped object, or all namespaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// The name of the path; the empty text is a request for several objects, or a create.
+    /// The name of the path; empty for a request for several objects, or a create.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The path without the query, of any request.
@@ -77,12 +77,12 @@ pub struct Requests {
     /// The User-Agent header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
-    /// Whom the request is made as: `system:admin` without credentials.
+    /// The user of the request: `system:admin` without credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
 }
 
-/// Which events of a watch. What is absent matches everything, but bookmarks only count when `types` names them.
+/// The matching events of a watch. Absent fields match everything, but bookmarks only match when `types` contains them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Events {
@@ -97,12 +97,12 @@ pub struct Events {
     pub name: Option<String>,
 }
 
-/// What a rule does.
+/// The fault of a rule.
 ///
-/// `after_effect` (`afterEffect` in a file): the request is carried out first, and only its answer is lost, late or replaced.
+/// `after_effect` (`afterEffect` in a file): the request is carried out first, and only its response is lost, late or replaced.
 ///
-/// All rules that match a request strike it: `compact`, `stale`, `delay` and `slowBody` add up; of those that take the
-/// answer's place (`answer`, `hang`, `cut`, `crash`) the first one does.
+/// All rules that match a request apply: `compact`, `stale`, `delay` and `slowBody` add up; of those that replace the response (`answer`,
+/// `hang`, `cut`, `crash`) the first one counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -111,108 +111,107 @@ pub enum Fault {
     Answer {
         /// The HTTP status code, 400 to 599.
         code: u16,
-        /// `reason` of the status; `None`: the one Kubernetes gives with this code.
+        /// `reason` of the status; `None`: Kubernetes' reason for this code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// `message` of the status.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// Sent as the Retry-After header and in the details; in seconds.
+        /// Value of the Retry-After header and of the details, in seconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_seconds: Option<u64>,
         /// See [`Fault`].
         #[serde(default)]
         after_effect: bool,
     },
-    /// Answers later.
+    /// Delays the response.
     Delay {
-        /// By this much.
+        /// The delay.
         milliseconds: u64,
         /// See [`Fault`].
         #[serde(default)]
         after_effect: bool,
     },
-    /// Does not answer; the connection is cut when the rule is removed.
+    /// Sends no response; the connection is cut when the rule is removed.
     Hang {
         /// See [`Fault`].
         #[serde(default)]
         after_effect: bool,
     },
-    /// Cuts the connection without an answer.
+    /// Cuts the connection without a response.
     Cut {
         /// See [`Fault`].
         #[serde(default)]
         after_effect: bool,
     },
-    /// The client crashes after a write: it is carried out, its answer is never sent. From then on every request and every
-    /// watch of that client (the same User-Agent and user) is cut, until the rule is removed. Only strikes writes, and no dry
-    /// runs.
+    /// The client crashes after a write: the write is carried out, its response is never sent. From then on every request and every watch
+    /// of that client (the same User-Agent and user) is cut, until the rule is removed. Applies only to writes, and not to dry runs.
     Crash {
-        /// A process of the server's own user that is killed (SIGKILL) once the write is done.
+        /// A process of the server's own user to kill (SIGKILL) after the write.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kill: Option<i32>,
     },
-    /// Sends the answer slowly, in pieces; watches are not touched.
+    /// Sends the response slowly, in pieces; watches are not affected.
     SlowBody {
         /// Bytes per piece.
         bytes: usize,
         /// Time between pieces.
         milliseconds: u64,
     },
-    /// Answers reads (get, list, watch) from the past, as another API server that lags behind would.
+    /// Answers reads (get, list, watch) from the past, like another API server that lags behind.
     Stale {
-        /// How many versions behind; `None`: as it was when the rule was added, for as long as the rule is there.
+        /// The number of versions behind; `None`: the state when the rule was added, while the rule exists.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         versions: Option<u64>,
         /// No read is older than this resourceVersion.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_older_than: Option<u64>,
-        /// Only reads which Kubernetes answers from its watch cache: watches, and those that name a resourceVersion.
+        /// Only reads that Kubernetes serves from its watch cache: watches, and reads with a resourceVersion.
         #[serde(default)]
         cached_only: bool,
     },
-    /// Compacts the log: whatever continues from an older version is answered 410. Watches that run go on.
+    /// Compacts the log: requests that continue from an older version get 410. Running watches continue.
     Compact {},
-    /// Events come later, and with them all events behind them.
+    /// Delays events, and with them all later events.
     DelayEvents {
-        /// By this much.
+        /// The delay.
         milliseconds: u64,
     },
-    /// Events do not come.
+    /// Drops events.
     DropEvents {},
-    /// Events come twice.
+    /// Sends events twice.
     DuplicateEvents {},
-    /// The watch ends, after so many further events or so much time, whichever is first; at once when neither is given.
+    /// Ends the watch after this many further events or this much time, whichever is first; at once when neither is given.
     CloseWatch {
-        /// How many events (bookmarks do not count) still come.
+        /// Number of further events (without bookmarks).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_events: Option<u64>,
-        /// How much time passes.
+        /// Time until the end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_milliseconds: Option<u64>,
-        /// The connection is cut, instead of an orderly end.
+        /// Cuts the connection instead of an orderly end.
         #[serde(default)]
         cut: bool,
     },
-    /// The watch ends with an ERROR event that carries a 410; when as for `closeWatch`.
+    /// Ends the watch with an ERROR event with a 410; the time is as for `closeWatch`.
     ExpireWatch {
-        /// How many events still come.
+        /// Number of further events.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_events: Option<u64>,
-        /// How much time passes.
+        /// Time until the end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_milliseconds: Option<u64>,
     },
-    /// Nothing comes any more, not even a bookmark or the end, while the connection stays open; when as for `closeWatch`. Then,
-    /// or when the rule is removed, the watch goes on where it stopped.
+    /// Sends nothing any more, not even a bookmark or the end, while the connection stays open; the time is as for `closeWatch`.
+    /// Afterwards, or when the rule is removed, the watch continues where it stopped.
     StallWatch {
-        /// How many events still come.
+        /// Number of further events.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_events: Option<u64>,
-        /// How much time passes.
+        /// Time until the stall.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_milliseconds: Option<u64>,
-        /// How long it stalls; `None`: until the rule is removed.
+        /// Duration of the stall; `None`: until the rule is removed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         milliseconds: Option<u64>,
     },
@@ -224,15 +223,15 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// The verbs of requests for objects.
 const VERBS: &[&str] = &["get", "list", "watch", "create", "update", "patch", "apply", "delete", "deletecollection"];
-/// Those of them that write.
+/// The verbs that write.
 const WRITES: &[&str] = &["create", "update", "patch", "apply", "delete", "deletecollection"];
 const TYPES: &[&str] = &["ADDED", "MODIFIED", "DELETED", "BOOKMARK"];
 
-/// A field of a rule, and what is wrong with it.
+/// A field of a rule and its fault.
 type Wrong = (&'static str, String);
 
 impl Rule {
-    /// A rule that strikes every request.
+    /// A rule that matches every request.
     #[must_use]
     pub fn new(fault: Fault) -> Self {
         Self {
@@ -247,35 +246,35 @@ impl Rule {
         }
     }
 
-    /// Gives it a name.
+    /// Sets [`id`](Self::id).
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
         id.clone_into(&mut self.id);
         self
     }
 
-    /// Limits it to requests.
+    /// Sets [`requests`](Self::requests).
     #[must_use]
     pub fn requests(mut self, requests: Requests) -> Self {
         self.requests = requests;
         self
     }
 
-    /// Limits it to events.
+    /// Sets [`events`](Self::events).
     #[must_use]
     pub fn events(mut self, events: Events) -> Self {
         self.events = events;
         self
     }
 
-    /// Lets so many pass first.
+    /// Sets [`skip`](Self::skip).
     #[must_use]
     pub fn skip(mut self, skip: u64) -> Self {
         self.skip = skip;
         self
     }
 
-    /// Lets it strike so often.
+    /// Sets [`times`](Self::times).
     #[must_use]
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);
@@ -317,17 +316,17 @@ impl Rule {
 }
 
 impl Fault {
-    /// Whether it strikes single events of a watch.
+    /// Whether the fault concerns single events of a watch.
     pub(crate) fn is_about_events(&self) -> bool {
         matches!(self, Self::DelayEvents { .. } | Self::DropEvents {} | Self::DuplicateEvents {})
     }
 
-    /// Whether it strikes a watch that runs.
+    /// Whether the fault concerns running watches.
     pub(crate) fn is_about_watches(&self) -> bool {
         matches!(self, Self::CloseWatch { .. } | Self::ExpireWatch { .. } | Self::StallWatch { .. })
     }
 
-    /// The verbs it can strike; `None`: all.
+    /// The verbs that the rule can match; `None`: all.
     pub(crate) fn verbs(&self) -> Option<&'static [&'static str]> {
         match self {
             Self::Crash { .. } => Some(WRITES),
@@ -351,16 +350,16 @@ impl Fault {
     }
 }
 
-/// Rules that make sense, in the order in which they are asked.
+/// Valid rules, in their order of evaluation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rules(Vec<Rule>);
 
 impl Rules {
-    /// Takes rules that make sense.
+    /// Validates rules.
     ///
     /// # Errors
     ///
-    /// [`Error::Fault`] with the number of the first rule that does not, and the field.
+    /// [`Error::Fault`] with the number of the first invalid rule, and the field.
     pub fn new(rules: Vec<Rule>) -> Result<Self, Error> {
         for (rule, found) in (1_usize..).zip(&rules) {
             found.check().map_err(|(field, why)| Error::Fault { rule, field: field.to_owned(), why })?;
@@ -368,11 +367,11 @@ impl Rules {
         Ok(Self(rules))
     }
 
-    /// Reads one rule or a list of them, in JSON or YAML.
+    /// Parses one rule or a list of rules, in JSON or YAML.
     ///
     /// # Errors
     ///
-    /// [`Error::Fault`] with the number of the rule, from 1 (0: it is not a document at all), and the field.
+    /// [`Error::Fault`] with the number of the rule, from 1 (0: the text is no document), and the field.
     pub fn parse(text: &str) -> Result<Self, Error> {
         Self::from_bytes(text.as_bytes())
     }

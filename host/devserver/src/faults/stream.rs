@@ -1,4 +1,4 @@
-//! Carrying out what rules do to a watch: a layer over its lines, which knows nothing of how they are made.
+//! Effects of fault rules on a watch: a layer over its lines, independent of their source.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -22,12 +22,12 @@ use super::{
 };
 use crate::{api::Api, server::Call, status::ApiError};
 
-/// How often a watch that lags by versions looks whether there are newer ones.
+/// Poll interval for newer versions of a watch that lags by versions.
 const LAG_POLL: Duration = Duration::from_millis(10);
 
 type Lines = Pin<Box<dyn Stream<Item = Result<Bytes, Infallible>> + Send>>;
 
-/// The chunks of a watch, as the rules let them through. `lag` is the rule by which the watch reads the past.
+/// The chunks of a watch after the rules. `lag` is the rule by which the watch reads the past.
 pub(crate) fn watch<L>(
     api: &Arc<Api>,
     call: &Call,
@@ -61,17 +61,17 @@ where
     })
 }
 
-/// A line that has not been sent yet.
+/// A line that is not sent yet.
 struct Held {
     line: Bytes,
     due: Instant,
-    /// Its resourceVersion, of a watch that reads the past.
+    /// Its resourceVersion, for a watch of the past.
     revision: u64,
-    /// It counts as an event.
+    /// Whether it counts as an event.
     event: bool,
 }
 
-/// A [`Turn`] that this watch will take.
+/// A pending [`Turn`] of this watch.
 struct Ahead {
     turn: Turn,
     at: Option<Instant>,
@@ -80,7 +80,7 @@ struct Ahead {
 struct State {
     api: Arc<Api>,
     meeting: Meeting,
-    /// `None` once they have ended.
+    /// `None` once the lines have ended.
     lines: Option<Lines>,
     changed: Receiver<()>,
     lag: Option<String>,
@@ -92,11 +92,11 @@ struct State {
     over: bool,
 }
 
-/// What there is to do now.
+/// The next step.
 enum Step {
     Send(io::Result<Bytes>),
     End,
-    /// Until this moment, if nothing happens before.
+    /// Wait until this time, or an earlier change.
     Wait(Option<Instant>),
 }
 
@@ -109,7 +109,7 @@ impl State {
             }
             let until = match self.step() {
                 Step::Send(Err(cut)) => {
-                    // What was sent before goes out first.
+                    // Earlier chunks are sent first.
                     tokio::task::yield_now().await;
                     return Some(Err(cut));
                 }
@@ -139,14 +139,14 @@ impl State {
         }
     }
 
-    /// What the rules that are there now mean for this watch.
+    /// Applies the present rules to this watch.
     fn look(&mut self) {
         let (meeting, met) = (&self.meeting, &mut self.met);
         let (turns, crashed) = self.api.faults.ask(|plan| (plan.watch(meeting, met), plan.crashed(&meeting.client)));
         self.turns.retain(|a| self.api.faults.ask(|plan| plan.holds(&a.turn.rule)));
         let now = Instant::now();
         self.turns.extend(turns.into_iter().map(|turn| {
-            // Without a condition it is its turn now.
+            // Without a condition it is due now.
             let at = turn.time.or(turn.events.is_none().then_some(Duration::ZERO)).map(|t| now + t);
             Ahead { turn, at }
         }));
@@ -187,7 +187,7 @@ impl State {
         Step::Wait(until)
     }
 
-    /// Takes the turn at this place of the list.
+    /// Applies the pending fault with this index.
     fn turn(&mut self, at: usize, now: Instant) -> Step {
         let Ahead { turn, .. } = self.turns.remove(at);
         match turn.kind {
@@ -215,13 +215,13 @@ impl State {
         Step::Send(Ok(held.line))
     }
 
-    /// Up to which revision this watch is told; `None` when it does not read the past.
+    /// The last revision that this watch may show; `None` when it does not read the past.
     fn horizon(&self) -> Option<u64> {
         let rule = self.lag.as_ref()?;
         self.api.faults.ask(|plan| plan.horizon(rule, self.api.store.revision()))
     }
 
-    /// Splits a chunk into lines, and keeps those the rules leave.
+    /// Splits a chunk into lines, and keeps those that the rules leave.
     fn take(&mut self, chunk: &Bytes) {
         let mut rest = chunk.clone();
         while let Some(end) = rest.iter().position(|b| *b == b'\n') {
@@ -231,7 +231,7 @@ impl State {
             let strike = self.api.faults.ask(|plan| plan.event(&self.meeting, &kind, || place_of(&parsed())));
             let EventStrike { dropped: false, copies, delay } = strike else { continue };
             let revision = if self.lag.is_some() { revision_of(&parsed()) } else { 0 };
-            // What comes later is not sent earlier.
+            // A later line is not sent before an earlier one.
             let due = (Instant::now() + delay).max(self.held.back().map_or_else(Instant::now, |h| h.due));
             let event = matches!(kind.as_str(), "ADDED" | "MODIFIED" | "DELETED");
             self.held.extend((0..copies).map(|_| Held { line: line.clone(), due, revision, event }));
@@ -239,7 +239,7 @@ impl State {
     }
 }
 
-/// The next chunk; never, when there are none any more.
+/// The next chunk; pending for ever after the last one.
 async fn more(lines: &mut Option<Lines>) -> Option<Bytes> {
     match lines {
         Some(lines) => lines.next().await.map(|chunk| match chunk {
@@ -249,7 +249,7 @@ async fn more(lines: &mut Option<Lines>) -> Option<Bytes> {
     }
 }
 
-/// The type of an event; it comes first.
+/// The type of an event, which is its first field.
 fn kind_of(line: &[u8]) -> &str {
     let text = std::str::from_utf8(line).unwrap_or_default();
     text.strip_prefix("{\"type\":\"").and_then(|t| t.split('"').next()).unwrap_or_default()

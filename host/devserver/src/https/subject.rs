@@ -1,4 +1,4 @@
-//! The subject of a certificate: whom it is about.
+//! Subject of a client certificate: the user and its groups.
 //!
 //! # Source
 //!
@@ -21,7 +21,7 @@ struct Element<'a> {
     content: &'a [u8],
 }
 
-/// Elements one after another; ends at the first that is not whole.
+/// A sequence of elements; ends at the first incomplete one.
 struct Elements<'a>(&'a [u8]);
 
 impl<'a> Iterator for Elements<'a> {
@@ -52,7 +52,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// The user a certificate names: the common name, in the groups its organisations are. `None` without a common name.
+/// The user of a certificate: the common name, with its organisations as groups. `None` without a common name.
 pub(super) fn user(certificate: &[u8]) -> Option<User> {
     let mut fields = Elements(certificate).enter(SEQUENCE)?.enter(SEQUENCE)?;
     if fields.0.first() == Some(&VERSION) {
@@ -110,7 +110,7 @@ mod tests {
         for at in 0..der.len() {
             let mut broken = der.clone();
             broken[at] ^= 0xff;
-            // Whatever it says then, it does not panic.
+            // No input may cause a panic.
             let _ = user(&broken);
         }
     }

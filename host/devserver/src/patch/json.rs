@@ -1,9 +1,11 @@
-//! JSON patch with the habits of the library the API server uses: a replace creates, a copy of nothing is null, negative
-//! indices count from the end, and what stands before the first slash of a path is ignored.
+//! JSON patch with the behavior of the API server's library.
+//!
+//! A replace creates, and a copy of nothing is null. Negative indices count from the end, and the text before the first slash of a path
+//! is ignored.
 
 use serde_json::Value;
 
-/// The operation cannot be done; the API server does not say why either.
+/// The operation failed; the API server gives no reason either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failed;
 
@@ -44,7 +46,7 @@ fn step(document: &mut Value, operation: &Value) -> Outcome<()> {
     }
 }
 
-/// The container a path leads to, and the last key.
+/// The container of a path, and the last key.
 fn container<'a>(document: &'a mut Value, path: &str) -> Outcome<(&'a mut Value, String)> {
     let parts: Vec<String> = path.split('/').skip(1).map(|p| p.replace("~1", "/").replace("~0", "~")).collect();
     let (last, parents) = match parts.split_last() {
@@ -92,7 +94,7 @@ fn add(document: &mut Value, path: &str, value: Value) -> Outcome<()> {
             map.insert(key, value);
         }
         Value::Array(list) => {
-            // Negative positions count from the end of the list as it will be.
+            // Negative indices count from the end of the resulting list.
             let at = if key == "-" { list.len() } else { index(&key, list.len() + usize::from(key.starts_with('-')))? };
             if at > list.len() {
                 return Err(Failed);

@@ -1,4 +1,4 @@
-//! The log that is written.
+//! Journal: the log that is being written.
 
 use std::{
     fs::File,
@@ -17,7 +17,7 @@ pub(crate) struct Journal {
     dir: PathBuf,
     state: Mutex<State>,
     grown: Notify,
-    /// How large the log may grow before a snapshot replaces it.
+    /// Size of the log at which a snapshot replaces it.
     limit: u64,
     _lock: File,
 }
@@ -27,14 +27,14 @@ struct State {
     file: File,
     generation: u64,
     length: u64,
-    /// The size of the newest snapshot: making one is not worth it before the log is as large.
+    /// The size of the newest snapshot: a new one is not worthwhile before the log is as large.
     snapshot: u64,
-    /// A change was written in part and could not be taken back: nothing more can be kept.
+    /// A change was partly written and could not be rolled back: no further change can be stored.
     broken: bool,
 }
 
 impl Journal {
-    /// Goes on with the log of a generation; `snapshot` is the size of its snapshot.
+    /// Continues the log of a generation; `snapshot` is the size of its snapshot.
     pub(super) fn open(dir: &Path, generation: u64, snapshot: u64, limit: u64, lock: File) -> io::Result<Self> {
         let (file, length) = begin(dir, generation)?;
         let state = State { file, generation, length, snapshot, broken: false };
@@ -45,11 +45,11 @@ impl Journal {
         &self.dir
     }
 
-    /// Writes a change; when it answers, the change outlives the process.
+    /// Writes a change; after the return, the change survives the process.
     ///
     /// # Errors
     ///
-    /// When the file cannot be written; nothing of the change is kept then.
+    /// The file cannot be written; then nothing of the change is stored.
     pub(crate) fn append(&self, record: &Record<'_>) -> io::Result<()> {
         let line = record.to_line();
         let mut state = self.state();
@@ -67,12 +67,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Waits until the log has grown so much that a snapshot is worth it.
+    /// Waits until a snapshot is worthwhile.
     pub(super) async fn grown(&self) {
         self.grown.notified().await;
     }
 
-    /// Begins a new log; answers its generation.
+    /// Begins a new log; returns its generation.
     pub(super) fn rotate(&self) -> io::Result<u64> {
         let mut state = self.state();
         let generation = state.generation + 1;
@@ -93,7 +93,7 @@ impl Journal {
     }
 }
 
-/// Opens the log of a generation at its end, and how long it is; it begins with its format.
+/// Opens the log of a generation at its end, and returns its length; it begins with its format.
 fn begin(dir: &Path, generation: u64) -> io::Result<(File, u64)> {
     let mut file = File::options().append(true).create(true).open(dir.join(name("log", generation)))?;
     if file.metadata()?.len() == 0 {
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(shelf.create(&key("b"), object("b")).unwrap_err(), WriteError::Unsaved);
         assert_eq!(shelf.delete(&key("a"), kept.revision).unwrap_err(), WriteError::Unsaved);
         assert_eq!(shelf.list("").objects.len(), 1);
-        // Nobody knows what was written of it: what comes after could not be read.
+        // The written part is unknown: later lines would be unreadable.
         store.journal().unwrap().state().file = file;
         assert_eq!(shelf.create(&key("c"), object("c")).unwrap_err(), WriteError::Unsaved);
     }

@@ -1,4 +1,4 @@
-//! Reading a data directory.
+//! Loading of a data directory.
 
 use std::{
     fs::{self, File},
@@ -12,7 +12,7 @@ use crate::{
     storage::{Key, Store},
 };
 
-/// Reads all files into a store; answers the number of the log to go on with, and the size of the snapshot it follows.
+/// Reads all files into a store; returns the number of the log to continue, and the size of its snapshot.
 pub(super) fn load(store: &Store, dir: &Path) -> Result<(u64, u64), Error> {
     let found = found(dir).map_err(at(dir))?;
     let snapshot = found.iter().filter(|(kind, _)| kind == "snapshot").map(|(_, n)| *n).max();
@@ -36,18 +36,18 @@ pub(super) fn load(store: &Store, dir: &Path) -> Result<(u64, u64), Error> {
     Ok((newest, size))
 }
 
-/// What a file may end with.
+/// The possible ends of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tail {
-    /// A line that was being written when the server ended; it is cut off.
+    /// An incomplete line from the end of the server, which is cut off.
     Torn,
-    /// A whole line.
+    /// A complete line.
     Log,
-    /// The line that says that the snapshot is whole.
+    /// The line that marks the snapshot as complete.
     Whole,
 }
 
-/// Reads a file into a store; answers its size.
+/// Reads a file into a store; returns its size.
 fn read(store: &Store, path: &Path, tail: Tail) -> Result<u64, Error> {
     let bytes = fs::read(path).map_err(at(path))?;
     let damaged = |offset: usize, why: &str| Error::Damaged { file: path.to_owned(), offset, why: why.to_owned() };
@@ -198,7 +198,7 @@ mod tests {
             Record::End {},
         ]);
         write("snapshot-000002", &snapshot);
-        // The deletion is older than what the snapshot has of this kind: another `a` is meant.
+        // The deletion is older than the snapshot's state of this kind: it concerns another `a`.
         write("log-000002", &lines(&[Record::gone("maps", &Key::new("n", "a"), 109)]));
         write("log-000003", &lines(&[Record::put("maps", &Key::new("n", "b"), 111, &b)]));
         let (store, (generation, size)) = loaded(dir.path()).unwrap();

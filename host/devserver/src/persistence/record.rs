@@ -10,7 +10,7 @@ use crate::storage::Key;
 
 /// The version of the files.
 pub(super) const FORMAT: u32 = 1;
-/// How many hexadecimal digits of the SHA-256 are the checksum.
+/// Number of hexadecimal digits of SHA-256 in the checksum.
 const DIGITS: usize = 16;
 
 /// A line of a log or a snapshot.
@@ -19,7 +19,7 @@ const DIGITS: usize = 16;
 pub(crate) enum Record<'a> {
     /// The first line.
     Format(u32),
-    /// A server began: all its revisions are above this one.
+    /// A server started: all its revisions are above this one.
     Begun { revision: u64 },
     /// An object was created or changed.
     Put { shelf: Cow<'a, str>, revision: u64, namespace: Cow<'a, str>, name: Cow<'a, str>, value: Cow<'a, Value> },
@@ -27,7 +27,7 @@ pub(crate) enum Record<'a> {
     Gone { shelf: Cow<'a, str>, revision: u64, namespace: Cow<'a, str>, name: Cow<'a, str> },
     /// A kind is no longer served; its objects were deleted before.
     Dropped { shelf: Cow<'a, str> },
-    /// In a snapshot: the objects of a kind follow, as they were at this revision.
+    /// In a snapshot: the objects of a kind at this revision follow.
     Shelf { shelf: String, revision: u64 },
     /// The last line of a snapshot.
     End {},
@@ -52,7 +52,7 @@ impl<'a> Record<'a> {
 }
 
 impl Record<'static> {
-    /// Reads a line without its end; the error says what is wrong with it.
+    /// Parses a line without its end; the error describes its fault.
     pub(crate) fn parse(line: &[u8]) -> Result<Self, String> {
         let (sum, json) = line.split_at_checked(DIGITS + 1).ok_or("it is too short for a record")?;
         if sum.strip_suffix(b" ") != Some(checksum(json).as_bytes()) {

@@ -6,11 +6,12 @@ use std::{collections::HashMap, sync::LazyLock};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Field {
     pub(crate) number: u32,
-    /// As JSON spells it; `-` when the fields of the message stand in the place of this one.
+    /// JSON name; `-` when the fields of the message are inlined.
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
     pub(crate) kind: Kind,
-    /// Whether zero says something: the field is required, or a pointer in Go. Others are always sent and left out of JSON.
+    /// Whether zero is significant: the field is required, or a pointer in Go. Other fields are always sent, and omitted from JSON when
+    /// zero.
     pub(crate) zero_counts: bool,
 }
 
@@ -20,16 +21,16 @@ impl Field {
     }
 }
 
-/// How often a field may come.
+/// The multiplicity of a field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shape {
     One,
     Many,
-    /// Entries with texts as keys.
+    /// Entries with string keys.
     Map,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Int32,
@@ -80,14 +81,14 @@ fn field(line: &'static str) -> Option<Field> {
     Some(Field { number, name, shape, kind, zero_counts })
 }
 
-/// The fields of a message; none for one that is not in the table.
+/// The fields of a message; empty for an unknown one.
 pub(crate) fn message(name: &str) -> &'static [Field] {
     TABLE.get(name).map_or(&[], Vec::as_slice)
 }
 
 /// The message of a kind and its fields.
 pub(crate) fn of_kind(api_version: &str, kind: &str) -> Option<(&'static str, &'static [Field])> {
-    // Options of requests are known in every group.
+    // Options of requests exist in every group.
     if kind == "DeleteOptions" {
         return Some(("meta.v1.DeleteOptions", message("meta.v1.DeleteOptions")));
     }

@@ -1,4 +1,4 @@
-//! Types that JSON writes in a way of their own.
+//! Types with a special JSON form.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use super::{
     wire,
 };
 
-/// Whether a message is one of them.
+/// Whether a message is one of these types.
 pub(crate) fn is(name: &str) -> bool {
     matches!(
         name,
@@ -32,7 +32,7 @@ pub(crate) fn is_list(fields: &[Field]) -> bool {
     matches!(fields, [Field { name: "items", shape: Shape::Many, kind: Kind::Text, .. }])
 }
 
-/// The JSON of one; null for what JSON leaves out.
+/// The JSON of such a type; null for values that JSON omits.
 pub(super) fn value(name: &str, bytes: &[u8], depth: usize) -> Result<Value> {
     match name {
         "meta.v1.Time" => time(bytes, "%Y-%m-%dT%H:%M:%SZ"),
@@ -66,7 +66,7 @@ fn text(bytes: &[u8], number: u32) -> Result<String> {
     Ok(found)
 }
 
-/// Seconds and nanoseconds since 1970; a message without bytes is no time.
+/// Seconds and nanoseconds since 1970; an empty message is no time.
 fn time(bytes: &[u8], format: &str) -> Result<Value> {
     if bytes.is_empty() {
         return Ok(Value::Null);
@@ -109,7 +109,7 @@ fn int_or_string(bytes: &[u8]) -> Result<Value> {
     Ok(if is_text { text(bytes, 3)?.into() } else { number.into() })
 }
 
-/// A schema, or what may stand in its place: a flag, a list of schemas, a list of names.
+/// A schema, or a permitted alternative: a flag, a list of schemas, a list of names.
 fn schema_or(name: &str, bytes: &[u8], depth: usize) -> Result<Value> {
     let depth = depth.checked_sub(1).ok_or(Error::Wire("too deeply nested"))?;
     let properties = |part: &[u8]| {

@@ -1,4 +1,4 @@
-//! Bodies are written by a small encoder that reads the same table, and by kubectl (the kubectl tests).
+//! Tests with bodies from a small encoder that uses the same table, and from kubectl (the kubectl tests).
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -26,7 +26,7 @@ fn number(at: u32, value: i64, out: &mut Vec<u8>) {
     varint(value.cast_unsigned(), out);
 }
 
-/// The message of these parts.
+/// A message with these parts.
 fn message(parts: &[(u32, &[u8])]) -> Vec<u8> {
     let mut out = Vec::new();
     for (number, content) in parts {
@@ -40,7 +40,7 @@ fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     [MAGIC, &message(&[(1, &type_meta), (2, raw), (3, b""), (4, b"")])].concat()
 }
 
-/// A message in which each field of the table stands, once with this many more levels below, with values that are not zero.
+/// A message with each field of the table, nested to this many further levels, with nonzero values.
 fn full(name: &str, levels: usize, seed: &mut u64) -> Vec<u8> {
     let mut out = Vec::new();
     for field in schema::message(name) {
@@ -138,7 +138,7 @@ fn every_field_of_every_kind_is_one_of_its_json() {
         let (group, version, kind) = (&resource.group, &resource.version, &resource.kind);
         let name = message_of(&resource);
         if kind == "MutatingAdmissionPolicy" || kind == "MutatingAdmissionPolicyBinding" {
-            // They are v1 only since v1.36; the crate of the table is made from v1.35.
+            // They are in v1 only since v1.36; the table's crate is generated from v1.35.
             continue;
         }
         let raw = full(&name, 6, &mut 7);

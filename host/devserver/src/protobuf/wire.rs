@@ -1,8 +1,8 @@
-//! The encoding: numbered fields, each with one of a few kinds of payload.
+//! Protobuf wire format: numbered fields with a few kinds of payload.
 
 use super::{Error, Result};
 
-/// What stands in a field.
+/// The payload of a field.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Payload<'a> {
     Varint(u64),
@@ -14,7 +14,7 @@ pub(super) enum Payload<'a> {
 
 const TRUNCATED: Error = Error::Wire("unexpected EOF");
 
-/// The fields of a message in the order of the bytes; after an error there are no more.
+/// The fields of a message in the order of the bytes; iteration ends after an error.
 pub(super) fn fields(mut rest: &[u8]) -> impl Iterator<Item = Result<(u32, Payload<'_>)>> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn fields(mut rest: &[u8]) -> impl Iterator<Item = Result<(u32, Paylo
     })
 }
 
-/// Numbers in a row.
+/// Packed numbers.
 pub(super) fn varints(mut rest: &[u8]) -> impl Iterator<Item = Result<u64>> {
     std::iter::from_fn(move || {
         if rest.is_empty() {

@@ -1,4 +1,4 @@
-//! From the bytes of a body to an object of the expected kind.
+//! Decoding of request bodies into objects of the expected kind.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use crate::{
     types::{self, WrongType},
 };
 
-/// What a body must be.
+/// The expected kind of a body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expected<'a> {
     pub(crate) group: &'a str,
@@ -38,14 +38,14 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// An object and the warnings its reader gets.
+/// An object and the warnings for the client.
 #[derive(Debug)]
 pub(crate) struct Decoded {
     pub(crate) object: Value,
     pub(crate) warnings: Vec<String>,
 }
 
-/// Parses the body as JSON, YAML or protobuf, whatever it contains.
+/// Parses the body as JSON, YAML or protobuf, regardless of its content.
 pub(crate) fn parse(call: &Call, kind: &str) -> Result<Parsed> {
     let unrecognized = |why: &str| {
         let shown = if call.body.is_empty() { "<empty>".into() } else { String::from_utf8_lossy(&call.body) };
@@ -171,12 +171,12 @@ pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValid
     }
 }
 
-/// What is said about fields that occur twice, and `unknown field "…"`.
+/// Messages about duplicate fields, and `unknown field "…"`.
 pub(crate) fn problems(duplicates: &[String], unknown: &[String]) -> Vec<String> {
     duplicates.iter().cloned().chain(unknown.iter().map(|u| format!("unknown field \"{u}\""))).collect()
 }
 
-/// [`problems`] in one line; those of YAML that occur twice are one error in several.
+/// [`problems`] in one line; duplicate fields in YAML are one error with several parts.
 fn strictly(call: &Call, mut duplicates: Vec<String>, unknown: &[String]) -> String {
     if call.content_type.ends_with("yaml") && !duplicates.is_empty() {
         duplicates = vec![format!("yaml: unmarshal errors:\n  {}", duplicates.join("\n  "))];
@@ -184,7 +184,7 @@ fn strictly(call: &Call, mut duplicates: Vec<String>, unknown: &[String]) -> Str
     problems(&duplicates, unknown).join(", ")
 }
 
-/// Drops what the kind does not have and answers the paths.
+/// Drops unknown fields and returns their paths.
 pub(crate) fn restrict(expected: Expected<'_>, object: &mut Value) -> std::result::Result<Vec<String>, WrongType> {
     match expected.custom {
         None => types::restrict(expected.group, expected.version, expected.kind, object),

@@ -1,4 +1,4 @@
-//! delete and deletecollection.
+//! The verbs delete and deletecollection.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ use crate::{
     strategy, time,
 };
 
-/// Namespaces no cluster can do without.
+/// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-/// What became of an object that was to be deleted.
+/// The result of deleting an object.
 #[derive(Debug)]
 pub(crate) enum Deleted {
-    /// It is gone; the last version at the revision of the deletion.
+    /// Deleted; the last version at the revision of the deletion.
     Gone(Arc<Object>),
-    /// It is marked, and somebody still has to let go of it.
+    /// Marked with a deletion timestamp; finalizers or a kubelet still hold it.
     Marked(Arc<Object>),
 }
 
@@ -40,9 +40,9 @@ impl Request<'_> {
         DeleteOptions::parse(&self.call.query, Some(&options))
     }
 
-    /// Deletes an object if the webhooks let it.
+    /// Deletes an object if the webhooks allow it.
     ///
-    /// * `name` - what they are told of its name: nothing in a deletion of many.
+    /// * `name` - the name for the webhooks: empty in a deletecollection.
     async fn delete_admitted(&self, key: &Key, name: &str, options: &DeleteOptions) -> Result<Deleted> {
         let namespaces = self.resource.is("", "namespaces");
         let attributes = Attributes {
@@ -72,7 +72,7 @@ impl Request<'_> {
         Err(ApiError::modified(&self.resource.group, &self.resource.plural, &key.name))
     }
 
-    /// Jobs leave their pods behind unless told otherwise, which surprises.
+    /// Jobs orphan their pods by default, which surprises clients.
     fn warn_of_orphans(&self, options: &DeleteOptions) {
         if self.resource.is("batch", "jobs") && options.propagation.is_none() {
             let text = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them \
@@ -118,7 +118,7 @@ impl Request<'_> {
             match self.delete_admitted(&object.key(), "", &options).await {
                 Err(error) if error.code() == StatusCode::NOT_FOUND => {}
                 Err(error) => return Err(error),
-                // The answer shows what was there before.
+                // The response shows the state before.
                 Ok(_) => deleted.push(object),
             }
         }
@@ -127,7 +127,7 @@ impl Request<'_> {
     }
 }
 
-/// Deletes an object, or marks it when finalizers or a kubelet hold it. No webhook is asked.
+/// Deletes an object, or marks it when finalizers or a kubelet hold it. Calls no webhooks.
 pub(crate) fn delete(api: &Arc<Api>, resource: &Arc<Resource>, key: &Key, options: &DeleteOptions) -> Result<Deleted> {
     let outcome = remove(api, resource, key, options)?;
     if !options.dry_run {
@@ -136,7 +136,7 @@ pub(crate) fn delete(api: &Arc<Api>, resource: &Arc<Resource>, key: &Key, option
     Ok(outcome)
 }
 
-/// [`delete`] without its consequences for the definition of the object.
+/// [`delete`] without the effects on the object's definition.
 pub(crate) fn remove(api: &Api, resource: &Arc<Resource>, key: &Key, options: &DeleteOptions) -> Result<Deleted> {
     for _ in 0..ATTEMPTS {
         let old = api.get(resource, key)?;
@@ -148,7 +148,7 @@ pub(crate) fn remove(api: &Api, resource: &Arc<Resource>, key: &Key, options: &D
     Err(ApiError::modified(&resource.group, &resource.plural, &key.name))
 }
 
-/// Deletes or marks a version; `None` when there is a newer one.
+/// Deletes or marks a version; `None` when a newer one exists.
 fn attempt(
     api: &Api,
     resource: &Resource,
@@ -207,7 +207,7 @@ enum Plan {
     MarkAndRemove,
 }
 
-/// Writes the marks of a deletion into `object` and says how it goes on.
+/// Writes the deletion fields into `object` and returns the next step.
 fn mark(resource: &Resource, object: &mut Value, options: &DeleteOptions) -> Plan {
     let pod = resource.is("", "pods");
     let grace = if pod { pod_grace(object, options) } else { 0 };
@@ -256,7 +256,7 @@ fn mark(resource: &Resource, object: &mut Value, options: &DeleteOptions) -> Pla
     Plan::Mark
 }
 
-/// How long a pod may take: nothing when no kubelet has it.
+/// The grace period of a pod: zero without a kubelet.
 fn pod_grace(pod: &Value, options: &DeleteOptions) -> i64 {
     let text = |p: &str| pod.pointer(p).and_then(Value::as_str).unwrap_or_default();
     let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30);

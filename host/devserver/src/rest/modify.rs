@@ -1,4 +1,4 @@
-//! create, update and patch.
+//! The verbs create, update and patch.
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ impl Request<'_> {
         patch::nameless(&self.path.name)
     }
 
-    /// uid and resourceVersion of a PUT; whether it is bound to a version.
+    /// Checks uid and resourceVersion of a PUT; returns whether it is bound to a version.
     pub(super) fn check_version(&self, object: &Value, old: &Object) -> Result<bool> {
         let (group, plural, name) = (&self.resource.group, &self.resource.plural, &self.path.name);
         let text = |key: &str| object.pointer("/metadata").and_then(|m| m.get(key)?.as_str()).unwrap_or_default();
@@ -184,7 +184,7 @@ impl Request<'_> {
                 self.may_create()?;
                 match write.create(patched.object).await {
                     Ok(stored) => return self.reply(StatusCode::CREATED, &stored, Vec::new()),
-                    // Another applier was faster: there is something to merge with now.
+                    // Another apply created the object first: now there is an object to merge with.
                     Err(error) if error.is_already_exists() => continue,
                     Err(error) => return Err(error),
                 }

@@ -1,4 +1,4 @@
-//! get, list and watch.
+//! The verbs get, list and watch.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
     watch::{Selection, Start, Watch},
 };
 
-/// How long a watch lasts whose client names no time, as in Kubernetes at least.
+/// Duration of a watch without a timeout, the shortest one of Kubernetes.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(1800);
 
 impl Request<'_> {
@@ -43,7 +43,7 @@ impl Request<'_> {
         self.reply(StatusCode::OK, &object, Vec::new())
     }
 
-    /// What this request sees of its resource.
+    /// The state of its resource that this request sees.
     pub(super) fn view(&self) -> View {
         View::new(self.api.shelf(&self.resource), self.call.past)
     }
@@ -95,12 +95,12 @@ impl Request<'_> {
         Ok(Answer::ready(StatusCode::OK, format, body))
     }
 
-    /// The objects a list is about, or the next page of them.
+    /// The objects of a list, or its next page.
     pub(super) fn page(&self, options: &ListOptions) -> Result<(Vec<Arc<Object>>, ListMeta)> {
         let token = options.continue_token.as_deref().map(Token::parse).transpose()?;
         let at = self.time_of(options, token.as_ref())?;
         let selection = self.selection(options);
-        // Any version is served from a cache, which knows no pages.
+        // Any version is served from a cache, which has no pages.
         let any_version = options.resource_version.as_deref() == Some("0");
         let wanted = Wanted {
             namespace: &self.path.namespace,
@@ -124,7 +124,7 @@ impl Request<'_> {
         Ok((page.objects, ListMeta { revision, continue_token, remaining: rest }))
     }
 
-    /// The time a list is of.
+    /// The revision of a list.
     fn time_of(&self, options: &ListOptions, token: Option<&Token>) -> Result<At> {
         let view = self.view();
         let version = options.resource_version.as_deref().unwrap_or_default();
@@ -143,14 +143,14 @@ impl Request<'_> {
         if version > current {
             return Err(ApiError::version_too_large(version, current));
         }
-        // A limit without a match means the exact version, too.
+        // A limit without a match also means the exact version.
         let exact =
             options.version_match == Match::Exact || (options.version_match == Match::Unset && options.limit > 0);
         Ok(if exact { At::Revision(version) } else { view.at() })
     }
 }
 
-/// Refuses field selectors the kind does not know.
+/// Rejects field selectors that the kind does not support.
 pub(super) fn check_fields(resource: &Resource, options: &ListOptions) -> Result<()> {
     let selectable = resource.custom.as_ref().map(|c| c.selectable.as_slice()).unwrap_or_default();
     for path in options.fields.paths() {
@@ -220,11 +220,11 @@ fn builtin_fields(group: &str, plural: &str) -> Option<&'static [&'static str]> 
     })
 }
 
-/// Where a list goes on.
+/// The continue token of a list.
 struct Token {
     revision: u64,
     after: Key,
-    /// How many objects there are after that.
+    /// The number of remaining objects.
     rest: Option<usize>,
 }
 

@@ -53,7 +53,7 @@ impl Request<'_> {
         }
     }
 
-    /// There is nobody behind objects who could be asked.
+    /// No kubelet exists that could answer.
     fn unreachable(&self) -> ApiError {
         let object = match self.api.get(&self.resource, &self.key()) {
             Ok(object) => object,
@@ -67,9 +67,9 @@ impl Request<'_> {
         }
     }
 
-    /// What webhooks make of an object that is not of the resource's own kind and is not stored: a Scale, a Binding, an Eviction.
+    /// Calls the webhooks for an object that is not of the resource's own kind and is not stored: a Scale, a Binding, an Eviction.
     ///
-    /// * `object` - with what it was before, if this is an update.
+    /// * `object` - with its old state, if this is an update.
     pub(crate) async fn admitted(
         &self,
         kind: Kind,
@@ -158,7 +158,7 @@ impl Request<'_> {
         Err(ApiError::modified("", "pods", &self.path.name))
     }
 
-    /// What is said of a pod must name it.
+    /// An object about a pod must have the pod's name.
     fn same_name(&self, object: &Value, kind: &str) -> Result<()> {
         if object.pointer("/metadata/name").and_then(Value::as_str) == Some(self.path.name.as_str()) {
             return Ok(());
@@ -268,7 +268,7 @@ impl Request<'_> {
         Err(write.modified())
     }
 
-    /// The object with the replicas of an applied Scale: who applies it owns that one field.
+    /// The object with the replicas of an applied Scale: the applier owns only that field.
     fn applied_scale(&self, scale: &Value, old: &Object, options: &WriteOptions, writer: &Writer) -> Result<Value> {
         let current = encode::value(&self.resource, old);
         let mut applied = json!({"metadata": {"name": self.path.name}});

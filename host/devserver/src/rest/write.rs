@@ -1,4 +1,4 @@
-//! The common path of all writes: defaults, checks, bookkeeping, storage.
+//! Common path of all writes: defaults, validation, field ownership, storage.
 
 use std::sync::Arc;
 
@@ -19,31 +19,31 @@ use crate::{
     strategy, time, validation, versions,
 };
 
-/// How often a write is tried again when somebody else was faster.
+/// Attempts of a write after concurrent changes.
 pub(crate) const ATTEMPTS: usize = 16;
 
 /// A write of one object.
 #[derive(Debug)]
 pub(crate) struct Write<'a> {
     pub(crate) api: &'a Arc<Api>,
-    /// Who writes.
+    /// The user of the write.
     pub(crate) user: &'a User,
     pub(crate) resource: &'a Arc<Resource>,
     pub(crate) key: Key,
     pub(crate) dry_run: bool,
     pub(crate) writer: Writer,
-    /// The entries of managedFields are already in the object (an apply).
+    /// Whether managedFields are already in the object (an apply).
     pub(crate) tracked: bool,
-    /// The request; nothing when the server itself writes.
+    /// The request; none when the server itself writes.
     pub(crate) call: Option<&'a Call>,
 }
 
-/// Why an update was not done.
+/// Why an update failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Somebody else was faster.
+    /// A concurrent write came first.
     Retry,
-    /// It is refused.
+    /// The update is rejected.
     Refused(ApiError),
 }
 
@@ -71,12 +71,12 @@ impl Write<'_> {
     }
 
     fn invalid(&self, causes: &[Cause]) -> ApiError {
-        // Events of both groups are checked as core events.
+        // Events of both groups are validated as core events.
         let group = if self.resource.is_new_event() { "" } else { &self.resource.group };
         ApiError::invalid(group, &self.resource.kind, &self.key.name, causes)
     }
 
-    /// Stores a new object; settles its name when only a prefix was given.
+    /// Stores a new object; generates its name when only a prefix is given.
     pub(crate) async fn create(&mut self, object: Value) -> Result<Arc<Object>> {
         let mut object = self.begin(object)?;
         let name = self.key.name.clone();
@@ -95,14 +95,14 @@ impl Write<'_> {
         self.store(object)
     }
 
-    /// [`Self::create`] by the server itself: no webhook is asked.
+    /// [`Self::create`] by the server itself, without webhooks.
     pub(crate) fn create_own(&mut self, object: Value) -> Result<Arc<Object>> {
         let object = self.begin(object)?;
         let object = self.settle(object)?;
         self.store(object)
     }
 
-    /// What webhooks are told of this write; `None` when none is asked.
+    /// The attributes of this write for webhooks; `None` when no webhook matches.
     fn admission<'a>(&'a self, name: &'a str, operation: Operation) -> Option<Attributes<'a>> {
         let kind = if operation == Operation::Create { "CreateOptions" } else { "UpdateOptions" };
         Some(Attributes {
@@ -119,7 +119,7 @@ impl Write<'_> {
         })
     }
 
-    /// A new object up to where webhooks are asked.
+    /// Prepares a new object for the webhooks.
     fn begin(&mut self, mut object: Value) -> Result<Value> {
         let resource = Arc::clone(self.resource);
         self.check_identity(&mut object)?;
@@ -130,7 +130,7 @@ impl Write<'_> {
         }
         object = versions::to_stored(&resource, object, None);
         defaults::fill_in(&resource, &mut object)?;
-        // Ownership is booked before admission: what the server adds on its own belongs to nobody.
+        // Ownership is recorded before admission: additions of the server itself have no owner.
         if !self.tracked {
             managed::track(&resource, None, &mut object, &self.writer);
         }
@@ -138,7 +138,7 @@ impl Write<'_> {
         Ok(object)
     }
 
-    /// A new object as it is stored, if it is valid.
+    /// The stored form of a new object, if it is valid.
     fn settle(&mut self, mut object: Value) -> Result<Value> {
         let resource = Arc::clone(self.resource);
         self.identify(&mut object);
@@ -170,13 +170,13 @@ impl Write<'_> {
         })?;
         self.stored(&resource);
         if resource.is("", "namespaces") && self.api.options.controllers {
-            // Pods need it; whoever makes a namespace may make a pod at once.
+            // Pods need it, and a client may create a pod right after its namespace.
             self.api.make("", "serviceaccounts", &self.key.name, "default", json!({}));
         }
         Ok(stored)
     }
 
-    /// The name and namespace a client gives a new object.
+    /// The client's name and namespace for a new object.
     fn check_identity(&mut self, object: &mut Value) -> Result<()> {
         let Some(map) = object.as_object_mut() else { return Err(ApiError::bad_request("not an object")) };
         if !map.get("metadata").is_some_and(Value::is_object) {
@@ -198,7 +198,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Gives a new object its name, if it has only the beginning of one, its uid and its time.
+    /// Sets a new object's name, if only a prefix is given, its uid and its time.
     fn identify(&mut self, object: &mut Value) {
         let Some(meta) = defaults::object(object, "metadata") else { return };
         let prefix = text(meta, "generateName");
@@ -212,7 +212,7 @@ impl Write<'_> {
         drop_empty(meta);
     }
 
-    /// Replaces `old` by `new`, which already has what the client wants.
+    /// Replaces `old` by `new`, which already has the client's changes.
     pub(crate) async fn update(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Arc<Object>, Failure> {
         let call = self.call;
         let Some((call, attributes)) = call.zip(self.admission(&self.key.name, Operation::Update)) else {
@@ -222,7 +222,7 @@ impl Write<'_> {
         let mut tracked = self.prepared(old, new)?;
         if let Some(mut new) = asked {
             defaults::fill_in(self.resource, &mut new)?;
-            // Ownership is booked before admission.
+            // Ownership is recorded before admission.
             if let (Some(meta), Some(owners)) =
                 (defaults::object(&mut new, "metadata"), tracked.pointer("/metadata/managedFields"))
             {
@@ -241,14 +241,14 @@ impl Write<'_> {
         self.replace(old, new)
     }
 
-    /// [`Self::update`] without asking webhooks.
+    /// [`Self::update`] without webhooks.
     pub(crate) fn update_own(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Arc<Object>, Failure> {
         let new = self.prepared(old, new)?;
         let new = self.checked(old, new)?;
         self.replace(old, new)
     }
 
-    /// [`Self::overwritten`], with the owners of its fields.
+    /// [`Self::overwritten`], with field ownership.
     fn prepared(&self, old: &Arc<Object>, new: Value) -> Result<Value> {
         let mut new = self.overwritten(old, new)?;
         if !self.tracked {
@@ -257,7 +257,7 @@ impl Write<'_> {
         Ok(new)
     }
 
-    /// A new version with what the client may not change, and with defaults.
+    /// A new version with the fields that the client may not change, and with defaults.
     fn overwritten(&self, old: &Arc<Object>, mut new: Value) -> Result<Value> {
         strategy::prepare_update(self.resource, &self.writer.subresource, &mut new, &old.value);
         if let Some(meta) = new.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -311,7 +311,7 @@ impl Write<'_> {
         }
     }
 
-    /// What other parts of the server do after a write.
+    /// Effects of a write on other parts of the server.
     fn stored(&self, resource: &Resource) {
         crd::after_write(self.api, resource, &self.key);
     }
@@ -321,7 +321,7 @@ fn text<'a>(meta: &'a Map<String, Value>, key: &str) -> &'a str {
     meta.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The namespace of a body must be the one of the URL; absent it is filled in.
+/// The namespace of a body must match the URL; if absent it is filled in.
 pub(crate) fn check_namespace(meta: &mut Map<String, Value>, namespace: &str) -> Result<()> {
     let given = meta.get("namespace").and_then(Value::as_str).unwrap_or_default();
     if given.is_empty() || namespace.is_empty() {
@@ -337,7 +337,7 @@ pub(crate) fn check_namespace(meta: &mut Map<String, Value>, namespace: &str) ->
     Ok(())
 }
 
-/// Go leaves empty maps and lists of metadata away.
+/// Go omits empty maps and lists of metadata.
 fn drop_empty(meta: &mut Map<String, Value>) {
     meta.retain(|key, value| {
         let empty = match value {

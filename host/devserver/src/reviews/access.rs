@@ -1,4 +1,4 @@
-//! Access reviews: may a user do something?
+//! Access reviews: whether a user may perform an action.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::{
 
 const GROUP: &str = "authorization.k8s.io";
 
-/// The status of an access review; the namespace of a local one is filled in.
+/// The status of an access review; fills in the namespace of a local one.
 pub(super) fn review(request: &Request<'_>, object: &mut Value) -> Result<Value> {
     let local = request.resource.namespaced;
     let own = request.resource.kind.starts_with("Self");
@@ -83,13 +83,13 @@ fn check(object: &Value, spec: &Value, own: bool, local: bool) -> Vec<Cause> {
     causes
 }
 
-/// Attributes under their names in Go, as the API server prints them.
+/// Attributes with their Go names, as the API server prints them.
 fn shown(attributes: &Value) -> Value {
     let text = |key: &str| attributes.get(key).cloned().unwrap_or_else(|| json!(""));
     json!({"Path": text("path"), "Verb": text("verb")})
 }
 
-/// A selector is written in one of two ways, with the operators there are.
+/// A selector is written in one of two ways, with valid operators.
 fn selector(attributes: &Value, key: &str) -> Vec<Cause> {
     let Some(selector) = attributes.get(key).filter(|s| s.is_object()) else { return Vec::new() };
     let path = format!("spec.resourceAttributes.{key}");
@@ -110,7 +110,7 @@ fn texts(value: Option<&Value>) -> Vec<String> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The user of a review of somebody else.
+/// The user of a review about another user.
 fn user(spec: &Value) -> User {
     let text = |key: &str| spec.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let extra = spec.get("extra").and_then(Value::as_object).into_iter().flatten();

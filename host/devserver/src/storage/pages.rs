@@ -1,4 +1,4 @@
-//! Reads of many objects, as they are or as they were: all at once, or in pages that cost what they hold.
+//! Lists of objects at present or past revisions: complete, or in pages whose cost depends on their size.
 
 use std::{
     collections::BTreeMap,
@@ -20,40 +20,40 @@ pub(crate) struct Snapshot {
 pub(crate) struct Page {
     pub(crate) revision: u64,
     pub(crate) objects: Vec<Arc<Object>>,
-    /// The key after which the next page begins; nothing after the last page.
+    /// The key after which the next page begins; none after the last page.
     pub(crate) next: Option<Key>,
-    /// How many there are after this page, if that was asked for.
+    /// The number of objects after this page, if requested.
     pub(crate) remaining: Option<usize>,
 }
 
-/// Which part of a list is wanted.
+/// The requested part of a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    /// Empty for all.
+    /// Empty for all namespaces.
     pub(crate) namespace: &'a str,
-    /// The last key of the page before.
+    /// The last key of the previous page.
     pub(crate) after: Option<&'a Key>,
-    /// How many objects at most.
+    /// The most objects.
     pub(crate) limit: usize,
-    /// Whether [`Page::remaining`] is wanted: only for those who want all objects.
+    /// Whether to compute [`Page::remaining`]: only for lists of all objects.
     pub(crate) count: bool,
-    /// How many there are after `after`, if it is known: only the first page counts, the others subtract.
+    /// The number of objects after `after`, if known: only the first page counts, the others subtract.
     pub(crate) rest: Option<usize>,
 }
 
-/// The time of a read.
+/// The revision of a read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum At {
     /// The present.
     Now,
     /// A revision, if it has not been compacted.
     Revision(u64),
-    /// A revision, for readers that are in the past themselves: what was compacted on request is still there for them.
+    /// A revision for readers of the past: data compacted on request is still available to them.
     Past(u64),
 }
 
 impl<'a> Wanted<'a> {
-    /// Everything there is.
+    /// All objects.
     pub(crate) fn all(namespace: &'a str) -> Self {
         Self { namespace, after: None, limit: usize::MAX, count: false, rest: None }
     }
@@ -77,11 +77,11 @@ impl ShelfState {
         self.objects.range((wanted.lower(), Bound::Unbounded)).take_while(move |(key, _)| wanted.holds(key))
     }
 
-    /// The objects of a range as they were: those of now, but for what the log says of the time since.
+    /// The past objects of a range: the present ones, corrected by the log since then.
     fn past<'a>(&'a self, wanted: Wanted<'a>, revision: u64) -> impl Iterator<Item = &'a Arc<Object>> {
         let lower = wanted.lower();
         let mut changed: BTreeMap<&Key, Option<&Arc<Object>>> = BTreeMap::new();
-        // From the last to the first: what was before the first change since then stays.
+        // From the last to the first: the state before the first later change remains.
         for change in self.log.iter().rev().take_while(|c| c.revision > revision) {
             let within = match &lower {
                 Bound::Excluded(after) => change.key > *after,
@@ -158,7 +158,7 @@ impl Shelf {
         self.read(|s| s.past_one(key, revision).cloned())
     }
 
-    /// The wanted objects that match, in key order.
+    /// The requested matching objects, in key order.
     ///
     /// # Errors
     ///

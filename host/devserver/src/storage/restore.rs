@@ -1,4 +1,4 @@
-//! The way from a data directory into a store, and back.
+//! Loading a store from a data directory, and saving it.
 
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 
@@ -8,7 +8,7 @@ use super::{Change, Key, Object, Shelf, Store};
 use crate::persistence::Journal;
 
 impl Store {
-    /// A change from a log; one that the shelf has already does not count. `None` is a deletion.
+    /// Applies a change from a log; a change that the shelf already contains is ignored. `None` is a deletion.
     pub(crate) fn replay(&self, name: &str, revision: u64, key: &Key, value: Option<Value>) {
         let shelf = self.existing(name).unwrap_or_else(|| self.put_shelf(name, revision.saturating_sub(1)));
         shelf.write(|s| {
@@ -21,7 +21,7 @@ impl Store {
         self.go_on_from(revision);
     }
 
-    /// What follows of a shelf is how it was at a revision; nothing before is known.
+    /// Begins a shelf at a revision; nothing before is known.
     pub(crate) fn begin_at(&self, name: &str, revision: u64) {
         self.put_shelf(name, revision);
         self.go_on_from(revision);
@@ -40,19 +40,19 @@ impl Store {
         shelf
     }
 
-    /// Keeps all further changes in a journal.
+    /// Stores all further changes in a journal.
     pub(crate) fn keep_in(&self, journal: Journal) {
-        // It is set once, before there are requests.
+        // Set once, before the first request.
         let _ = self.journal.set(journal);
     }
 
-    /// All further revisions are above this one.
+    /// Starts further revisions above this one.
     pub(crate) fn go_on_from(&self, revision: u64) {
         self.clock.fetch_max(revision, Ordering::SeqCst);
         self.unused.fetch_max(revision, Ordering::SeqCst);
     }
 
-    /// Where changes are kept, if they are.
+    /// The journal, if any.
     pub(crate) fn journal(&self) -> Option<&Journal> {
         self.journal.get()
     }
@@ -62,7 +62,7 @@ impl Store {
         self.shelves.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Tells the controllers of every object that is there.
+    /// Announces every existing object to the controllers.
     pub(crate) fn announce(&self) {
         for shelf in self.shelves() {
             for object in shelf.list("").objects {

@@ -1,10 +1,10 @@
-//! A shelf as a reader sees it.
+//! A reader's view of a shelf, at a present or past revision.
 
 use std::sync::Arc;
 
 use super::{At, Key, Object, Shelf, Snapshot};
 
-/// A shelf as it is, or as it was.
+/// A shelf at a present or past revision.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     shelf: Arc<Shelf>,
@@ -12,7 +12,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The shelf as it is; with a revision, as it was then, or as far back as the log reaches.
+    /// The present shelf; with a revision, the shelf at that revision, or as far back as the log reaches.
     pub(crate) fn new(shelf: Arc<Shelf>, past: Option<u64>) -> Self {
         let past = past.map(|revision| revision.max(shelf.reach()));
         Self { shelf, past }
@@ -23,7 +23,7 @@ impl View {
         &self.shelf
     }
 
-    /// The revision that is seen.
+    /// The revision of the view.
     pub(crate) fn revision(&self) -> u64 {
         self.past.unwrap_or_else(|| self.shelf.revision())
     }
@@ -42,7 +42,7 @@ impl View {
         }
     }
 
-    /// The time that is seen.
+    /// The time of the view.
     pub(crate) fn at(&self) -> At {
         self.past.map_or(At::Now, At::Past)
     }

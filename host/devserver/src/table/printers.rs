@@ -1,4 +1,4 @@
-//! The columns of the built-in kinds.
+//! Table columns of the built-in kinds.
 //!
 //! # Source
 //!
@@ -19,8 +19,8 @@ pub(super) use pod::row_conditions;
 
 type Cells = fn(&Value) -> Vec<Value>;
 
-/// Columns and cells. Columns are separated by `|`; behind a name, `:type` when it is not a string, `*` for the format `name`, and
-/// `+` when only `-o wide` shows it.
+/// Columns and cells. `|` separates columns; after a name, `:type` when it is no string, `*` for the format `name`, and `+` when only `-o
+/// wide` shows it.
 type Printer = (&'static str, Cells);
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
@@ -84,7 +84,7 @@ fn label_selector(value: Option<&Value>) -> Value {
     or_none(&selector::to_text(value))
 }
 
-/// The first three, and how many more there are.
+/// The first three, and the number of others.
 fn first_three(all: &[String]) -> String {
     let shown = all.get(..3).unwrap_or(all).join(",");
     match all.len() {

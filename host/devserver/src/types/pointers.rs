@@ -1,4 +1,4 @@
-//! Texts that are pointers in Go: an empty one says something, and stays. The table for protobuf does not tell them from others.
+//! String fields that are pointers in Go: an empty one is significant, and is kept. The protobuf table does not distinguish them.
 
 /// Whether a text field of a message is a pointer.
 pub(super) fn is_pointer(message: &str, field: &str) -> bool {

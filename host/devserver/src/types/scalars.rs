@@ -1,4 +1,4 @@
-//! Values that are no objects: what they may be, what Go makes of them, and its words for others.
+//! Scalar values: accepted forms, Go's conversion, and its error messages.
 
 use base64::{DecodeError, Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::quantity;
 
-/// What JSON and Go's reflection call a value.
+/// The names of a value's type in JSON and in Go's reflection.
 pub(super) fn kind(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", "invalid"),
@@ -19,7 +19,7 @@ pub(super) fn kind(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether Go leaves a value out; a struct is never empty.
+/// Whether Go omits a value; a struct is never empty.
 pub(super) fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -30,7 +30,7 @@ pub(super) fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// Base64 may be in several lines, as kustomize writes it and people write the bundle of a webhook; it is stored in one.
+/// Base64 may have several lines, as kustomize writes it and people write a webhook's bundle; it is stored in one line.
 pub(super) fn bytes(value: &mut Value) -> Result<(), String> {
     let Value::String(text) = value else { return Ok(()) };
     text.retain(|c| c != '\n' && c != '\r');
@@ -58,7 +58,7 @@ pub(super) fn time(value: &mut Value, micro: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Go's words for the first part that does not fit the layout.
+/// Go's message for the first part that does not fit the layout.
 fn check_time(text: &str, layout: &str, micro: bool) -> Result<(), String> {
     let mut rest = text;
     let cannot = |rest: &str, part: &str| {

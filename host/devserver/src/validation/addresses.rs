@@ -1,4 +1,4 @@
-//! IP addresses and blocks of them, as strictly as new values are checked.
+//! Validation of IP addresses and CIDR blocks, as strict as for new values.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::status::Cause;
 
-/// An address, or what is wrong with it.
+/// Parses an address, or returns its fault.
 pub(crate) fn ip(text: &str, path: &str) -> Result<IpAddr, Cause> {
     let invalid = |why: &str| Err(Cause::invalid(path, &json!(text), why));
     match text.parse::<IpAddr>() {
@@ -17,7 +17,7 @@ pub(crate) fn ip(text: &str, path: &str) -> Result<IpAddr, Cause> {
     }
 }
 
-/// The parts of an IPv4 address without the zeros they begin with.
+/// The parts of an IPv4 address without leading zeros.
 fn without_zeros(text: &str) -> String {
     let part = |p: &str| match p.trim_start_matches('0') {
         "" if !p.is_empty() => "0".to_owned(),
@@ -26,7 +26,7 @@ fn without_zeros(text: &str) -> String {
     text.split('.').map(part).collect::<Vec<_>>().join(".")
 }
 
-/// The address of an endpoint. A real server refuses loopback addresses; here they are the only ones that lead to a webhook.
+/// Validates the address of an endpoint. A real server rejects loopback addresses; here only these lead to a webhook.
 pub(crate) fn endpoint(text: &str, path: &str) -> Vec<Cause> {
     let address = match ip(text, path) {
         Ok(address) => address,
@@ -55,7 +55,7 @@ pub(crate) fn block(text: &str) -> Option<(IpAddr, u32)> {
     (length <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, length))
 }
 
-/// What is wrong with a block.
+/// The fault of a CIDR block.
 pub(crate) fn cidr(text: &str, path: &str) -> Option<Cause> {
     let invalid = |why: &str| Some(Cause::invalid(path, &json!(text), why));
     let Some((address, length)) = block(text) else {

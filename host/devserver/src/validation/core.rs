@@ -1,4 +1,4 @@
-//! ConfigMaps, Secrets, Events, Leases.
+//! Validation of ConfigMaps, Secrets, Events and Leases.
 
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ pub(super) fn config_map(object: &Value) -> Vec<Cause> {
     out
 }
 
-/// Keys and what the type asks for.
+/// Keys, and the requirements of the type.
 pub(super) fn secret(object: &Value) -> Vec<Cause> {
     let mut out = check_keys(object, "data");
     let have = keys(object, "data");
@@ -74,7 +74,7 @@ pub(super) fn secret(object: &Value) -> Vec<Cause> {
     out
 }
 
-/// A certificate that is none is stored all the same.
+/// An invalid certificate is stored all the same.
 pub(super) fn certificate_warning(object: &Value) -> Option<String> {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     if object.get("type").and_then(Value::as_str) != Some("kubernetes.io/tls") {
@@ -95,7 +95,7 @@ fn decoded_json(object: &Value, key: &str) -> Result<(), String> {
     serde_json::from_slice::<Value>(&bytes).map(|_| ()).map_err(|e| e.to_string())
 }
 
-/// What `immutable: true` protects, and a Secret's type.
+/// Fields protected by `immutable: true`, and a Secret's type.
 pub(super) fn immutable(resource: &Resource, object: &Value, old: &Value) -> Vec<Cause> {
     let mut out = Vec::new();
     if resource.plural == "secrets" {
@@ -123,7 +123,7 @@ pub(super) fn event(object: &Value, new: bool) -> Vec<Cause> {
     let mut out = Vec::new();
     let text = |p: &str| object.pointer(p).and_then(Value::as_str).unwrap_or_default();
     let (namespace, about) = (text("/metadata/namespace"), text("/involvedObject/namespace"));
-    // Events about objects in no namespace are kept in `default`.
+    // Events about cluster-scoped objects are in the namespace `default`.
     let fits = about == namespace || (about.is_empty() && namespace == "default");
     if !fits {
         out.push(Cause::invalid("involvedObject.namespace", &json!(about), "does not match event.namespace"));
@@ -150,7 +150,7 @@ pub(super) fn event(object: &Value, new: bool) -> Vec<Cause> {
     out
 }
 
-/// What `events.k8s.io` does not let change: everything but the series.
+/// Fields that `events.k8s.io` protects: all but the series.
 pub(super) fn event_update(object: &Value, old: &Value) -> Vec<Cause> {
     const FIXED: &[(&str, &str)] = &[
         ("involvedObject", "involvedObject"),
@@ -160,7 +160,7 @@ pub(super) fn event_update(object: &Value, old: &Value) -> Vec<Cause> {
         ("firstTimestamp", "firstTimestamp"),
         ("lastTimestamp", "lastTimestamp"),
         ("count", "count"),
-        // It is looked at twice.
+        // Checked twice.
         ("reason", "reason"),
         ("type", "type"),
         ("eventTime", "eventTime"),

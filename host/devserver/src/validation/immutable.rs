@@ -1,11 +1,11 @@
-//! Fields that stay as they were written first.
+//! Immutable fields.
 
 use serde_json::{Value, json};
 
 use super::volumes;
 use crate::{kinds::Resource, status::Cause};
 
-/// Kinds and the fields of theirs that may not change.
+/// Kinds and their immutable fields.
 const FIXED: &[(&str, &[&str])] = &[
     ("controllerrevisions", &["data"]),
     ("csistoragecapacities", &["nodeTopology", "storageClassName"]),
@@ -28,7 +28,7 @@ const FIXED: &[(&str, &[&str])] = &[
     ("volumeattributesclasses", &["driverName", "parameters"]),
 ];
 
-/// What a new version changes although it may not.
+/// Changes of immutable fields in a new version.
 pub(super) fn check(resource: &Resource, object: &Value, old: &Value) -> Vec<Cause> {
     let mut out = Vec::new();
     let at = |v: &Value, field: &str| v.pointer(&format!("/{}", field.replace('.', "/"))).cloned().unwrap_or_default();
@@ -54,7 +54,7 @@ pub(super) fn check(resource: &Resource, object: &Value, old: &Value) -> Vec<Cau
     out
 }
 
-/// How often a Job is to complete follows its parallelism, if it counts completions at all.
+/// The completions of a Job follow its parallelism, if it counts completions at all.
 fn completions(object: &Value, old: &Value) -> Option<Cause> {
     let number = |v: &Value, key: &str| v.pointer("/spec").and_then(|s| s.get(key)).cloned().unwrap_or(json!(null));
     let (new, was) = (number(object, "completions"), number(old, "completions"));

@@ -1,4 +1,4 @@
-//! Checks of `metadata` that hold for every kind.
+//! Validation of `metadata` for every kind.
 
 use serde_json::{Value, json};
 
@@ -18,14 +18,14 @@ fn name_check(resource: &Resource) -> Check {
     }
 }
 
-/// Checks the metadata of a new object whose name is settled.
+/// Validates the metadata of a new object with its final name.
 pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let text = |key: &str| object.pointer("/metadata").and_then(|m| m.get(key)?.as_str()).unwrap_or_default();
     let check = name_check(resource);
     let prefix = text("generateName");
     if !prefix.is_empty() {
-        // A prefix may end in what a name may not end in.
+        // A prefix may end in a character that a name may not end in.
         let probe = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |p| format!("{p}a"));
         causes.extend(check(&probe).iter().map(|e| Cause::invalid("metadata.generateName", &json!(prefix), e)));
     }
@@ -39,7 +39,7 @@ pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Kinds whose changes of metadata the API server looks at once; at those of the others twice.
+/// Kinds whose metadata changes the API server checks once; it checks those of others twice.
 const CHANGES_ONCE: &[&str] = &["endpointslices", "limitranges", "persistentvolumes"];
 
 /// Whether the finalizers of a kind may have any qualified name.
@@ -48,10 +48,10 @@ fn has_any_finalizers(resource: &Resource) -> bool {
     resource.custom.is_some() || groups.contains(&resource.group.as_str())
 }
 
-/// Checks the metadata of a new version against the one it replaces.
+/// Validates the metadata of a new version against the old one.
 pub(crate) fn update(resource: &Resource, object: &Value, old: &Value) -> Vec<Cause> {
     let once = common(object, has_any_finalizers(resource));
-    // The API server goes over the metadata of most kinds once for the kind and once for the update.
+    // The API server checks the metadata of most kinds once for the kind and once for the update.
     let times = if resource.custom.is_some() { 1 } else { 4 };
     let changes = if CHANGES_ONCE.contains(&resource.plural.as_str()) { 1 } else { 2 };
     let mut causes: Vec<Cause> = once.iter().cycle().take(once.len() * times).cloned().collect();

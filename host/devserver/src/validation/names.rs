@@ -1,4 +1,4 @@
-//! The syntax of names, labels and keys. Each function answers what is wrong, in the API server's words.
+//! Validation of names, labels and keys. Each function returns the faults, in the API server's words.
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
@@ -61,7 +61,7 @@ pub(crate) fn label_1035(name: &str) -> Vec<String> {
     out
 }
 
-/// RBAC names: whatever fits in a path.
+/// RBAC names: any valid path segment.
 pub(crate) fn path_segment(name: &str) -> Vec<String> {
     if matches!(name, "." | "..") {
         return vec![format!("may not be '{name}'")];

@@ -1,4 +1,4 @@
-//! Nodes.
+//! Validation of nodes.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// What a node has, and the addresses of its pods.
+/// Capacities of a node, and the addresses of its pods.
 pub(super) fn check(object: &Value) -> Vec<Cause> {
     let mut out = Vec::new();
     for part in ["capacity", "allocatable"] {
@@ -30,7 +30,7 @@ pub(super) fn check(object: &Value) -> Vec<Cause> {
     out
 }
 
-/// What is assigned to a node once.
+/// Values that are assigned to a node once.
 pub(super) fn update(object: &Value, old: &Value) -> Vec<Cause> {
     let mut out = Vec::new();
     let addresses = list(object, "/status/addresses");

@@ -1,4 +1,4 @@
-//! Pods and pod templates.
+//! Validation of pods and pod templates.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A template of pods below a path: its labels and its spec, in which nothing can be looked into while it runs.
+/// A pod template below a path: its labels and its spec, without ephemeral containers.
 pub(super) fn template(template: Option<&Value>, path: &str) -> Vec<Cause> {
     let empty = json!({});
     let template = template.unwrap_or(&empty);
@@ -60,7 +60,7 @@ pub(super) fn spec(spec: Option<&Value>, path: &str) -> Vec<Cause> {
         if volumes.contains(name) {
             out.push(Cause::duplicate(field, &json!(name)));
         }
-        // What is wrong cannot be mounted.
+        // An invalid volume cannot be mounted.
         let whole = format!("{path}.volumes[{i}]");
         let broken = wrong.iter().any(|c| c.field() == whole || c.field().starts_with(&format!("{whole}.")));
         if problems.is_empty() && !broken {
@@ -93,7 +93,7 @@ pub(super) fn spec(spec: Option<&Value>, path: &str) -> Vec<Cause> {
     out
 }
 
-/// Without a DNS policy the pod names its servers.
+/// Without a DNS policy the pod must name its servers.
 fn servers(spec: &Value, path: &str) -> Option<Cause> {
     match spec.get("dnsConfig").filter(|config| !config.is_null()) {
         None => {
@@ -159,7 +159,7 @@ fn check_container<'a>(
     }
 }
 
-/// What a container asks of the rest of the pod.
+/// References of a container to the rest of the pod.
 fn claims(container: &Value, spec: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let known: Vec<&str> = items(spec, "resourceClaims").iter().map(|claim| text(claim, "name")).collect();
@@ -178,7 +178,7 @@ fn claims(container: &Value, spec: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// What only holds for new pods.
+/// Checks for new pods only.
 pub(super) fn create(pod: &Value) -> Vec<Cause> {
     let gated = pod.pointer("/spec/schedulingGates").and_then(Value::as_array).is_some_and(|g| !g.is_empty());
     let placed = pod.pointer("/spec/nodeName").and_then(Value::as_str).is_some_and(|n| !n.is_empty());
@@ -188,7 +188,7 @@ pub(super) fn create(pod: &Value) -> Vec<Cause> {
     Vec::new()
 }
 
-/// A warning about a name that makes no good hostname.
+/// A warning about a name that is no valid hostname.
 pub(super) fn warnings(pod: &Value) -> Vec<String> {
     let name = pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let problems = names::label(name);
@@ -234,14 +234,14 @@ pub(super) fn update(pod: &Value, old: &Value) -> Vec<Cause> {
     out
 }
 
-/// The part of a spec that stays.
+/// The immutable part of a spec.
 fn fixed(spec: &Value, gated: bool) -> Map<String, Value> {
     let mut out = spec.as_object().cloned().unwrap_or_default();
     for key in ["activeDeadlineSeconds", "tolerations", "schedulingGates", "terminationGracePeriodSeconds"] {
         out.remove(key);
     }
     if gated {
-        // A pod nobody schedules yet may be narrowed down.
+        // The selectors of an unscheduled pod may be narrowed.
         out.remove("nodeSelector");
         out.remove("affinity");
     }

@@ -1,4 +1,4 @@
-//! Roles and their bindings.
+//! Validation of roles and bindings.
 
 use serde_json::{Map, Value, json};
 
@@ -36,12 +36,12 @@ pub(super) fn check(resource: &Resource, object: &Value) -> Vec<Cause> {
     }
 }
 
-/// What may not change.
+/// Immutable fields.
 pub(super) fn update(object: &Value, old: &Value) -> Vec<Cause> {
     let (new, was) = (object.get("roleRef"), old.get("roleRef"));
     match new {
         Some(role) if new != was => {
-            // The API server prints the fields under their names in Go.
+            // The API server prints the fields with their Go names.
             let names = [("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name")];
             let shown: Map<String, Value> =
                 names.iter().map(|(go, key)| ((*go).to_owned(), text(role, key).into())).collect();

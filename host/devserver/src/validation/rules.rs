@@ -1,7 +1,7 @@
-//! Checks that are the same for many fields, read from a table: `rules.txt`.
+//! Table of checks that many fields share: `rules.txt`.
 //!
-//! `[type]` begins a type; a line is a path, then checks behind `;`. `[]` in a path is each element of a list, `{}` each
-//! entry of a map. What is absent passes every check but `required`.
+//! `[type]` begins a type; a line is a path, then checks after `;`. `[]` in a path is each element of a list, `{}` each entry of a map.
+//! Absent values pass every check but `required`.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -16,7 +16,7 @@ enum Step {
     Entry,
 }
 
-/// A check, and what stands behind its `=`.
+/// A check, and the text after its `=`.
 type Check = (&'static str, &'static str);
 
 struct Rule {
@@ -51,7 +51,7 @@ fn steps(path: &'static str) -> Vec<Step> {
     out
 }
 
-/// What the table finds wrong with a value of a type, whose fields are below `path`.
+/// The faults of a value of a type by the table; its fields are below `path`.
 pub(super) fn check(kind: &str, value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     for rule in TABLE.get(kind).into_iter().flatten() {
@@ -96,7 +96,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 fn apply(value: Option<&Value>, path: String, checks: &[Check], out: &mut Vec<Cause>) {
-    // Of several members of which one is allowed, the first alone is checked further.
+    // Of several mutually exclusive members, only the first is checked further.
     let mut first: Option<Value> = None;
     for (name, argument) in checks {
         if *name == "required" {
@@ -109,7 +109,7 @@ fn apply(value: Option<&Value>, path: String, checks: &[Check], out: &mut Vec<Ca
         let Some(whole) = value else { return };
         let value = first.as_ref().unwrap_or(whole);
         match *name {
-            // What follows is not asked of an empty text.
+            // The remaining checks do not apply to an empty string.
             "filled" if value == "" => return,
             "filled" => {}
             "enum" => {
@@ -136,7 +136,7 @@ fn apply(value: Option<&Value>, path: String, checks: &[Check], out: &mut Vec<Ca
     }
 }
 
-/// What is wrong with a number or a text.
+/// The faults of a number or a string.
 fn problems(name: &str, argument: &str, value: &Value) -> Vec<String> {
     let bound = |text: &str| text.parse::<i64>().unwrap_or_default();
     let text = value.as_str().unwrap_or_default();
@@ -170,7 +170,7 @@ fn problems(name: &str, argument: &str, value: &Value) -> Vec<String> {
     }
 }
 
-/// Elements (or one of their fields) that are there twice.
+/// Duplicate elements (or duplicate values of one of their fields).
 fn unique(value: &Value, path: &str, key: &str) -> Vec<Cause> {
     let (mut seen, mut out) = (Vec::new(), Vec::new());
     for (i, element) in value.as_array().into_iter().flatten().enumerate() {
@@ -188,7 +188,7 @@ fn unique(value: &Value, path: &str, key: &str) -> Vec<Cause> {
     out
 }
 
-/// `what: a,b,c`: exactly one of these members, in this order. Also the value without those after the first, if there are.
+/// `what: a,b,c`: exactly one of these members, in this order. Also returns the value without those after the first, if any.
 fn one(value: &Value, path: &str, argument: &str) -> (Vec<Cause>, Option<Value>) {
     let (what, members) = argument.split_once(": ").unwrap_or_default();
     let mut there = members.split(',').filter(|m| value.get(*m).is_some_and(|v| !v.is_null()));

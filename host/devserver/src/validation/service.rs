@@ -1,4 +1,4 @@
-//! Services: fields that depend on the type and on each other.
+//! Validation of Services: fields that depend on the type and on each other.
 
 use serde_json::{Map, Value, json};
 
@@ -39,7 +39,7 @@ pub(crate) fn is_external(spec: &Spec) -> bool {
     text(spec, "type") == "ExternalName"
 }
 
-/// Whether it can be reached from outside of the cluster.
+/// Whether the Service is reachable from outside of the cluster.
 pub(crate) fn is_reached(spec: &Spec) -> bool {
     match text(spec, "type") {
         "NodePort" | "LoadBalancer" => true,
@@ -48,7 +48,7 @@ pub(crate) fn is_reached(spec: &Spec) -> bool {
     }
 }
 
-/// Whether a load balancer asks its nodes for their health.
+/// Whether a load balancer checks the health of its nodes.
 pub(crate) fn is_asked_for_health(spec: &Spec) -> bool {
     text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local"
 }
@@ -88,7 +88,7 @@ pub(super) fn check(object: &Value, old: Option<&Value>) -> Vec<Cause> {
     out
 }
 
-/// A name elsewhere has no addresses.
+/// An ExternalName Service has no addresses.
 fn external(spec: &Spec) -> Vec<Cause> {
     let set = ["clusterIPs", "ipFamilies", "ipFamilyPolicy"].into_iter().filter(|key| has(spec, key));
     let why = "may not be set for ExternalName services";
@@ -145,7 +145,7 @@ fn ports(spec: &Spec) -> Vec<Cause> {
     out
 }
 
-/// How long a client stays with one endpoint.
+/// Session affinity.
 fn affinity(spec: &Spec) -> Option<Cause> {
     let path = "spec.sessionAffinityConfig";
     match (text(spec, "sessionAffinity"), spec.get("sessionAffinityConfig").filter(|c| !c.is_null())) {
@@ -231,7 +231,7 @@ fn families(spec: &Spec) -> Vec<Cause> {
     out
 }
 
-/// What only a load balancer has.
+/// Fields that only a load balancer has.
 fn balancer(spec: &Spec, before: Option<&Spec>) -> Vec<Cause> {
     let mut out = Vec::new();
     let only = "may only be used when `type` is 'LoadBalancer'";
@@ -247,7 +247,7 @@ fn balancer(spec: &Spec, before: Option<&Spec>) -> Vec<Cause> {
     }
     let class = text(spec, "loadBalancerClass");
     for key in ["allocateLoadBalancerNodePorts", "loadBalancerClass"].into_iter().filter(|key| !is && has(spec, key)) {
-        // The class is looked at twice when it changes.
+        // The class is checked twice when it changes.
         let times = if key == "loadBalancerClass" && before.is_some() { 2 } else { 1 };
         out.extend(vec![Cause::forbidden(format!("spec.{key}"), only); times]);
     }
@@ -260,7 +260,7 @@ fn balancer(spec: &Spec, before: Option<&Spec>) -> Vec<Cause> {
     out
 }
 
-/// Where traffic goes.
+/// Traffic policies.
 fn policies(spec: &Spec) -> Vec<Cause> {
     let mut out = Vec::new();
     let (field, policy) = ("spec.externalTrafficPolicy", text(spec, "externalTrafficPolicy"));
@@ -287,7 +287,7 @@ fn policies(spec: &Spec) -> Vec<Cause> {
     out
 }
 
-/// What may not change.
+/// Immutable fields.
 fn update(spec: &Spec, before: &Spec) -> Vec<Cause> {
     let mut out = Vec::new();
     if !is_external(spec) && !is_external(before) {
@@ -355,7 +355,7 @@ fn changed_families(spec: &Spec, before: &Spec) -> Vec<Cause> {
     out
 }
 
-/// Where a load balancer says it can be reached.
+/// The addresses of a load balancer.
 pub(super) fn status(object: &Value) -> Vec<Cause> {
     let mut out = Vec::new();
     let entries = object.pointer("/status/loadBalancer/ingress").and_then(Value::as_array).map_or(&[][..], |l| l);

@@ -1,4 +1,4 @@
-//! Checks of the table that take more than a word.
+//! Checks of the table that need code.
 
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ pub(super) fn labels(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// The rules of operators that selectors of labels and of nodes share.
+/// The rules of operators that label selectors and node selectors share.
 fn values_fit(requirement: &Value, path: &str) -> Option<Vec<Cause>> {
     let at = format!("{path}.values");
     let count = list(requirement, "values").len();
@@ -150,7 +150,7 @@ fn port_or_name(value: &Value, path: &str) -> Vec<Cause> {
     }
 }
 
-/// The percentage of a text such as `25%`.
+/// The percentage of a string such as `25%`.
 fn percent(value: &Value) -> Option<i64> {
     let digits = value.as_str()?.strip_suffix('%')?;
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) { None } else { digits.parse().ok() }

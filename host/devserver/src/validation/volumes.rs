@@ -1,11 +1,11 @@
-//! Changes of PersistentVolumes and of claims to them.
+//! Validation of changes to PersistentVolumes and their claims.
 
 use serde_json::{Map, Value, json};
 
 use crate::{quantity, status::Cause};
 
 const IMMUTABLE: &str = "field is immutable";
-/// Fields of a volume's spec that do not say what backs it.
+/// Fields of a volume's spec that do not describe its source.
 const NO_SOURCE: &[&str] = &[
     "accessModes",
     "capacity",
@@ -32,7 +32,7 @@ fn mode(object: &Value, old: &Value) -> Option<Cause> {
     (new != was).then(|| Cause::invalid("volumeMode", new, IMMUTABLE))
 }
 
-/// What backs a volume stays, and so do its mode and its nodes.
+/// The source of a volume is immutable, and so are its mode and its nodes.
 pub(super) fn volume(object: &Value, old: &Value) -> Vec<Cause> {
     let source = |value: &Value| {
         let mut spec = spec(value);
@@ -40,7 +40,7 @@ pub(super) fn volume(object: &Value, old: &Value) -> Vec<Cause> {
         spec
     };
     let (mut new, was) = (source(object), source(old));
-    // The secret for growing may be added.
+    // The secret for expansion may be added.
     if at(old, "/spec/csi/controllerExpandSecretRef").is_null()
         && let Some(csi) = new.get_mut("csi").and_then(Value::as_object_mut)
     {
@@ -64,7 +64,7 @@ pub(super) fn volume(object: &Value, old: &Value) -> Vec<Cause> {
     out
 }
 
-/// A claim's spec stays, but for its volume (once), its class (once) and, when it is bound, what it asks for.
+/// A claim's spec is immutable, except for its volume (once), its class (once) and, when bound, its requested size.
 pub(super) fn claim(object: &Value, old: &Value) -> Vec<Cause> {
     let mut out = Vec::new();
     let (mut new, mut was) = (spec(object), spec(old));

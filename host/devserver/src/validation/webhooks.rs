@@ -1,4 +1,4 @@
-//! Configurations of webhooks.
+//! Validation of webhook configurations.
 //!
 //! # Source
 //!
@@ -22,7 +22,7 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Checks a configuration that has its defaults.
+/// Validates a configuration with its defaults.
 pub(super) fn check(configuration: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let mut seen = BTreeSet::new();
@@ -109,7 +109,7 @@ fn rule(at: &str, rule: &Value, causes: &mut Vec<Cause>) {
             } else {
                 "if '*' is present, must not specify other resources without subresources".to_owned()
             };
-            // Beside all resources, subresources may be named.
+            // Beside the wildcard for all resources, subresources are allowed.
             let subresources = values.iter().all(|v| v == "*" || v.as_str().is_some_and(|t| t.contains('/')));
             if key != "resources" || !subresources {
                 causes.push(Cause::invalid(place, &values.into(), &detail));

@@ -1,4 +1,4 @@
-//! Deployments and their kin.
+//! Validation of Deployments and related kinds.
 
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ pub(super) fn check(resource: &Resource, object: &Value) -> Vec<Cause> {
     out
 }
 
-/// The template of the pods of a StatefulSet, with the volumes that its claims become.
+/// The pod template of a StatefulSet, with the volumes of its claims.
 fn with_claims(object: &Value) -> Option<Value> {
     let mut template = object.pointer("/spec/template").cloned()?;
     let mut claims: Vec<Value> = object
@@ -88,10 +88,10 @@ fn with_claims(object: &Value) -> Option<Value> {
     Some(template)
 }
 
-/// Whether a selector takes pods with these labels; nothing takes none.
+/// Whether a selector matches pods with these labels; no selector matches none.
 fn takes(selector: Option<&Value>, labels: &Value) -> bool {
     let Some(selector) = selector.filter(|s| s.is_object()) else { return false };
-    // One that is wrong is refused for that.
+    // An invalid selector has its own error.
     if !shapes::selector(selector, "").is_empty() {
         return true;
     }
@@ -111,7 +111,7 @@ fn takes(selector: Option<&Value>, labels: &Value) -> bool {
         })
 }
 
-/// A Job's selector takes its pods.
+/// A Job's selector must match its pods.
 fn selected(object: &Value) -> Option<Cause> {
     let labels = object.pointer("/spec/template/metadata/labels").cloned().unwrap_or_default();
     let why = "`selector` does not match template `labels`";
@@ -144,7 +144,7 @@ fn selector(object: &Value, kind: &str) -> Vec<Cause> {
     out
 }
 
-/// What may not change.
+/// Immutable fields.
 pub(super) fn update(resource: &Resource, object: &Value, old: &Value) -> Vec<Cause> {
     let mut out = Vec::new();
     let at = |v: &Value, p: &str| v.pointer(p).cloned().unwrap_or_default();
@@ -172,7 +172,7 @@ pub(super) fn update(resource: &Resource, object: &Value, old: &Value) -> Vec<Ca
     out
 }
 
-/// The template of a Job stays. While it is suspended and nothing has started, it says where pods run and what they need.
+/// A Job's template is immutable. While the Job is suspended and nothing has started, scheduling and resources may change.
 fn job_template(object: &Value, old: &Value) -> Option<Cause> {
     let of = |v: &Value| v.pointer("/spec/template").cloned().unwrap_or_default();
     let (mut new, mut was) = (of(object), of(old));

@@ -1,4 +1,4 @@
-//! RBAC for impersonated users and bearer tokens, as a client sees it.
+//! RBAC for impersonated users and bearer tokens, from a client's view.
 
 use http_body_util::BodyExt as _;
 use oarlock_devserver::{Options, StaticTokens};
@@ -19,7 +19,7 @@ fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
 }
 
 impl Server {
-    /// Sends as a user; groups follow the name after blanks.
+    /// Sends as a user; groups follow the name after spaces.
     async fn as_user(&self, user: &str, method: &str, path: &str, body: Value) -> Answer {
         let apply = method == "APPLY";
         let content_type = match method {
@@ -96,7 +96,7 @@ async fn nobody_may_do_what_no_binding_gives_and_is_told_so() {
             .ends_with("cannot list resource \"nodes\" in API group \"\" at the cluster scope")
     );
     assert!(text("DELETE", MAPS).await.contains("cannot deletecollection resource"));
-    // What is not served is not told to those who may not ask.
+    // Unauthorized users cannot find out whether a resource is served.
     assert!(text("GET", "/apis/x.io/v1/things").await.starts_with("things.x.io is forbidden"));
     assert_eq!(text("GET", "/metrics").await, "forbidden: User \"jane\" cannot get path \"/metrics\"");
 }
@@ -153,7 +153,7 @@ async fn a_cluster_role_holds_where_it_is_bound() {
         ("/api/v1/namespaces/kube-system/configmaps", 403, 200),
         ("/api/v1/configmaps", 403, 200),
         ("/api/v1/nodes", 403, 200),
-        // A namespace is an object in itself.
+        // A namespace itself is an object.
         ("/api/v1/namespaces/default", 200, 200),
         ("/api/v1/namespaces/kube-system", 403, 200),
         ("/api/v1/namespaces", 403, 200),
@@ -185,7 +185,7 @@ async fn groups_and_service_accounts_are_subjects() {
     assert_eq!(may("system:serviceaccount:other:robot", "kube-system").await, 403);
     assert_eq!(may(robot, "kube-public").await, 200);
     assert_eq!(may("system:serviceaccount:other:robot", "kube-public").await, 403);
-    // Groups that are named replace those of the account, but for the one of everybody.
+    // Explicit groups replace those of the account, except for the group of all users.
     assert_eq!(may(&format!("{robot} devs"), "kube-public").await, 403);
     assert_eq!(may(&format!("{robot} devs"), "default").await, 200);
     assert_eq!(may("anybody", "kube-node-lease").await, 200);
@@ -302,7 +302,7 @@ async fn the_rules_of_an_aggregated_role_are_those_of_the_roles_it_selects() {
     let nets = "/apis/x.io/v1/namespaces/default/nets";
     assert_eq!((server.get_as("jane", nets).await, server.get_as("kim", nets).await), (403, 403));
     assert_eq!(server.json("POST", &format!("{RBAC}/clusterroles"), part).await.status, 201);
-    // Allowed, but not served.
+    // Authorized, but not served.
     assert_eq!((server.get_as("jane", nets).await, server.get_as("kim", nets).await), (404, 404));
     assert_eq!(server.get_as("jane", MAPS).await, 200);
     let secrets = "/api/v1/namespaces/default/secrets";

@@ -1,4 +1,4 @@
-//! Garbage collection, namespaces and definitions: what happens to objects whose owner goes.
+//! Garbage collection, namespaces and definitions: deletion of objects with their owner.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! List and watch tell the same story.
+//! Consistency of list and watch.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ async fn run(server: &Server, op: &Op) {
     let merge = async |name: String, patch: Value| {
         server.send("PATCH", &format!("{MAPS}/{name}"), "application/merge-patch+json", patch.to_string()).await
     };
-    // Whatever the state is, some of these are refused; what counts is what is told afterwards.
+    // Some of these are rejected in any state; only the later results count.
     match op {
         Op::Create(k) => server.json("POST", MAPS, json!({"metadata": {"name": format!("m{k}")}})).await,
         Op::Update(k, v) => merge(format!("m{k}"), json!({"data": {"v": v.to_string()}})).await,
@@ -46,7 +46,7 @@ async fn run(server: &Server, op: &Op) {
 type State = BTreeMap<String, Value>;
 
 fn add(state: &mut State, mut object: Value) {
-    // Items of lists carry neither.
+    // Items of lists have neither.
     object.as_object_mut().unwrap().remove("kind");
     object.as_object_mut().unwrap().remove("apiVersion");
     state.insert(object["metadata"]["name"].as_str().unwrap().to_owned(), object);
@@ -87,7 +87,7 @@ async fn check(ops: Vec<Op>) {
     }
     for selector in ["", "&labelSelector=s%3D1"] {
         let last = state(&server.get(&format!("{MAPS}?x=1{selector}")).await.json());
-        // From any version a client can have seen.
+        // From any version that a client may have seen.
         let checks = lists.iter().map(async |list| {
             let version = list.version();
             let exact = format!("{MAPS}?resourceVersion={version}&resourceVersionMatch=Exact{selector}");

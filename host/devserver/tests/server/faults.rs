@@ -1,4 +1,4 @@
-//! Faults on request, as a plain client sees them.
+//! Fault injection from the view of a plain client.
 
 use std::time::Duration;
 
@@ -25,14 +25,14 @@ impl Server {
         self.running.faults().add(Rules::parse(rules).unwrap()).unwrap()
     }
 
-    /// Makes a ConfigMap and answers its version.
+    /// Creates a ConfigMap and returns its version.
     async fn make(&self, name: &str) -> u64 {
         let answer = self.json("POST", MAPS, map(name)).await;
         assert_eq!(answer.status, 201, "{}", answer.text);
         answer.version()
     }
 
-    /// Asks as a client of this name; `None` when the connection ends without an answer.
+    /// Sends a request as a client with this name; `None` when the connection ends without a response.
     async fn ask(&self, agent: &str, method: &str, path: &str, body: Value) -> Option<Answer> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let headers = [("user-agent", agent), ("content-type", "application/json")];
@@ -102,7 +102,7 @@ async fn a_held_request_is_cut_when_its_rule_goes_and_a_late_one_is_answered() {
     };
     assert!(tokio::join!(held, meanwhile).0.is_none());
 
-    // The answer of the first waits for the end of its delay; that of the second is made meanwhile.
+    // The first response waits for the end of its delay; the second is created meanwhile.
     server.faults("{requests: {name: a}, times: 1, fault: {delay: {milliseconds: 300, afterEffect: true}}}");
     let path = format!("{MAPS}/a");
     let (late, _) = tokio::join!(server.get(&path), async {
@@ -179,7 +179,7 @@ async fn i9_reads_come_from_the_past_and_writes_do_not() {
     assert_eq!(server.get(MAPS).await.version(), old);
     assert_eq!(server.get(&format!("{MAPS}/b")).await.status, 404);
     assert_eq!(server.json("POST", MAPS, map("b")).await.status, 409);
-    // It is asked for a version it has not seen: too large, as a server that lags behind answers.
+    // The request names a version that this server has not seen: too large, as for a server that lags behind.
     let ahead = server.get(&format!("{MAPS}?resourceVersion={new}")).await;
     assert_eq!((ahead.status, ahead.text.contains("Too large resource version")), (504, true));
 
@@ -324,7 +324,7 @@ async fn i2_a_stalled_watch_says_nothing_past_its_own_end_and_then_goes_on() {
     let server = Server::start().await;
     let version = server.get(MAPS).await.version();
     server.make("a").await;
-    // The watch is stalled by its first event, however long the steps before and after it take.
+    // Its first event stalls the watch, regardless of the duration of the steps before and after.
     server.faults("{id: s, requests: {resource: configmaps}, fault: {stallWatch: {afterEvents: 1}}}");
     let mut watch = server.watch(&format!("{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=2")).await;
     assert_eq!(watch.event().await.1, "a");

@@ -1,4 +1,4 @@
-//! Requests no well-behaved client sends, and the shape of watches.
+//! Malformed requests, and the format of watches.
 
 use http_body_util::BodyExt as _;
 use oarlock_devserver::Options;

@@ -1,4 +1,4 @@
-//! HTTPS, and clients that show a certificate.
+//! HTTPS and client certificates.
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use oarlock_devserver::{DevServer, Error, Options, Tls};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Server;
 
-/// Who signs certificates.
+/// A certificate authority.
 pub(crate) struct Authority {
     pub(crate) pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -42,7 +42,7 @@ impl Authority {
     }
 }
 
-/// A server that believes the clients of an authority.
+/// A server that trusts the client certificates of an authority.
 pub(crate) async fn start(clients: &Authority) -> Server {
     let own = Authority::new();
     let (certificate, key) = own.server();
@@ -92,7 +92,7 @@ async fn the_certificate_of_a_client_says_who_it_is() {
     assert_eq!(nobody["username"], "system:admin");
     let stranger = unknown.client("jane", "system:masters");
     assert_eq!(whoami(&client(&server, Some(&stranger)).await).await, Err(401));
-    // A certificate of a server names no user: it has no common name that is one.
+    // A server certificate names no user: it has no common name that is one.
     let mut nameless = CertificateParams::new(Vec::new()).unwrap();
     nameless.distinguished_name = DistinguishedName::new();
     assert_eq!(whoami(&client(&server, Some(&known.sign(&nameless))).await).await, Err(401));

@@ -1,4 +1,4 @@
-//! kube 5 works against it.
+//! Compatibility with kube 5.
 
 use std::{pin::pin, time::Duration};
 
@@ -91,7 +91,7 @@ async fn a_watcher_streams_its_list() {
 async fn a_watcher_that_fell_behind_lists_again() {
     let server = Server::with(Options::default().watch_history(2)).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(server.kube());
-    // The shortest watch the client allows: when it comes back its version is gone.
+    // The shortest watch that the client allows: when it resumes, its version is gone.
     let mut events = pin!(watcher::watcher(maps.clone(), watcher::Config::default().labels("x=y").timeout(1)));
     assert!(matches!(next(&mut events).await, Event::Init));
     assert!(matches!(next(&mut events).await, Event::InitDone));

@@ -1,6 +1,6 @@
-//! kubectl's everyday verbs, a file per family and a test per verb. What it prints is compared as it is.
+//! kubectl's everyday verbs: one file per family and one test per verb, with exact comparison of the output.
 //!
-//! Skipped, with a line that says so, where there is no kubectl.
+//! Skipped, with a message, where kubectl is missing.
 
 use std::{path::Path, process::Stdio};
 
@@ -17,7 +17,7 @@ mod get;
 mod modify;
 mod workloads;
 
-/// kubectl with a server and a home of its own; documents lie as files in its working directory.
+/// kubectl with a server and a home of its own; documents are files in its working directory.
 struct Kubectl {
     server: Server,
     dir: tempfile::TempDir,
@@ -42,10 +42,10 @@ impl Kubectl {
         std::fs::write(self.dir.path().join(name), text).unwrap();
     }
 
-    /// A command line of the shell, kubectl left away.
+    /// A shell command line without the leading kubectl.
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new("sh");
-        // Without a shell in between the process that is killed is kubectl.
+        // Without a shell in between, the killed process is kubectl.
         let exec = if line.contains('|') { "" } else { "exec " };
         command.args(["-c", &format!("{exec}/usr/bin/kubectl {line}")]).current_dir(self.dir.path());
         command.env("KUBECONFIG", self.dir.path().join("config"));
@@ -54,7 +54,7 @@ impl Kubectl {
         command
     }
 
-    /// Runs a command line, with a document on standard input; its output or its complaint, without what it logs.
+    /// Runs a command line, with a document on standard input; returns its output or its error, without log lines.
     async fn try_run(&self, line: &str, input: &str) -> Result<String, String> {
         let mut child = self.command(line).spawn().unwrap();
         tokio::io::AsyncWriteExt::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).await.unwrap();
@@ -71,7 +71,7 @@ impl Kubectl {
         self.try_run(line, input).await.unwrap_or_else(|e| panic!("kubectl {line}: {e}"))
     }
 
-    /// Each command prints just this; how many spaces there are does not count.
+    /// Asserts the exact output of each command; the number of spaces does not count.
     async fn prints(&self, commands: &[(&str, &str)]) {
         for (line, expected) in commands {
             let output = self.run(line).await;
@@ -79,7 +79,7 @@ impl Kubectl {
         }
     }
 
-    /// A command fails and complains just so.
+    /// Asserts that a command fails with exactly this message.
     async fn fails(&self, commands: &[(&str, &str)]) {
         for (line, expected) in commands {
             match self.try_run(line, "").await {
@@ -90,7 +90,7 @@ impl Kubectl {
     }
 }
 
-/// What kubectl complains of, without the lines its libraries log: they depend on where a deadline finds it.
+/// kubectl's error without the log lines of its libraries, which depend on timing.
 fn unlogged(text: &str) -> String {
     let is_log = |line: &str| {
         let date = line.strip_prefix(['I', 'W', 'E']).and_then(|rest| rest.split(' ').next());
@@ -99,7 +99,7 @@ fn unlogged(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| !is_log(line)).collect()
 }
 
-/// The lines of a text, their words by one space each, ages of some seconds as `<age>`.
+/// The lines of a text with single spaces, and ages of some seconds as `<age>`.
 fn words(text: &str) -> Vec<String> {
     let is_age =
         |word: &str| word.strip_suffix('s').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));

@@ -1,4 +1,4 @@
-//! The server as its clients see it: raw HTTP, kube, kubectl, and the recordings of a real API server.
+//! The server from its clients' view: raw HTTP, kube, kubectl, and the recordings of a real API server.
 
 #![expect(
     clippy::unwrap_used,
@@ -36,7 +36,7 @@ pub(crate) struct Server {
     http: Client<HttpConnector, Full<Bytes>>,
 }
 
-/// An answer.
+/// A response.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) warnings: Vec<String>,
@@ -55,13 +55,13 @@ impl Answer {
     }
 }
 
-/// A watch that is read line by line.
+/// A watch, read line by line.
 pub(crate) struct Watch {
     body: hyper::body::Incoming,
     rest: Vec<u8>,
 }
 
-/// What comes next in a watch.
+/// The next item of a watch.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     /// Type and object.
@@ -73,13 +73,13 @@ pub(crate) enum Next {
 }
 
 impl Watch {
-    /// Waits for what comes next.
+    /// Waits for the next item.
     pub(crate) async fn next(&mut self) -> Next {
         let limit = std::time::Duration::from_secs(20);
         tokio::time::timeout(limit, self.line()).await.expect("something in time")
     }
 
-    /// Whether nothing comes for so long.
+    /// Whether nothing arrives for this long.
     pub(crate) async fn is_silent(&mut self, milliseconds: u64) -> bool {
         tokio::time::timeout(std::time::Duration::from_millis(milliseconds), self.line()).await.is_err()
     }
@@ -140,7 +140,7 @@ impl Server {
         self.try_send(headers, method, path, body).await.unwrap()
     }
 
-    /// Sends with these headers; the error when the connection ends without an answer, or within it.
+    /// Sends with these headers; an error when the connection ends before or within the response.
     pub(crate) async fn try_send(
         &self,
         headers: &[(&str, &str)],
@@ -164,7 +164,7 @@ impl Server {
         Ok(Answer { status, warnings, retry_after, text: String::from_utf8_lossy(&bytes).into_owned() })
     }
 
-    /// Begins a watch of a path that already says so.
+    /// Starts a watch; the path must contain the watch parameter.
     pub(crate) async fn watch(&self, path: &str) -> Watch {
         let request = ::http::Request::get(format!("{}{path}", self.running.url())).header("user-agent", "test/1.0");
         let response = self.http.request(request.body(Full::new(Bytes::new())).unwrap()).await.unwrap();
@@ -181,7 +181,7 @@ impl Server {
         self.json("GET", path, Value::Null).await
     }
 
-    /// Asks until the answer has this status.
+    /// Repeats the request until the response has this status.
     pub(crate) async fn until(&self, path: &str, status: u16) -> Answer {
         let wait = async {
             loop {

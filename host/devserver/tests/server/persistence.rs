@@ -1,4 +1,4 @@
-//! What a restart finds again.
+//! Persistence across restarts.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -12,7 +12,7 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
 
-/// A server on a directory; waits until its predecessor has let go of it.
+/// A server on a directory; waits until its predecessor has released it.
 async fn open(options: &Options) -> Server {
     let limit = Duration::from_secs(20);
     let wait = async {
@@ -27,12 +27,12 @@ async fn open(options: &Options) -> Server {
     tokio::time::timeout(limit, wait).await.expect("the directory is free in time")
 }
 
-/// Ends a server without saying goodbye.
+/// Ends a server without a shutdown.
 fn kill(server: Server) {
     drop(server);
 }
 
-/// A directory as a process leaves it that is killed right now.
+/// The directory as a process leaves it when it is killed now.
 fn as_killed_now(dir: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -54,7 +54,7 @@ fn map(name: &str) -> Value {
     json!({"metadata": {"name": name}})
 }
 
-/// Everything a client can see of a kind, by name.
+/// The visible objects of a kind, by name.
 async fn state(server: &Server, path: &str) -> BTreeMap<String, Value> {
     let list = server.get(path).await.json();
     let items = list["items"].as_array().unwrap_or_else(|| panic!("{list}")).clone();
@@ -122,7 +122,7 @@ async fn a_watch_goes_on_across_a_restart_as_far_as_the_log_reaches() {
 #[tokio::test]
 async fn what_was_being_deleted_is_deleted_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
-    // Without controllers nothing goes on before the restart.
+    // Without controllers nothing continues before the restart.
     let options = Options::default().data_dir(dir.path());
     let server = open(&options.clone().controllers(false)).await;
     server.json("POST", CRDS, crd()).await;
@@ -212,7 +212,7 @@ async fn the_log_is_replaced_by_a_snapshot_and_nothing_is_missing() {
 #[tokio::test]
 async fn without_snapshots_the_logs_go_on() {
     let dir = tempfile::tempdir().unwrap();
-    // What a snapshot is written to cannot be a file.
+    // The temporary snapshot cannot be created as a file.
     std::fs::create_dir(dir.path().join("snapshot.new")).unwrap();
     let options = Options::default().data_dir(dir.path()).data_log_bytes(1);
     let server = open(&options).await;
@@ -285,7 +285,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Everything a client can see, and the newest version it was told.
+/// All visible objects, and the newest returned version.
 async fn all(server: &Server) -> (BTreeMap<String, Value>, u64) {
     let mut seen = state(server, MAPS).await;
     if server.get(THINGS).await.status == 200 {

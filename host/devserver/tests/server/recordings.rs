@@ -1,4 +1,4 @@
-//! What a real API server answered, replayed. Skipped, with a line that says so, where there is no Python.
+//! Replay of a real API server's recorded responses. Skipped, with a message, where Python is missing.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::Server;
 #[tokio::test]
 async fn answers_are_those_of_a_real_api_server() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance");
-    // The recorded one knew its administrator by a token, and held everybody else to RBAC.
+    // The recorded server identified its administrator by a token, and applied RBAC to all others.
     let tokens = StaticTokens::parse("conformance,admin,admin,system:masters").unwrap();
     let server = Server::with(Options::default().controllers(false).anonymous_auth(true).tokens(tokens)).await;
     let mut command = Command::new("python3");

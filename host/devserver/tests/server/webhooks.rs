@@ -1,4 +1,4 @@
-//! Admission webhooks, asked over HTTPS: what they are told, in which order, and what their answers change.
+//! Admission webhooks over HTTPS: their requests, their order, and the effects of their responses.
 
 mod failures;
 mod hook;
@@ -65,7 +65,7 @@ async fn a_mutating_webhook_is_told_of_the_write_and_changes_it() {
     );
     assert!(request["oldObject"].is_null() && request["object"]["metadata"]["uid"].is_null(), "{request}");
 
-    // The next write changes what the webhook adds to something else, and the webhook puts it back: that is nobody's.
+    // The next write changes the webhook's addition, and the webhook restores it: no manager owns it.
     let body = json!({"data": {"added": "2", "k": "w"}}).to_string();
     let changed = server.send("PATCH", &format!("{MAPS}/a"), "application/merge-patch+json", body).await;
     assert_eq!(changed.json()["data"], json!({"added": "1", "k": "w"}));
@@ -92,7 +92,7 @@ async fn what_a_webhook_adds_belongs_to_nobody() {
         .map(|e| (e["manager"].clone(), e["fieldsV1"]["f:data"].clone()))
         .collect();
     assert_eq!(owned, [(json!("one"), json!({".": {}, "f:k": {}})), (json!("two"), json!({"f:new": {}}))]);
-    // An apply of the same is no change, with and without the webhook.
+    // Applying the same is no change, with and without the webhook.
     let apply = map("b", &json!({})).to_string();
     let first =
         server.send("PATCH", &format!("{MAPS}/b?fieldManager=a"), "application/apply-patch+yaml", apply.clone()).await;
@@ -112,7 +112,7 @@ async fn webhooks_are_asked_in_order_and_once_more_if_needed() {
     let only = |path: &str, again: &str| {
         hook.entry(path, json!({"rules": rule(&["CREATE"], &["configmaps"]), "reinvocationPolicy": again}))
     };
-    // By the names of the configurations, not in the order they were made.
+    // By the names of the configurations, not in the order of creation.
     configure(&server, "Mutating", "b", &[only("third", "IfNeeded"), only("fourth", "Never")]).await;
     configure(&server, "Mutating", "a", &[only("first", "IfNeeded"), only("second", "Never")]).await;
     let made = server.json("POST", MAPS, map("a", &json!({}))).await;
@@ -138,7 +138,7 @@ async fn validating_webhooks_are_asked_at_once_about_the_object_as_it_is_stored(
                     &json!([{"op": "add", "path": "/spec/containers/-", "value": {"name": "b", "image": "b"}}]),
                 );
             }
-            // Neither is answered before the other was asked.
+            // Neither gets a response before both were called.
             wait.wait().await;
             allow()
         })
@@ -153,7 +153,7 @@ async fn validating_webhooks_are_asked_at_once_about_the_object_as_it_is_stored(
     for object in seen.lock().unwrap().iter() {
         assert_eq!(object["metadata"]["uid"], made.json()["metadata"]["uid"]);
         assert_eq!(object["spec"], made.json()["spec"]);
-        // With defaults and with what the server itself adds to every container.
+        // With defaults and with the server's own additions to every container.
         assert_eq!(object["spec"]["containers"][1]["imagePullPolicy"], "Always");
         assert_eq!(
             object["spec"]["containers"][1]["volumeMounts"][0]["mountPath"],

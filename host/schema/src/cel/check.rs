@@ -1,4 +1,4 @@
-//! Type check of expressions against a schema.
+//! Type check of CEL expressions against a schema.
 //!
 //! # Source
 //!
@@ -27,9 +27,9 @@ use super::{
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(super) root: Expr,
-    /// By the numbers of expressions; none for what is not looked at.
+    /// By the numbers of expressions; none for unchecked expressions.
     pub(super) types: Vec<Option<Type>>,
-    /// The overloads a call may come to.
+    /// The possible overloads of each call.
     pub(super) overloads: Vec<Vec<&'static str>>,
     /// Whether it compares with the earlier value.
     pub(crate) uses_old: bool,
@@ -46,7 +46,7 @@ impl Checked {
         self.type_of(&self.root) == Some(&Type::String)
     }
 
-    /// What is wrong with a constant in it, so that no program can be made of it.
+    /// The fault of a constant that prevents making a program of the expression.
     pub(crate) fn conversion_fault(&self) -> Option<String> {
         literals::conversion_fault(&self.root)
     }
@@ -60,7 +60,7 @@ impl Checked {
 ///
 /// # Errors
 ///
-/// All faults, as a server prints them.
+/// All faults, in a server's format.
 pub(crate) fn check(source: &str, decl: &Decl, optional_old: bool) -> Result<Checked, String> {
     let parsed = parse_as_written(source).map_err(|errors| faults::print(source, faults::syntax(&errors, source)))?;
     let tree = Tree::new(&parsed, source);
@@ -178,7 +178,7 @@ impl Checker<'_> {
         self.set(expr, ty);
     }
 
-    /// The type of a field. Of an optional, and by an optional selection, it is an optional.
+    /// The type of a field. It is optional for an optional operand and for an optional selection.
     fn field(&mut self, at: usize, operand: &mut Expr, field: &str, optional: bool) -> Type {
         self.check(operand);
         let operand = self.known.apply(&self.type_of(operand), false);
@@ -230,7 +230,7 @@ impl Checker<'_> {
         for arg in args.iter_mut() {
             self.check(arg);
         }
-        // A target may be the first part of a function's name.
+        // The target may be the first part of a function's name.
         let full = target.as_deref().and_then(qualified).map(|prefix| format!("{prefix}.{name}"));
         if let Some(full) = full.filter(|full| functions::overloads(full).is_some()) {
             *name = full;
@@ -249,7 +249,7 @@ impl Checker<'_> {
         self.set(expr, ty);
     }
 
-    /// Finds the overloads that fit, and the type of the result.
+    /// Finds the matching overloads, and the type of the result.
     fn resolve(&mut self, expr: &Expr, overloads: &[Overload]) -> Type {
         let Kind::Call { name, target, args } = &expr.kind else { return Type::Error };
         if matches!(name.as_str(), "_&&_" | "_||_") {
@@ -309,7 +309,7 @@ impl Checker<'_> {
     }
 }
 
-/// A field; those with a reserved word for a name are also found under it.
+/// A field; a field whose name is a reserved word is also found under that word.
 fn field_of<'d>(decl: &'d Decl, field: &str) -> Option<&'d Decl> {
     let found = decl.fields.get(field).or_else(|| decl.fields.get(&escape(field)).filter(|_| is_reserved(field)))?;
     Some(&**found)
@@ -319,7 +319,7 @@ fn undeclared(name: &str) -> String {
     format!("undeclared reference to '{name}' (in container '')")
 }
 
-/// `a.b.c` as one name, if it is nothing but names.
+/// `a.b.c` as one name, if it consists only of names.
 fn qualified(expr: &Expr) -> Option<String> {
     match &expr.kind {
         Kind::Ident(name) => Some(name.clone()),
@@ -340,7 +340,7 @@ fn literal_type(literal: &LiteralValue) -> Type {
     }
 }
 
-/// The type of a name that stands for a type.
+/// The type that a type name denotes.
 fn type_name(name: &str) -> Option<Type> {
     let ty = match name {
         "bool"

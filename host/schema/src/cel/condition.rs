@@ -1,11 +1,11 @@
-//! Conditions on a request, such as the match conditions of a webhook.
+//! CEL conditions on a request, such as the match conditions of a webhook.
 
 use kube_cel::cel::{IdedExpr, Value as CelValue};
 use serde_json::Value;
 
 use super::{FUNCTIONS, parse, runtime_text, value};
 
-/// An expression that says yes or no, with Kubernetes' functions.
+/// A boolean expression with Kubernetes' functions.
 #[derive(Debug)]
 pub struct Condition {
     program: IdedExpr,
@@ -17,25 +17,25 @@ impl Condition {
     ///
     /// # Errors
     ///
-    /// Why it is none.
+    /// The fault of the expression.
     pub fn parse(text: &str) -> Result<Self, String> {
         let program = parse(text).map_err(|error| error.to_string())?;
         Ok(Self { program, text: text.trim().to_owned() })
     }
 
-    /// Whether it names a variable.
+    /// Whether the expression uses a variable.
     #[must_use]
     pub fn uses(&self, variable: &str) -> bool {
         self.program.references().has_variable(variable)
     }
 
-    /// Whether it holds.
+    /// Evaluates the condition.
     ///
-    /// * `variables` - names and values; numbers, texts and lists are what JSON says they are.
+    /// * `variables` - names and values; numbers, strings and lists have their JSON types.
     ///
     /// # Errors
     ///
-    /// Why it cannot be answered, in the words of the API server.
+    /// Why the evaluation failed, in the words of the API server.
     pub fn holds(&self, variables: &[(&str, &Value)]) -> Result<bool, String> {
         FUNCTIONS.with(|functions| {
             let mut scope = functions.new_inner_scope();

@@ -1,7 +1,7 @@
-//! What an expression can cost at most, as a server estimates it.
+//! Cost estimate of CEL expressions: the most that an expression can cost, by a server's rules.
 //!
-//! The estimate decides which rules a CustomResourceDefinition may have, so it follows the server's to the unit. It
-//! keeps what it does to the paths of values, too: where a server looks up the size of the wrong field, so does this.
+//! The estimate decides which rules a CustomResourceDefinition may have, so it equals the server's to the unit. That includes the
+//! server's treatment of paths: where a server looks up the size of the wrong field, so does this module.
 //!
 //! # Source
 //!
@@ -30,11 +30,11 @@ use super::{
 const LIST: Range = Range::exactly(10);
 const MAP: Range = Range::exactly(30);
 const STRUCT: Range = Range::exactly(40);
-/// Of names and fields.
+/// Cost of names and fields.
 const SELECT: Range = Range::exactly(1);
-/// For every character that is read.
+/// Cost of each character read.
 const TRAVERSAL: f64 = 0.1;
-/// For every character of a regular expression.
+/// Cost of each character of a regular expression.
 const REGEX: f64 = 0.25;
 
 /// The most that `checked` can cost on a value of `decl`.
@@ -50,7 +50,7 @@ pub(crate) fn estimate(checked: &Checked, decl: &Decl) -> u64 {
     coster.cost(&checked.root).max
 }
 
-/// Sizes of what a list or map holds.
+/// Sizes of the entries of a list or map.
 #[derive(Clone, Copy, Debug)]
 struct EntrySize {
     is_list: bool,
@@ -72,10 +72,10 @@ struct Local {
     entry_size: Option<EntrySize>,
 }
 
-/// An operand of a call with what is known of its size.
+/// An operand of a call with the known facts about its size.
 #[derive(Clone, Debug)]
 struct Operand<'a> {
-    /// Empty unless it is a part of the value.
+    /// Empty unless the operand is a part of the value.
     path: Path,
     ty: Option<&'a Type>,
     expr: Option<&'a Expr>,
@@ -108,7 +108,7 @@ impl<'a> Coster<'a> {
             }
             Kind::Select { operand, field, test } => {
                 let cost = self.cost(operand);
-                // A test for presence costs nothing by itself.
+                // A presence test itself costs nothing.
                 if *test {
                     return cost;
                 }
@@ -312,14 +312,14 @@ impl<'a> Coster<'a> {
     }
 }
 
-/// Whether a loop has no rounds and only names a value.
+/// Whether a loop has no iterations and only binds a value to a name.
 fn is_binding(l: &Loop) -> bool {
     let empty = matches!(&l.range.kind, Kind::List { elements, .. } if elements.is_empty());
     let never = matches!(&l.condition.kind, Kind::Literal(LiteralValue::Boolean(b)) if !*b.inner());
     empty && never
 }
 
-/// The size of what is written out.
+/// The size of a literal.
 fn written_size(expr: &Expr) -> Option<u64> {
     let size = match &expr.kind {
         Kind::Literal(LiteralValue::String(text)) => text.inner().chars().count(),

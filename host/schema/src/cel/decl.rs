@@ -1,4 +1,4 @@
-//! Schemas as declarations of CEL: types, and the sizes values can have at most.
+//! CEL declarations of schemas: types, and the largest sizes of values.
 //!
 //! # Source
 //!
@@ -15,13 +15,13 @@ use crate::node::{Additional, Node};
 /// Bytes of the largest request.
 pub(crate) const REQUEST: u64 = 3 * 1024 * 1024;
 
-/// What CEL knows of a level of a schema.
+/// The CEL declaration of one level of a schema.
 #[derive(Debug)]
 pub(crate) struct Decl {
     pub(super) ty: Type,
-    /// The most characters, elements or entries of a value. Zero for values of fixed size, and for objects.
+    /// Most characters, elements or entries of a value. Zero for values of fixed size, and for objects.
     pub(super) max: u64,
-    /// Bytes of the shortest JSON of a value.
+    /// Length of the shortest JSON text of a value.
     least: u64,
     /// Fields of an object by their names in CEL.
     pub(super) fields: BTreeMap<String, Rc<Self>>,
@@ -35,9 +35,9 @@ impl Decl {
         Self { ty, max, least, fields: BTreeMap::new(), key: None, element: None }
     }
 
-    /// The declaration of a schema; `None` where CEL cannot see it.
+    /// The declaration of a schema; `None` where CEL cannot access it.
     ///
-    /// * `is_root` - of a whole resource, which has type and metadata besides.
+    /// * `is_root` - whether it describes a whole resource, which also has type and metadata.
     pub(crate) fn of(node: &Node, is_root: bool) -> Option<Self> {
         // A server numbers this type by the clock.
         Self::named(node, is_root || node.embedded, "selfType")
@@ -119,7 +119,7 @@ impl Decl {
             "date-time" => Self::simple(Type::Timestamp, 21, 32),
             _ => {
                 let longest = node.enumeration.iter().map(|value| value.as_str().map_or(0, str::len)).max();
-                // Four bytes a character.
+                // Four bytes per character.
                 let max = match (node.max_length, longest) {
                     (Some(max), _) => max.saturating_mul(4),
                     (None, Some(longest)) => u64::try_from(longest).unwrap_or(u64::MAX),
@@ -130,7 +130,7 @@ impl Decl {
         }
     }
 
-    /// How many values of this declaration a request has room for.
+    /// The most values of this declaration in one request.
     pub(crate) fn most_in_a_request(&self) -> u64 {
         REQUEST / (self.least + 1)
     }
@@ -147,7 +147,7 @@ impl Decl {
     }
 }
 
-/// Whether a schema declares all that every resource has; then its own limits count.
+/// Whether a schema declares all fields that every resource has; then its own limits count.
 fn declares_metadata(node: &Node) -> bool {
     let is = |node: Option<&Node>, ty: &str| node.is_some_and(|node| node.types == [ty]);
     let property = |node: &Node, name: &str, ty: &str| is(node.properties.get(name), ty);

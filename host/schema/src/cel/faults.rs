@@ -1,4 +1,4 @@
-//! Faults of an expression as a server prints them.
+//! Faults of CEL expressions in a server's format.
 //!
 //! # Source
 //!
@@ -11,7 +11,7 @@ use super::tree::{self, Fault};
 /// A fault with line and column, from zero.
 pub(super) type Placed = (usize, usize, String);
 
-/// Where faults stand.
+/// Adds line and column to faults.
 pub(super) fn placed(source: &str, faults: Vec<Fault>) -> Vec<Placed> {
     let place = |(at, text): Fault| {
         let before = source.get(..at).unwrap_or_default();
@@ -21,7 +21,7 @@ pub(super) fn placed(source: &str, faults: Vec<Fault>) -> Vec<Placed> {
     faults.into_iter().map(place).collect()
 }
 
-/// Faults of the syntax. The parser lists what else an expression could go on with; a server wants the end.
+/// Syntax faults. The parser lists other possible continuations; a server expects the end.
 pub(super) fn syntax(errors: &ParseErrors, source: &str) -> Vec<Placed> {
     let one_less = |n: isize| usize::try_from(n - 1).unwrap_or(0);
     let text = |text: &str| match text.split_once("expecting {<EOF>") {

@@ -1,15 +1,15 @@
-//! The functions that rules can call.
+//! CEL functions available to rules.
 
 use std::{collections::HashMap, rc::Rc};
 
 use super::types::Type;
 
-/// One way to call a function.
+/// One overload of a function.
 #[derive(Debug)]
 pub(super) struct Overload {
-    /// The name costs go by.
+    /// The name in the cost estimate.
     pub(super) id: &'static str,
-    /// Whether it is called on a target, which then is the first argument.
+    /// Whether the overload has a target, which then is the first argument.
     pub(super) is_member: bool,
     pub(super) arguments: Vec<Type>,
     pub(super) result: Type,
@@ -21,7 +21,7 @@ thread_local! {
     static TABLE: HashMap<&'static str, Rc<Vec<Overload>>> = read();
 }
 
-/// The overloads of a function, in the order they are tried.
+/// The overloads of a function, in the order of the lookup.
 pub(super) fn overloads(name: &str) -> Option<Rc<Vec<Overload>>> {
     TABLE.with(|table| table.get(name).cloned())
 }

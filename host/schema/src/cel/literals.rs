@@ -1,4 +1,4 @@
-//! Checks of literals after the types: durations, timestamps, regular expressions, lists of one type, format strings.
+//! Validation of literals after the type check: durations, timestamps, regular expressions, lists of one type, format strings.
 //!
 //! # Source
 //!
@@ -58,7 +58,7 @@ fn is_valid(function: &str, literal: &LiteralValue) -> bool {
     }
 }
 
-/// What is wrong with a constant that a server converts once, when it makes a program of an expression.
+/// The fault of a constant that a server converts once, when it makes a program of an expression.
 pub(super) fn conversion_fault(expr: &Expr) -> Option<String> {
     if let Some(fault) = expr.children().into_iter().find_map(conversion_fault) {
         return Some(fault);
@@ -90,7 +90,7 @@ pub(super) fn conversion_fault(expr: &Expr) -> Option<String> {
     }
 }
 
-/// Whether Go reads a text as a float.
+/// Whether Go parses a text as a float.
 fn is_float(text: &str) -> bool {
     let text = text.replace('_', "").to_ascii_lowercase();
     let plain = text.trim_start_matches(['+', '-']);

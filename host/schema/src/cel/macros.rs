@@ -1,4 +1,4 @@
-//! Macros on lists, maps and optionals.
+//! CEL macros on lists, maps and optionals.
 //!
 //! # Source
 //!
@@ -8,12 +8,12 @@ use kube_cel::cel::common::ast::LiteralValue;
 
 use super::tree::{Builder, Expr, Kind, Loop};
 
-/// The variable in which a loop gathers its result.
+/// The accumulator variable of a loop.
 pub(super) const ACCUMULATOR: &str = "@result";
 
 /// Expands a call if it is one of a macro; otherwise returns target and arguments.
 ///
-/// * `at` - where the parenthesis of the call stands.
+/// * `at` - position of the call's parenthesis.
 pub(super) fn expand(
     builder: &mut Builder<'_>,
     at: usize,
@@ -168,7 +168,7 @@ impl Macro<'_, '_> {
         }
     }
 
-    /// A list of what each round yields.
+    /// A list of the results of all iterations.
     fn gather(&mut self, filter: Option<Expr>, element: Expr) -> (Expr, Expr, Expr, Expr) {
         let init = self.list(Vec::new());
         let condition = self.bool(true);
@@ -189,7 +189,7 @@ impl Macro<'_, '_> {
         }
     }
 
-    /// A loop without rounds, which names a value.
+    /// A loop without iterations, which binds a value to a name.
     fn bind(&mut self, var: &str, value: Expr, result: Expr) -> Expr {
         let range = self.list(Vec::new());
         let condition = self.bool(false);

@@ -1,5 +1,5 @@
-//! Parsing, with one repair: `a.?b` is carried out as `a[?'b']`, because the interpreter fails on the first form where
-//! the field is absent, and takes `a.?b.c` for a field of the optional itself.
+//! Parser of CEL expressions, with one repair: `a.?b` is evaluated as `a[?'b']`. The interpreter fails on the first form where the field
+//! is absent, and interprets `a.?b.c` as a field of the optional itself.
 
 use kube_cel::cel::{
     IdedExpr, ParseErrors,
@@ -7,12 +7,12 @@ use kube_cel::cel::{
     parser::Parser,
 };
 
-/// Parses an expression without the repair, for those who look at it and do not carry it out.
+/// Parses an expression without the repair, for analysis rather than evaluation.
 pub(crate) fn parse_as_written(source: &str) -> Result<IdedExpr, ParseErrors> {
     Parser::default().enable_optional_syntax(true).parse(source)
 }
 
-/// Parses an expression; with `a.?b` and `a[?b]`, as Kubernetes does.
+/// Parses an expression, including `a.?b` and `a[?b]` as in Kubernetes.
 pub(crate) fn parse(source: &str) -> Result<IdedExpr, ParseErrors> {
     let mut program = parse_as_written(source)?;
     repair(&mut program);

@@ -1,18 +1,18 @@
-//! The tokens of an expression, to find where its parts stand.
+//! Tokenizer of CEL expressions, to find the positions of their parts.
 //!
-//! The parser has checked the syntax before and does not tell positions.
+//! The parser has checked the syntax before, but reports no positions.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A name or word, `true` and `null` included.
+    /// A name or word, including `true` and `null`.
     Word,
     Number,
     Text,
     Sign,
 }
 
-/// A token with the byte it begins at.
+/// A token and the index of its first byte.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'s> {
     pub(super) kind: Kind,
@@ -34,7 +34,7 @@ pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// Kind and length of what `rest` begins with; no kind for what does not count.
+/// Kind and length of the first token of `rest`; no kind for spaces and comments.
 fn token(rest: &str) -> (Option<Kind>, usize) {
     let first = rest.chars().next().unwrap_or_default();
     let while_is = |is: &dyn Fn(char) -> bool| rest.find(|c: char| !is(c)).unwrap_or(rest.len());

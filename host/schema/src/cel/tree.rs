@@ -1,7 +1,7 @@
-//! Expressions for the type check and the estimate of costs: with places, with own numbers, and with all macros expanded.
+//! Expression tree for the type check and the cost estimate: with positions, own numbers, and all macros expanded.
 //!
-//! The parser expands the macros of CEL's core; those of libraries are expanded here, and so that costs are those of
-//! a server, all the others are once more.
+//! The parser expands the macros of CEL's core. This module expands those of libraries, and the others once more, so that costs equal a
+//! server's.
 
 use kube_cel::cel::{
     IdedExpr,
@@ -19,7 +19,7 @@ use super::{
 pub(super) struct Expr {
     /// Its number, below [`Tree::count`].
     pub(super) id: usize,
-    /// The byte of the source where its sign or name stands.
+    /// The byte index of its sign or name in the source.
     pub(super) at: usize,
     pub(super) kind: Kind,
 }
@@ -44,7 +44,7 @@ pub(super) struct Entry {
     pub(super) optional: bool,
 }
 
-/// What macros over lists and maps become.
+/// The expansion of macros over lists and maps.
 #[derive(Clone, Debug)]
 pub(super) struct Loop {
     pub(super) range: Expr,
@@ -58,7 +58,7 @@ pub(super) struct Loop {
 }
 
 impl Expr {
-    /// The expressions it is made of.
+    /// The direct subexpressions.
     pub(super) fn children(&self) -> Vec<&Self> {
         match &self.kind {
             Kind::Unspecified | Kind::Literal(_) | Kind::Ident(_) => Vec::new(),
@@ -84,14 +84,14 @@ impl Expr {
     }
 }
 
-/// A fault with the byte where it stands.
+/// A fault and its byte index.
 pub(super) type Fault = (usize, String);
 
-/// An expression with what is known before types are.
+/// An expression and the facts known before the type check.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) root: Expr,
-    /// How many expressions there are.
+    /// The number of expressions.
     pub(super) count: usize,
     /// Macros that cannot be expanded.
     pub(super) faults: Vec<Fault>,
@@ -106,7 +106,7 @@ impl Tree {
     }
 }
 
-/// Words that CEL keeps for itself, where they stand as names.
+/// Reserved words of CEL that are used as names.
 pub(super) fn reserved_names(source: &str) -> Vec<Fault> {
     let found = tokens::tokens(source);
     let is = |i: usize, back: usize, text: &str| {
@@ -122,11 +122,11 @@ pub(super) fn reserved_names(source: &str) -> Vec<Fault> {
     names.map(|(_, token)| (token.at, format!("reserved identifier: {}", token.text))).collect()
 }
 
-/// Walks an expression in the order of its source.
+/// Traverses an expression in the order of its source.
 #[derive(Debug)]
 pub(super) struct Builder<'s> {
     tokens: Vec<Token<'s>>,
-    /// The first token that no expression stands at yet.
+    /// The first token that is not assigned to an expression yet.
     cursor: usize,
     count: usize,
     pub(super) faults: Vec<Fault>,
@@ -139,7 +139,7 @@ impl Builder<'_> {
         Expr { id, at, kind }
     }
 
-    /// The same expression with numbers of its own.
+    /// A copy of the expression with numbers of its own.
     pub(super) fn copy(&mut self, expr: &Expr) -> Expr {
         let mut copy = expr.clone();
         self.renumber(&mut copy);
@@ -154,7 +154,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Goes on to the next token that is meant, and tells where it stands.
+    /// Advances to the next matching token, and returns it.
     fn find(&mut self, is: impl Fn(&[Token<'_>]) -> bool) -> Option<Token<'_>> {
         let mut at = self.cursor;
         while let Some(rest) = self.tokens.get(at..).filter(|rest| !rest.is_empty()) {
@@ -176,7 +176,7 @@ impl Builder<'_> {
         self.find(|rest| rest.first().is_some_and(|t| t.kind == kind)).map_or(0, |token| token.at)
     }
 
-    /// The parenthesis after one of the names, with the name.
+    /// The parenthesis after one of the names, and the name.
     fn call_at(&mut self, names: &[&str]) -> (usize, String) {
         let found = self.find(|rest| match rest {
             [name, open, ..] => name.kind == TokenKind::Word && names.contains(&name.text) && open.text == "(",
@@ -301,7 +301,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What the parser expanded, as it was written.
+    /// The original form of an expansion by the parser.
     fn comprehension(&mut self, c: &ComprehensionExpr) -> Expr {
         let range = self.expression(&c.iter_range);
         let (at, name) = self.call_at(&["all", "exists", "exists_one", "existsOne", "map", "filter"]);
@@ -311,7 +311,7 @@ impl Builder<'_> {
             Parsed::Call(step) => &step.args,
             _ => &[],
         };
-        // The list that one round adds.
+        // The list that one iteration adds.
         let added = |add: &IdedExpr| match &add.expr {
             Parsed::List(list) => list.elements.first().cloned(),
             _ => None,

@@ -1,4 +1,4 @@
-//! Types of CEL for the type check: names, assignability, type parameters.
+//! CEL types for the type check: names, assignability, type parameters.
 //!
 //! # Source
 //!
@@ -10,7 +10,7 @@ use std::{collections::HashMap, fmt, rc::Rc};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Dyn,
-    /// Of an expression with a fault; fits everywhere, so that one fault is reported once.
+    /// The type of an expression with a fault; it fits everywhere, so that one fault is reported once.
     Error,
     Null,
     Bool,
@@ -21,7 +21,7 @@ pub(super) enum Type {
     Bytes,
     Timestamp,
     Duration,
-    /// A type parameter of a function, or one that is not known yet.
+    /// A type parameter of a function, or an unknown type.
     Param(Rc<str>),
     List(Rc<Self>),
     Map(Rc<(Self, Self)>),
@@ -49,7 +49,7 @@ impl Type {
         Self::Opaque(OPTIONAL.into(), vec![inner])
     }
 
-    /// What an optional may hold; `None` for all other types.
+    /// The type inside an optional; `None` for all other types.
     pub(super) fn inside_optional(&self) -> Option<&Self> {
         match self {
             Self::Opaque(name, inner) if &**name == OPTIONAL => inner.first(),
@@ -94,7 +94,7 @@ impl Type {
         matches!(self, Self::Opaque(..) | Self::Struct(_) | Self::Duration | Self::Timestamp | Self::Null | Self::Dyn)
     }
 
-    /// Whether `other` fits, without looking at type parameters.
+    /// Whether `other` fits, ignoring type parameters.
     fn accepts(&self, other: &Self) -> bool {
         self == other
             || *self == Self::Dyn
@@ -126,7 +126,7 @@ impl Type {
         }
     }
 
-    /// Reads a type as the table of functions spells it; names in angle brackets are parameters.
+    /// Parses a type from the table of functions; names in angle brackets are parameters.
     pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
         if let Some(parameter) = text.strip_prefix('<') {
@@ -170,17 +170,17 @@ impl fmt::Display for Type {
     }
 }
 
-/// What type parameters stand for.
+/// The types of type parameters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Substitutions(HashMap<Rc<str>, Type>);
 
 impl Substitutions {
-    /// Sets a parameter for good.
+    /// Sets a parameter permanently.
     pub(super) fn set(&mut self, parameter: &str, to: Type) {
         self.0.insert(parameter.into(), to);
     }
 
-    /// Whether `a` can be given where `b` is wanted; then what that says of type parameters is kept.
+    /// Whether `a` is assignable to `b`; if so, the resulting type parameters are kept.
     pub(super) fn assignable(&mut self, a: &Type, b: &Type) -> bool {
         self.all_assignable(std::slice::from_ref(a), std::slice::from_ref(b))
     }
@@ -222,7 +222,7 @@ impl Substitutions {
         }
     }
 
-    /// Whether `ty` can stand for `parameter`, and whether that stood for something before.
+    /// Whether `ty` can replace `parameter`, and whether `parameter` had a type before.
     fn substitute_for(&mut self, ty: &Type, parameter: &Type, name: &Rc<str>) -> (bool, bool) {
         if ty == parameter {
             return (true, true);

@@ -1,4 +1,4 @@
-//! JSON as the values CEL computes with.
+//! Conversion of JSON into CEL values.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 thread_local! {
-    /// Conversions that only CEL itself can build the results of, without a dependency on its clock crate.
+    /// Conversions whose results only CEL itself can build, without a dependency on its clock crate.
     static TIMESTAMP: Option<Program> = Program::compile("timestamp(x)").ok();
     static DURATION: Option<Program> = Program::compile("duration(x)").ok();
     static CONTEXT: Context<'static> = Context::default();
@@ -44,12 +44,12 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// Whether CEL keeps the word for itself.
+/// Whether the word is reserved in CEL.
 pub(crate) fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// A field name as an identifier of CEL.
+/// The CEL identifier of a field name.
 ///
 /// # Source
 ///
@@ -61,7 +61,7 @@ pub(crate) fn escape(name: &str) -> String {
     name.replace("__", "__underscores__").replace('.', "__dot__").replace('-', "__dash__").replace('/', "__slash__")
 }
 
-/// As [`escape`]; `None` for a name that CEL cannot spell at all.
+/// As [`escape`]; `None` for a name without a CEL spelling.
 pub(crate) fn escape_name(name: &str) -> Option<String> {
     let spelled = !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -81,12 +81,12 @@ pub(super) fn type_name(value: &CelValue) -> &'static str {
         CelValue::Bytes(_) => "bytes",
         CelValue::Bool(_) => "bool",
         CelValue::Null => "null_type",
-        // Times, durations and those of the libraries have no name that a rule can write without a dot.
+        // Times, durations and library types have no name that a rule can write without a dot.
         _ => "other",
     }
 }
 
-/// A whole object: of its metadata, rules see the name only.
+/// A whole object: rules see only the name in its metadata.
 pub(crate) fn root(node: &Node, value: &Value) -> CelValue {
     let mut value = value.clone();
     if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -95,7 +95,7 @@ pub(crate) fn root(node: &Node, value: &Value) -> CelValue {
     convert(Some(node), &value)
 }
 
-/// A value, with the types its schema gives it.
+/// A value with the types of its schema.
 pub(crate) fn convert(node: Option<&Node>, value: &Value) -> CelValue {
     match value {
         Value::Null => CelValue::Null,
@@ -121,7 +121,7 @@ pub(crate) fn convert(node: Option<&Node>, value: &Value) -> CelValue {
             CelValue::List(Arc::new(items.iter().map(|item| convert(of_items, item)).collect()))
         }
         Value::Object(object) => {
-            // Keys of a map, and of what has no schema, are data and keep their spelling; names of fields are escaped.
+            // Keys of a map, and of a value without a schema, are data and keep their spelling; field names are escaped.
             let is_map = node.is_none_or(|n| matches!(n.additional.as_ref(), Some(Additional::Schema(_))));
             let mut map: HashMap<Key, CelValue> = HashMap::new();
             for (key, child) in object {

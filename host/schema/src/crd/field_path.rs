@@ -6,7 +6,7 @@
 
 use crate::node::{Additional, Node};
 
-/// The level a path leads to; `None` if it leads nowhere.
+/// The level at the end of a path; `None` if the path does not exist.
 pub(super) fn resolve<'n>(path: &str, node: &'n Node) -> Option<&'n Node> {
     let mut here = node;
     let mut rest = path;
@@ -37,12 +37,12 @@ pub(super) fn resolve<'n>(path: &str, node: &'n Node) -> Option<&'n Node> {
     Some(here)
 }
 
-/// Where the text ends: at a quote without a backslash before it.
+/// The end of the text: at a quote without a backslash before it.
 fn closing_quote(text: &str) -> Option<usize> {
     text.match_indices('\'').map(|(at, _)| at).find(|at| !text.get(..*at).is_some_and(|before| before.ends_with('\\')))
 }
 
-/// A text with backslashes before quotes and backslashes taken away; no other character has one.
+/// Removes the backslashes before quotes and backslashes; no other character has one.
 fn unescape(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut chars = text.chars();

@@ -1,4 +1,4 @@
-//! The fields of a CustomResourceDefinition, to find those that are misspelt.
+//! Known fields of a CustomResourceDefinition, to find misspelt ones.
 
 use serde_json::{Map, Value};
 
@@ -38,9 +38,9 @@ const SCHEMA_TEXT: &[&str] = &[
 ];
 const RULE: &[&str] = &["rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf"];
 
-/// Removes the fields of a CustomResourceDefinition that do not exist and returns their paths in order.
+/// Removes the unknown fields of a CustomResourceDefinition and returns their paths in order.
 ///
-/// What a server warns of, or refuses with `fieldValidation=Strict`. Metadata and status are not looked at.
+/// A server warns of these, or rejects them with `fieldValidation=Strict`. Metadata and status are not checked.
 pub fn prune_crd(crd: &mut Value) -> Vec<String> {
     let mut removed = Vec::new();
     keep(crd, "", &["apiVersion", "kind", "metadata", "spec", "status"], &mut removed);

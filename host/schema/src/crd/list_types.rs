@@ -1,4 +1,4 @@
-//! `x-kubernetes-list-type`: what a list needs to be a set or a map.
+//! `x-kubernetes-list-type`: the requirements of sets and maps.
 
 use serde_json::Value;
 

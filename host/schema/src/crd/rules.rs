@@ -1,4 +1,4 @@
-//! `x-kubernetes-validations` of a schema, as far as they can be judged without an object: syntax, types and costs.
+//! Validation of `x-kubernetes-validations` without an object: syntax, types and costs.
 //!
 //! # Source
 //!
@@ -14,17 +14,17 @@ use crate::{
     node::{Additional, ListType, MAX_DEPTH, Node},
 };
 
-/// The most one expression may cost, over all values it runs on.
+/// Highest cost of one expression, over all values it runs on.
 const RULE_LIMIT: u64 = 10_000_000;
-/// The most all expressions of a schema may cost.
+/// Highest cost of all expressions of a schema.
 const SCHEMA_LIMIT: u64 = 100_000_000;
 
-/// How expressions are looked at.
+/// The mode of checking expressions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checks {
-    /// Whether the schema has other faults; then it cannot be turned into types, and expressions are not looked at.
+    /// Whether the schema has other faults; then it has no types, and expressions are not checked.
     pub(super) is_broken: bool,
-    /// Whether the schema is as it was stored: then an expression may cost more than one is allowed now.
+    /// Whether the schema is the stored one: then an expression may cost more than a new one.
     pub(super) is_stored: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn check(schema: &Value, at: &str, checks: Checks, errors: &mut Vec<F
     }
 }
 
-/// By how much a cost exceeds its limit, in a server's words; `None` within the limit.
+/// The factor by which a cost exceeds its limit, in a server's words; `None` within the limit.
 #[expect(clippy::cast_precision_loss, reason = "a server computes the factor with the same floats")]
 fn factor(cost: u64, limit: u64) -> Option<String> {
     let factor = cost as f64 / limit as f64;
@@ -63,30 +63,30 @@ fn too_dear(what: &str, factor: &str) -> String {
     )
 }
 
-/// Where a level of a schema stands.
+/// The position of a level in a schema.
 #[derive(Clone, Debug)]
 struct Here {
     at: String,
-    /// How many values it stands for in one object; `None` where a level above has no limit.
+    /// The number of its values in one object; `None` where a level above has no limit.
     cardinality: Option<u64>,
     /// The path of the list above whose items have no stable identity; a rule below it has no `oldSelf`.
     uncorrelated: Option<String>,
     is_root: bool,
-    /// Whether a level above has rules and no types.
+    /// Whether a level above has rules but no types.
     is_opaque: bool,
 }
 
 struct Checker<'e> {
     errors: &'e mut Vec<FieldError>,
     checks: Checks,
-    /// What all expressions cost at worst.
+    /// The worst-case cost of all expressions.
     total: u64,
-    /// Costs and places of expressions that matter.
+    /// Costs and paths of the costliest expressions.
     dearest: Vec<(u64, String)>,
 }
 
 impl Checker<'_> {
-    /// Checks a level and everything below; tells whether the texts of all rules there are sound.
+    /// Checks a level and everything below; returns whether the texts of all rules there are valid.
     fn walk(&mut self, node: &Node, here: &Here, depth: usize) -> bool {
         if depth > MAX_DEPTH || !node.has_rules {
             return true;
@@ -139,7 +139,7 @@ impl Checker<'_> {
         sound
     }
 
-    /// Adds up what expressions cost, and refuses one that costs too much by itself.
+    /// Adds up the costs of expressions, and rejects one that costs too much by itself.
     fn price(&mut self, what: &str, cost: u64, field: &str) {
         self.total = self.total.saturating_add(cost);
         if cost >= SCHEMA_LIMIT / 100 {
@@ -199,7 +199,7 @@ impl Checker<'_> {
     }
 }
 
-/// * `what` - how the refusal begins.
+/// * `what` - the beginning of the error message.
 fn compile(source: &str, decl: &Decl, optional: bool, what: &str) -> Result<Checked, String> {
     cel::check(source, decl, optional).map_err(|faults| format!("{what}compilation failed: {faults}"))
 }
@@ -211,9 +211,9 @@ fn instantiate(checked: Checked, what: &str) -> Result<Checked, String> {
     }
 }
 
-/// The rule as a server prints it: its inner form, with its field order.
+/// The rule in a server's printed form: its internal type, with its field order.
 fn print(rule: &Value) -> String {
-    // Go's JSON can stand in HTML.
+    // Go's JSON is escaped for HTML.
     let html = |json: String| json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
     let string = |key: &str| html(Value::from(text(rule, key)).to_string());
     let optional = |key: &str| html(rule.get(key).unwrap_or(&Value::Null).to_string());
@@ -228,7 +228,7 @@ fn print(rule: &Value) -> String {
     )
 }
 
-/// Checks what is not an expression, and whether expressions are there at all; tells whether all of it is sound.
+/// Checks the texts beside the expressions, and that expressions are present; returns whether all are valid.
 fn check_texts(rule: &Value, node: &Node, at: &str, errors: &mut Vec<FieldError>) -> bool {
     let before = errors.len();
     let (source, message, expression) = (text(rule, "rule"), text(rule, "message"), text(rule, "messageExpression"));

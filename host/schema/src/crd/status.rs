@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{list, text, texts};
 use crate::go;
 
-/// The annotation that groups of the Kubernetes project need.
+/// The annotation required for groups of the Kubernetes project.
 pub(super) const APPROVED: &str = "api-approved.kubernetes.io";
 
 /// Whether `group` belongs to the Kubernetes project: `k8s.io`, `kubernetes.io` and everything below them.
@@ -20,7 +20,7 @@ pub fn is_protected_group(group: &str) -> bool {
         .any(|domain| group == *domain || group.strip_suffix(domain).is_some_and(|head| head.ends_with('.')))
 }
 
-/// How a definition stands to the rule that groups of the Kubernetes project are approved.
+/// The approval state of a definition in a group of the Kubernetes project.
 pub(super) enum Approval {
     Missing(String),
     Invalid(String),
@@ -48,12 +48,12 @@ pub(super) fn approval(crd: &Value) -> Approval {
     }
 }
 
-/// The status that the controllers of an API server bring a definition to.
+/// The status that an API server's controllers give to a definition.
 ///
 /// Names are accepted if no other definition of the group has them; once all are, the definition is established and
 /// stays so. Conditions that do not change keep their transition time. `storedVersions` gains the storage version.
 ///
-/// * `crd` - the whole object with the status it has now, which may be absent.
+/// * `crd` - the whole object with its present status, which may be absent.
 /// * `others` - other definitions; those of other groups are ignored.
 /// * `now` - RFC 3339 time for conditions that change.
 ///
@@ -161,7 +161,7 @@ fn accept_names(crd: &Value, others: &[&Value], wanted: &Value, had: &Value) -> 
             }
         }
     }
-    // The two names without omitempty are there even when they are not accepted.
+    // The two names without omitempty are present even when they are not accepted.
     for key in ["plural", "kind"] {
         accepted.entry(key).or_insert_with(|| "".into());
     }

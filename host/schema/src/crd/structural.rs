@@ -1,4 +1,4 @@
-//! The rules that make an OpenAPI schema structural.
+//! Structural schemas: the rules for OpenAPI schemas of custom resources.
 //!
 //! # Source
 //!
@@ -17,7 +17,7 @@ use crate::{
 };
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
-/// Keywords of JSON Schema that have no place in a structural schema.
+/// Keywords of JSON Schema that a structural schema must not use.
 const UNSUPPORTED: [&str; 8] =
     ["$ref", "definitions", "dependencies", "patternProperties", "additionalItems", "id", "$schema", "deprecated"];
 
@@ -31,7 +31,7 @@ enum Level {
 /// Checks a whole `openAPIV3Schema`, rules included.
 ///
 /// * `at` - its path in the definition.
-/// * `is_stored` - whether an object with this schema is stored already.
+/// * `is_stored` - whether the stored object already has this schema.
 pub(super) fn check_schema(schema: &Value, at: &str, is_stored: bool, errors: &mut Vec<FieldError>) {
     let before = errors.len();
     let mut checker = Checker { errors };
@@ -143,7 +143,7 @@ impl Checker<'_> {
         let field = format!("{at}.type");
         let int_or_string = flag(schema, "x-kubernetes-int-or-string");
         let preserve = flag(schema, "x-kubernetes-preserve-unknown-fields");
-        // Whatever else is said of the value, it is not left open by mistake.
+        // The value is described by other means, so it is not open by mistake.
         let said = schema.get("x-kubernetes-preserve-unknown-fields").is_some() || schema.get("$ref").is_some();
         if ty == "null" {
             self.forbid(&field, "type cannot be set to null, use nullable as an alternative");
@@ -178,7 +178,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `extension` needs a type.
+    /// Requires a type for `extension`.
     pub(super) fn require_type(&mut self, at: &str, found: &str, needed: &str, extension: &str) {
         let is = if extension == "x-kubernetes-embedded-resource" { "true" } else { "specified" };
         let detail = format!("must be {needed} if {extension} is {is}");
@@ -226,7 +226,7 @@ impl Checker<'_> {
         self.list_type(schema, at);
     }
 
-    /// Of `metadata`, a schema may restrict the name only.
+    /// A schema may restrict only the name in `metadata`.
     fn metadata(&mut self, schema: &Value, at: &str) {
         let Some(properties) = object(schema, "properties") else { return };
         for key in ["apiVersion", "kind"] {
@@ -251,7 +251,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Inside of `allOf`, `anyOf`, `oneOf` and `not` only values are restricted, of fields that are declared outside.
+    /// Inside `allOf`, `anyOf`, `oneOf` and `not`, a schema may only restrict values of fields that are declared outside.
     fn nested(&mut self, outer: &Value, schema: &Value, outer_at: &str, at: &str, depth: usize) {
         if depth > MAX_DEPTH {
             return;

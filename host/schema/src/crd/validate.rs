@@ -1,4 +1,4 @@
-//! What an API server refuses in a CustomResourceDefinition.
+//! Validation of CustomResourceDefinitions by the rules of an API server.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::{
     names::{self, MIXED_CASE},
 };
 
-/// Parts that a server keeps once when all versions have the same, and then reports under `spec`.
+/// Parts that a server stores once when all versions have the same, and then reports under `spec`.
 const SHARED: [(&str, &str); 4] = [
     ("schema", "validation"),
     ("subresources", "subresources"),
@@ -23,7 +23,7 @@ const SHARED: [(&str, &str); 4] = [
     ("selectableFields", "selectableFields"),
 ];
 
-/// Everything wrong with a defaulted CustomResourceDefinition; empty when it can be created.
+/// The faults of a defaulted CustomResourceDefinition; empty when it can be created.
 ///
 /// # Source
 ///
@@ -79,7 +79,7 @@ fn validate(crd: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Everything wrong with replacing the definition `old` by `new`.
+/// The faults of replacing the definition `old` by `new`.
 ///
 /// Beyond [`validate_crd`]: once established, group, scope, kind and plural stay; versions that hold objects stay.
 #[must_use]
@@ -110,7 +110,7 @@ pub fn validate_crd_update(new: &Value, old: &Value) -> Vec<FieldError> {
             errors.push(FieldError::invalid(&field, stored, detail.split("; ").next().unwrap_or(detail)));
         }
     }
-    // A definition from before the rule stays changeable.
+    // A definition from before this rule can still be changed.
     if matches!(approval(old), Approval::Missing(_) | Approval::Invalid(_)) {
         errors.retain(|e| !e.field.starts_with("metadata.annotations[api-approved"));
     }
@@ -134,7 +134,7 @@ fn is_shared(versions: &[Value], key: &str) -> bool {
     }
 }
 
-/// A version as a server prints it in messages: its inner form, with its field order.
+/// A version in a server's printed form: its internal type, with its field order.
 fn print_versions(versions: &[Value]) -> String {
     let parts: Vec<String> = versions
         .iter()
@@ -170,7 +170,7 @@ fn check_versions(spec: &Value, errors: &mut Vec<FieldError>) {
         if let Err(fault) = names::dns1035_label(&name) {
             let field = format!("spec.versions[{i}].name");
             errors.push(FieldError::invalid(&field, &name.as_str().into(), &fault));
-            // The first one is also kept under its old name.
+            // The first one is also stored under its old name.
             if i == 0 {
                 errors.push(FieldError::invalid("spec.version", &name.as_str().into(), &fault));
             }
@@ -274,7 +274,7 @@ fn check_version_parts(spec: &Value, old: &Value, errors: &mut Vec<FieldError>) 
                 return Some(format!("{own}.{key}"));
             }
             let shared = SHARED.iter().find(|(k, _)| *k == key).map_or(key, |(_, s)| s);
-            // What all versions share is reported once.
+            // Parts shared by all versions are reported once.
             (i == 0).then(|| format!("spec.{shared}"))
         };
         let schema = version.pointer("/schema/openAPIV3Schema").filter(|s| s.is_object());

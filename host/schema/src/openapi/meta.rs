@@ -9,7 +9,7 @@ const MANAGED_FIELDS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFields
 const FIELDS_V1: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1";
 const TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
 
-/// Schemas of ObjectMeta, ListMeta and what they refer to, by model name.
+/// Schemas of ObjectMeta, ListMeta and their references, by model name.
 ///
 /// A reference to another of them is written `{"$type": "<name>"}`, since its form depends on the document.
 pub(super) fn meta_schemas() -> Vec<(String, Value)> {

@@ -1,4 +1,4 @@
-//! Addresses, families of addresses and ports on nodes that a service gets.
+//! Allocation of a Service's addresses, IP families and node ports.
 
 use std::{collections::HashSet, net::IpAddr};
 
@@ -11,7 +11,7 @@ use crate::{
     validation::service::{cluster_ips, is_asked_for_health, is_external, items, number, text},
 };
 
-/// Where addresses and ports come from, and which are taken.
+/// The sources of addresses and ports, and the ones in use.
 pub(super) struct Allocation {
     name: String,
     ips: HashSet<String>,
@@ -19,7 +19,7 @@ pub(super) struct Allocation {
 }
 
 impl Allocation {
-    /// For the service of this name.
+    /// The allocation for one Service.
     pub(super) fn new(api: &Api, namespace: &str, name: &str) -> Self {
         let (mut ips, mut ports) = (HashSet::new(), HashSet::new());
         for service in &api.store.shelf("services").list("").objects {
@@ -39,7 +39,7 @@ impl Allocation {
         if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid("", "Service", &self.name, causes)) }
     }
 
-    /// Fills in what is missing.
+    /// Allocates missing values.
     pub(super) fn run(&mut self, spec: &mut Spec, before: Option<&Spec>) -> Result<()> {
         self.families(spec, before)?;
         if before.is_none_or(is_external) {
@@ -57,7 +57,7 @@ impl Allocation {
         Ok(())
     }
 
-    /// Which families of addresses it has: the cluster has IPv4 alone.
+    /// The IP families of the Service: the cluster has only IPv4.
     fn families(&self, spec: &mut Spec, before: Option<&Spec>) -> Result<()> {
         if is_external(spec) || before.is_some_and(|before| prefers_both(spec, before)) {
             return Ok(());
@@ -119,7 +119,7 @@ impl Allocation {
         self.refused(&out)
     }
 
-    /// Its address: the one asked for, or the next one that is free.
+    /// Its address: the requested one, or the next free one.
     fn addresses(&self, spec: &mut Spec) -> Result<()> {
         if is_external(spec) {
             return Ok(());
@@ -132,14 +132,14 @@ impl Allocation {
             }
             "" => {
                 let mut all = (1..=u16::MAX).map(|n| format!("10.96.{}.{}", n / 256, n % 256));
-                // 65 000 services are more than a test needs; the next one gets no address.
+                // A test needs fewer than 65 000 Services; a further one gets no address.
                 let free = all.find(|ip| !self.ips.contains(ip)).unwrap_or_default();
                 spec.insert("clusterIPs".to_owned(), json!([free]));
                 spec.insert("clusterIP".to_owned(), free.into());
                 Ok(())
             }
             ip => {
-                // Services for webhooks on this machine stand on loopback.
+                // Services of webhooks on this machine have loopback addresses.
                 let reachable = match ip.parse() {
                     Ok(IpAddr::V4(v4)) => v4.is_loopback() || v4.octets().starts_with(&[10, 96]),
                     _ => false,
@@ -157,7 +157,7 @@ impl Allocation {
         }
     }
 
-    /// Takes a port, or says why not.
+    /// Takes a port, or returns why not.
     fn take(&mut self, port: i64) -> std::result::Result<(), &'static str> {
         if !(30_000..=32_767).contains(&port) {
             return Err("provided port is not in the valid range. The range of valid ports is 30000-32767");
@@ -178,7 +178,7 @@ impl Allocation {
         }
     }
 
-    /// Ports of a new service: the same number under two protocols is one port on the nodes.
+    /// Ports of a new Service: the same number under two protocols is one node port.
     fn new_ports(&mut self, spec: &mut Spec) -> Result<()> {
         let gives = super::takes_node_ports(spec);
         let ports = items(spec, "ports").to_vec();
@@ -244,7 +244,7 @@ impl Allocation {
         Ok(())
     }
 
-    /// The port that tells a load balancer of a node's health.
+    /// The health check node port of a load balancer.
     fn health(&mut self, spec: &mut Spec) -> Result<()> {
         match spec.get("healthCheckNodePort").and_then(Value::as_i64).unwrap_or(0) {
             0 => {
@@ -260,7 +260,7 @@ impl Allocation {
     }
 }
 
-/// Whether an update leaves a service that prefers both families as it is.
+/// Whether an update leaves a Service that prefers dual-stack unchanged.
 fn prefers_both(spec: &Spec, before: &Spec) -> bool {
     let prefers = |spec: &Spec| text(spec, "ipFamilyPolicy") == "PreferDualStack";
     prefers(spec)
@@ -270,7 +270,7 @@ fn prefers_both(spec: &Spec, before: &Spec) -> bool {
         && items(spec, "ipFamilies") == items(before, "ipFamilies")
 }
 
-/// One family instead of two.
+/// Reduces two families to one.
 fn reduce(spec: &mut Spec, before: &Spec, out: &mut Vec<Cause>) {
     let single = text(spec, "ipFamilyPolicy") == "SingleStack";
     for (key, what) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {

@@ -1,4 +1,4 @@
-//! The built-in kinds as the crate k8s-openapi knows them: a second opinion on the table.
+//! Check of the table against the built-in types of the crate k8s-openapi.
 
 use k8s_openapi::{api, apiextensions_apiserver, kube_aggregator};
 use serde::{Serialize, de::DeserializeOwned};
@@ -77,7 +77,7 @@ types! {
     "discovery.k8s.io" "v1" "EndpointSlice" => api::discovery::v1::EndpointSlice,
 }
 
-/// The fields of an object that its type does not have; none for kinds without a type here.
+/// The fields of an object that its type lacks; none for kinds without a type here.
 pub(super) fn unknown(
     group: &str,
     version: &str,

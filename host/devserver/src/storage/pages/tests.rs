@@ -1,4 +1,4 @@
-//! Pages against lists that were copied when they were true.
+//! Pages compared with copies of the lists at their time.
 
 use std::cell::Cell;
 
@@ -31,7 +31,7 @@ fn shown(objects: &[Arc<Object>]) -> Vec<(Key, u64)> {
     objects.iter().map(|o| (o.key(), o.revision)).collect()
 }
 
-/// All pages of a list; each says how many follow, and looks at no more than it holds.
+/// All pages of a list; asserts that each reports the remaining number, and visits only its own objects.
 fn paged(shelf: &Shelf, namespace: &str, at: At, limit: usize) -> Vec<(Key, u64)> {
     let mut all = Vec::new();
     let mut told = Vec::new();

@@ -1,4 +1,4 @@
-//! Nodes, rights, admission and other kinds of the cluster itself.
+//! Columns of nodes, RBAC, admission and other kinds of the cluster.
 
 use std::collections::BTreeSet;
 

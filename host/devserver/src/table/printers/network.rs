@@ -1,4 +1,4 @@
-//! What connects pods.
+//! Columns of network kinds.
 
 use std::collections::BTreeSet;
 
@@ -99,7 +99,7 @@ fn endpoint_slice(o: &Value) -> Vec<Value> {
     vec![name(o), text(o, "/addressType").into(), shown(&ports), shown(&addresses), age(o)]
 }
 
-/// The first three hosts. Rules without one count among those that are not shown.
+/// The first three hosts. Rules without a host count among the others.
 fn hosts(o: &Value) -> String {
     let rules = list(o, "/spec/rules");
     let hosts: Vec<&str> = rules.iter().map(|r| text(r, "/host")).filter(|h| !h.is_empty()).collect();

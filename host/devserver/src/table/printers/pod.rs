@@ -1,4 +1,4 @@
-//! Pods and their templates.
+//! Columns of pods and their templates.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(super) fn printer(plural: &str) -> Printer {
     }
 }
 
-/// What a row says about its pod beside the cells.
+/// The conditions of a pod's row.
 pub(in crate::table) fn row_conditions(o: &Value) -> Option<Value> {
     let (reason, message) = match text(o, "/status/phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
@@ -26,12 +26,12 @@ pub(in crate::table) fn row_conditions(o: &Value) -> Option<Value> {
     Some(json!([{"type": "Completed", "status": "True", "reason": reason, "message": message}]))
 }
 
-/// What the statuses of containers add up to.
+/// The sum of the container statuses.
 #[derive(Debug, Default)]
 struct Summary {
     ready: usize,
     restarts: i64,
-    /// When the last container that was started again had ended.
+    /// The last end of a restarted container.
     last: String,
     reason: String,
 }
@@ -40,7 +40,7 @@ impl Summary {
     fn restarted(&mut self, status: &Value) {
         self.restarts += number(status, "/restartCount");
         let ended = text(status, "/lastState/terminated/finishedAt");
-        // Times of one form compare as texts.
+        // Times of one form compare as strings.
         if *ended > *self.last {
             ended.clone_into(&mut self.last);
         }
@@ -60,7 +60,7 @@ fn ended(status: &Value) -> String {
     }
 }
 
-/// The init containers; what holds the pod up, if one does, goes into the reason.
+/// The init containers; the reason names the one that blocks the pod, if any.
 fn initial(o: &Value, sidecars: &BTreeMap<&str, bool>, summary: &mut Summary) -> (bool, Summary) {
     let mut beside = Summary::default();
     for (i, status) in list(o, "/status/initContainerStatuses").iter().enumerate() {

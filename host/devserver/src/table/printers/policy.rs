@@ -1,4 +1,4 @@
-//! What bounds and steers workloads and requests.
+//! Columns of policies, quotas and autoscalers.
 
 use serde_json::{Map, Value};
 
@@ -51,7 +51,7 @@ fn autoscaler(o: &Value) -> Vec<Value> {
     ]
 }
 
-/// The first two metrics: what they are and what they should be.
+/// The first two metrics: current and target values.
 fn targets(o: &Value) -> String {
     let current = list(o, "/status/currentMetrics");
     let all = list(o, "/spec/metrics");

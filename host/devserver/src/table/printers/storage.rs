@@ -1,4 +1,4 @@
-//! Volumes and what makes them.
+//! Columns of volumes, claims and storage classes.
 
 use serde_json::Value;
 

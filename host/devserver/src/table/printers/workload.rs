@@ -1,4 +1,4 @@
-//! What makes pods.
+//! Columns of workloads.
 
 use jiff::Timestamp;
 use serde_json::Value;

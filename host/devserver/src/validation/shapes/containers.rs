@@ -1,11 +1,11 @@
-//! Parts of containers and of pods around them.
+//! Validation of container parts, and of pod parts about containers.
 
 use serde_json::{Value, json};
 
 use super::{has, list, text};
 use crate::status::Cause;
 
-/// When a container is started again.
+/// Restart rules of a container.
 pub(super) fn restarts(value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let rules = list(value, "restartPolicyRules");
@@ -39,7 +39,7 @@ pub(super) fn restarts(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// What happens to a container whose resources change.
+/// Resize policies of a container.
 pub(super) fn resizes(value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let policies = list(value, "resizePolicy");
@@ -64,7 +64,7 @@ pub(super) fn resizes(value: &Value, path: &str) -> Vec<Cause> {
 
 /// One source of a projected volume.
 pub(super) fn projection(value: &Value, path: &str) -> Vec<Cause> {
-    // Bundles and certificates are behind feature gates that are off: a real server drops them before it counts.
+    // Bundles and certificates are behind disabled feature gates: a real server drops them before it counts.
     let kinds = ["secret", "configMap", "downwardAPI", "serviceAccountToken"];
     match kinds.iter().filter(|kind| has(value, kind)).count() {
         0 | 1 => Vec::new(),
@@ -72,7 +72,7 @@ pub(super) fn projection(value: &Value, path: &str) -> Vec<Cause> {
     }
 }
 
-/// A claim of devices that a pod has.
+/// A resource claim of a pod.
 pub(super) fn claim(value: &Value, path: &str) -> Vec<Cause> {
     match (has(value, "resourceClaimName"), has(value, "resourceClaimTemplateName")) {
         (true, true) => {
@@ -87,7 +87,7 @@ pub(super) fn claim(value: &Value, path: &str) -> Vec<Cause> {
     }
 }
 
-/// The system a pod is for.
+/// The operating system of a pod.
 pub(super) fn system(value: &Value, path: &str) -> Vec<Cause> {
     match text(value, "name") {
         "" | "linux" | "windows" => Vec::new(),

@@ -1,4 +1,4 @@
-//! Policies of Jobs about pods that fail and about success.
+//! Validation of a Job's failure and success policies.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn too_many(path: String, count: usize, most: usize) -> Option<Cause> {
     (count > most).then(|| Cause::raw("FieldValueTooMany", path, text))
 }
 
-/// One of some words, which must be there.
+/// A required value from a list.
 fn word(value: &Value, key: &str, path: &str, known: &[&str]) -> Option<Cause> {
     let at = format!("{path}.{key}");
     match text(value, key) {
@@ -23,7 +23,7 @@ fn word(value: &Value, key: &str, path: &str, known: &[&str]) -> Option<Cause> {
     }
 }
 
-/// What happens when a pod fails; `job` is the spec of the Job.
+/// The pod failure policy; `job` is the spec of the Job.
 pub(super) fn failure_policy(job: &Value, path: &str) -> Vec<Cause> {
     let Some(policy) = job.get("podFailurePolicy").filter(|p| !p.is_null()) else { return Vec::new() };
     let rules = list(policy, "rules");
@@ -96,7 +96,7 @@ fn exit_codes(job: &Value, codes: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// When a Job with indexes has succeeded.
+/// The success policy of an indexed Job.
 pub(super) fn success_policy(job: &Value, path: &str) -> Vec<Cause> {
     let Some(policy) = job.get("successPolicy").filter(|p| !p.is_null()) else { return Vec::new() };
     let completions = job.get("completions").and_then(Value::as_i64).unwrap_or(0);
@@ -137,7 +137,7 @@ pub(super) fn success_policy(job: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// How many indexes a text such as `0,2-4` names.
+/// The number of indexes in a text such as `0,2-4`.
 pub(crate) fn intervals(text: &str, completions: i64) -> Result<i64, String> {
     let (mut total, mut last) = (0, None);
     let index = |text: &str| match text.parse::<i64>() {

@@ -1,4 +1,4 @@
-//! Metrics of HorizontalPodAutoscalers.
+//! Validation of HorizontalPodAutoscaler metrics.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::{
     validation::{names, rules},
 };
 
-/// Types of metrics and the field of each, in the order in which they are looked at.
+/// Types of metrics and the field of each, in the order of the checks.
 const SOURCES: &[(&str, &str)] = &[
     ("Object", "object"),
     ("External", "external"),
@@ -26,7 +26,7 @@ pub(super) fn metric(value: &Value, path: &str) -> Vec<Cause> {
         out.push(Cause::required(at.clone(), "must specify a metric source type"));
     }
     if !KNOWN.contains(&kind) {
-        // The API server looks twice.
+        // The API server checks twice.
         let cause = Cause::unsupported(at, &json!(kind), KNOWN);
         out.extend([cause.clone(), cause]);
     }
@@ -121,7 +121,7 @@ fn resource(field: &str, value: &Value, target: &Value, path: &str) -> Vec<Cause
     out
 }
 
-/// What a metric is to be.
+/// The target of a metric.
 fn wanted(target: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let (kind, at) = (text(target, "type"), format!("{path}.type"));

@@ -1,4 +1,4 @@
-//! NetworkPolicies and Ingresses.
+//! Validation of NetworkPolicies and Ingresses.
 
 use std::net::IpAddr;
 
@@ -34,7 +34,7 @@ pub(super) fn policy_port(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// Who may come or be reached.
+/// A peer of a NetworkPolicy.
 pub(super) fn peer(value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     for key in ["podSelector", "namespaceSelector"] {
@@ -54,7 +54,7 @@ pub(super) fn peer(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// The bits of an address and how many of them count.
+/// The bits of an address and its prefix length.
 fn parse(text: &str) -> Option<(u128, u32, u32)> {
     let (address, length) = text.split_once('/')?;
     let length: u32 = length.parse().ok()?;

@@ -1,11 +1,11 @@
-//! Nodes and the classes of their runtimes.
+//! Validation of node parts and RuntimeClasses.
 
 use serde_json::{Value, json};
 
 use super::{invalid, list, quotas, text};
 use crate::{status::Cause, validation::names};
 
-/// What a pod of a RuntimeClass needs besides its containers: checked as limits of a container are.
+/// The overhead of a RuntimeClass: checked like the limits of a container.
 pub(super) fn overhead(value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     for (name, amount) in value.get("podFixed").and_then(Value::as_object).into_iter().flatten() {
@@ -16,7 +16,7 @@ pub(super) fn overhead(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// The taints of a node, which the API server tells of as if they were metadata.
+/// The taints of a node, which the API server reports as metadata.
 pub(super) fn taints(value: &Value, _: &str) -> Vec<Cause> {
     const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
     let mut out = Vec::new();

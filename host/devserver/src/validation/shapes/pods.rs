@@ -1,4 +1,4 @@
-//! Parts of a pod spec.
+//! Validation of pod spec parts.
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ pub(super) fn node_requirement(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// A requirement on the fields of nodes: their name is the only one.
+/// A requirement on the fields of nodes: only their name is allowed.
 pub(super) fn node_field(value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     if !matches!(text(value, "operator"), "In" | "NotIn") {
@@ -110,7 +110,7 @@ const FIELD_PATHS: [&str; 9] = [
     "status.podIPs",
 ];
 
-/// A variable whose value comes from elsewhere.
+/// An environment variable with a source.
 pub(super) fn env_source(value: &Value, path: &str) -> Vec<Cause> {
     let Some(from) = value.get("valueFrom").filter(|f| f.is_object()) else { return Vec::new() };
     let path = format!("{path}.valueFrom");
@@ -191,7 +191,7 @@ pub(super) fn env_from(value: &Value, path: &str) -> Vec<Cause> {
             out.push(Cause::required(format!("{path}.{source}.name"), ""));
         }
     }
-    // The list is named, not the element.
+    // The error names the list, not the element.
     let list = path.rsplit_once('[').map_or(path, |(list, _)| list);
     match (has(value, "configMapRef"), has(value, "secretRef")) {
         (false, false) => {
@@ -207,7 +207,7 @@ pub(super) fn env_from(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// Probes that need not succeed more than once.
+/// Probes with a success threshold of one.
 pub(super) fn only_once(value: &Value, path: &str) -> Vec<Cause> {
     match value.get("successThreshold").and_then(Value::as_i64) {
         Some(n) if n != 1 => vec![Cause::invalid(format!("{path}.successThreshold"), &json!(n), "must be 1")],
@@ -238,7 +238,7 @@ pub(super) fn resources(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// Requests beyond their limit are told without the name of the resource.
+/// Errors about requests beyond their limit omit the name of the resource.
 fn path_of(resources: &str) -> String {
     format!("{resources}.requests")
 }

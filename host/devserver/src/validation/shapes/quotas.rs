@@ -1,4 +1,4 @@
-//! LimitRanges and ResourceQuotas: names of resources, and what their amounts ask of each other.
+//! Validation of LimitRanges and ResourceQuotas: resource names, and relations between amounts.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{has, invalid, list, text};
 use crate::{quantity, status::Cause, validation::names};
 
 const LIMITS: &[&str] = &["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"];
-/// What a quota can count or add up, besides what has a prefix.
+/// Resources that a quota can limit, in addition to prefixed ones.
 const QUOTAS: &[&str] = &[
     "cpu",
     "memory",
@@ -55,7 +55,7 @@ fn is_quota(name: &str) -> bool {
     QUOTAS.contains(&name) || name.starts_with("hugepages-") || name.starts_with("requests.hugepages-")
 }
 
-/// The name of a resource: qualified, and a known one when it has no prefix.
+/// The name of a resource: qualified, or a known one without a prefix.
 fn resource_name(name: &str, path: &str) -> Vec<Cause> {
     let mut out = invalid(path, &json!(name), &names::qualified_name(name));
     if out.is_empty() && !name.contains('/') && !is_quota(name) && name != "storage" {
@@ -65,7 +65,7 @@ fn resource_name(name: &str, path: &str) -> Vec<Cause> {
     out
 }
 
-/// The name of a resource that a container can ask for.
+/// The name of a resource that a container can request.
 pub(super) fn container_resource(name: &str, path: &str) -> Vec<Cause> {
     let mut out = resource_name(name, path);
     let standard = matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
@@ -77,7 +77,7 @@ pub(super) fn container_resource(name: &str, path: &str) -> Vec<Cause> {
     out
 }
 
-/// An amount is not negative, and whole where things are counted.
+/// An amount: not negative, and an integer for countable resources.
 pub(in crate::validation) fn amount(name: &str, value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let Some(nanos) = value.as_str().and_then(quantity::value) else { return out };
@@ -104,7 +104,7 @@ pub(super) fn quota_amounts(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// Whether a quota of this scope can hold this resource; `None` for an unknown scope.
+/// Whether a quota of this scope can limit this resource; `None` for an unknown scope.
 fn scope_fits(scope: &str, resource: &str) -> Option<bool> {
     Some(match scope {
         "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" | "CrossNamespacePodAffinity" => {
@@ -211,14 +211,14 @@ pub(super) fn limit(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// What the limits of one resource ask of each other.
+/// Relations between the limits of one resource.
 fn limits_of(value: &Value, kind: &str, resource: &str, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let of = |key: &str| {
         let amount = value.get(key)?.get(resource).filter(|_| kind != "Pod" || !key.starts_with("default"))?;
         Some((amount, quantity::value(amount.as_str()?)?))
     };
-    // The lower and the higher one, their names in the message, the field of the cause, and which value the cause shows.
+    // The lower and the higher one, their names in the message, the field of the cause, and the value in the cause.
     let orders = [
         ("min", "max", "min", "max", "min", "min"),
         ("min", "defaultRequest", "min", "default request", "defaultRequest", "defaultRequest"),

@@ -1,4 +1,4 @@
-//! Volumes and claims.
+//! Validation of volumes and claims.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn positive(value: &Value, path: &str) -> Option<Cause> {
     (amount <= 0).then(|| Cause::invalid(path, value, "must be greater than zero"))
 }
 
-/// How much a claim asks for; `value` is its spec.
+/// The requested size of a claim; `value` is its spec.
 pub(super) fn request(value: &Value, path: &str) -> Vec<Cause> {
     let at = format!("{path}.resources[storage]");
     match value.pointer("/resources/requests/storage") {
@@ -31,7 +31,7 @@ pub(super) fn request(value: &Value, path: &str) -> Vec<Cause> {
     }
 }
 
-/// How much a volume holds; `value` is its spec.
+/// The capacity of a volume; `value` is its spec.
 pub(super) fn capacity(value: &Value, path: &str) -> Vec<Cause> {
     let path = format!("{path}.capacity");
     let there = value.get("capacity").and_then(Value::as_object);
@@ -60,7 +60,7 @@ pub(super) fn attachment(value: &Value, path: &str) -> Vec<Cause> {
     }
 }
 
-/// Where the data of a claim come from.
+/// The data source of a claim.
 pub(super) fn source(value: &Value, path: &str) -> Vec<Cause> {
     let kind = text(value, "kind");
     if !text(value, "apiGroup").is_empty() || kind == "PersistentVolumeClaim" {
@@ -70,7 +70,7 @@ pub(super) fn source(value: &Value, path: &str) -> Vec<Cause> {
     vec![Cause::invalid(path, &json!(kind), why)]
 }
 
-/// What the parts of a volume's spec ask of each other.
+/// Relations between the parts of a volume's spec.
 pub(super) fn volume(value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     if value.get("volumeAttributesClassName").is_some_and(|name| name == "") {
@@ -93,18 +93,18 @@ pub(super) fn volume(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// Parameters of a class have names.
+/// Parameters of a class need names.
 pub(super) fn parameters(value: &Value, path: &str) -> Vec<Cause> {
     let nameless = value.as_object().is_some_and(|map| map.contains_key(""));
     if nameless { vec![Cause::invalid(path, &json!(""), "field can not be empty.")] } else { Vec::new() }
 }
 
-/// Where a class has volumes.
+/// The topology of a class.
 pub(super) fn topology(value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let requirements = list(value, "matchLabelExpressions");
     let path = format!("{path}.matchLabelExpressions");
-    // One that asks nothing counts as one that is there already.
+    // A term without requirements counts as a duplicate.
     if requirements.is_empty() {
         out.push(Cause::duplicate(path.clone(), &json!("")));
     }
@@ -125,7 +125,7 @@ pub(super) fn topology(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// How long volumes of a driver live; the list is named, not the element.
+/// The lifecycle modes of a driver's volumes; the error names the list, not the element.
 pub(super) fn lifecycle_mode(value: &Value, path: &str) -> Vec<Cause> {
     let list = path.rsplit_once('[').map_or(path, |(list, _)| list);
     let known = ["Persistent", "Ephemeral"];

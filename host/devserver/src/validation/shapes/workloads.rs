@@ -1,4 +1,4 @@
-//! Parts of Deployments, Jobs and disruption budgets.
+//! Validation of parts of Deployments, Jobs and disruption budgets.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn rolling_update(value: &Value, path: &str) -> Vec<Cause> {
     let part = |key: &str| value.get(key).cloned().unwrap_or_else(|| 0.into());
     let (unavailable, surge) = (part("maxUnavailable"), part("maxSurge"));
     let mut out = number_or_percent(&unavailable, &format!("{path}.maxUnavailable"));
-    // There may be more than twice as many.
+    // The surge may exceed 100 percent.
     if percent(&surge).is_none() {
         out.extend(number_or_percent(&surge, &format!("{path}.maxSurge")));
     }
@@ -34,7 +34,7 @@ fn rolling_update(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// What the parts of a Job's spec ask of each other.
+/// Relations between the parts of a Job's spec.
 pub(super) fn job(value: &Value, path: &str) -> Vec<Cause> {
     let number = |key: &str| value.get(key).and_then(Value::as_i64);
     let mut out = Vec::new();
@@ -86,7 +86,7 @@ pub(super) fn job(value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-/// How large a Job with indexes may be.
+/// The size of an indexed Job.
 fn indexed(value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let number = |key: &str| value.get(key).and_then(Value::as_i64);
@@ -117,7 +117,7 @@ pub(super) fn disruption(value: &Value, path: &str) -> Vec<Cause> {
     Vec::new()
 }
 
-/// What the numbers of an autoscaler ask of each other.
+/// Relations between the numbers of an autoscaler.
 pub(super) fn autoscaler(value: &Value, path: &str) -> Vec<Cause> {
     let number = |key: &str| value.get(key).and_then(Value::as_i64);
     match (number("maxReplicas"), number("minReplicas")) {
@@ -129,7 +129,7 @@ pub(super) fn autoscaler(value: &Value, path: &str) -> Vec<Cause> {
     }
 }
 
-/// Only ReplicationControllers can be scaled without a group.
+/// Only ReplicationControllers can be a scale target without a group.
 pub(super) fn scale_target(value: &Value, path: &str) -> Vec<Cause> {
     let version = text(value, "apiVersion");
     if version.contains('/') || text(value, "kind") == "ReplicationController" {
@@ -138,7 +138,7 @@ pub(super) fn scale_target(value: &Value, path: &str) -> Vec<Cause> {
     vec![Cause::invalid(format!("{path}.apiVersion"), &json!(version), "apiVersion must specify API group")]
 }
 
-/// An admission policy that decides nothing.
+/// An admission policy without a decision.
 pub(super) fn policy(value: &Value, path: &str) -> Vec<Cause> {
     if has(value, "validations") || has(value, "auditAnnotations") {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The examples of docs/api-server.md do what it says.
+//! The examples of docs/api-server.md have the documented effect.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{Next, Server};
 const PAGE: &str = include_str!("../../../../../docs/api-server.md");
 const AGENT: &str = "my-controller/1.0";
 
-/// The rules of the page, by id.
+/// The rules of that page, by id.
 fn examples() -> BTreeMap<String, Rule> {
     let blocks = PAGE.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let mut rules = BTreeMap::new();
@@ -32,7 +32,7 @@ fn map(name: &str) -> Value {
     json!({"metadata": {"name": name}})
 }
 
-/// What a client sees under the example of this id; the server has the ConfigMap `before`.
+/// Checks a client's view under the example with this id; the server has the ConfigMap `before`.
 async fn see(server: &Server, id: &str, rule: Rule) {
     let name = format!("{MAPS}/web-1");
     let version = server.get(MAPS).await.version();
@@ -106,7 +106,7 @@ async fn see(server: &Server, id: &str, rule: Rule) {
     }
 }
 
-/// [`see`] for what a watch shows.
+/// [`see`] for watches.
 async fn watched(server: &Server, id: &str, path: &str, name: &str, add: impl Fn() -> Vec<String>) {
     let mut watch = server.watch(path).await;
     add();

@@ -1,4 +1,4 @@
-//! `auth` and `create token`.
+//! kubectl `auth` and `create token`.
 
 use super::Kubectl;
 
@@ -57,7 +57,7 @@ async fn a_token_of_a_service_account_is_held_to_its_roles() {
     k.run("create serviceaccount robot").await;
     k.run("create rolebinding b --clusterrole=view --serviceaccount=default:robot").await;
     let token = k.run("create token robot --duration=1h").await;
-    // kubectl sends tokens over TLS only.
+    // kubectl sends tokens only over TLS.
     let bearer = format!("Bearer {}", token.trim());
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let path = "/api/v1/namespaces/default/configmaps";
@@ -83,7 +83,7 @@ async fn the_certificate_of_a_user_is_held_to_its_roles() {
     let refused = "Error from server (Forbidden): secrets is forbidden: User \"jane\" cannot list resource \"secrets\" in API group \"\" in \
                    the namespace \"default\"";
     k.fails(&[("--kubeconfig jane get secrets", refused)]).await;
-    // Over HTTPS kubectl sends tokens, too.
+    // Over HTTPS kubectl also sends tokens.
     k.run("create serviceaccount robot").await;
     let token = k.run("create token robot").await;
     k.prints(&[(

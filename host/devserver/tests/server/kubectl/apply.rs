@@ -1,4 +1,4 @@
-//! `apply`, client side and server side, and `diff`.
+//! kubectl `apply`, client side and server side, and `diff`.
 
 use super::{DEPLOYMENT, Kubectl};
 
@@ -20,7 +20,7 @@ async fn apply_creates_configures_and_leaves_alone() {
         ("get deploy web -o jsonpath='{.spec.replicas}'", "2"),
         ("apply -f b.json --dry-run=server", "deployment.apps/web configured (server dry run)"),
         ("apply -f b.json", "deployment.apps/web configured"),
-        // What is no longer applied goes back to its default.
+        // A field that is no longer applied returns to its default.
         ("get deploy web -o jsonpath='{.spec.replicas}'", "1"),
         ("apply view-last-applied deploy/web -o json | grep -c replicas || true", "0"),
     ])

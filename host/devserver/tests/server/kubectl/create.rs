@@ -1,4 +1,4 @@
-//! `create KIND NAME`, `create -f`, `run`, `expose`, `autoscale`: the generators send protobuf.
+//! kubectl `create KIND NAME`, `create -f`, `run`, `expose`, `autoscale`: the generators send protobuf.
 
 use super::Kubectl;
 
@@ -80,7 +80,7 @@ async fn create_makes_each_kind_it_has_a_generator_for() {
 async fn what_create_makes_has_nothing_that_was_not_said() {
     let Some(k) = Kubectl::start().await else { return };
     k.run("create deployment web --image=nginx").await;
-    // The same document as JSON: a body in protobuf becomes the same object, with the same fields owned.
+    // The same document as JSON: a protobuf body gives the same object, with the same owned fields.
     let document = k.run("create deployment web --image=nginx --dry-run=client -o json").await;
     k.pipe("create -f -", &document.replace("\"name\": \"web\"", "\"name\": \"json\"")).await;
     let shown = |text: String| {

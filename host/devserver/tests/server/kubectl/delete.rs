@@ -1,4 +1,4 @@
-//! `delete` and `wait`.
+//! kubectl `delete` and `wait`.
 
 use super::Kubectl;
 
@@ -30,7 +30,7 @@ async fn delete_cascades_as_it_is_told() {
     ])
     .await;
     make_owner(&k).await;
-    // In the foreground the dependents are gone when the owner is.
+    // With foreground deletion the dependents are gone before the owner.
     k.prints(&[("delete cm owner --cascade=foreground", "configmap \"owner\" deleted"), ("get cm -o name", "")]).await;
     make_owner(&k).await;
     k.prints(&[
@@ -93,7 +93,7 @@ async fn a_pod_gets_its_grace_period_or_none() {
     k.pipe("create -f -", &pod("a")).await;
     k.prints(&[
         ("delete pod a --wait=false", "pod \"a\" deleted"),
-        // Nobody runs it: it stays until it is told to go at once.
+        // No kubelet runs it: it stays until it is deleted without a grace period.
         ("get pod a -o jsonpath='{.metadata.deletionGracePeriodSeconds}'", "30"),
         ("delete pod a --grace-period=5 --wait=false", "pod \"a\" deleted"),
         ("get pod a -o jsonpath='{.metadata.deletionGracePeriodSeconds}'", "5"),

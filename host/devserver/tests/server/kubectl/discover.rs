@@ -1,4 +1,4 @@
-//! `api-resources`, `api-versions`, `explain`, `version`, `cluster-info`, `config`.
+//! kubectl `api-resources`, `api-versions`, `explain`, `version`, `cluster-info`, `config`.
 
 use super::Kubectl;
 

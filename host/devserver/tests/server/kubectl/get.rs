@@ -1,4 +1,4 @@
-//! `get` in its forms, `describe`, `events`, `get --raw`.
+//! kubectl `get` in its forms, `describe`, `events`, `get --raw`.
 
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 

@@ -1,4 +1,4 @@
-//! `replace`, `edit`, `patch`, `label`, `annotate`, `taint`, `cordon`.
+//! kubectl `replace`, `edit`, `patch`, `label`, `annotate`, `taint`, `cordon`.
 
 use super::Kubectl;
 

@@ -1,4 +1,4 @@
-//! `scale`, `set`, `rollout`, and what needs more than an API server.
+//! kubectl `scale`, `set`, `rollout`, and verbs that need more than an API server.
 
 use super::Kubectl;
 

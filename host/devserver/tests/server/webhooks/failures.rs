@@ -1,4 +1,4 @@
-//! Webhooks that refuse, that cannot be asked or trusted, or that answer nonsense.
+//! Webhooks that deny, cannot be called or trusted, or return invalid responses.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ async fn a_refusal_carries_the_status_and_the_warnings_of_the_webhook() {
     assert_eq!(server.get(&format!("{MAPS}/a")).await.status, 404);
 }
 
-/// What every webhook that cannot be asked, or answers nonsense, does under both policies.
+/// The effect of every failed webhook call under both policies.
 #[tokio::test]
 async fn failures_are_told_or_ignored_as_the_policy_says() {
     let server = Server::start().await;
@@ -139,7 +139,7 @@ async fn a_patch_that_cannot_be_carried_out_is_an_error_under_any_policy() {
         let answer = server.json("POST", MAPS, map("a", &json!({"ask": path}))).await;
         assert!(answer.status == 500 && message(&answer).contains(text), "{path}: {}", answer.text);
     }
-    // Nothing that is patched in a deletion can be kept.
+    // A patch in a deletion cannot be kept.
     let selector = json!({"rules": rule(&["DELETE"], &["secrets"]), "failurePolicy": "Ignore"});
     configure(&server, "Mutating", "d", &[hook.entry("test", selector)]).await;
     let secret = json!({"metadata": {"name": "s"}});

@@ -1,4 +1,4 @@
-//! A webhook: a real HTTPS server that answers as a test says.
+//! A webhook: a real HTTPS server with responses from the test.
 
 use std::{
     net::SocketAddr,
@@ -21,19 +21,19 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_rustls::TlsAcceptor;
 
-/// What a webhook answers.
+/// The response of a webhook.
 pub(super) enum Reply {
     /// The `response` of a review; the uid is filled in unless it is there.
     Response(Value),
-    /// Anything.
+    /// Any response.
     Raw(u16, Vec<u8>),
-    /// Nothing, ever.
+    /// No response, ever.
     Silence,
-    /// The connection ends.
+    /// A closed connection.
     Cut,
 }
 
-/// A certificate of a server, and the bundle that trusts it.
+/// A server certificate, and the bundle that trusts it.
 pub(super) struct Identity {
     certificate: Vec<u8>,
     key: Vec<u8>,
@@ -66,7 +66,7 @@ impl Identity {
     }
 }
 
-/// A review that was received: path, query and the review.
+/// A received review: path, query and the review.
 pub(super) type Received = (String, String, Value);
 
 type Behaviour = Arc<dyn Fn(&str, &Value) -> BoxFuture<'static, Reply> + Send + Sync>;
@@ -86,7 +86,7 @@ impl Drop for Hook {
 }
 
 impl Hook {
-    /// Answers each path by `behave`, under a certificate for 127.0.0.1.
+    /// Responds to each path by `behave`, with a certificate for 127.0.0.1.
     pub(super) async fn start(behave: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static) -> Self {
         let behave = Arc::new(behave);
         Self::with(Identity::signed(&["127.0.0.1"]), move |path, review| {
@@ -96,7 +96,7 @@ impl Hook {
         .await
     }
 
-    /// Answers under a certificate, at its leisure.
+    /// Responds with a certificate, possibly after a delay.
     pub(super) async fn with(
         identity: Identity,
         behave: impl Fn(&str, &Value) -> BoxFuture<'static, Reply> + Send + Sync + 'static,
@@ -132,7 +132,7 @@ impl Hook {
         format!("https://{}/{path}", self.address)
     }
 
-    /// The reviews received since the last time this was asked.
+    /// The reviews received since the last call.
     pub(super) fn calls(&self) -> Vec<Received> {
         std::mem::take(&mut self.calls.lock().unwrap())
     }
@@ -142,7 +142,7 @@ impl Hook {
         self.calls().into_iter().map(|(path, ..)| path).collect()
     }
 
-    /// A webhook of a configuration that asks this one about everything; `more` is laid over it.
+    /// A webhook of a configuration that calls this one for everything; `more` is merged into it.
     pub(super) fn entry(&self, path: &str, more: Value) -> Value {
         let mut entry = json!({
             "name": format!("{path}.example.com"), "admissionReviewVersions": ["v1"], "sideEffects": "None",
@@ -183,12 +183,12 @@ async fn answer(
     }
 }
 
-/// An answer that allows and patches.
+/// A response that allows and patches.
 pub(super) fn patch(operations: &Value) -> Reply {
     Reply::Response(json!({"allowed": true, "patchType": "JSONPatch", "patch": BASE64.encode(operations.to_string())}))
 }
 
-/// An answer that allows.
+/// A response that allows.
 pub(super) fn allow() -> Reply {
     Reply::Response(json!({"allowed": true}))
 }

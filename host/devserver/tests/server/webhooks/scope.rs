@@ -1,4 +1,4 @@
-//! Which writes a webhook is asked about.
+//! Scope of webhooks: which writes they match.
 
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ async fn every_way_to_write_is_asked_about() {
             "CREATE Lease - l",
         ]
     );
-    // A dry run is asked about and changes nothing.
+    // A dry run calls webhooks and changes nothing.
     let dry = server.json("DELETE", &format!("{MAPS}/kube-root-ca.crt?dryRun=All"), Value::Null).await;
     assert!(dry.status == 404 || dry.status == 200);
     let made = server.json("POST", &format!("{MAPS}?dryRun=All"), map("dry", &json!({}))).await;
@@ -121,7 +121,7 @@ async fn selectors_conditions_and_scopes_say_which_writes_are_asked_about() {
     assert_eq!(hook.paths(), ["ns", "namespaced"]);
     server.json("POST", MAPS, map("c", &json!({"x": "1"}))).await;
     assert_eq!(hook.paths(), ["object", "condition", "namespaced"]);
-    // Selected as it was, though not as it is.
+    // The old object is selected, the new one is not.
     server.json("PUT", &format!("{MAPS}/c"), map("c", &json!({}))).await;
     assert_eq!(hook.paths(), ["object"]);
     server.json("PUT", &format!("{MAPS}/c"), map("c", &json!({"x": "3"}))).await;
@@ -162,7 +162,7 @@ async fn other_versions_of_an_object_are_matched_unless_exactly_is_asked_for() {
     configure(&server, "Mutating", "m", &hooks).await;
     let thing = json!({"kind": "Thing", "apiVersion": "example.com/v2", "metadata": {"name": "t"}, "spec": {}});
     let made = server.json("POST", "/apis/example.com/v2/namespaces/default/things", thing).await;
-    // Unknown fields are dropped and defaults filled in, as ever.
+    // Unknown fields are dropped and defaults filled in, as always.
     assert_eq!((made.status, &made.json()["spec"]), (201, &json!({"a": 1, "b": 7})), "{}", made.text);
     let mut calls = hook.calls();
     assert_eq!(calls.len(), 1, "the exact one is for v1 alone");
@@ -171,7 +171,7 @@ async fn other_versions_of_an_object_are_matched_unless_exactly_is_asked_for() {
     assert_eq!((path.as_str(), &request["object"]["spec"]), ("same", &json!({"b": 7})));
     assert_eq!((&request["kind"]["version"], &request["requestKind"]["version"]), (&json!("v1"), &json!("v2")));
     assert_eq!(request["object"]["apiVersion"], "example.com/v1");
-    // What a webhook breaks is refused like anything else.
+    // An invalid result of a webhook is rejected like any other.
     let broken = Hook::start(|_, _| patch(&json!([{"op": "add", "path": "/spec/a", "value": "text"}]))).await;
     configure(&server, "Mutating", "n", &[broken.entry("broken", json!({}))]).await;
     let thing = json!({"kind": "Thing", "apiVersion": "example.com/v2", "metadata": {"name": "u"}, "spec": {}});
@@ -179,7 +179,7 @@ async fn other_versions_of_an_object_are_matched_unless_exactly_is_asked_for() {
     assert_eq!(refused.status, 422, "{}", refused.text);
 }
 
-/// Selectors go by that label: a namespace without it would be in scope of what leaves it out by name.
+/// Selectors use that label: without it, a namespace would match a webhook that excludes it by name.
 #[tokio::test]
 async fn a_namespace_whose_name_is_generated_has_it_as_its_label() {
     let server = Server::start().await;

@@ -26,7 +26,7 @@ impl Checker<'_> {
         if self.known.assignable(&previous, &current) {
             return most_general(previous, current);
         }
-        // Whether that is allowed is looked at with the other literals.
+        // The check of literals decides whether that is allowed.
         Type::Dyn
     }
 

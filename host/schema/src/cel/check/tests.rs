@@ -1,4 +1,4 @@
-//! The rules of the definitions in this repository, against the oldest Kubernetes they are for.
+//! The rules of this repository's definitions, checked against the oldest supported Kubernetes.
 
 use std::path::PathBuf;
 
@@ -55,7 +55,7 @@ fn rules_of_the_network_need_nothing_that_kubernetes_1_31_lacks() {
             let overloads = &checked.overloads[expr.id];
             let young: Vec<_> = overloads.iter().filter(|overload| younger.contains(overload)).collect();
             assert!(young.is_empty(), "{source}: {young:?}");
-            // Until 1.32, equality of these was estimated as that of texts without a limit.
+            // Until 1.32, the cost of equality for these types was estimated as for strings without a limit.
             if overloads.iter().any(|overload| matches!(*overload, "equals" | "not_equals")) {
                 let compared: Vec<_> = expr.children().into_iter().filter_map(|e| checked.type_of(e)).collect();
                 let library = compared.iter().any(|ty| matches!(ty, Type::Opaque(..) | Type::Struct(_)));

@@ -1,11 +1,11 @@
-//! Costs of calls.
+//! Costs of CEL calls.
 
 use kube_cel::cel::common::ast::LiteralValue;
 
 use super::{Coster, Operand, REGEX, TRAVERSAL, range::Range};
 use crate::cel::tree::{Expr, Kind};
 
-/// What a call costs, and how large its result is.
+/// The cost of a call, and the size of its result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub(super) cost: Range,
@@ -110,12 +110,12 @@ impl<'a> Coster<'a> {
         }
     }
 
-    /// The size of an operand that a library asks for.
+    /// The size of an operand, for a library's estimate.
     pub(super) fn size_of(&self, operand: &Operand<'_>) -> Range {
         operand.size.or_else(|| self.declared_size(&operand.path)).unwrap_or(Range::UNKNOWN)
     }
 
-    /// Sets and lists, which come with estimates of their own.
+    /// Sets and lists, which have estimates of their own.
     fn extension(&self, overload: &str, target: Option<&Operand<'_>>, args: &[Operand<'_>]) -> Option<Call> {
         let listed =
             |factor: f64, size: Range| Call::sized(size.scaled(factor).plus(Range::exactly(1)).plus(super::LIST), size);
@@ -149,7 +149,7 @@ impl<'a> Coster<'a> {
     }
 }
 
-/// A whole number that is written out.
+/// An integer literal.
 fn whole(operand: &Operand<'_>, otherwise: u64) -> u64 {
     match operand.expr.map(|expr| &expr.kind) {
         Some(Kind::Literal(LiteralValue::Int(i))) => u64::try_from(*i.inner()).unwrap_or(0),

@@ -114,7 +114,7 @@ fn element<'a>(list: &Operand<'a>) -> Option<Operand<'a>> {
     Some(Operand { path: list.path.items(), ty: Some(ty), expr: None, size: None })
 }
 
-/// The number of parts a split is limited to, if it is written out.
+/// The limit of a split's parts, if it is a literal.
 #[expect(clippy::cast_sign_loss, reason = "a server takes a negative number for a very large one, too")]
 fn parts(limit: &Operand<'_>) -> Option<u64> {
     match limit.expr {
@@ -123,9 +123,9 @@ fn parts(limit: &Operand<'_>) -> Option<u64> {
     }
 }
 
-/// The size of a text in which `from` was replaced by `to`.
+/// The size of a string after replacing `from` with `to`.
 fn replaced(text: Range, from: Range, to: Range) -> Range {
-    // The most replacements, and what is left of the text in the worst case.
+    // The most replacements, and the worst case of the remaining text.
     let (most, kept) = if from.min == 0 {
         (text.max.saturating_add(1), text.max)
     } else if to.max <= from.min {
@@ -148,7 +148,7 @@ fn quotient(a: u64, b: u64) -> u64 {
     scale(1, a as f64 / b as f64)
 }
 
-/// Values of libraries that are compared at once.
+/// Values of libraries with constant-time comparison.
 fn equality(a: &Operand<'_>, b: &Operand<'_>) -> Option<Call> {
     if a.ty? != b.ty? {
         return None;
@@ -167,7 +167,7 @@ fn equality(a: &Operand<'_>, b: &Operand<'_>) -> Option<Call> {
     Some(Call::of(cost))
 }
 
-/// Functions that only read what is at hand.
+/// Functions that only read available values.
 fn is_cheap(name: &str) -> bool {
     matches!(
         name,

@@ -2,11 +2,11 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-/// A path. Those that were made by going on from one may share its memory, as slices of Go do: going on twice from
-/// the same path then changes the path that was made first.
+/// A path. Paths that extend another one may share its memory, like Go's slices: extending the same path twice then changes the path that
+/// was created first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Path {
-    /// As long as its capacity is in Go.
+    /// As long as its capacity in Go.
     names: Rc<RefCell<Vec<String>>>,
     length: usize,
 }

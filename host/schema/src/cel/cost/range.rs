@@ -1,6 +1,6 @@
-//! The least and the most of a size or a cost.
+//! Ranges of sizes and costs: least and most.
 
-/// From the least to the most.
+/// A range from the least to the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) min: u64,
@@ -10,14 +10,14 @@ pub(super) struct Range {
 impl Range {
     pub(super) const ZERO: Self = Self::exactly(0);
     pub(super) const UNKNOWN: Self = Self { min: 0, max: u64::MAX };
-    /// What every range widens.
+    /// The neutral element of widening.
     pub(super) const EMPTY: Self = Self { min: u64::MAX, max: 0 };
 
     pub(super) const fn exactly(value: u64) -> Self {
         Self { min: value, max: value }
     }
 
-    /// To be widened by sizes; zero if there will be none.
+    /// A range to be widened by sizes; zero if there will be none.
     pub(super) const fn nothing(empty: bool) -> Self {
         if empty { Self::ZERO } else { Self::EMPTY }
     }

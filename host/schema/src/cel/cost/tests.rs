@@ -1,4 +1,4 @@
-//! Estimates against those of a real server.
+//! Cost estimates compared with those of a real server.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -9,10 +9,10 @@ use crate::{
     node::Node,
 };
 
-/// Costs and cardinalities by definition and place.
+/// Costs and cardinalities by definition and path.
 type Costs = BTreeMap<(String, String), (u64, u64)>;
 
-/// What the definitions of the corpus cost.
+/// The costs of the corpus' definitions.
 fn corpus() -> Costs {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/cases/cel");
     let mut costs = Costs::new();
