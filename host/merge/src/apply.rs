@@ -1,8 +1,8 @@
-//! Server-side apply, and who owns what after any other write.
+//! Server-side apply, and field ownership after all other writes.
 //!
-//! The API server keeps in `metadata.managedFields` which writer set which field. [`apply`] merges a configuration into a
-//! live object by it; [`update`] keeps the books for every write that is no apply. Both take the objects of one version:
-//! sets that were written through another version of the kind are read as if it had the same fields.
+//! The API server records in `metadata.managedFields` which writer set which field. [`apply`] uses that record to merge a configuration
+//! into a live object; [`update`] maintains it for every other write. Both take objects of one version: sets from another version of the
+//! kind are read as if it had the same fields.
 //!
 //! # Source
 //!
@@ -24,24 +24,24 @@ use crate::typed::{self, Comparison};
 /// Updaters beyond this many are merged into one, oldest first.
 const MAX_UPDATE_MANAGERS: usize = 10;
 
-/// The manager that owns what was there before the first apply of an object without `managedFields`.
+/// The manager that owns the existing fields before the first apply of an object without `managedFields`.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// Why an apply was refused. The texts are those of the API server.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The applied configuration carries managedFields (400, BadRequest).
+    /// The applied configuration contains managedFields (400, BadRequest).
     #[error("metadata.managedFields must be nil")]
     ManagedFieldsGiven,
-    /// The configuration does not fit the schema (500, no reason).
+    /// The configuration violates the schema (500, no reason).
     #[error("failed to create typed patch object ({object}): {problems}")]
     Untyped {
         /// Namespace, name and kind of the configuration as the API server prints them.
         object: String,
-        /// What is wrong and where; several are one per line.
+        /// The faults and their paths, one per line.
         problems: String,
     },
-    /// Others own fields with another value (409, Conflict).
+    /// Other managers own fields with different values (409, Conflict).
     #[error("{}", conflict::message(.0))]
     Conflicts(Vec<Conflict>),
     /// The managedFields of the live object cannot be read.
@@ -49,7 +49,7 @@ pub enum Error {
     ManagedFields(#[source] fields::Error),
 }
 
-/// Who writes, when, and through what.
+/// The writer, time and subresource of a write.
 #[derive(Debug, Clone)]
 pub struct Write<'a> {
     /// The merge rules of the kind.
@@ -58,13 +58,13 @@ pub struct Write<'a> {
     pub manager: &'a str,
     /// `status`, `scale`, …; empty for the object itself.
     pub subresource: &'a str,
-    /// The time to note, RFC 3339 with seconds, e.g. `2024-01-01T00:00:00Z`; empty notes none.
+    /// The recorded time, RFC 3339 with seconds, e.g. `2024-01-01T00:00:00Z`; empty records none.
     pub now: &'a str,
-    /// What this way of writing cannot change.
+    /// The fields that this write cannot change.
     pub reset: Reset,
 }
 
-/// The fields that one way of writing ignores: status through the main resource, the rest through `/status`.
+/// The reset fields of a write: status through the main resource, all others through `/status`.
 #[derive(Debug, Clone, Default)]
 pub enum Reset {
     /// None.
@@ -72,7 +72,7 @@ pub enum Reset {
     Nothing,
     /// These and all below them.
     Fields(FieldSet),
-    /// All but these top-level fields (and what identifies the object).
+    /// All but these top-level fields and the identity of the object.
     AllBut(Vec<String>),
 }
 
@@ -83,14 +83,14 @@ impl<'a> Write<'a> {
         Self { schema, manager, subresource: "", now, reset: Reset::Nothing }
     }
 
-    /// Through a subresource.
+    /// A write to a subresource.
     #[must_use]
     pub fn subresource(mut self, subresource: &'a str) -> Self {
         self.subresource = subresource;
         self
     }
 
-    /// Ignoring some fields.
+    /// Ignores some fields.
     #[must_use]
     pub fn reset(mut self, reset: Reset) -> Self {
         self.reset = reset;
@@ -105,7 +105,7 @@ impl<'a> Write<'a> {
         Manager {
             name: if self.manager.is_empty() { "unknown" } else { self.manager }.to_owned(),
             operation,
-            // One applier is the same through every version.
+            // An applier is the same manager in every version.
             api_version: if operation == Operation::Apply { String::new() } else { api_version.to_owned() },
             subresource: self.subresource.to_owned(),
         }
@@ -136,20 +136,19 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Applies a configuration: what it says is merged in, what its manager applied before and no longer says is removed
-/// unless somebody else owns it. The answer is the whole object with `managedFields`.
+/// Applies a configuration: merges its fields, and removes fields that its manager applied before and omits now, unless another manager
+/// owns them. Returns the whole object with `managedFields`.
 ///
 /// * `live` - the stored object, `None` to create it; in the version of `applied`.
 /// * `applied` - the configuration with `apiVersion`, `kind` and name.
-/// * `force` - takes conflicting fields away from their owners.
+/// * `force` - takes conflicting fields from their owners.
 ///
-/// An apply that changes nothing gives back an object equal to `live`, unless the manager now owns other fields. The
-/// caller still defaults, validates and admits the result, and brings back what the write may not change
-/// (`metadata.uid`, `resourceVersion`, …).
+/// An apply that changes nothing returns an object equal to `live`, unless the manager now owns other fields. The caller still defaults,
+/// validates and admits the result, and restores fields that the write may not change (`metadata.uid`, `resourceVersion`, …).
 ///
 /// # Errors
 ///
-/// [`Error`]; nothing is changed then.
+/// [`Error`]; then nothing has changed.
 pub fn apply(live: Option<&Value>, applied: &Value, write: &Write<'_>, force: bool) -> Result<Value, Error> {
     if applied.pointer("/metadata/managedFields").is_some_and(|fields| !fields.is_null()) {
         return Err(Error::ManagedFieldsGiven);
@@ -228,22 +227,22 @@ fn merge(
     Ok((merged, managed))
 }
 
-/// Takes away what the manager applied last time and not this time, unless it is needed by somebody's field.
+/// Removes the fields that the manager applied last time and not this time, unless a field of any manager needs them.
 fn prune(merged: &Value, last: &FieldSet, managed: &ManagedFields, schema: &Schema) -> Value {
     let ty = schema.root();
     let last = last.with_named_fields(ty);
     let pruned = fields::remove(merged, &last, schema);
     let all = FieldSet::of(merged, schema).with_named_fields(ty);
     let owned = managed.all().with_named_fields(ty);
-    // What others own comes back, with the way to it.
+    // Fields of other managers are restored, with their parents.
     let kept = FieldSet::of(&pruned, schema).with_named_fields(ty).union(&owned);
     let pruned = fields::remove(merged, &all.difference(&kept), schema);
-    // What nobody owned before goes only where the manager itself had put it.
+    // Previously unowned fields are removed only where the manager itself had set them.
     let kept = FieldSet::of(&pruned, schema).with_named_fields(ty);
     fields::remove(merged, &all.difference(&kept).intersection(&last), schema)
 }
 
-/// Gives changed fields to `who`: others lose them, or conflict if not forced.
+/// Gives changed fields to `who`: other managers lose them, or conflict unless `force`.
 fn take(comparison: &Comparison, managed: &mut ManagedFields, who: &Manager, force: bool) -> Result<(), Error> {
     let changed = comparison.modified.union(&comparison.added);
     let mut conflicts = Vec::new();
@@ -263,17 +262,17 @@ fn take(comparison: &Comparison, managed: &mut ManagedFields, who: &Manager, for
     Ok(())
 }
 
-/// Keeps `metadata.managedFields` of `new` for a write that is no apply: fields it changed now belong to its manager
-/// (operation Update), fields it removed to nobody.
+/// Maintains `metadata.managedFields` of `new` for a write other than apply: its manager (operation Update) now owns the changed fields,
+/// and removed fields have no owner.
 ///
 /// The API server does this before mutating admission when it creates an object, and after it on every later write.
 ///
-/// What `new` says about managedFields counts as the API server counts it: a valid list is taken, `[]` and `[{}]` clear
-/// them for good, anything else leaves those of `old`. Through a subresource they cannot be changed. An object that has none
-/// gets none by an update, only when it is created or first applied.
+/// The managedFields in `new` are treated as by the API server. A valid list is accepted, `[]` and `[{}]` clear them for good, and
+/// anything else keeps those of `old`. A write to a subresource cannot change them. An object without managedFields gets them when it is
+/// created or first applied, never by an update.
 ///
-/// * `old` - the stored object, `None` when it is created.
-/// * `new` - the object as it is going to be stored, defaults included.
+/// * `old` - the stored object, `None` at creation.
+/// * `new` - the object as it will be stored, defaults included.
 pub fn update(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
     let of = |document: Option<&Value>| document.map(ManagedFields::of).and_then(Result::ok).unwrap_or_default();
     let mut managed = if !write.subresource.is_empty() {
@@ -295,7 +294,7 @@ pub fn update(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
     managed.store(new);
 }
 
-/// The object a creation starts from.
+/// The empty object from which a creation starts.
 fn empty_like(object: &Value) -> Value {
     let identity =
         ["apiVersion", "kind"].iter().filter_map(|name| Some(((*name).to_owned(), object.get(*name)?.clone())));
@@ -328,10 +327,10 @@ fn book_update(old: &Value, new: &Value, managed: &mut ManagedFields, write: &Wr
     }
 }
 
-/// The part of an object that a field manager applied, with `apiVersion`, `kind`, name and namespace: the exact
-/// counterpart of its apply. `None` when it owns nothing by apply. See [`fields::extract`] for what it holds.
+/// The part of an object that a field manager applied, with `apiVersion`, `kind`, name and namespace: the exact counterpart of its apply.
+/// `None` when it owns nothing by apply. See [`fields::extract`] for its content.
 ///
-/// * `schema` - without one, fields that were applied empty may bring what others put into them.
+/// * `schema` - without one, fields that were applied empty may include content of other managers.
 ///
 /// # Errors
 ///
@@ -356,8 +355,7 @@ pub fn applied_part(object: &Value, manager: &str, schema: Option<&Schema>) -> R
     Ok(Some(part))
 }
 
-/// Whether two objects differ in nothing but the times in `managedFields`; the API server then stores nothing, and
-/// answers with the old object.
+/// Whether two objects differ only in the times of `managedFields`; then the API server stores nothing, and returns the old object.
 #[must_use]
 pub fn equal_but_for_times(old: &Value, new: &Value) -> bool {
     let timeless = |object: &Value| {

@@ -1,4 +1,4 @@
-//! Sets of field paths: who owns what in an object.
+//! Field sets: paths of the fields that a manager owns.
 //!
 //! A [`FieldSet`] is the content of one `fieldsV1` in `metadata.managedFields`.
 
@@ -11,31 +11,30 @@ use serde_json::{Map, Value};
 
 pub use path::{Path, PathElement};
 
-use crate::go;
 use crate::schema::{Atom, ListKind, Schema, TypeRef};
 use crate::typed;
 
-/// Why a `fieldsV1` cannot be read.
+/// Why a `fieldsV1` cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A node of the set is no JSON object.
     #[error("a field set must consist of objects, got {0}")]
     NotAnObject(String),
-    /// A path element has a known prefix and content that cannot be read.
+    /// A path element has a known prefix and invalid content.
     #[error("path element {element:?} cannot be read")]
     Element {
-        /// The key as it was spelled.
+        /// The key as written.
         element: String,
-        /// What is wrong with the JSON behind the prefix, if that is the reason.
+        /// The JSON fault behind the prefix, if that is the cause.
         #[source]
         source: Option<serde_json::Error>,
     },
-    /// An entry of managedFields is of a kind that is not known.
+    /// An entry of managedFields has an unknown type.
     #[error("unknown {what} {value:?} in managedFields")]
     Unknown {
-        /// Which part of the entry.
+        /// The unknown part of the entry.
         what: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
     },
 }
@@ -46,7 +45,7 @@ pub struct FieldSet {
     nodes: BTreeMap<PathElement, Node>,
 }
 
-/// Never empty: a member, or something below.
+/// Never empty: a member, or with members below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Node {
     member: bool,
@@ -76,7 +75,7 @@ impl FieldSet {
         set
     }
 
-    /// All fields of a document, as server-side apply counts them: what somebody owns who applies it.
+    /// All fields of a document, as server-side apply counts them: the fields that an applier of it owns.
     #[must_use]
     pub fn of(value: &Value, schema: &Schema) -> Self {
         typed::field_set(value, schema.root())
@@ -99,16 +98,21 @@ impl FieldSet {
         }
     }
 
-    /// Adds everything of `below`, under `element`.
+    /// Adds all of `below` under `element`.
     pub(crate) fn graft(&mut self, element: PathElement, member: bool, below: Self) {
         if member || !below.is_empty() {
             let node = self.nodes.entry(element).or_default();
             node.member |= member;
-            node.below.extend(below);
+            if node.below.is_empty() {
+                node.below = below;
+            } else {
+                node.below.extend(below);
+            }
         }
     }
 
-    fn extend(&mut self, other: Self) {
+    /// Adds all paths of another set.
+    pub(crate) fn extend(&mut self, other: Self) {
         for (element, node) in other.nodes {
             self.graft(element, node.member, node.below);
         }
@@ -128,7 +132,7 @@ impl FieldSet {
         self.nodes.get(element).is_some_and(|node| node.member)
     }
 
-    /// The non-empty set of what is below `element`.
+    /// The non-empty set below `element`.
     #[must_use]
     pub fn below(&self, element: &PathElement) -> Option<&Self> {
         self.nodes.get(element).map(|node| &node.below).filter(|below| !below.is_empty())
@@ -154,13 +158,13 @@ impl FieldSet {
         both
     }
 
-    /// Paths in this set and not in the other. Paths below one that is taken away stay.
+    /// Paths in this set and not in the other. Paths below a removed one stay.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         self.subtract(other, false)
     }
 
-    /// Like [`difference`](Self::difference), and without all that is below a path of the other.
+    /// Like [`difference`](Self::difference), but also without all paths below a path of the other.
     #[must_use]
     pub fn recursive_difference(&self, other: &Self) -> Self {
         self.subtract(other, true)
@@ -202,7 +206,7 @@ impl FieldSet {
     }
 
     fn collect(&self, prefix: &mut Vec<PathElement>, paths: &mut Vec<Path>) {
-        // Members of one level come before what is below any of them.
+        // Members of one level come before all paths below them.
         for (element, _) in self.nodes.iter().filter(|(_, node)| node.member) {
             let mut path = prefix.clone();
             path.push(element.clone());
@@ -215,7 +219,7 @@ impl FieldSet {
         }
     }
 
-    /// The set, and with it every declared struct field on the way to one of its paths.
+    /// The set with every declared struct field on the way to one of its paths.
     pub(crate) fn with_named_fields(&self, ty: TypeRef<'_>) -> Self {
         let mut all = Self::new();
         for (element, node) in &self.nodes {
@@ -229,7 +233,7 @@ impl FieldSet {
         all
     }
 
-    /// The set after the schema changed: what was owned inside of a value that now is atomic is owned as a whole.
+    /// The set after a change of the schema: paths inside a value that is now atomic become the path of the value.
     pub(crate) fn reconciled(&self, ty: TypeRef<'_>) -> Self {
         let mut set = Self::new();
         for (element, node) in &self.nodes {
@@ -262,13 +266,13 @@ impl FieldSet {
     }
 }
 
-/// The part of `value` that is in `set`: what an apply by its owner would have to say.
+/// The part of `value` in `set`: the configuration that its owner would have to apply.
 ///
-/// A map or list element comes with what is below it in the set. A path with nothing below it brings its whole value if
-/// that is a scalar or atomic, and an empty map or list if others may own what is inside. Where the two cannot be told
-/// apart, without a schema and where it leaves the type open, it brings the whole value. Elements of lists are found by
-/// the keys in the set; one none of whose keys is owned brings all of them, so that it can be told apart. `apiVersion`,
-/// `kind`, name and namespace belong to no set; [`crate::apply::applied_part`] adds them.
+/// A map or list element includes the content of the set below it. A path without content below it includes its whole value if that is a
+/// scalar or atomic. It includes an empty map or list if other managers may own the content. Where the two cannot be distinguished,
+/// without a schema or with an open type, it includes the whole value. Elements of lists are found by the keys in the set; an element
+/// without any owned key includes all its keys, for identification. `apiVersion`, `kind`, name and namespace belong to no set;
+/// [`crate::apply::applied_part`] adds them.
 #[must_use]
 pub fn extract(value: &Value, set: &FieldSet, schema: Option<&Schema>) -> Value {
     let ty = schema.map(Schema::root);
@@ -281,7 +285,7 @@ pub fn extract(value: &Value, set: &FieldSet, schema: Option<&Schema>) -> Value 
 
 fn extract_node(value: &Value, node: &Node, ty: Option<TypeRef<'_>>) -> Value {
     let ty = ty.filter(|ty| !ty.is_open());
-    // What is below in the set was not atomic when it was written, whatever the schema says now.
+    // Content below it in the set was not atomic when it was written, whatever the schema is now.
     if node.below.is_empty() && ty.is_none_or(|ty| ty.atom(Some(value)).is_leaf()) {
         return value.clone();
     }
@@ -323,16 +327,23 @@ fn extract_items(items: &[Value], set: &FieldSet, ty: Option<TypeRef<'_>>) -> Ve
     found.into_values().collect()
 }
 
-/// Where the elements of a list are that a set may name.
-struct Index<'v> {
+/// Most combinations of keys that identify elements of one list, and most keys of each. A list has one combination, and another after a
+/// change of its definition. Each combination is searched for in every element.
+const MOST_KEYS: usize = 8;
+
+/// Positions of elements by their present keys, and by the names of these keys.
+type ByPresent = BTreeMap<Vec<String>, BTreeMap<PathElement, usize>>;
+
+/// Positions of the list elements that a set may name.
+struct Index {
     named: BTreeMap<PathElement, usize>,
-    /// Objects without one of the keys: it may have a default that only a schema tells.
-    incomplete: Vec<(usize, &'v Map<String, Value>)>,
+    /// By the names of the keys, and by the names of the present ones: elements without the other keys, whose defaults only a schema has.
+    incomplete: BTreeMap<Vec<String>, ByPresent>,
 }
 
-impl<'v> Index<'v> {
-    fn new(items: &'v [Value], set: &FieldSet, ty: Option<TypeRef<'_>>) -> Self {
-        let mut index = Self { named: BTreeMap::new(), incomplete: Vec::new() };
+impl Index {
+    fn new(items: &[Value], set: &FieldSet, ty: Option<TypeRef<'_>>) -> Self {
+        let mut index = Self { named: BTreeMap::new(), incomplete: BTreeMap::new() };
         if let Some(Atom::List { kind, .. }) = ty.map(|ty| ty.atom(Some(&Value::Array(Vec::new()))))
             && *kind != ListKind::Atomic
         {
@@ -343,15 +354,28 @@ impl<'v> Index<'v> {
             }
             return index;
         }
-        let keys: BTreeSet<Vec<&String>> = set.nodes.keys().filter_map(PathElement::key_names).collect();
+        let mut keys: BTreeSet<Vec<&String>> = BTreeSet::new();
+        for names in set.nodes.keys().filter_map(PathElement::key_names).filter(|names| names.len() <= MOST_KEYS) {
+            if keys.len() < MOST_KEYS {
+                keys.insert(names);
+            }
+        }
         for (position, item) in items.iter().enumerate() {
             index.named.entry(PathElement::Value(item.clone())).or_insert(position);
             let Value::Object(item) = item else { continue };
             for names in &keys {
-                let pairs = names.iter().map(|name| Some(((*name).clone(), item.get(*name)?.clone())));
-                match pairs.collect() {
-                    Some(pairs) => drop(index.named.entry(PathElement::Key(pairs)).or_insert(position)),
-                    None => index.incomplete.push((position, item)),
+                let present: Vec<String> =
+                    names.iter().filter(|n| item.contains_key(**n)).map(|n| (*n).clone()).collect();
+                let pairs = present.iter().filter_map(|name| Some((name.clone(), item.get(name)?.clone())));
+                let element = PathElement::Key(pairs.collect());
+                if present.len() == names.len() {
+                    index.named.entry(element).or_insert(position);
+                    continue;
+                }
+                let names = names.iter().map(|name| (*name).clone()).collect();
+                let by_present = index.incomplete.entry(names).or_default();
+                if by_present.len() < MOST_KEYS || by_present.contains_key(&present) {
+                    by_present.entry(present).or_default().entry(element).or_insert(position);
                 }
             }
         }
@@ -364,15 +388,18 @@ impl<'v> Index<'v> {
         }
         let incomplete = || {
             let PathElement::Key(keys) = element else { return None };
-            let fits =
-                |item: &Map<String, Value>| keys.iter().all(|(k, v)| item.get(k).is_none_or(|have| go::equal(have, v)));
-            self.incomplete.iter().find(|(_, item)| fits(item)).map(|(position, _)| *position)
+            let names: Vec<String> = keys.keys().cloned().collect();
+            let of = |present: &Vec<String>| {
+                PathElement::Key(present.iter().filter_map(|k| Some((k.clone(), keys.get(k)?.clone()))).collect())
+            };
+            let found = self.incomplete.get(&names)?.iter().filter_map(|(present, items)| items.get(&of(present)));
+            found.min().copied()
         };
         self.named.get(element).copied().or_else(incomplete)
     }
 }
 
-/// Takes the paths of `set`, and all that is below them, out of `value`.
+/// Removes the paths of `set`, and everything below them, from `value`.
 #[must_use]
 pub fn remove(value: &Value, set: &FieldSet, schema: &Schema) -> Value {
     let empty = || if value.is_object() { Value::Object(Map::new()) } else { Value::Null };

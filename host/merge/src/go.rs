@@ -1,4 +1,4 @@
-//! How Go prints and compares JSON values: error texts of the API server contain both.
+//! Go's printing and comparison of JSON values, which appear in the API server's error messages.
 
 use std::cmp::Ordering;
 
@@ -42,7 +42,7 @@ pub(crate) fn print_syntax(value: &Value) -> String {
     }
 }
 
-/// Whether two documents are the same; `1` and `1.0` are.
+/// Whether two documents are equal; `1` and `1.0` are.
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     compare(a, b) == Ordering::Equal
 }

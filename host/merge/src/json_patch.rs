@@ -1,4 +1,4 @@
-//! JSON Patch (RFC 6902) of documents from outside: bounded in operations, copied bytes, depth and steps.
+//! JSON Patch (RFC 6902) of untrusted documents: bounded in operations, copied bytes, depth and steps.
 //!
 //! # Source
 //!
@@ -14,10 +14,10 @@ use crate::steps::{Budget, Stopped};
 /// Most operations of one patch.
 pub const MOST_OPERATIONS: usize = 10_000;
 
-/// Most bytes that the `copy` operations of one patch copy together.
+/// Most bytes that all `copy` operations of one patch copy together.
 pub const MOST_COPIED_BYTES: usize = 3 << 20;
 
-/// Why a JSON Patch is not applied.
+/// Why a JSON Patch cannot be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The document is no list of operations.
@@ -26,11 +26,11 @@ pub enum Error {
     /// An operation does not fit the document.
     #[error("operation {at} ({path:?}): {kind}")]
     Unfit {
-        /// Which, from 0.
+        /// Its index, from 0.
         at: usize,
         /// Its `path`.
         path: String,
-        /// Why.
+        /// The cause.
         kind: PatchErrorKind,
     },
     /// Too many operations.
@@ -39,21 +39,21 @@ pub enum Error {
     /// The copies are too large.
     #[error("operation {at} of a JSON patch: copies of more than {MOST_COPIED_BYTES} bytes together")]
     Copied {
-        /// Which operation, from 0.
+        /// The operation's index, from 0.
         at: usize,
     },
     /// The result is too deep.
     #[error("operation {at} of a JSON patch: more than {MOST_DEPTH} arrays and objects in each other")]
     Depth {
-        /// Which operation, from 0.
+        /// The operation's index, from 0.
         at: usize,
     },
-    /// The budget is used up.
+    /// The budget is exhausted.
     #[error("a JSON patch that does not end: {0}")]
     Stopped(#[from] Stopped),
 }
 
-/// Applies a JSON Patch, one operation after the other. After an error the document is of no use.
+/// Applies a JSON Patch, operation by operation. After an error the document is unusable.
 ///
 /// # Errors
 ///
@@ -112,7 +112,7 @@ pub fn apply(document: &mut Value, patch: &Value, budget: &Budget<'_>) -> Result
     Ok(())
 }
 
-/// Charges the elements of an array that make room for one at `path`, or close the gap it leaves.
+/// Charges the array elements that move to make room for an element at `path`, or to close the gap it leaves.
 fn moved(document: &Value, path: &str, budget: &Budget<'_>) -> Result<(), Stopped> {
     let Some((parent, last)) = path.rsplit_once('/') else { return Ok(()) };
     let Some(Value::Array(items)) = document.pointer(parent) else { return Ok(()) };
@@ -120,7 +120,7 @@ fn moved(document: &Value, path: &str, budget: &Budget<'_>) -> Result<(), Stoppe
     budget.charge(items.len().saturating_sub(index))
 }
 
-/// Refuses a value that would be too deep at its place. Answers its bytes.
+/// Rejects a value that would be too deep at its path. Returns its bytes.
 fn check_depth(at: usize, path: &str, value: &Value, budget: &Budget<'_>) -> Result<usize, Error> {
     let size = measure(value, budget)?;
     let place = path.bytes().filter(|byte| *byte == b'/').count();

@@ -1,4 +1,4 @@
-//! How the parts of a document merge: which maps and lists have owners inside, and by which keys.
+//! Merge schemas: granular and atomic maps and lists, and merge keys.
 
 mod build;
 mod builtin;
@@ -13,8 +13,8 @@ pub use build::SchemaBuilder;
 
 /// The merge rules of one kind. Cheap to clone.
 ///
-/// The default is the rule for documents nobody described: maps merge key by key, lists are replaced as a whole, and
-/// `metadata` is an ObjectMeta.
+/// The default applies to documents without a schema: maps merge key by key, lists are replaced as a whole, and `metadata` is an
+/// ObjectMeta.
 #[derive(Debug, Clone)]
 pub struct Schema {
     types: Arc<[TypeSchema]>,
@@ -25,18 +25,18 @@ pub struct Schema {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeId(usize);
 
-/// What a value of a type may be and how two of them merge.
+/// A type: its possible values and their merge rule.
 #[derive(Debug, Clone)]
 pub enum TypeSchema {
-    /// Anything: maps merge key by key, lists are atomic.
+    /// Any value: maps merge key by key, lists are atomic.
     Any,
-    /// Anything, replaced as a whole.
+    /// Any value, replaced as a whole.
     AnyAtomic,
     /// A single value.
     Scalar(Scalar),
     /// A list of `element`.
     List {
-        /// How elements are told apart.
+        /// The identity of elements.
         kind: ListKind,
         /// The type of each element.
         element: TypeId,
@@ -52,14 +52,14 @@ pub enum TypeSchema {
     Struct {
         /// By JSON name.
         fields: BTreeMap<String, Field>,
-        /// The type of fields that are not declared; `None` refuses them.
+        /// The type of undeclared fields; `None` rejects them.
         rest: Option<TypeId>,
         /// Replaced as a whole.
         atomic: bool,
     },
 }
 
-/// What a scalar must be. `null` always is accepted.
+/// The type of a scalar. `null` is always accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scalar {
     /// A string.
@@ -72,14 +72,14 @@ pub enum Scalar {
     Any,
 }
 
-/// How the elements of a list are told apart (`x-kubernetes-list-type`).
+/// The identity of list elements (`x-kubernetes-list-type`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ListKind {
     /// The list is replaced as a whole.
     Atomic,
     /// Scalars, each at most once.
     Set,
-    /// Objects, told apart by these keys (`x-kubernetes-list-map-keys`).
+    /// Objects, identified by these keys (`x-kubernetes-list-map-keys`).
     Map(Vec<ListKey>),
 }
 
@@ -88,7 +88,7 @@ pub enum ListKind {
 pub struct ListKey {
     /// The name of the field.
     pub name: String,
-    /// What an element without the field counts as, e.g. `TCP` for `protocol`.
+    /// The value of an element without the field, e.g. `TCP` for `protocol`.
     pub default: Option<Value>,
 }
 
@@ -97,10 +97,10 @@ pub struct ListKey {
 pub struct Field {
     /// Its type.
     pub ty: TypeId,
-    /// How a strategic merge patch treats it.
+    /// Its treatment in a strategic merge patch.
     pub patch: Patch,
-    /// The API server always stores this field, be it empty (a Go struct that is no pointer). Writing one does not
-    /// make the writer its owner.
+    /// The API server always stores this field, even empty (a Go struct that is no pointer). Writing it does not make the writer its
+    /// owner.
     pub present: bool,
 }
 
@@ -112,25 +112,25 @@ impl Field {
     }
 }
 
-/// How a strategic merge patch treats a field (`patchStrategy` and `patchMergeKey` of the API types).
+/// The treatment of a field in a strategic merge patch (`patchStrategy` and `patchMergeKey` of the API types).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Patch {
-    /// A list whose elements merge.
+    /// The elements of the list merge.
     pub merge: bool,
-    /// The field by which elements are found; empty for lists of scalars.
+    /// The field that identifies elements; empty for lists of scalars.
     pub merge_key: String,
-    /// A patch names the keys that stay (`retainKeys`).
+    /// A patch lists the keys to keep (`retainKeys`).
     pub retain_keys: bool,
 }
 
-/// A type together with the table it is in.
+/// A type together with its table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TypeRef<'s> {
     types: &'s [TypeSchema],
     id: TypeId,
 }
 
-/// What a type makes of one value.
+/// The structure of one value by its type.
 #[derive(Clone, Copy)]
 pub(crate) enum Atom<'s> {
     Scalar(Scalar),
@@ -139,7 +139,7 @@ pub(crate) enum Atom<'s> {
 }
 
 impl Atom<'_> {
-    /// Whether the value has one owner as a whole.
+    /// Whether the value as a whole has one owner.
     pub(crate) fn is_leaf(self) -> bool {
         match self {
             Self::Scalar(_) => true,
@@ -161,7 +161,7 @@ impl<'s> TypeRef<'s> {
         self.types.get(self.id.0).unwrap_or(&ANY)
     }
 
-    /// Whether the schema says nothing about values of this type.
+    /// Whether the schema does not describe values of this type.
     pub(crate) fn is_open(self) -> bool {
         matches!(self.schema(), TypeSchema::Any)
     }
@@ -175,7 +175,7 @@ impl<'s> TypeRef<'s> {
         }
     }
 
-    /// What this type is; `value` decides where the type leaves it open.
+    /// The structure of this type; `value` decides where the type is open.
     pub(crate) fn atom(self, value: Option<&Value>) -> Atom<'s> {
         match self.schema() {
             TypeSchema::Scalar(scalar) => Atom::Scalar(*scalar),
@@ -205,7 +205,7 @@ impl<'s> TypeRef<'s> {
         }
     }
 
-    /// The type of the value under `name`; anything where nothing is known.
+    /// The type of the value under `name`; any type if unknown.
     pub(crate) fn field(self, name: &str) -> Self {
         let unknown = self.at(TypeId(usize::MAX));
         match self.schema() {
@@ -217,7 +217,7 @@ impl<'s> TypeRef<'s> {
         }
     }
 
-    /// The type of list elements; anything where nothing is known.
+    /// The type of list elements; any type if unknown.
     pub(crate) fn element(self) -> Self {
         match self.schema() {
             TypeSchema::List { element, .. } => self.at(*element),
@@ -236,7 +236,7 @@ impl Default for Schema {
 }
 
 impl Schema {
-    /// The rules of a kind the API server itself serves; `None` for kinds it does not know.
+    /// The rules of a built-in kind of the API server; `None` for other kinds.
     ///
     /// * `group` - empty for the core group.
     ///
@@ -251,8 +251,8 @@ impl Schema {
 
     /// The rules of a custom resource, from the `openAPIV3Schema` of one CRD version.
     ///
-    /// `apiVersion`, `kind` and `metadata` follow the rules of every object, whatever the schema says about them. What
-    /// cannot be understood counts as untyped; so does everything if there is no schema.
+    /// `apiVersion`, `kind` and `metadata` follow the rules of every object, regardless of the schema. Unreadable parts count as untyped,
+    /// as does everything without a schema.
     #[must_use]
     pub fn from_openapi(schema: &Value) -> Self {
         openapi::document(schema)
@@ -262,7 +262,7 @@ impl Schema {
         TypeRef { types: &self.types, id: self.root }
     }
 
-    /// Adds the fields a stored object always has, down from the root, so that comparing with one without is fair.
+    /// Adds the fields that a stored object always has, from the root down, so that a comparison with an object without them is fair.
     pub fn fill(&self, value: &mut Value) {
         fill(value, self.root());
     }

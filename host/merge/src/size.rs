@@ -1,22 +1,22 @@
-//! Sizes of JSON values: bytes and depth, before something is done with them.
+//! Sizes of JSON values: bytes and depth, measured before costly work.
 
 use serde_json::Value;
 
 use crate::steps::{Budget, Stopped};
 
-/// Most arrays and objects in each other: as many as `serde_json` reads.
+/// Most nested arrays and objects: the limit of `serde_json`.
 pub const MOST_DEPTH: usize = 128;
 
-/// What a value takes.
+/// The size of a value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Size {
-    /// About as many as its JSON text has.
+    /// About the length of its JSON text.
     pub bytes: usize,
-    /// Arrays and objects in each other.
+    /// Depth of nested arrays and objects.
     pub depth: usize,
 }
 
-/// Measures a value, and charges every value inside of it. What is read from JSON text is never deeper than [`MOST_DEPTH`].
+/// Measures a value, and charges every value inside it. A value that was parsed from JSON text is never deeper than [`MOST_DEPTH`].
 ///
 /// # Errors
 ///

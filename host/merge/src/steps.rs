@@ -1,28 +1,28 @@
-//! Step budgets: work on documents from outside is counted, and ends at its bound or at its deadline.
+//! Step budgets: work on untrusted documents is counted, and ends at its limit or at its deadline.
 //!
-//! Nothing here knows a clock. The caller says when to stop; a budget asks it once in `ASK_EVERY` steps.
+//! Nothing here reads a clock. The caller decides when to stop; a budget asks it once in `ASK_EVERY` steps.
 
 use std::cell::Cell;
 use std::fmt;
 
-/// Most steps of one piece of work. A step takes some ten nanoseconds: this is more than a deadline allows, and bounds what has none.
+/// Most steps of one piece of work. A step takes some ten nanoseconds: this exceeds any deadline, and bounds work without one.
 pub const MOST_STEPS: u64 = 1 << 30;
 
-/// Steps between two questions whether to stop.
+/// Steps between two checks whether to stop.
 const ASK_EVERY: u64 = 1 << 10;
 
-/// Why work ended before its time.
+/// Why work ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
-    /// It is more work than allowed.
+    /// The work exceeds its steps.
     #[error("it takes more than {0} steps")]
     Steps(u64),
-    /// Its deadline has passed, or nobody waits for the answer.
+    /// The deadline has passed, or the caller no longer waits.
     #[error("its deadline has passed")]
     Late,
 }
 
-/// The steps that one piece of work may take. Charged for every visited value, and for every element that is moved.
+/// The steps of one piece of work. Charged for every visited value, and for every moved element.
 pub struct Budget<'a> {
     most: u64,
     spent: Cell<u64>,
@@ -37,13 +37,13 @@ impl fmt::Debug for Budget<'_> {
 }
 
 impl<'a> Budget<'a> {
-    /// For documents that the caller trusts: steps are counted, and end nothing.
+    /// For trusted documents: steps are counted without a limit.
     #[must_use]
     pub fn unlimited() -> Self {
         Self::of(u64::MAX)
     }
 
-    /// At most so many steps.
+    /// At most `most` steps.
     #[must_use]
     pub fn of(most: u64) -> Self {
         Self { most, spent: Cell::new(0), ask_at: Cell::new(ASK_EVERY), stop: None }
@@ -51,13 +51,13 @@ impl<'a> Budget<'a> {
 
     /// At most [`MOST_STEPS`] steps.
     ///
-    /// * `stop` - whether the work is to end. It must be cheap.
+    /// * `stop` - whether to end the work. It must be cheap.
     #[must_use]
     pub fn until(stop: &'a dyn Fn() -> bool) -> Self {
         Self { stop: Some(stop), ..Self::of(MOST_STEPS) }
     }
 
-    /// Takes steps off the budget, before they are done.
+    /// Charges steps before they are done.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
-//! Strategic merge patch: merge patch that knows which lists merge element by element.
+//! Strategic merge patch: creating and applying patches whose lists merge by key.
 //!
-//! Custom resources have no strategies; the API server answers 415 there. With their schema, or none, patches made and
+//! Custom resources have no patch strategies; the API server answers 415 there. With their schema, or without one, patches created and
 //! applied here replace lists as a whole, which is JSON merge patch.
 //!
 //! Every function is charged to a [`Budget`], and takes at most n·log n steps for documents of n values.
@@ -25,29 +25,29 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const SET_ELEMENT_ORDER: &str = "$setElementOrder";
 const DELETE_FROM_PRIMITIVE_LIST: &str = "$deleteFromPrimitiveList";
 
-/// Why a patch cannot be made or applied. The texts are those of the API server.
+/// Why a patch cannot be created or applied. The messages are those of the API server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The document or the patch is no object.
     #[error("invalid JSON document")]
     NotAnObject,
-    /// `$patch` has a value it cannot have.
+    /// `$patch` has an invalid value.
     #[error("unknown patch type: {directive} in map: {map}")]
     Directive {
         /// The value.
         directive: String,
-        /// The map it is in.
+        /// The map that contains it.
         map: String,
     },
     /// `$patch: merge` in a list.
     #[error("merging lists cannot yet be specified in the patch")]
     MergeDirective,
-    /// An element of a list that merges by key does not have the key.
+    /// An element of a list with a merge key lacks the key.
     #[error("map: {map} does not contain declared merge key: {key}")]
     NoMergeKey {
         /// The element.
         map: String,
-        /// The field it should have.
+        /// The missing field.
         key: String,
     },
     /// A patch sets a key that its `$retainKeys` does not keep, or `$retainKeys` is no list.
@@ -59,7 +59,7 @@ pub enum Error {
     /// `$setElementOrder` without a field name, or different ones for one list.
     #[error("invalid patch format of setElementOrder list")]
     ElementOrder,
-    /// The elements of a patch are not in the order that the patch asks for.
+    /// The elements of a patch are not in the order of its `$setElementOrder`.
     #[error("The order in patch list:\n{list}\n doesn't match {SET_ELEMENT_ORDER} list:\n{order}\n")]
     OrderMismatch {
         /// The list of the patch.
@@ -67,22 +67,22 @@ pub enum Error {
         /// Its `$setElementOrder`.
         order: String,
     },
-    /// A directive, or the field it is about, is no list.
+    /// A directive, or its field, is no list.
     #[error("expected a []interface {{}}, but received a {0}")]
     NotAList(&'static str),
-    /// The elements of one list are of several types.
+    /// The elements of one list have several types.
     #[error("list element types are not identical: {0}")]
     MixedList(String),
-    /// A list of lists in a list that merges.
+    /// A list of lists in a merging list.
     #[error("lists of lists are not supported")]
     ListOfLists,
-    /// The budget is used up.
+    /// The budget is exhausted.
     #[error("a merge that does not end: {0}")]
     Stopped(#[from] Stopped),
 }
 
 impl Error {
-    /// The HTTP status with which the API server answers: 400, 422 or 500.
+    /// The HTTP status of the API server for this error: 400, 422 or 500.
     #[must_use]
     pub fn status(&self) -> u16 {
         match self {
@@ -105,13 +105,12 @@ impl Error {
 
 /// Applies a patch.
 ///
-/// Fields the schema does not know are merged like untyped ones and stay in the result, unknown `$` directives too: the
-/// caller drops them with a warning when it reads the result as its type. A value of another type than the stored one
-/// replaces it.
+/// Fields outside the schema are merged like untyped ones and stay in the result, including unknown `$` directives. The caller drops them
+/// with a warning when it parses the result as its type. A value of another type replaces the stored one.
 ///
 /// # Errors
 ///
-/// [`Error`]; [`Error::status`] tells what to answer.
+/// [`Error`]; [`Error::status`] is the HTTP status for it.
 pub fn apply_patch(schema: &Schema, original: &Value, patch: &Value, budget: &Budget<'_>) -> Result<Value, Error> {
     charge(&[original, patch], budget)?;
     let (Value::Object(original), Value::Object(patch)) = (original, patch) else { return Err(Error::NotAnObject) };
@@ -119,7 +118,7 @@ pub fn apply_patch(schema: &Schema, original: &Value, patch: &Value, budget: &Bu
     merger.maps(original.clone(), patch.clone(), schema.root()).map(Value::Object)
 }
 
-/// The patch that makes `modified` of `original`; empty when they are the same.
+/// The patch from `original` to `modified`; empty when they are equal.
 ///
 /// # Errors
 ///
@@ -138,11 +137,11 @@ pub fn create_two_way(
     differ.maps(original, modified, schema.root(), false).map(Value::Object)
 }
 
-/// The patch that brings `current` to `modified` and deletes what `original` had and `modified` no longer has. What
-/// others wrote into `current` stays.
+/// The patch that changes `current` to `modified` and deletes fields of `original` that `modified` no longer has. Fields that other
+/// managers wrote into `current` stay.
 ///
-/// * `original` - what was applied last time; an empty object if nothing was.
-/// * `modified` - what is to be applied now.
+/// * `original` - the last applied document; an empty object if there is none.
+/// * `modified` - the document to apply now.
 /// * `current` - the live object.
 ///
 /// # Errors
@@ -167,7 +166,7 @@ pub fn create_three_way(
     patch::Merger { onto_patch: true, budget }.maps(deletions, changes, schema.root()).map(Value::Object)
 }
 
-/// Charges every value of some documents: all are read at least once.
+/// Charges every value of some documents: each is read at least once.
 fn charge(documents: &[&Value], budget: &Budget<'_>) -> Result<(), Stopped> {
     documents.iter().try_for_each(|document| measure(document, budget).map(drop))
 }
@@ -182,13 +181,13 @@ fn strategy(ty: TypeRef<'_>, name: &str) -> Patch {
     ty.declared(name).map(|field| field.patch.clone()).unwrap_or_default()
 }
 
-/// The field a parallel list is about: `finalizers` of `$setElementOrder/finalizers`.
+/// The field of a parallel list: `finalizers` of `$setElementOrder/finalizers`.
 fn parallel_field<'k>(key: &'k str, prefix: &str, error: Error) -> Option<Result<&'k str, Error>> {
     let rest = key.strip_prefix(prefix)?;
     Some(rest.strip_prefix('/').ok_or(error))
 }
 
-/// Removes nulls at any depth: in a value that is new there is nothing they could delete.
+/// Removes nulls at any depth: in a new value they have nothing to delete.
 fn without_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -200,7 +199,7 @@ fn without_nulls(value: &mut Value) {
     }
 }
 
-/// Removes what carries a `$patch` directive: in a value that is new there is nothing it could be about.
+/// Removes values with a `$patch` directive: in a new value they have no target.
 fn without_directives(value: &mut Value) {
     let plain = |v: &Value| v.get(DIRECTIVE).is_none();
     match value {

@@ -1,4 +1,4 @@
-//! Documents seen through their schema: checking, listing fields, comparing, merging, removing.
+//! Typed documents: validation, field sets, comparison, merge and removal by a schema.
 //!
 //! The rules are those of structured-merge-diff (`typed`), on which server-side apply is built.
 
@@ -18,7 +18,7 @@ use crate::fields::{FieldSet, PathElement};
 use crate::go;
 use crate::schema::{Atom, ListKind, TypeRef};
 
-/// How the element of a list is named in a path, or why it cannot be. Elements of atomic lists have no name.
+/// The path element of a list element, or why it has none. Elements of atomic lists have no identity.
 pub(crate) fn element_of(kind: &ListKind, item: &Value) -> Result<PathElement, String> {
     match kind {
         ListKind::Atomic => Err("elements of atomic lists have no path".to_owned()),
@@ -53,7 +53,7 @@ pub(crate) fn element_of(kind: &ListKind, item: &Value) -> Result<PathElement, S
     }
 }
 
-/// The elements of a list with their names; those without one are left out.
+/// The elements of a list with their path elements; those without one are omitted.
 pub(crate) fn named<'v>(kind: &ListKind, items: &'v [Value]) -> Vec<(PathElement, &'v Value)> {
     items.iter().filter_map(|item| Some((element_of(kind, item).ok()?, item))).collect()
 }
@@ -70,7 +70,7 @@ fn has_content(value: Option<&Value>) -> bool {
     !items(value).is_empty() || entries(value).is_some_and(|map| !map.is_empty())
 }
 
-/// All fields of a document that somebody who applies it owns.
+/// All fields of a document that its applier owns.
 pub(crate) fn field_set(value: &Value, ty: TypeRef<'_>) -> FieldSet {
     let mut set = FieldSet::new();
     match ty.atom(Some(value)) {
@@ -96,10 +96,10 @@ pub(crate) fn field_set(value: &Value, ty: TypeRef<'_>) -> FieldSet {
     set
 }
 
-/// What is left of `value` without the paths of `set`; `None` when a map or list has lost all it had.
+/// The rest of `value` without the paths of `set`; `None` when a map or list has lost all its content.
 pub(crate) fn remove(value: &Value, set: &FieldSet, ty: TypeRef<'_>) -> Option<Value> {
     let atom = ty.atom(Some(value));
-    // Nothing has an owner inside of an atomic value, so there is nothing that could be taken out.
+    // Nothing inside an atomic value has an owner, so nothing can be removed.
     if atom.is_leaf() || !has_content(Some(value)) {
         return Some(value.clone());
     }
@@ -136,7 +136,7 @@ fn remove_at(child: &Value, element: &PathElement, set: &FieldSet, ty: TypeRef<'
     }
 }
 
-/// Whether two documents are the same.
+/// Whether two documents are equal.
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     go::equal(a, b)
 }

@@ -1,4 +1,4 @@
-//! Server-side apply and the books of other writes, case by case.
+//! Server-side apply and field ownership after other writes, case by case.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -17,7 +17,7 @@ fn named(spec: &Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec})
 }
 
-/// Applies as one manager after the other, each by force.
+/// Applies as each manager in turn, with force.
 fn applies(schema: &Schema, configs: &[(&str, Value)]) -> Value {
     let mut live = None;
     for (manager, spec) in configs {

@@ -1,4 +1,4 @@
-//! Work on documents from outside grows at most n·log n with their size. Steps are counted, never time.
+//! Work on untrusted documents grows at most as n·log n with their size. Tests count steps, never time.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -12,7 +12,7 @@ fn pod() -> Schema {
     Schema::builtin("", "v1", "Pod").unwrap()
 }
 
-/// Holds the steps for inputs of growing size to n·log n, with a factor that does not grow.
+/// Asserts that the steps for inputs of growing size stay within n·log n times a constant factor.
 #[expect(clippy::cast_precision_loss, reason = "numbers far below 2^52")]
 fn bounded(what: &str, work: impl Fn(usize, &Budget<'_>)) {
     let cost = |size: usize| {
@@ -38,7 +38,7 @@ fn containers(size: usize, image: &str) -> Value {
     json!({"spec": {"containers": (0..size).map(of).collect::<Vec<_>>()}})
 }
 
-/// Every key kept, named in the order in which a search takes longest.
+/// Every key is retained, in the order in which a search takes longest.
 fn retaining(size: usize) -> Value {
     let mut patch = object(size, |i| format!("{i:06}"));
     let names: Vec<Value> = patch.keys().rev().map(|key| json!(key)).collect();

@@ -1,4 +1,4 @@
-//! What holds for all documents.
+//! Properties of merge operations for arbitrary documents.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -39,7 +39,7 @@ fn plain() -> impl Strategy<Value = Value> {
     json_with(&["a", "b", "c", "metadata", "labels"], false).prop_map(|v| json!({"spec": v}))
 }
 
-/// Names under which this crate does something special.
+/// Names with a special meaning in this crate.
 fn hostile() -> impl Strategy<Value = Value> {
     const NAMES: &[&str] = &[
         "apiVersion",
@@ -209,7 +209,7 @@ proptest! {
 
     #[test]
     fn a_three_way_patch_keeps_what_others_wrote(a in workload(), b in workload()) {
-        // A map that is no longer applied at all is deleted with what others wrote into it.
+        // A map that is no longer applied is deleted, including fields that other managers wrote into it.
         let mut b = b;
         b["metadata"]["annotations"]["ours"] = json!("1");
         let mut current = a.clone();
@@ -224,7 +224,7 @@ proptest! {
         let containers = result["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap();
         let position = containers.iter().position(|c| c["name"] == "sidecar").unwrap();
         prop_assert_eq!(containers.remove(position), side);
-        // Without theirs, it is what we asked for.
+        // Without the other manager's field, the result is the applied document.
         result["spec"].as_object_mut().unwrap().remove("paused");
         result["metadata"]["annotations"].as_object_mut().unwrap().remove("theirs");
         prop_assert_eq!(result, b, "patch {}", patch);

@@ -1,5 +1,5 @@
-//! Replays what a real API server answered (tests/conformance) against this crate: each write is made from the object
-//! the server answered with before, and must give the object it answered with next.
+//! Replay of a real API server's recorded responses (tests/conformance): each write starts from the object in the previous response, and
+//! must give the object in the next one.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
@@ -13,7 +13,7 @@ use oarlock_merge::steps::Budget;
 use oarlock_merge::strategic;
 use serde_json::{Map, Value, json};
 
-/// What the server adds by defaulting, which is not this crate's work.
+/// Defaults of the server, which are outside of this crate.
 const DEFAULTED: &[&str] = &[
     "imagePullPolicy",
     "resources",
@@ -27,7 +27,7 @@ const DEFAULTED: &[&str] = &[
     "replicas",
 ];
 
-/// What the server sets on every object, or on creation.
+/// Fields that the server sets on every object, or at creation.
 const SERVER: &[&str] = &["resourceVersion", "generation", "creationTimestamp", "uid", "namespace", "selfLink"];
 
 fn case(name: &str) -> Value {
@@ -39,7 +39,7 @@ fn case(name: &str) -> Value {
         .unwrap()
 }
 
-/// What is in `got` and not in `want`, or the other way round; defaults and undeclared fields may differ.
+/// Values only in `got` or only in `want`; defaults and undeclared fields may differ.
 fn differences(got: &Value, want: &Value, path: &str, created: bool, found: &mut Vec<String>) {
     match (got, want) {
         (Value::Object(got), Value::Object(want)) => {
@@ -66,7 +66,7 @@ fn differences(got: &Value, want: &Value, path: &str, created: bool, found: &mut
                 differences(got, want, &format!("{path}[{i}]"), created, found);
             }
         }
-        // Admission adds to the tolerations of pods.
+        // Admission adds tolerations to pods.
         (got, want)
             if got == want
                 || path == ".spec.tolerations"
@@ -91,7 +91,7 @@ fn check_same(got: &Value, want: &Value, created: bool, step: &str) {
     assert!(found.is_empty(), "{step}: {found:#?}\ngot {got:#}");
 }
 
-/// A recorded scenario: a step is the request, the expected answer, and what is stored.
+/// A recorded scenario: each step has the request, the expected response, and the stored object.
 struct Replay {
     name: String,
     stored: HashMap<String, Value>,
@@ -162,7 +162,7 @@ impl Replay {
         self.steps += 1;
         match (result, status) {
             (Ok(got), 200) => {
-                // Status is written through its subresource only, and nothing else there.
+                // Status is written only through its subresource, which writes nothing else.
                 let part = |object: &Value| json!({"part": object["status"]});
                 if step["path"].as_str().is_some_and(|path| path.ends_with("/status")) {
                     check_same(&part(&got), &part(&step["expect"]["body"]), false, label);
@@ -174,7 +174,7 @@ impl Replay {
                 assert_eq!(error.to_string(), step["expect"]["body"]["message"].as_str().unwrap(), "{label}");
                 assert_eq!(u64::from(error.status()), status, "{label}");
             }
-            // Refused later, when the result is read as its type or validated.
+            // Rejected later, when the result is parsed as its type or validated.
             (Ok(_), status) => assert_eq!(status, 422, "{label}"),
         }
     }
@@ -311,7 +311,7 @@ fn applies_give_what_a_real_server_gave() {
     assert!(steps > 60, "{steps}");
 }
 
-/// What `manager` is recorded to own in the answer of a step.
+/// The recorded fields of `manager` in the response of a step.
 fn booked(answer: &Value, manager: &str) -> Value {
     let entries = answer["metadata"]["managedFields"].as_array().unwrap();
     entries.iter().find(|e| e["manager"] == manager).unwrap()["fieldsV1"].clone()
@@ -325,7 +325,7 @@ fn creations_book_what_a_real_server_booked() {
     let steps = pods["steps"].as_array().unwrap();
     let mut pod = steps[0]["expect"]["body"].clone();
     pod["metadata"]["managedFields"] = steps.last().unwrap()["expect"]["body"]["metadata"]["managedFields"].clone();
-    // Admission runs after the fields of a creation are booked.
+    // At creation, admission runs after the ownership of fields is recorded.
     for name in ["preemptionPolicy", "priority", "serviceAccount", "serviceAccountName", "tolerations"] {
         pod["spec"].as_object_mut().unwrap().remove(name).unwrap();
     }

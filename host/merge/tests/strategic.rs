@@ -1,4 +1,4 @@
-//! What patches look like and do, case by case.
+//! Strategic merge patches, case by case.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -262,5 +262,34 @@ fn long_lists_do_not_take_quadratic_time() {
     for (a, b) in [(named(&a), named(&b)), (a, b)] {
         let patch = create_two_way(&pod(), &a, &b, &Budget::unlimited()).unwrap();
         assert_eq!(apply_patch(&pod(), &a, &patch, &Budget::unlimited()).unwrap(), b);
+    }
+}
+
+#[test]
+fn a_list_with_equal_merge_keys_does_not_differ_from_itself() {
+    let containers = |ports: [u16; 3]| {
+        let named = ports.map(|port| json!({"name": "app", "ports": [{"containerPort": port}]}));
+        json!({"spec": {"containers": named}})
+    };
+    let (a, b) = (containers([80, 81, 82]), containers([80, 83, 82]));
+    assert_eq!(create_two_way(&pod(), &a, &a, &Budget::unlimited()).unwrap(), json!({}));
+    let patch = create_two_way(&pod(), &a, &b, &Budget::unlimited()).unwrap();
+    let changed = patch.pointer("/spec/containers").and_then(Value::as_array).unwrap();
+    assert_eq!(changed.len(), 1, "the second one differs, and no other: {patch}");
+}
+
+/// Templates are read and written again: a number keeps its value, also where its text has more digits than a float.
+#[test]
+fn a_number_is_the_same_after_it_was_read_and_written() {
+    for text in [
+        "91444444444444444444444444444444444444444444444444",
+        "0.1",
+        "2.2250738585072014e-308",
+        "1.7976931348623157e308",
+    ] {
+        let read: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(read.as_f64(), text.parse().ok(), "{text}");
+        let again: Value = serde_json::from_str(&read.to_string()).unwrap();
+        assert_eq!(again, read, "{text}");
     }
 }

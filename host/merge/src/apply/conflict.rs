@@ -1,11 +1,11 @@
-//! Conflicts, in the words of the API server.
+//! Apply conflicts, with the API server's messages.
 
 use std::collections::BTreeMap;
 
 use super::{Manager, Operation};
 use crate::fields::Path;
 
-/// A field that somebody else owns with another value. One cause of the Status.
+/// A field that another manager owns with a different value: one cause of the Status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     /// The owner as the API server prints it: `"alice"`, `"kubectl" using v1`, `"ctl" with subresource "status"`.

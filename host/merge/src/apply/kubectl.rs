@@ -1,4 +1,4 @@
-//! The move from client-side to server-side apply: what kubectl's annotation says it applied is its own.
+//! Migration from client-side to server-side apply: kubectl owns the fields in its last-applied annotation.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use crate::fields::FieldSet;
 use crate::schema::Schema;
 use crate::typed;
 
-/// The field manager of `kubectl apply --server-side`; nobody else migrates.
+/// The field manager of `kubectl apply --server-side`; no other manager migrates.
 pub(super) const MANAGER: &str = "kubectl";
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -16,7 +16,7 @@ fn last_applied(object: &Value) -> Option<&str> {
     object.get("metadata")?.get("annotations")?.get(LAST_APPLIED)?.as_str()
 }
 
-/// Conflicts about fields that client-side apply did not set, or that were changed since.
+/// Conflicts about fields that client-side apply did not set, or that changed since.
 pub(super) fn not_from_client_side(conflicts: Vec<Conflict>, live: &Value, schema: &Schema) -> Vec<Conflict> {
     let Some(last) = last_applied(live).and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
         return conflicts;
@@ -29,7 +29,7 @@ pub(super) fn not_from_client_side(conflicts: Vec<Conflict>, live: &Value, schem
     conflicts.into_iter().filter(|conflict| !allowed.contains(&conflict.path.0)).collect()
 }
 
-/// Keeps the annotation in step, for a later client-side apply.
+/// Updates the annotation for a later client-side apply.
 pub(super) fn note_last_applied(merged: &mut Value, applied: &Value) {
     if last_applied(merged).is_none() {
         return;

@@ -1,4 +1,4 @@
-//! `metadata.managedFields`: reading, writing, and the rules that keep it small.
+//! `metadata.managedFields`: parsing, printing, and the rules that bound its size.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::fields::{self, FieldSet};
 use crate::schema::Schema;
 
-/// What everybody writes and nobody owns.
+/// Fields that every write may set and no manager owns.
 static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of_fields(&[
         &["apiVersion"],
@@ -29,12 +29,12 @@ static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
 /// The manager into which old updaters are merged.
 const ANCIENT: &str = "ancient-changes";
 
-/// How a manager writes.
+/// The operation of a manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// Server-side apply.
     Apply,
-    /// Everything else.
+    /// All other writes.
     Update,
 }
 
@@ -47,27 +47,27 @@ impl Operation {
     }
 }
 
-/// What tells the entries of `managedFields` apart.
+/// The identity of an entry in `managedFields`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Manager {
     /// The `fieldManager` of its requests.
     pub name: String,
-    /// How it writes: an applier and an updater of one name are two managers.
+    /// Its operation: an applier and an updater with one name are two managers.
     pub operation: Operation,
-    /// The version it writes through; empty for appliers, which are the same through every version.
+    /// The version of its writes; empty for appliers, which are the same manager in every version.
     pub api_version: String,
     /// `status`, …; empty for the object itself.
     pub subresource: String,
 }
 
-/// What one manager owns.
+/// The fields that one manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owned {
-    /// The version its set was written in.
+    /// The version in which its set was written.
     pub api_version: String,
     /// When the set, or a value in it, last changed; RFC 3339.
     pub time: Option<String>,
-    /// Its fields.
+    /// The owned fields.
     pub set: FieldSet,
 }
 
@@ -77,12 +77,21 @@ pub struct ManagedFields {
     managers: BTreeMap<Manager, Owned>,
 }
 
+/// All paths of the sets. One set grows: a new set for each union would take quadratic time.
+fn union<'a>(sets: impl Iterator<Item = &'a FieldSet>) -> FieldSet {
+    let mut all = FieldSet::new();
+    for set in sets {
+        all.extend(set.clone());
+    }
+    all
+}
+
 impl ManagedFields {
-    /// Those of an object; none if it has no `metadata.managedFields`.
+    /// The managers of an object; none without `metadata.managedFields`.
     ///
     /// # Errors
     ///
-    /// [`fields::Error`] when an entry's set cannot be read.
+    /// [`fields::Error`] when an entry's set cannot be parsed.
     pub fn of(object: &Value) -> Result<Self, fields::Error> {
         match object.pointer("/metadata/managedFields") {
             Some(list) => Self::from_json(list),
@@ -90,11 +99,11 @@ impl ManagedFields {
         }
     }
 
-    /// Reads a `managedFields` list.
+    /// Parses a `managedFields` list.
     ///
     /// # Errors
     ///
-    /// [`fields::Error`] when an entry's set cannot be read, or its operation or type is unknown.
+    /// [`fields::Error`] when an entry's set cannot be parsed, or its operation or type is unknown.
     pub fn from_json(list: &Value) -> Result<Self, fields::Error> {
         let mut managed = Self::default();
         for entry in list.as_array().into_iter().flatten() {
@@ -155,7 +164,7 @@ impl ManagedFields {
         entries.into_iter().map(entry).collect()
     }
 
-    /// Writes the list into an object's metadata; removes it there when nobody owns anything.
+    /// Writes the list into an object's metadata, or removes it there when no field has an owner.
     pub fn store(&self, object: &mut Value) {
         if self.managers.is_empty() {
             Self::clear(object);
@@ -174,7 +183,7 @@ impl ManagedFields {
         }
     }
 
-    /// Whether a written object asks to forget all owners: `managedFields: [{}]`, or an empty list.
+    /// Whether a written object asks to clear all owners: `managedFields: [{}]`, or an empty list.
     pub(super) fn is_reset(object: &Value) -> bool {
         let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
         match list.map(Vec::as_slice) {
@@ -184,19 +193,19 @@ impl ManagedFields {
         }
     }
 
-    /// Whether nobody owns anything.
+    /// Whether no field has an owner.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.managers.is_empty()
     }
 
-    /// What a manager owns.
+    /// The fields of a manager.
     #[must_use]
     pub fn get(&self, manager: &Manager) -> Option<&Owned> {
         self.managers.get(manager)
     }
 
-    /// All managers and what they own.
+    /// All managers and their fields.
     pub fn iter(&self) -> impl Iterator<Item = (&Manager, &Owned)> {
         self.managers.iter()
     }
@@ -205,11 +214,11 @@ impl ManagedFields {
     #[must_use]
     pub fn applied_by(&self, name: &str) -> FieldSet {
         let theirs = self.managers.iter().filter(|(m, _)| m.operation == Operation::Apply && m.name == name);
-        theirs.fold(FieldSet::new(), |all, (_, owned)| all.union(&owned.set))
+        union(theirs.map(|(_, owned)| &owned.set))
     }
 
     pub(super) fn all(&self) -> FieldSet {
-        self.managers.values().fold(FieldSet::new(), |all, owned| all.union(&owned.set))
+        union(self.managers.values().map(|owned| &owned.set))
     }
 
     pub(super) fn get_mut(&mut self, manager: &Manager) -> Option<&mut Owned> {
@@ -224,19 +233,19 @@ impl ManagedFields {
         self.managers.retain(keep);
     }
 
-    /// Brings sets that were written under an older schema in line with this one.
+    /// Adapts sets from an older schema to this one.
     pub(super) fn reconcile(&mut self, schema: &Schema) {
         for owned in self.managers.values_mut() {
             owned.set = owned.set.reconciled(schema.root());
         }
     }
 
-    /// The set without what nobody owns.
+    /// The set without fields that no manager can own.
     pub(super) fn stripped(set: &FieldSet) -> FieldSet {
         set.difference(&UNOWNED)
     }
 
-    /// Takes what nobody owns out of one manager's set, and the manager out if nothing is left.
+    /// Removes such fields from one manager's set, and the manager if nothing is left.
     pub(super) fn strip(&mut self, manager: &Manager) {
         self.managers.retain(|key, owned| {
             if key == manager {
@@ -280,7 +289,7 @@ impl ManagedFields {
                 && let Some(old) = self.managers.remove(&manager)
                 && let Some(owned) = self.managers.get_mut(&bucket)
             {
-                owned.set = owned.set.union(&old.set);
+                owned.set.extend(old.set);
                 owned.time = time;
                 count -= 1;
             }

@@ -1,4 +1,4 @@
-//! Paths to fields.
+//! Field paths.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub enum PathElement {
     Key(BTreeMap<String, Value>),
     /// The element of a set (`v:"x"`).
     Value(Value),
-    /// The list element at a position (`i:0`).
+    /// The list element with an index (`i:0`).
     Index(i64),
 }
 
@@ -76,7 +76,7 @@ impl PartialEq for PathElement {
 
 impl Eq for PathElement {}
 
-/// As the API server prints it in messages: `.name`, `[name="x"]`, `[="x"]`, `[0]`.
+/// The form of the API server's messages: `.name`, `[name="x"]`, `[="x"]`, `[0]`.
 impl fmt::Display for PathElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -91,7 +91,7 @@ impl fmt::Display for PathElement {
     }
 }
 
-/// Where a field is, from the root of the object.
+/// The path of a field from the root of the object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path(pub Vec<PathElement>);
 

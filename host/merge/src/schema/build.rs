@@ -1,4 +1,4 @@
-//! Making schemas by hand.
+//! Builder for merge schemas.
 
 use std::collections::BTreeMap;
 
@@ -38,12 +38,12 @@ impl SchemaBuilder {
         TypeId(self.types.len() - 1)
     }
 
-    /// Keeps a place for a type that is not known yet (recursion); see [`set`](Self::set).
+    /// Reserves a place for a type that is not known yet (recursion); see [`set`](Self::set).
     pub fn reserve(&mut self) -> TypeId {
         self.add(TypeSchema::Any)
     }
 
-    /// Says what a reserved place holds.
+    /// Sets the type of a reserved place.
     pub fn set(&mut self, id: TypeId, ty: TypeSchema) {
         if let Some(place) = self.types.get_mut(id.0) {
             *place = ty;

@@ -1,4 +1,4 @@
-//! The kinds the API server serves itself, read from `tables/builtin.types` on first use.
+//! Merge schemas of built-in kinds, read from `tables/builtin.types` on first use.
 //!
 //! One line is one type: its name, `!` if it is atomic, `@group/version/Kind` if it is a kind, then `field:type`. A type
 //! is `s` (string), `n` (number), `b` (bool), `q` (any scalar), `X` (opaque) or a name, behind `[]` (atomic list), `[=]`
@@ -98,7 +98,7 @@ impl Parser {
 
 fn list_key(text: &str) -> ListKey {
     let (name, default) = text.split_once('=').map_or((text, None), |(name, default)| (name, Some(default)));
-    // Required fields of the API types have the zero value as their default, so an element may lack its key.
+    // Required fields of the API types default to the zero value, so an element may lack its key.
     let zero = || if matches!(name, "containerPort" | "port") { Value::from(0) } else { Value::from("") };
     ListKey { name: name.to_owned(), default: Some(default.map_or_else(zero, Value::from)) }
 }

@@ -26,8 +26,8 @@ fn properties(builder: &mut SchemaBuilder, schema: &Value) -> BTreeMap<String, F
     declared.into_iter().flatten().map(|(name, schema)| (name.clone(), field(schema, builder))).collect()
 }
 
-/// How a strategic merge patch treats a field, by its list type: maps with one key merge by it, sets merge, all others are replaced. The
-/// API server takes no such patches of custom resources, so that this is ours to say.
+/// The treatment of a field in a strategic merge patch, by its list type: maps with one key merge by it, sets merge, all others are
+/// replaced. The API server accepts no such patches for custom resources, so this crate defines it.
 fn patch(schema: &Value) -> Patch {
     match list_kind(schema) {
         ListKind::Map(keys) => match keys.as_slice() {

@@ -1,7 +1,10 @@
-//! Making a patch from two documents.
+//! Creating a strategic merge patch from two documents.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::lists::ById;
 use super::{
     DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Error, RETAIN_KEYS, SET_ELEMENT_ORDER, charge_lists, lists, one, strategy,
 };
@@ -11,18 +14,18 @@ use crate::steps::Budget;
 
 type Object = Map<String, Value>;
 
-/// Which differences go into the patch.
+/// Which differences the patch contains.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Differ<'b> {
-    /// What is new or changed.
+    /// New and changed values.
     pub(super) additions: bool,
-    /// What is gone.
+    /// Deleted values.
     pub(super) deletions: bool,
     /// Charged for every member and element.
     pub(super) budget: &'b Budget<'b>,
 }
 
-/// The difference of two lists, as it stands in a patch.
+/// The difference of two lists, in the form of a patch.
 #[derive(Default)]
 struct ListDiff {
     elements: Vec<Value>,
@@ -31,7 +34,7 @@ struct ListDiff {
 }
 
 impl Differ<'_> {
-    /// * `retain_keys` - whether the patch names the keys that stay.
+    /// * `retain_keys` - whether the patch lists the keys to keep.
     pub(super) fn maps(
         self,
         original: &Object,
@@ -109,10 +112,11 @@ impl Differ<'_> {
         let key = strategy.merge_key.as_str();
         let keys = |list: &[Value]| list.iter().map(|e| lists::key_of(e, key).cloned()).collect::<Result<Vec<_>, _>>();
         let (old_keys, new_keys) = (keys(original)?, keys(modified)?);
-        let (in_old, in_new) = (lists::Index::new(original, key), lists::Index::new(modified, key));
+        let in_new = lists::Index::new(modified, key);
+        let mut pairs = Pairs::new(&old_keys);
         let mut elements = Vec::new();
         for (new, new_key) in modified.iter().zip(&new_keys) {
-            let old = in_old.position(new).and_then(|position| original.get(position));
+            let old = pairs.next(new_key).and_then(|position| original.get(position));
             match (old, new) {
                 (Some(Value::Object(old)), Value::Object(new)) => {
                     let mut below = self.maps(old, new, ty, strategy.retain_keys)?;
@@ -156,7 +160,29 @@ impl Differ<'_> {
     }
 }
 
-/// Whether the keys of both lists come in the same order, those of one list alone left out.
+/// Positions of the elements of a list by merge key. Equal keys are paired in their order, as `strategicpatch` does, so that a list with
+/// duplicates does not differ from itself.
+struct Pairs<'v>(BTreeMap<ById<'v>, (Vec<usize>, usize)>);
+
+impl<'v> Pairs<'v> {
+    fn new(keys: &'v [Value]) -> Self {
+        let mut positions: BTreeMap<ById<'v>, (Vec<usize>, usize)> = BTreeMap::new();
+        for (position, key) in keys.iter().enumerate() {
+            positions.entry(ById(key)).or_default().0.push(position);
+        }
+        Self(positions)
+    }
+
+    /// The position of the next element with this key; the first one when there is no further.
+    fn next(&mut self, key: &'v Value) -> Option<usize> {
+        let (positions, turn) = self.0.get_mut(&ById(key))?;
+        let position = positions.get(*turn).or(positions.first()).copied();
+        *turn += 1;
+        position
+    }
+}
+
+/// Whether the common keys of both lists come in the same order.
 fn same_order(old: &[Value], new: &[Value]) -> bool {
     let shared = |list: &[Value], other: &[Value]| -> Vec<Value> {
         let other = lists::Index::new(other, "");

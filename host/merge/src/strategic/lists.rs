@@ -1,4 +1,4 @@
-//! What patches do to lists: finding, splitting and ordering elements.
+//! Lists in strategic merge patches: finding, splitting and ordering elements.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::{DIRECTIVE, Error};
 use crate::go;
 
-/// What the elements of a list are; `None` for empty lists.
+/// The kind of a list's elements; `None` for empty lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Maps,
     Scalars,
 }
 
-/// The kind of all elements of some lists together.
+/// The kind of the elements of all these lists.
 pub(super) fn kind(lists: &[&[Value]]) -> Result<Option<Kind>, Error> {
     let shape = |value: &Value| match value {
         Value::Object(_) => 0,
@@ -44,7 +44,7 @@ pub(super) fn key_of<'v>(element: &'v Value, key: &str) -> Result<&'v Value, Err
     element.get(key).ok_or_else(|| Error::no_merge_key(element, key))
 }
 
-/// A value by which elements are told apart, with an order: lists from outside can be long.
+/// The identity of an element, with an order for fast lookups: untrusted lists can be long.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ById<'v>(pub(super) &'v Value);
 
@@ -68,19 +68,19 @@ impl PartialEq for ById<'_> {
 
 impl Eq for ById<'_> {}
 
-/// What tells an element apart: its merge key, or itself where there is none.
+/// The identity of an element: its merge key, or the element itself without a merge key.
 fn id<'v>(element: &'v Value, key: &str) -> Option<&'v Value> {
     if key.is_empty() { Some(element) } else { element.get(key) }
 }
 
-/// Where the elements of a list are.
+/// Positions of a list's elements.
 pub(super) struct Index<'v> {
     key: &'v str,
     positions: BTreeMap<ById<'v>, usize>,
 }
 
 impl<'v> Index<'v> {
-    /// Of elements that are alike, the first counts.
+    /// Of elements with the same identity, the first counts.
     pub(super) fn new(list: &'v [Value], key: &'v str) -> Self {
         let mut positions = BTreeMap::new();
         for (position, element) in list.iter().enumerate() {
@@ -91,18 +91,18 @@ impl<'v> Index<'v> {
         Self { key, positions }
     }
 
-    /// The position of the element that is like this one.
+    /// The position of the element with the same identity.
     pub(super) fn position(&self, element: &Value) -> Option<usize> {
         self.positions.get(&ById(id(element, self.key)?)).copied()
     }
 
-    /// Whether there is an element like this one.
+    /// Whether the list has an element with the same identity.
     pub(super) fn has(&self, element: &Value) -> bool {
         self.position(element).is_some()
     }
 }
 
-/// Splits a list into what is also in `by` and the rest.
+/// Splits a list into the elements that are also in `by`, and the others.
 pub(super) fn partition(list: Vec<Value>, by: &[Value], key: &str) -> Result<(Vec<Value>, Vec<Value>), Error> {
     if !key.is_empty() {
         for element in list.iter().chain(by) {
@@ -113,12 +113,12 @@ pub(super) fn partition(list: Vec<Value>, by: &[Value], key: &str) -> Result<(Ve
     Ok(list.into_iter().partition(|element| by.has(element)))
 }
 
-/// Whether an element asks to be deleted.
+/// Whether an element is a deletion directive.
 fn deletes(element: &Value) -> bool {
     element.get(DIRECTIVE).and_then(Value::as_str) == Some("delete")
 }
 
-/// Sorts by the order of another list; elements that ask to be deleted come last.
+/// Sorts by the order of another list; deletion directives come last.
 pub(super) fn sort_by_order(list: Vec<Value>, order: &[Value], key: &str) -> Vec<Value> {
     let (deleted, mut kept): (Vec<Value>, Vec<Value>) = list.into_iter().partition(deletes);
     let order = Index::new(order, key);
@@ -127,8 +127,8 @@ pub(super) fn sort_by_order(list: Vec<Value>, order: &[Value], key: &str) -> Vec
     kept
 }
 
-/// Brings the elements of a patch (`ours`, in the order of the patch) and those only the server has (`theirs`, in the
-/// order of the server) into one list. Both keep their order; between them the server's order decides where it can.
+/// Combines the elements of a patch (`ours`, in the order of the patch) and the server's other elements (`theirs`, in the order of the
+/// server) into one list. Both keep their order; between them the server's order decides where it can.
 pub(super) fn interleave(
     ours: Vec<Value>,
     theirs: Vec<Value>,
@@ -156,7 +156,7 @@ pub(super) fn interleave(
     merged
 }
 
-/// Refuses a patch whose elements are not in the order it asks for.
+/// Rejects a patch whose elements are not in its own order.
 pub(super) fn check_order(list: &[Value], order: &[Value], key: &str) -> Result<(), Error> {
     let mut rest = order;
     let kept = list.iter().filter(|element| key.is_empty() || !deletes(element));

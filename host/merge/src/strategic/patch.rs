@@ -14,10 +14,10 @@ use crate::steps::Budget;
 
 type Object = Map<String, Value>;
 
-/// How patches are merged.
+/// The mode of merging patches.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Merger<'b> {
-    /// What is merged into is a patch itself: deletions and directives must survive.
+    /// The target is a patch itself: deletions and directives must survive.
     pub(super) onto_patch: bool,
     /// Charged for every member and element.
     pub(super) budget: &'b Budget<'b>,
@@ -86,7 +86,7 @@ impl Merger<'_> {
         Ok(())
     }
 
-    /// `$retainKeys`: everything of the original that is not listed goes.
+    /// `$retainKeys`: removes all keys of the original that are not listed.
     fn retain_keys(self, original: &mut Object, patch: &mut Object) -> Result<(), Error> {
         let Some(directive) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
         if self.onto_patch {
@@ -105,7 +105,7 @@ impl Merger<'_> {
         Ok(())
     }
 
-    /// `$setElementOrder/…`: merges the lists it is about, in the order it gives. Takes both out of the patch.
+    /// `$setElementOrder/…`: merges its lists in its order. Removes both from the patch.
     fn ordered_lists(self, original: &mut Object, patch: &mut Object, ty: TypeRef<'_>) -> Result<(), Error> {
         let keys: Vec<String> = patch.keys().filter(|key| key.starts_with(SET_ELEMENT_ORDER)).cloned().collect();
         for key in keys {
@@ -219,7 +219,7 @@ impl Merger<'_> {
     }
 }
 
-/// Carries out what elements of a patch say with `$patch`; answers with the lists that are left to merge.
+/// Carries out the `$patch` directives of a patch's elements; returns the lists that remain to be merged.
 fn directives(mut original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<(Vec<Value>, Vec<Value>), Error> {
     let mut rest = Vec::with_capacity(patch.len());
     let mut gone = Vec::new();

@@ -1,4 +1,4 @@
-//! Which fields two documents differ in.
+//! Comparison of two typed documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::fields::{FieldSet, PathElement};
 use crate::go;
 use crate::schema::{Atom, TypeRef};
 
-/// The fields two documents differ in.
+/// The fields in which two documents differ.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) added: FieldSet,
@@ -18,7 +18,7 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Leaves out what is at or below the given paths.
+    /// Without fields at or below the given paths.
     pub(crate) fn without(self, set: &FieldSet) -> Self {
         Self {
             added: self.added.recursive_difference(set),
@@ -45,7 +45,7 @@ impl Walker {
         if old.is_none() && new.is_none() {
             return;
         }
-        // null takes the shape of the other side.
+        // A null takes the shape of the other side.
         let shape = |value: Option<&Value>, other: Option<&Value>| {
             let shape = value.filter(|v| !v.is_null() || other.is_none()).or(value.and(other));
             shape.map(|shape| ty.atom(Some(shape)))
@@ -65,9 +65,9 @@ impl Walker {
         }
     }
 
-    /// Looks inside and answers `false`, or answers `true`: the value is compared as a whole.
+    /// Compares the content and returns `false`, or returns `true`: the value is compared as a whole.
     fn atom<'v>(&mut self, atom: Atom<'_>, old: Option<&'v Value>, new: Option<&'v Value>) -> bool {
-        // Two empty values are told apart as a whole, or the difference between null and empty would be lost.
+        // Two empty values are compared as a whole, otherwise the difference between null and empty would be lost.
         if atom.is_leaf() || !(has_content(old) || has_content(new)) {
             return true;
         }

@@ -1,4 +1,4 @@
-//! Lays an applied document over a live one.
+//! Merge of an applied document into a live one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,7 +8,7 @@ use super::{element_of, entries, has_content, items, named};
 use crate::fields::PathElement;
 use crate::schema::{Atom, ListKind, TypeRef};
 
-/// The live document with everything the applied one says. Nothing is removed.
+/// The live document with all values of the applied one. Nothing is removed.
 pub(crate) fn merge(live: &Value, applied: &Value, ty: TypeRef<'_>) -> Value {
     merge_at(Some(live), Some(applied), ty).unwrap_or(Value::Null)
 }
@@ -41,7 +41,7 @@ fn merge_at(live: Option<&Value>, applied: Option<&Value>, ty: TypeRef<'_>) -> O
     }
 }
 
-/// Elements of both lists: those of the applied list in its order, the others where they were, as far as both can be had.
+/// The elements of both lists: applied ones in the applied order, others at their positions, as far as the two are compatible.
 fn merge_lists(kind: &ListKind, element: TypeRef<'_>, live: &[Value], applied: &[Value]) -> Vec<Value> {
     let lefts: Vec<(Option<PathElement>, &Value)> =
         live.iter().map(|item| (element_of(kind, item).ok(), item)).collect();
@@ -53,7 +53,7 @@ fn merge_lists(kind: &ListKind, element: TypeRef<'_>, live: &[Value], applied: &
         }
     }
     let in_right: BTreeSet<&PathElement> = rights.iter().map(|(name, _)| name).collect();
-    // The elements both lists have, in the order of the applied one: the next of them decides where to go on.
+    // The common elements, in the order of the applied list: the next of them decides where to continue.
     let mut shared: VecDeque<&PathElement> =
         rights.iter().map(|(name, _)| name).filter(|name| first_left.contains_key(name)).collect();
     let mut next_shared = shared.pop_front();
@@ -71,7 +71,7 @@ fn merge_lists(kind: &ListKind, element: TypeRef<'_>, live: &[Value], applied: &
                 continue;
             }
             (Some(_), Some((theirs, _))) if name != Some(theirs) && name != next_shared && next_shared.is_some() => {
-                // Shared, but not its turn: it comes where the applied list has it.
+                // A common element out of turn: it comes at its position in the applied list.
                 left += 1;
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Whether a document fits its schema, in the words of the API server.
+//! Validation of a document against its schema, with the API server's messages.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::fields::{Path, PathElement};
 use crate::go;
 use crate::schema::{Atom, ListKind, Scalar, TypeRef};
 
-/// One thing that is wrong, and where.
+/// A fault and its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     path: Path,
@@ -23,7 +23,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Checks types, declared fields and keys of a document that is about to be applied.
+/// Checks types, declared fields and keys of a document before its apply.
 pub(crate) fn validate(value: &Value, ty: TypeRef<'_>) -> Vec<Problem> {
     let mut walker = Walker { path: Vec::new(), problems: Vec::new() };
     walker.visit(value, ty);
@@ -62,7 +62,7 @@ impl Walker {
                             walker.report("field not declared in schema".to_owned());
                         }
                     });
-                    // Nobody looks at the other members then.
+                    // The API server does not check the other members then.
                     if !declared {
                         break;
                     }

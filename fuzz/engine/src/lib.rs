@@ -1,0 +1,1 @@
+//! Nothing: the dependency is what is built.
