@@ -9,7 +9,7 @@ SOURCES ?= $(wildcard src/*.c)
 TESTS ?= $(wildcard tests/*.c)
 VENV ?= .venv
 ZIG ?= $(VENV)/bin/python -m ziglang
-ZIG_VERSION := 0.15.1
+ZIG_VERSION := $(shell sed -n 's/^ziglang==\([0-9.]*\).*/\1/p' $(SDK)/requirements.txt)
 ZIG_GLOBAL_CACHE_DIR ?= $(abspath $(VENV))/zig-cache
 ZIG_LOCAL_CACHE_DIR ?= $(abspath build)/zig-cache
 export ZIG_GLOBAL_CACHE_DIR ZIG_LOCAL_CACHE_DIR
@@ -91,5 +91,5 @@ endif
 $(VENV)/ziglang-$(ZIG_VERSION):
 	@command -v python3 >/dev/null || { echo 'python3 is needed to fetch the C compiler: apt-get install python3-venv (Debian, Ubuntu), brew install python (macOS)' >&2; exit 1; }
 	@python3 -m venv $(VENV) || { echo 'the venv module of python3 is needed: apt-get install python3-venv (Debian, Ubuntu)' >&2; exit 1; }
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check ziglang==$(ZIG_VERSION)
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(SDK)/requirements.txt
 	@touch $@

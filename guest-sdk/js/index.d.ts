@@ -251,7 +251,10 @@ export interface PolicyRule {
   /** In the plural: `networks`, `networks/status`. */
   resources: string[];
   /** An apply needs `patch`, and `create` if the object may be new. */
-  verbs: ("get" | "list" | "watch" | "create" | "update" | "patch" | "delete")[];
+  verbs: (
+    | "get" | "list" | "watch" | "create" | "update" | "patch" | "delete"
+    | "bind" | "escalate" | "impersonate" | "approve" | "attest" | "sign" | "use"
+  )[];
   resourceNames?: string[];
   namespaces?: string[];
 }
@@ -303,7 +306,7 @@ export interface ManifestFields {
   manageStatus?: boolean;
   /** JSON Schema of the configuration. Keys that are not declared are refused unless `additionalProperties` says otherwise. */
   config?: { properties: Record<string, object>; required?: string[]; [keyword: string]: unknown };
-  /** How many keys are reconciled at the same time, 1 to 64. 2 unless set. */
+  /** How many keys are reconciled at the same time, 1 to 8. 2 unless set; a grant may say more. */
   workers?: number;
   /** Every key is reconciled again after this long although nothing changed. 30 unless set. */
   resyncSeconds?: number;

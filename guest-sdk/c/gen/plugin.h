@@ -81,7 +81,7 @@ typedef struct {
 
 // Try again.
 typedef struct oarlock_reconciler_types_retry_t {
-  // In milliseconds from now. None: this key's own exponential backoff. Values above 86_400_000 are lowered to it.
+  // In milliseconds from now. None: this key's own exponential backoff. Values below 100 are raised to it, above 86_400_000 lowered to it.
   plugin_option_u64_t   delay_ms;
   // What went wrong, for the Ready condition, the event and the log. At most 1024 bytes are kept.
   plugin_string_t   message;
@@ -286,7 +286,7 @@ typedef struct exports_oarlock_reconciler_reconcile_observation_t {
   // written before and are not in it are taken away. None: no fields.
   exports_oarlock_reconciler_reconcile_option_json_t   status;
   // Look again although nothing changed (something is still building), in milliseconds from now.
-  // None: only when a watched object changes, or at the next resync. Values above 86_400_000 are lowered to it.
+  // None: only when a watched object changes, or at the next resync. Values below 100 are raised to it, above 86_400_000 lowered to it.
   plugin_option_u64_t   requeue_after_ms;
 } exports_oarlock_reconciler_reconcile_observation_t;
 

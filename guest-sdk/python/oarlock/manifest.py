@@ -233,7 +233,7 @@ class Manifest:
     manage_status: bool = False
     """The host keeps `status.observedGeneration` and the `Ready` condition. Of two plugins for a kind only one may."""
     workers: int = 2
-    """How many keys are reconciled at the same time, 1 to 64."""
+    """How many keys are reconciled at the same time, 1 to 8. A grant may say more."""
     resync_seconds: int = 30
     """Every key is reconciled again after this long although nothing changed. At least 1."""
 

@@ -37,6 +37,8 @@ class TemplateTest(unittest.TestCase):
                     kind=kind,
                     api_version=f"{group}/{version}" if group else version,
                     plural=plural,
+                    apply=" --apply crd.yaml" if group else "",
+                    definition="The definition of the kind is `crd.yaml`." if group else "",
                 )
                 left = [file.name for file in project.rglob("*") if file.is_file() and "{{" in file.read_text()]
                 self.assertEqual(left, [])

@@ -1,4 +1,4 @@
-//! Between the typed trait and the contract.
+//! Adapter from the typed trait to the contract's exports.
 
 use crate::imports::log;
 use crate::raw::{self, Guest};
@@ -19,7 +19,7 @@ impl<R: Reconciler> Guest for Adapter<R> {
     fn get_desired(request: raw::Request) -> Result<Option<String>, raw::Error> {
         log_panics();
         let cx = Context::new(request);
-        // By definition: the host does not ask, and plugins need not think of it.
+        // By definition: the host does not call it, and plugins need not handle the case.
         if cx.deleting() {
             return Ok(None);
         }
@@ -48,9 +48,9 @@ fn state<S: serde::de::DeserializeOwned>(text: Option<String>, which: &str) -> R
     state.map_err(|error| crate::Error::from(error).context(format_args!("the {which} state")))
 }
 
-/// Logs what a panic says, and where it is, before it becomes a trap, which carries no text. The typed trait does it by itself.
+/// Logs the message and location of a panic before it becomes a trap, which carries no text. The typed trait calls this by itself.
 ///
-/// Nothing on targets other than wasm32: the test harness says it there.
+/// Does nothing on targets other than wasm32: there the test harness reports panics.
 pub fn log_panics() {
     static ONCE: Once = Once::new();
     if cfg!(target_arch = "wasm32") {

@@ -1,5 +1,5 @@
-//! The contract as `wit-bindgen` renders it. Plugins name these types through [`raw`](crate::raw) and the curated names of the
-//! crate; this module is public only because the export macro, expanded in the plugin's crate, needs the paths.
+//! Bindings of the contract from `wit-bindgen`. Plugins name these types through [`raw`](crate::raw) and the curated names of the crate;
+//! this module is public only because the export macro, expanded in the plugin's crate, needs the paths.
 
 wit_bindgen::generate!({
     path: "../../wit",

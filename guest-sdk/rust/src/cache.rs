@@ -1,5 +1,5 @@
-//! Small values the host keeps for this plugin between reconciles: in memory, shared by all its instances, bounded (those
-//! used longest ago go first), lost on restart. A hint, never the only place something is known.
+//! Cache of small values that the host keeps for this plugin between reconciles: in memory, shared by all its instances, bounded (the
+//! least recently used go first), lost on restart. A hint, never the only record of a fact.
 
 use crate::error::whole_milliseconds;
 use crate::imports;
@@ -7,13 +7,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// A value. None: never set, expired, dropped for room, or not the shape of `T` (another version of the plugin wrote it).
+/// A value. None: never set, expired, evicted, or not of type `T` (another version of the plugin wrote it).
 #[must_use]
 pub fn get<T: DeserializeOwned>(key: &str) -> Option<T> {
     serde_json::from_slice(&imports::cache::get(key)?).ok()
 }
 
-/// Keeps a value for `ttl`; `None`: as long as there is room. What cannot be written as JSON is not kept.
+/// Stores a value for `ttl`; `None`: as long as there is room. A value that cannot be written as JSON is not stored.
 pub fn set<T: Serialize>(key: &str, value: &T, ttl: Option<Duration>) {
     if ttl == Some(Duration::ZERO) {
         return remove(key);
@@ -23,7 +23,7 @@ pub fn set<T: Serialize>(key: &str, value: &T, ttl: Option<Duration>) {
     }
 }
 
-/// Forgets a value.
+/// Removes a value.
 pub fn remove(key: &str) {
     imports::cache::set(key, &[], 0);
 }

@@ -1,18 +1,18 @@
 //! Reads of the cluster through the host's caches.
 //!
-//! Kinds and namespaces outside the grant are a terminal error, not an empty answer. A read never answers with less than the
-//! host's own last write of what is read.
+//! Kinds and namespaces outside the grant are a terminal error, not an empty result. A read never returns a state older than the host's
+//! own last write of the object.
 
 use crate::raw::ObjectKey;
 use crate::{Kind, Result, imports};
 use serde::de::DeserializeOwned;
 
-/// Which objects to list. The default is all of the kind.
+/// The objects of a list. The default is all of the kind.
 #[derive(Clone, Debug, Default)]
 pub struct ListOptions {
     /// Empty: all namespaces.
     pub namespace: String,
-    /// In `kubectl -l` notation. Empty: all.
+    /// A label selector in `kubectl -l` notation. Empty: all.
     pub label_selector: String,
     /// Only objects with an owner reference to this uid. Empty: all.
     pub owner_uid: String,
@@ -24,7 +24,7 @@ pub struct ListOptions {
 ///
 /// # Errors
 ///
-/// What the host answers, or terminal when the object does not have the shape of `T`.
+/// The host's error, or a terminal error when the object is not of type `T`.
 pub fn get<T: DeserializeOwned>(kind: &Kind, namespace: &str, name: &str) -> Result<Option<T>> {
     typed(kind, imports::cluster::get_object(&kind.into(), &key(namespace, name))?)
 }
@@ -45,7 +45,7 @@ pub fn list<T: DeserializeOwned>(kind: &Kind, options: &ListOptions) -> Result<V
     objects.iter().map(|text| parse(kind, text)).collect()
 }
 
-/// The counterpart of [`Outcome::apply`](crate::Outcome::apply): what this plugin owns of the object, as it was applied while
+/// The counterpart of [`Outcome::apply`](crate::Outcome::apply): the part of the object that this plugin owns, as it was applied while
 /// nothing of it changed. None: the object does not exist, or this plugin owns nothing of it.
 ///
 /// # Errors
@@ -55,7 +55,7 @@ pub fn get_applied<T: DeserializeOwned>(kind: &Kind, namespace: &str, name: &str
     typed(kind, imports::cluster::get_applied(&kind.into(), &key(namespace, name))?)
 }
 
-/// Past the cache, from the API server. Costs a request.
+/// One object from the API server, without the cache. Costs a request.
 ///
 /// # Errors
 ///

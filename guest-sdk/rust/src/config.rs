@@ -1,8 +1,8 @@
-//! The plugin's configuration: values of its grant, and of secrets it was granted, as text.
+//! The plugin's configuration: text values from its grant, and from granted secrets.
 
 use crate::{Error, Result, imports};
 
-/// A value. None: not set, or set to nothing.
+/// A value. None: not set, or empty.
 #[must_use]
 pub fn get(key: &str) -> Option<String> {
     imports::config::get(key).filter(|value| !value.is_empty())
@@ -12,12 +12,12 @@ pub fn get(key: &str) -> Option<String> {
 ///
 /// # Errors
 ///
-/// Terminal, naming the key.
+/// Terminal, with the key's name.
 pub fn require(key: &str) -> Result<String> {
     get(key).ok_or_else(|| Error::terminal(format_args!("the plugin's configuration does not set {key}")))
 }
 
-/// Every key that is set, in order.
+/// All keys that are set, in order.
 #[must_use]
 pub fn keys() -> Vec<String> {
     imports::config::keys()

@@ -1,11 +1,11 @@
-//! What a reconcile is about.
+//! Context of a reconcile: object, trigger, attempt.
 
 use crate::{Error, Kind, ObjectKey, Result, Trigger, raw};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::cell::OnceCell;
 
-/// What a reconcile is about: the same for each of its calls.
+/// The context of a reconcile: the same for each of its calls.
 #[derive(Debug)]
 pub struct Context<T> {
     request: raw::Request,
@@ -15,11 +15,11 @@ pub struct Context<T> {
 }
 
 impl<T: DeserializeOwned> Context<T> {
-    /// The object the reconcile is about; when it is gone, its last known state. Parsed at the first call.
+    /// The object of the reconcile; after its deletion, its last known state. Parsed at the first call.
     ///
     /// # Errors
     ///
-    /// Terminal, when it does not have the shape of `T`, or nothing is known of it.
+    /// Terminal, when it is not of type `T`, or its state is unknown.
     pub fn object(&self) -> Result<&T> {
         if let Some(object) = self.object.get() {
             return Ok(object);
@@ -31,7 +31,7 @@ impl<T: DeserializeOwned> Context<T> {
         Ok(self.object.get_or_init(|| object))
     }
 
-    /// Admission: the AdmissionRequest as the API server sent it, plus `pending` initializers. None in a reconcile.
+    /// At admission: the AdmissionRequest as the API server sent it, with the `pending` initializers. None in a reconcile.
     ///
     /// # Errors
     ///
@@ -72,49 +72,49 @@ impl<T> Context<T> {
         &self.request.key.name
     }
 
-    /// The object's uid, kept when it is gone. What is made for the object is marked with it and found by it: a name may
-    /// come back for another object, a uid never does. Empty only at the admission of a create.
+    /// The object's uid, also after its deletion. Things made for the object are marked with it and found by it: another object may get
+    /// the same name, but never the same uid. Empty only at the admission of a create.
     pub fn uid(&self) -> &str {
         &self.request.uid
     }
 
-    /// It is going or gone: nothing of it should exist.
+    /// Whether the object is being deleted or is deleted: nothing of it should exist.
     pub fn deleting(&self) -> bool {
         self.request.deleting || self.is_gone()
     }
 
-    /// It no longer exists in the cluster; [`object`](Self::object) is its last known state.
+    /// Whether the object no longer exists in the cluster; [`object`](Self::object) is its last known state.
     pub fn is_gone(&self) -> bool {
         self.request.object.is_none() && self.request.review.is_none()
     }
 
-    /// Why the plugin is asked. For logs and metrics only.
+    /// The cause of the reconcile. For logs and metrics only.
     pub fn trigger(&self) -> Trigger {
         self.request.trigger
     }
 
-    /// 1 for the first try since the last success.
+    /// 1 for the first attempt since the last success.
     pub fn attempt(&self) -> u32 {
         self.request.attempt
     }
 
-    /// Ties log lines, events and requests of one reconcile together.
+    /// Connects the log lines, events and requests of one reconcile.
     pub fn correlation_id(&self) -> &str {
         &self.request.correlation_id
     }
 
-    /// Nothing may change: HTTP requests other than GET, HEAD and granted safe ones are refused.
+    /// Whether this is a dry run, which must have no effects: the host refuses HTTP requests other than GET, HEAD and granted safe ones.
     pub fn dry_run(&self) -> bool {
         self.request.dry_run
     }
 
-    /// The request as the contract has it.
+    /// The request in the contract's own type.
     pub fn raw(&self) -> &raw::Request {
         &self.request
     }
 
-    /// An entry for `metadata.ownerReferences` that makes this object the controller of another in its namespace: it goes
-    /// when this one goes.
+    /// An entry for `metadata.ownerReferences` that makes this object the controller of another one in its namespace, which is deleted
+    /// with it.
     pub fn owner_reference(&self) -> Value {
         let Kind { group, version, kind } = &self.kind;
         let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };

@@ -1,4 +1,4 @@
-//! Why a call could not answer.
+//! Errors of a reconcile: transient, terminal, denied.
 
 use crate::{http, raw};
 use std::fmt::{self, Display};
@@ -7,60 +7,60 @@ use std::time::Duration;
 /// `Result` with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call could not answer, which says who tries again.
+/// An error of a call, which decides about retries.
 ///
-/// Text reaches people through the Ready condition, an event and the log; the host keeps 1024 bytes of it.
+/// Its text appears in the Ready condition, an event and the log; the host keeps 1024 bytes of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
-    /// The world outside is at fault for now.
+    /// A failure outside of the plugin, for now.
     Transient {
-        /// What went wrong.
+        /// The failure.
         message: String,
-        /// Try again after this long. None: the key's own exponential backoff.
+        /// Retry delay. None: the key's own exponential backoff.
         after: Option<Duration>,
     },
-    /// The object is at fault: only a change of it, the next resync or a swap tries again.
+    /// The object is invalid: only a change of it, the next resync or a swap runs it again.
     Terminal {
-        /// What is wrong with it.
+        /// The fault.
         message: String,
     },
-    /// Admission only: refuse the request.
+    /// Admission only: deny the request.
     Denied {
-        /// HTTP status the user's client sees, 403 for instance.
+        /// HTTP status of the response, 403 for instance.
         code: u16,
         /// UpperCamelCase, `Forbidden` for instance.
         reason: String,
-        /// What the user is told.
+        /// Message for the user.
         message: String,
     },
 }
 
 impl Error {
-    /// Try again with the key's own backoff.
+    /// A transient error with the key's own backoff.
     #[must_use]
     pub fn transient(message: impl Display) -> Self {
         Self::Transient { message: message.to_string(), after: None }
     }
 
-    /// Try again after `delay` (the host lowers more than a day to a day).
+    /// A transient error with a retry delay (the host limits it to a day).
     #[must_use]
     pub fn transient_after(delay: Duration, message: impl Display) -> Self {
         Self::Transient { message: message.to_string(), after: Some(delay) }
     }
 
-    /// The object is at fault: do not try again by yourself.
+    /// A terminal error: the object is invalid, and a retry would not help.
     #[must_use]
     pub fn terminal(message: impl Display) -> Self {
         Self::Terminal { message: message.to_string() }
     }
 
-    /// Refuse the request under review with 403 Forbidden.
+    /// Denies the request under review with 403 Forbidden.
     #[must_use]
     pub fn denied(message: impl Display) -> Self {
         Self::Denied { code: 403, reason: "Forbidden".to_owned(), message: message.to_string() }
     }
 
-    /// What went wrong, without what kind of error it is.
+    /// The message, without the kind of error.
     #[must_use]
     pub fn message(&self) -> &str {
         match self {
@@ -68,7 +68,7 @@ impl Error {
         }
     }
 
-    /// The same error with `what: ` in front of its message.
+    /// The same error with the prefix `what: `.
     #[must_use]
     pub fn context(mut self, what: impl Display) -> Self {
         let (Self::Transient { message, .. } | Self::Terminal { message } | Self::Denied { message, .. }) = &mut self;
@@ -76,7 +76,7 @@ impl Error {
         self
     }
 
-    /// Whether the host tries again by itself.
+    /// Whether the host retries.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Transient { .. })
@@ -91,15 +91,15 @@ impl Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Terminal: a document that does not have the expected shape does not change by itself. Bodies from the network are
-/// different, see [`http::Response::json`].
+/// Terminal: a document with a wrong shape does not change by itself. Bodies from the network are different, see
+/// [`http::Response::json`].
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::terminal(format_args!("not the JSON that was expected: {error}"))
     }
 }
 
-/// Transient where the world may be at fault, terminal where trying again cannot help (a request not granted or senseless).
+/// Transient for failures outside of the plugin, terminal where a retry cannot help (a request that is not granted or malformed).
 impl From<http::Failure> for Error {
     fn from(failure: http::Failure) -> Self {
         match failure {
@@ -137,7 +137,7 @@ impl From<Error> for raw::Error {
     }
 }
 
-/// Rounded up, so that a short delay does not become none.
+/// Rounded up, so that a short delay does not become zero.
 pub(crate) fn whole_milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! HTTP requests: one request, one answer, whole bodies, only to granted origins. Redirects are not followed.
+//! HTTP requests: one request, one response, whole bodies, only to granted origins. Redirects are not followed.
 
 use crate::error::whole_milliseconds;
 use crate::{Error, Result, imports};
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-/// A request, built up and sent.
+/// A request, built step by step and sent.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Request {
@@ -19,9 +19,9 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// Empty: none.
     pub body: Vec<u8>,
-    /// For the whole exchange. None: what is left of the reconcile's deadline.
+    /// Timeout of the whole exchange. None: the rest of the reconcile's deadline.
     pub timeout: Option<Duration>,
-    /// What made it impossible to build; said by `send`.
+    /// The fault of an invalid request; returned by `send`.
     problem: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl Request {
         self
     }
 
-    /// Sets the body, and says that it is JSON.
+    /// Sets a JSON body and its content type.
     pub fn json(mut self, body: &impl Serialize) -> Self {
         match serde_json::to_vec(body) {
             Ok(body) => self.body = body,
@@ -82,7 +82,7 @@ impl Request {
         self
     }
 
-    /// Bounds the whole exchange; never more than what is left of the reconcile's deadline.
+    /// Limits the whole exchange; never beyond the rest of the reconcile's deadline.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -106,17 +106,17 @@ impl Request {
         })
     }
 
-    /// The first value of a header, its name in any case.
+    /// The first value of a header; the name is case-insensitive.
     #[must_use]
     pub fn header_value(&self, name: &str) -> Option<&str> {
         find(&self.headers, name)
     }
 
-    /// Sends it.
+    /// Sends the request.
     ///
     /// # Errors
     ///
-    /// There was no answer. An answer with an error status is a [`Response`]; see [`Response::error_for_status`].
+    /// There was no response. A response with an error status is a [`Response`]; see [`Response::error_for_status`].
     pub fn send(self) -> Result<Response, Failure> {
         if let Some(problem) = self.problem {
             return Err(Failure::Invalid(problem));
@@ -136,7 +136,7 @@ impl Request {
     }
 }
 
-/// An answer, whatever its status.
+/// A response with any status.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Response {
     /// Status code.
@@ -148,32 +148,32 @@ pub struct Response {
 }
 
 impl Response {
-    /// An answer with a JSON body, for handlers in tests.
+    /// A response with a JSON body, for handlers in tests.
     #[must_use]
     pub fn json_body(status: u16, body: &serde_json::Value) -> Self {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
         Self { status, headers, body: body.to_string().into_bytes() }
     }
 
-    /// An answer without a body, for handlers in tests.
+    /// A response without a body, for handlers in tests.
     #[must_use]
     pub fn empty(status: u16) -> Self {
         Self { status, ..Self::default() }
     }
 
-    /// 200 to 299.
+    /// Whether the status is 200 to 299.
     #[must_use]
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// The first value of a header, its name in any case.
+    /// The first value of a header; the name is case-insensitive.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         find(&self.headers, name)
     }
 
-    /// The body as text; what is not UTF-8 is replaced.
+    /// The body as text; invalid UTF-8 is replaced.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
@@ -183,7 +183,7 @@ impl Response {
     ///
     /// # Errors
     ///
-    /// Transient: a proxy's error page, or half an answer, is not what the server meant to say.
+    /// Transient: the body is a proxy's error page, or an incomplete response.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_slice(&self.body).map_err(|error| {
             Error::transient(format_args!(
@@ -199,11 +199,12 @@ impl Response {
         self.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
     }
 
-    /// Itself when its status is a success.
+    /// Returns the response if its status is a success.
     ///
     /// # Errors
     ///
-    /// Transient for 408, 425, 429 (with its `Retry-After`) and 5xx, terminal for the rest, with the status and the beginning of the body.
+    /// Transient for 408, 425, 429 (with its `Retry-After`) and 5xx, terminal for the rest, with the status and the beginning of the
+    /// body.
     pub fn error_for_status(self) -> Result<Self> {
         if self.is_success() {
             return Ok(self);
@@ -217,18 +218,18 @@ impl Response {
     }
 }
 
-/// Why there was no answer.
+/// Why there was no response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
     /// The origin is not granted, or a dry run refuses the method.
     Denied(String),
-    /// No connection, or it broke. The request may have had its effect.
+    /// No connection, or a broken one. The request may have taken effect.
     Unreachable(String),
-    /// No whole answer in time. The request may have had its effect.
+    /// No complete response in time. The request may have taken effect.
     TimedOut,
-    /// The answer's body is larger than this many bytes.
+    /// The response's body exceeds this many bytes.
     TooLarge(u64),
-    /// The request makes no sense.
+    /// The request is malformed.
     Invalid(String),
 }
 
@@ -262,7 +263,7 @@ fn find<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
 
-/// Everything but unreserved characters (RFC 3986, 2.3) as `%XX`.
+/// Encodes everything but unreserved characters (RFC 3986, 2.3) as `%XX`.
 fn encode(into: &mut String, text: &str) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

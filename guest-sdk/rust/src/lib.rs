@@ -36,9 +36,9 @@ pub use outcome::{
 pub use raw::{ObjectKey, Trigger};
 pub use reconciler::Reconciler;
 
-/// Makes a [`Reconciler`] the one this component exports. Once per plugin crate, at the top level.
+/// Exports a [`Reconciler`] from this component. Once per plugin crate, at the top level.
 ///
-/// Built for another target than wasm32 it only checks the type, so the same crate can be tested natively.
+/// On other targets than wasm32 it only checks the type, so that the same crate can be tested natively.
 #[macro_export]
 macro_rules! export {
     ($reconciler:ty) => {

@@ -1,20 +1,20 @@
-//! What a plugin is and asks for, written in the order a reader asks.
+//! Builder for the manifest: what a plugin is and asks for.
 
 use oarlock_manifest::{
     API_VERSION, AdmissionRule, HttpAccess, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch,
 };
 use serde_json::{Value, json};
 
-/// Names a kind by `apiVersion` and `kind`, as a document does: `kind("apps/v1", "Deployment")`.
+/// A kind from `apiVersion` and `kind`, as in a document: `kind("apps/v1", "Deployment")`.
 #[must_use]
 pub fn kind(api_version: &str, kind: &str) -> Kind {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     Kind { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
 }
 
-/// Builds the answer to `describe`.
+/// Builds the result of `describe`.
 ///
-/// What it asks for is granted by a person (see `PluginGrant`); the host refuses the plugin while the grant is smaller.
+/// A person grants what it asks for (see `PluginGrant`); the host does not run the plugin while the grant is smaller.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Manifest(PluginManifest);
@@ -48,12 +48,12 @@ impl Manifest {
         self
     }
 
-    /// A kind it reconciles, all objects of it.
+    /// A kind that the plugin reconciles, with all its objects.
     pub fn primary(self, kind: Kind) -> Self {
         self.primary_with(kind, |_| {})
     }
 
-    /// A kind it reconciles, with selectors: `|primary| primary.label_selector = "app=web".into()`.
+    /// A kind that the plugin reconciles, with selectors: `|primary| primary.label_selector = "app=web".into()`.
     pub fn primary_with(mut self, kind: Kind, options: impl FnOnce(&mut Primary)) -> Self {
         let Kind { group, version, kind } = kind;
         let mut primary = Primary {
@@ -69,7 +69,7 @@ impl Manifest {
         self
     }
 
-    /// Another kind it reads, and which keys a change of such an object wakes.
+    /// Another kind that the plugin reads, and the keys that a change of such an object enqueues.
     pub fn watch(self, kind: Kind, map_to: Mapping) -> Self {
         self.watch_with(kind, map_to, |_| {})
     }
@@ -92,7 +92,7 @@ impl Manifest {
         self
     }
 
-    /// Answers admission of what matches the rule.
+    /// Answers admission reviews that match the rule.
     pub fn admission(mut self, rule: AdmissionRule) -> Self {
         self.0.admission.push(rule);
         self
@@ -111,44 +111,44 @@ impl Manifest {
         self
     }
 
-    /// A permission narrowed to names or namespaces.
+    /// A permission limited to names or namespaces.
     pub fn permission_rule(mut self, rule: PolicyRule) -> Self {
         self.0.permissions.push(rule);
         self
     }
 
-    /// An origin it sends HTTP requests to: scheme, host and port, without a path.
+    /// An origin of HTTP requests: scheme, host and port, without a path.
     pub fn http_origin(mut self, origin: &str) -> Self {
         self.0.http.origins.push(origin.to_owned());
         self
     }
 
-    /// The same, from the URL in a value of the configuration.
+    /// The same, from the URL in a configuration value.
     pub fn http_origin_from_config(mut self, key: &str) -> Self {
         self.0.http.origins_from_config.push(key.to_owned());
         self
     }
 
-    /// A request that changes nothing although its method is not GET or HEAD: it may go out in a dry run. `path` is the whole
-    /// path, or its end after a `*`.
+    /// A request without effects although its method is not GET or HEAD: it is allowed in a dry run. `path` is the whole path, or its end
+    /// after a `*`.
     pub fn http_safe_request(mut self, method: &str, path: &str) -> Self {
         self.0.http.safe_requests.push(SafeRequest { method: method.to_owned(), path: path.to_owned() });
         self
     }
 
-    /// Objects go only when `actual` says nothing exists any more: the host keeps a finalizer on them.
+    /// Objects are deleted only when `actual` reports that nothing exists: the host adds a finalizer to them.
     pub fn cleanup(mut self) -> Self {
         self.0.cleanup = true;
         self
     }
 
-    /// The host keeps `status.observedGeneration` and the `Ready` condition. Of two plugins for one kind only one may.
+    /// The host writes `status.observedGeneration` and the `Ready` condition. Only one plugin may do this for a kind.
     pub fn manage_status(mut self) -> Self {
         self.0.manage_status = true;
         self
     }
 
-    /// A key of the configuration, with the JSON Schema of its value. Once one is declared, keys that are not are refused.
+    /// A configuration key, with the JSON Schema of its value. Once a key is declared, undeclared keys are rejected.
     pub fn config_property(mut self, key: &str, schema: Value) -> Self {
         let config = self.0.config.get_or_insert_with(no_config);
         if let Some(properties) = config.get_mut("properties").and_then(Value::as_object_mut) {
@@ -157,7 +157,7 @@ impl Manifest {
         self
     }
 
-    /// A key of the configuration that must be set.
+    /// A configuration key that must be set.
     pub fn config_required(self, key: &str, schema: Value) -> Self {
         let mut this = self.config_property(key, schema);
         if let Some(required) = this.0.config.as_mut().and_then(|c| c.get_mut("required")).and_then(Value::as_array_mut)
@@ -167,27 +167,27 @@ impl Manifest {
         this
     }
 
-    /// How many keys are reconciled at the same time, 1 to 64. 2 unless set.
+    /// The number of concurrent reconciles, 1 to 8. Default 2; a grant may set more.
     pub fn workers(mut self, workers: u32) -> Self {
         self.0.workers = workers;
         self
     }
 
-    /// Every key is reconciled again after this long although nothing changed. 30 unless set, at least 1.
+    /// Interval of repeated reconciles of every key without a change. Default 30, at least 1.
     pub fn resync_seconds(mut self, seconds: u32) -> Self {
         self.0.resync_seconds = seconds;
         self
     }
 
-    /// The document as it stands.
+    /// The present document.
     #[must_use]
     pub fn document(&self) -> &PluginManifest {
         &self.0
     }
 
     pub(crate) fn to_json(&self) -> String {
-        // The document holds text, numbers and JSON values only: it can always be written. Were it not, the host's refusal of
-        // an empty manifest is a better end than a trap.
+        // The document contains only text, numbers and JSON values, so it can always be written. Otherwise the host's rejection of an
+        // empty manifest is better than a trap.
         serde_json::to_string(&self.0).unwrap_or_default()
     }
 }

@@ -1,9 +1,9 @@
-//! Strategic merge patch as client-go has it, carried out by the host.
+//! Strategic merge patch with client-go's semantics, computed by the host.
 
 use crate::{Kind, Result, imports};
 use serde_json::Value;
 
-/// The patch that makes `modified` of `original`.
+/// The patch from `original` to `modified`.
 ///
 /// # Errors
 ///
@@ -13,7 +13,7 @@ pub fn create_two_way(kind: &Kind, original: &Value, modified: &Value) -> Result
     Ok(serde_json::from_str(&patch)?)
 }
 
-/// The patch that brings `current` what changed from `original` to `modified`, and leaves alone what others wrote.
+/// The patch that applies the changes from `original` to `modified` to `current`, and keeps the changes of other writers.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What `actual` answers.
+//! The result of `actual`.
 
 use crate::error::whole_milliseconds;
 use crate::{Error, Result, raw};
@@ -6,13 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
 
-/// The world as it is, and what to say about it.
+/// The actual state, status fields, and the requeue delay.
 #[derive(Clone, Debug)]
 pub struct Observation<S> {
     state: Option<S>,
     status: Option<Value>,
     requeue_after: Option<Duration>,
-    /// The first thing that could not be written as JSON: said when the answer is handed over, so that builders need no `?`.
+    /// The first value that could not be written as JSON, returned as the call's error, so that builders need no `?`.
     problem: Option<Error>,
 }
 
@@ -23,20 +23,20 @@ impl<S> Observation<S> {
         Self::of(None)
     }
 
-    /// This exists.
+    /// This state exists.
     #[must_use]
     pub fn present(state: S) -> Self {
         Self::of(Some(state))
     }
 
-    /// This exists, or nothing does.
+    /// This state exists, or nothing does.
     #[must_use]
     pub fn of(state: Option<S>) -> Self {
         Self { state, status: None, requeue_after: None, problem: None }
     }
 
-    /// Fields of the primary's status. Written only where they differ from what is stored; fields written before that are not among
-    /// them are taken away. Must be a JSON object.
+    /// Fields of the primary's status. Written only where they differ from the stored ones; earlier fields that are missing here are
+    /// removed. Must be a JSON object.
     #[must_use]
     pub fn status(mut self, status: impl Serialize) -> Self {
         match serde_json::to_value(status) {
@@ -46,7 +46,7 @@ impl<S> Observation<S> {
         self
     }
 
-    /// Look again although nothing changed, because something is still building. At most a day.
+    /// Requeue delay, because something is still being created. At most a day.
     #[must_use]
     pub fn requeue_after(mut self, delay: Duration) -> Self {
         self.requeue_after = Some(delay);

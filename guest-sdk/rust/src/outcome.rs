@@ -1,4 +1,4 @@
-//! What `patch` answers.
+//! The result of `patch`.
 
 use crate::error::whole_milliseconds;
 use crate::{Error, Kind, Result, raw};
@@ -9,7 +9,7 @@ pub use crate::raw::{
     ApplyChange, Change, DeleteChange, Event, ObjectRef, PatchChange, PatchType, Precondition, Propagation, Severity,
 };
 
-/// What the host is to do: changes in order, then events, and when to look again.
+/// The result of a patch: changes in order, then events, and the requeue delay.
 ///
 /// ```
 /// # use oarlock_guest::Outcome;
@@ -23,18 +23,18 @@ pub struct Outcome {
     events: Vec<Event>,
     warnings: Vec<String>,
     requeue_after: Option<Duration>,
-    /// The first thing that could not be written as JSON: said when the answer is handed over, so that builders need no `?`.
+    /// The first value that could not be written as JSON, returned as the call's error, so that builders need no `?`.
     problem: Option<Error>,
 }
 
 impl Outcome {
-    /// Nothing to do in Kubernetes.
+    /// No changes in Kubernetes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Server-side apply of `object` (with apiVersion, kind, metadata.name, and metadata.namespace for namespaced kinds): the
-    /// whole of what this plugin wants of it. A conflict with another field manager is a warning event and a slow retry.
+    /// Server-side apply of `object` (with apiVersion, kind, metadata.name, and metadata.namespace for namespaced kinds): the plugin's
+    /// complete intent for it. A conflict with another field manager gives a warning event and a slow retry.
     pub fn apply(self, object: impl Serialize) -> Self {
         self.apply_with(object, |_| {})
     }
@@ -49,7 +49,7 @@ impl Outcome {
         self
     }
 
-    /// Creates `object`; that it exists already is a failure.
+    /// Creates `object`; if it exists already, that is a failure.
     pub fn create(mut self, object: impl Serialize) -> Self {
         if let Some(object) = self.json("create", object) {
             self.changes.push(Change::Create(object));
@@ -57,7 +57,7 @@ impl Outcome {
         self
     }
 
-    /// Patches an existing object; in admission `None` is the object under review.
+    /// Patches an existing object; at admission `None` is the object under review.
     pub fn patch(self, target: Option<ObjectRef>, patch_type: PatchType, patch: impl Serialize) -> Self {
         self.patch_with(target, patch_type, patch, |_| {})
     }
@@ -79,7 +79,7 @@ impl Outcome {
         self
     }
 
-    /// Deletes an object; that it is gone already counts as done.
+    /// Deletes an object; an absent object is no failure.
     pub fn delete(self, target: ObjectRef) -> Self {
         self.delete_with(target, |_| {})
     }
@@ -92,7 +92,7 @@ impl Outcome {
         self
     }
 
-    /// A Normal event on the object: `reason` is UpperCamelCase. Written after the changes were carried out.
+    /// A Normal event on the object: `reason` is UpperCamelCase. Written after the changes.
     pub fn event_normal(self, reason: impl Into<String>, message: impl Into<String>) -> Self {
         self.event(Severity::Normal, reason, message)
     }
@@ -107,13 +107,13 @@ impl Outcome {
         self
     }
 
-    /// Admission only: a warning for the user who sent the request.
+    /// Admission only: a warning for the user of the request.
     pub fn warning(mut self, message: impl Into<String>) -> Self {
         self.warnings.push(message.into());
         self
     }
 
-    /// Look again although nothing changed. At most a day.
+    /// Requeue delay without a change. At most a day.
     pub fn requeue_after(mut self, delay: Duration) -> Self {
         self.requeue_after = Some(delay);
         self
@@ -146,7 +146,7 @@ fn anything() -> Precondition {
     Precondition { uid: None, resource_version: None }
 }
 
-/// Names one object of a kind; `namespace` is empty for cluster-scoped kinds.
+/// A reference to one object; `namespace` is empty for cluster-scoped kinds.
 #[must_use]
 pub fn object_ref(kind: &Kind, namespace: &str, name: &str) -> ObjectRef {
     ObjectRef { kind: kind.into(), key: raw::ObjectKey { namespace: namespace.to_owned(), name: name.to_owned() } }

@@ -1,6 +1,6 @@
-//! The contract without the trait: for guests that must answer byte by byte, such as those that test a host.
+//! The contract without the trait: for guests that need full control over their results, such as those that test a host.
 //!
-//! Implement [`Guest`] on a type of your own and hand it to [`export_raw!`](crate::export_raw).
+//! Implement [`Guest`] on your own type and pass it to [`export_raw!`](crate::export_raw).
 
 pub use crate::bindings::exports::oarlock::reconciler::reconcile::{
     ApplyChange, Change, DeleteChange, Event, Guest, ObjectRef, Observation, Outcome, PatchChange, PatchType,
@@ -12,11 +12,11 @@ pub use crate::bindings::oarlock::reconciler::types::{
 
 pub use crate::adapter::log_panics;
 
-/// The functions the host lends, as the contract has them. Only a wasm32 guest has a host to lend them.
+/// The imported functions in the contract's own types. Only a wasm32 guest has a host that provides them.
 #[cfg(target_arch = "wasm32")]
 pub use crate::bindings::oarlock::reconciler::{cache, cluster, config, http, log, merge};
 
-/// Makes a [`Guest`] the one this component exports. Nothing on targets other than wasm32.
+/// Exports a [`Guest`] from this component. Does nothing on targets other than wasm32.
 #[macro_export]
 macro_rules! export_raw {
     ($guest:ty) => {

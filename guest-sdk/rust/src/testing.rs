@@ -1,9 +1,8 @@
-//! Runs a reconciler natively, in plain `cargo test`: no wasm, no cluster.
+//! Native runner for unit tests of a reconciler, in plain `cargo test`: no wasm, no cluster.
 //!
-//! A [`Runner`] does what the host does for one object: it asks for desired and actual, compares them as JSON, asks for the
-//! patch when they differ, carries the changes out in a small cluster of its own, asks for actual again and keeps the
-//! finalizer and the status. HTTP goes to a closure. What the host refuses without a grant (an undeclared kind, an origin the
-//! manifest does not name) is refused here too.
+//! A [`Runner`] does the host's work for one object. It calls desired and actual, compares the results as JSON, and calls patch when they
+//! differ. It carries out the changes in a small cluster of its own, calls actual again, and writes the finalizer and the status. HTTP
+//! goes to a closure. The runner refuses what the host refuses without a grant (an undeclared kind, an origin outside of the manifest).
 
 pub(crate) mod imports;
 mod runner;

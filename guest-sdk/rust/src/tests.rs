@@ -1,4 +1,4 @@
-//! The SDK as a plugin author uses it, on the native runner.
+//! The SDK from a plugin author's view, on the native runner.
 
 use crate::http::{Failure, Response};
 use crate::testing::Runner;
@@ -31,7 +31,7 @@ fn thing(spec: &Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata, "spec": spec})
 }
 
-/// Does in `actual` what the object's `spec.ask` says, and shows what came of it.
+/// Runs the action in the object's `spec.ask` in `actual`, and shows its result.
 #[derive(Default)]
 struct Probe;
 
@@ -192,7 +192,7 @@ fn an_object_with_cleanup_goes_when_nothing_is_left() {
     assert!(runner.current().is_none());
 }
 
-/// Has no finalizer, and says whose last state it sees.
+/// Has no finalizer, and reports the last state that it sees.
 #[derive(Default)]
 struct Witness;
 
@@ -266,7 +266,7 @@ fn failures_of_http_say_who_tries_again() {
     }
 }
 
-/// Answers the changes `spec.changes` names, until `status.done`.
+/// Returns the changes in `spec.changes`, until `status.done`.
 #[derive(Default)]
 struct Changer;
 
@@ -379,7 +379,7 @@ fn fields_left_out_of_an_apply_are_removed() {
     assert_eq!(runner.get(&config_map(), "default", "card").unwrap()["data"], json!({"old": "1", "other": "2"}));
 }
 
-/// Refuses what has no owner, and gives the rest a label.
+/// Denies requests of the user `nobody`, and labels all other objects.
 #[derive(Default)]
 struct Gate;
 
@@ -446,7 +446,7 @@ fn lists_are_applied_by_their_keys() {
     assert!(runner.reconcile().in_sync());
     assert_eq!(names(&runner), ["web", "proxy"]);
     assert!(!runner.reconcile().patched);
-    // What others set beside it is no difference, what they change of it is.
+    // Additional fields of other managers are no difference, changes of the plugin's own fields are.
     runner.edit(|live| live["spec"]["template"]["spec"]["containers"][1]["stdin"] = json!(true));
     assert!(!runner.reconcile().patched);
     runner.edit(|live| live["spec"]["template"]["spec"]["containers"][1]["image"] = json!("proxy:0"));

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub struct DeploymentNetwork;
 
-/// The fields of a Deployment this plugin reads.
+/// The fields of a Deployment that this plugin reads.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Deployment {
@@ -30,7 +30,7 @@ struct DeploymentMetadata {
     annotations: BTreeMap<String, String>,
 }
 
-/// The fields of a Network this plugin reads.
+/// The fields of a Network that this plugin reads.
 #[derive(Debug, Deserialize)]
 struct Network {
     metadata: NetworkMetadata,
@@ -40,7 +40,7 @@ struct Network {
 #[serde(rename_all = "camelCase")]
 struct NetworkMetadata {
     uid: String,
-    /// It is going: whoever keeps a finalizer on it still cleans up.
+    /// Set while the Network is being deleted: a finalizer still holds it for cleanup.
     deletion_timestamp: Option<String>,
     #[serde(default)]
     owner_references: Vec<Owner>,
@@ -65,7 +65,7 @@ impl Network {
 
 impl Reconciler for DeploymentNetwork {
     type Object = Deployment;
-    /// The Network as it is applied.
+    /// The Network document as it is applied.
     type State = Value;
 
     fn manifest() -> Manifest {
@@ -88,7 +88,7 @@ impl Reconciler for DeploymentNetwork {
     }
 
     fn actual(&self, cx: &Context<Deployment>) -> Result<Observation<Value>> {
-        // With its Deployment the Network goes by its owner reference, unless the user asked for orphans to be kept.
+        // The owner reference deletes the Network with its Deployment, unless the user asked for orphans to be kept.
         if cx.deleting() {
             return Ok(Observation::absent());
         }
@@ -97,12 +97,13 @@ impl Reconciler for DeploymentNetwork {
             return Ok(Observation::absent());
         }
         let applied = cluster::get_applied(&network_kind(), cx.namespace(), cx.name())?;
-        // Ours, though every field of it was forced away from us: it exists, and differs from whatever is wanted.
+        // The Network belongs to this Deployment, though other managers took over all its fields: it exists, and differs from any desired
+        // state.
         Ok(Observation::present(applied.unwrap_or_else(|| json!({}))))
     }
 
     fn patch(&self, cx: &Context<Deployment>, desired: Option<Value>, actual: Option<Value>) -> Result<Outcome> {
-        // Past the cache where nothing was seen: a Network somebody made a moment ago must not be taken over.
+        // Read from the API server if the cache has none: a Network that another client has just created must not be taken over.
         let read = if actual.is_some() { cluster::get } else { cluster::get_live };
         let network: Option<Network> = read(&network_kind(), cx.namespace(), cx.name())?;
         let ours = network.as_ref().is_none_or(|network| network.is_controlled_by(cx.uid()));

@@ -1,4 +1,4 @@
-//! What a Deployment's annotations say about its Network.
+//! Annotations of a Deployment about its Network.
 
 use oarlock_guest::{Error, Result};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub(crate) const GATEWAY: &str = "samplecrd.k8s.io/gateway";
 
 const DEFAULT_CIDR: &str = "10.0.0.0/24";
 
-/// The Network to make.
+/// The parameters of the Network.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Parameters {
     pub(crate) cidr: String,
@@ -25,7 +25,7 @@ impl Parameters {
     ///
     /// # Errors
     ///
-    /// Terminal, naming the annotation that makes no sense.
+    /// Terminal, with the invalid annotation.
     pub(crate) fn read(annotations: &BTreeMap<String, String>) -> Result<Option<Self>> {
         let annotation = |key: &str| annotations.get(key).map(|value| value.trim());
         match annotation(WANTED) {

@@ -1,4 +1,4 @@
-//! The reconciler on a cluster in memory.
+//! The reconciler on an in-memory cluster.
 
 use crate::{DeploymentNetwork, network_kind};
 use oarlock_guest::Reconciler;
@@ -130,7 +130,7 @@ fn somebody_elses_network_is_never_taken_over() {
         let mut runner = runner(&json!({})).seed(foreign(owners));
         let before = network(&runner).cloned();
         assert_terminal(&runner.reconcile(), "does not belong to this Deployment");
-        // Nor deleted when none is wanted.
+        // It is not deleted either when no Network is wanted.
         runner.edit(|object| object["metadata"]["annotations"] = json!({"samplecrd.k8s.io/network": "false"}));
         assert!(!runner.reconcile().patched);
         assert_eq!(network(&runner).cloned(), before);
@@ -160,7 +160,7 @@ fn a_network_that_is_going_is_waited_for() {
     runner.put(going);
     let error = runner.reconcile().error.unwrap();
     assert!(error.is_transient() && error.message().contains("is being deleted"), "{error:?}");
-    // Nothing is to do where none is wanted.
+    // Nothing to do where no Network is wanted.
     runner.edit(|object| object["metadata"]["annotations"] = json!({"samplecrd.k8s.io/network": "false"}));
     assert!(!runner.reconcile().patched);
     runner.edit(|object| object["metadata"]["annotations"] = json!({}));

@@ -1,4 +1,4 @@
-//! A new Pod, before it is stored.
+//! Admission of new Pods.
 
 use crate::initializer::{Initializer, config_map_kind};
 use crate::inject::inject;
@@ -9,16 +9,16 @@ use oarlock_guest::{Context, Observation, Outcome, PatchType, Result, cluster, m
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// In a state: the names of initializers that are pending.
+/// In a state: the names of pending initializers.
 const PENDING: &str = "pending";
 
-/// The fields of an AdmissionRequest this plugin reads.
+/// The fields of an AdmissionRequest that this plugin reads.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Review {
     operation: String,
     sub_resource: String,
-    /// As an initializer: the names that are still to run, the plugin's own first.
+    /// For an initializer: the names of the remaining initializers, the plugin's own first.
     pending: Vec<String>,
 }
 
@@ -30,31 +30,31 @@ impl Default for Review {
 
 impl Review {
     fn of(cx: &Context<Value>) -> Result<Option<Self>> {
-        // Not all of it: it may hold another Pod.
+        // Only some fields: the review may contain another Pod.
         Ok(cx.raw().review.as_deref().map(serde_json::from_str).transpose()?)
     }
 }
 
-/// The settings; who is named as an initializer of a Pod is on by default for it.
+/// The settings; injection is on by default for a Pod that names the plugin as an initializer.
 fn settings(cx: &Context<Value>) -> Result<Settings> {
     let settings = Settings::read()?;
     let initializes = Review::of(cx)?.is_some_and(|review| !review.pending.is_empty());
     Ok(Settings { by_default: settings.by_default || initializes, ..settings })
 }
 
-/// Names of initializers that are pending on the Pod.
+/// Names of the Pod's pending initializers.
 fn pending(cx: &Context<Value>) -> Result<Vec<String>> {
     let pending = cx.object()?.pointer("/metadata/initializers/pending").and_then(Value::as_array);
     let names = pending.into_iter().flatten().filter_map(|one| one.get("name")?.as_str());
     Ok(names.map(str::to_owned).collect())
 }
 
-/// Our own name among the initializers. None: we are asked by a webhook of our own.
+/// The plugin's own name among the initializers. None: the request comes from the plugin's own webhook.
 fn own_name(cx: &Context<Value>) -> Result<Option<String>> {
     Ok(Review::of(cx)?.and_then(|review| review.pending.into_iter().next()))
 }
 
-/// A state with the names that are pending, where we are an initializer.
+/// A state with the pending names, if the plugin is an initializer.
 fn with_pending(state: Option<Value>, names: Option<Vec<String>>) -> Option<Value> {
     let Some(names) = names else { return state };
     let mut state = state.unwrap_or_else(|| json!({}));
@@ -62,7 +62,7 @@ fn with_pending(state: Option<Value>, names: Option<Vec<String>>) -> Option<Valu
     Some(state)
 }
 
-/// Whether a Pod under review is to be injected. Only a new one can be: the API server refuses containers for one that exists.
+/// Whether to inject into a Pod under review. Only new Pods qualify: the API server accepts no new containers for an existing one.
 fn in_scope(cx: &Context<Value>, settings: &Settings) -> Result<bool> {
     let Some(Review { operation, sub_resource, .. }) = Review::of(cx)? else { return Ok(false) };
     if operation != "CREATE" || !sub_resource.is_empty() {
@@ -71,7 +71,7 @@ fn in_scope(cx: &Context<Value>, settings: &Settings) -> Result<bool> {
     scope::pod(cx.object()?, cx.namespace(), settings)
 }
 
-/// What is compared: the Pod's lists and our label, and what is pending. None: the Pod is none of ours.
+/// The compared state: the Pod's lists, the plugin's label, and the pending initializers. None: the Pod is out of scope.
 pub(crate) fn desired(cx: &Context<Value>) -> Result<Option<Value>> {
     let rest = match own_name(cx)? {
         Some(own) => Some(pending(cx)?.into_iter().filter(|name| *name != own).collect()),
@@ -80,7 +80,7 @@ pub(crate) fn desired(cx: &Context<Value>) -> Result<Option<Value>> {
     Ok(with_pending(injected(cx)?, rest))
 }
 
-/// The Pod's lists and our label as they should be.
+/// The desired lists and label of the Pod.
 fn injected(cx: &Context<Value>) -> Result<Option<Value>> {
     let settings = settings(cx)?;
     if !in_scope(cx, &settings)? {
@@ -96,7 +96,7 @@ pub(crate) fn actual(cx: &Context<Value>) -> Result<Observation<Value>> {
     Ok(Observation::of(with_pending(found(cx)?, names)))
 }
 
-/// The Pod's lists and our label as they are.
+/// The actual lists and label of the Pod.
 fn found(cx: &Context<Value>) -> Result<Option<Value>> {
     if !in_scope(cx, &settings(cx)?)? {
         return Ok(None);
@@ -140,11 +140,11 @@ pub(crate) fn patch(cx: &Context<Value>, desired: Option<Value>, actual: Option<
     if merge::apply_patch(cx.kind(), &original, &patch).is_ok_and(|merged| merged == modified) {
         return Ok(outcome.patch(None, PatchType::StrategicMergePatch, patch));
     }
-    // Strategic merge knows a port by its number alone: where TCP and UDP share one, the lists are replaced.
+    // Strategic merge identifies a port by its number alone: where TCP and UDP share one, the lists are replaced.
     Ok(outcome.patch(None, PatchType::MergePatch, modified))
 }
 
-/// What whoever made the Pod should know.
+/// Warnings for the user who creates the Pod.
 fn warnings(cx: &Context<Value>) -> Result<Vec<String>> {
     let settings = settings(cx)?;
     let initializer = Initializer::read(&settings)?;
@@ -160,7 +160,7 @@ fn warnings(cx: &Context<Value>) -> Result<Vec<String>> {
     let mounted = initializer.volumes.iter().any(|volume| {
         volume.get("configMap").and_then(|source| source.get("name")).is_some_and(|name| *name == CONFIG)
     });
-    // Where injection is on the ConfigMap comes by itself, if it is not there yet.
+    // In a namespace with injection, the plugin creates a missing ConfigMap by itself.
     if mounted
         && !scope::namespace_named(namespace, &settings)?
         && cluster::get::<Value>(&config_map_kind(), namespace, CONFIG)?.is_none()

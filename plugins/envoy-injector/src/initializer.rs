@@ -1,4 +1,4 @@
-//! What is injected: the ConfigMap `envoy-initializer`.
+//! The injected containers and volumes: the ConfigMap `envoy-initializer`.
 
 use crate::settings::Settings;
 use oarlock_guest::{Error, Kind, Result, cluster, kind};
@@ -23,7 +23,7 @@ pub(crate) struct Initializer {
     pub(crate) volumes: Vec<Map<String, Value>>,
 }
 
-/// The YAML as it is written.
+/// The YAML document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct Document {
@@ -37,12 +37,12 @@ pub(crate) fn config_map_kind() -> Kind {
 }
 
 impl Initializer {
-    /// From the cache: an edit counts for the next Pod.
+    /// Reads the ConfigMap from the cache: an edit applies to the next Pod.
     ///
     /// # Errors
     ///
-    /// Transient, because it may come or be mended: whether Pods pass meanwhile is the failure policy's to say. Names the ConfigMap,
-    /// the key, and line and column.
+    /// Transient, because the ConfigMap may appear or be corrected: the failure policy decides about Pods meanwhile. The message has the
+    /// ConfigMap, the key, and line and column.
     pub(crate) fn read(settings: &Settings) -> Result<Self> {
         let namespace = &settings.config_namespace;
         let map: Option<Value> = cluster::get(&config_map_kind(), namespace, NAME)?;
@@ -53,13 +53,13 @@ impl Initializer {
         Self::parse(text).map_err(|problem| refused(&format!(", key {KEY}{problem}")))
     }
 
-    /// Reads the YAML. A problem begins with its place: `, line 3, column 5: …`.
+    /// Parses the YAML. An error begins with its position: `, line 3, column 5: …`.
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, String> {
         let options = serde_saphyr::options! { with_snippet: false };
-        // Nothing but comments is no mapping to the parser.
+        // A document with only comments is no mapping for the parser.
         let document: Option<Document> = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
             let said = error.to_string();
-            // What is said of a place often names it again.
+            // The parser's message may repeat the position.
             let said = said.strip_prefix("error: ").unwrap_or(&said).lines().next().unwrap_or_default();
             error.location().map_or_else(|| format!(": {said}"), |at| problem(at, said))
         })?;
@@ -76,7 +76,7 @@ impl Initializer {
         Ok(this)
     }
 
-    /// Whether a Pod's specification has a container of every name.
+    /// Whether a Pod's specification has a container for every name.
     pub(crate) fn is_in(&self, spec: &Value) -> bool {
         let has = |name: &Value| {
             let lists = ["containers", "initContainers"].into_iter().filter_map(|list| spec.get(list)?.as_array());
@@ -114,7 +114,7 @@ fn problem(at: Location, what: &str) -> String {
     format!(", line {}, column {}: {what}", at.line(), at.column())
 }
 
-/// The first `$patch` and the like, at any depth: strategic merge would act on it.
+/// The first `$patch` or similar directive, at any depth: strategic merge would act on it.
 fn directive(fields: &Map<String, Value>) -> Option<&str> {
     fields.iter().find_map(|(key, value)| {
         if key.starts_with('$') {
@@ -129,7 +129,7 @@ fn directive(fields: &Map<String, Value>) -> Option<&str> {
     })
 }
 
-/// A field that is left empty is not there.
+/// An empty field counts as absent.
 fn without_nulls(fields: &mut Map<String, Value>) {
     fields.retain(|_, value| !value.is_null());
     for value in fields.values_mut() {

@@ -1,4 +1,4 @@
-//! Injection itself: a Pod's specification with what the initializer holds, merged by name.
+//! Injection: merges a Pod's specification with the initializer, by name.
 
 use crate::initializer::Initializer;
 use crate::overlay::{overlay_container, overlay_volume};
@@ -10,13 +10,13 @@ type Item = Map<String, Value>;
 /// A Pod's lists after injection.
 #[derive(Debug)]
 pub(crate) struct Injected {
-    /// `containers`, `initContainers` and `volumes`; one that is empty is left out.
+    /// `containers`, `initContainers` and `volumes`; empty ones are omitted.
     pub(crate) spec: Item,
-    /// Containers that are not injected, because the Pod has one of the name among those of the other sort.
+    /// Containers that are not injected, because the Pod has a container of that name in its other list.
     pub(crate) skipped: Vec<String>,
 }
 
-/// Injects into `spec`. What is injected depends on which names the Pod has, not on what was injected before: twice is once.
+/// Injects into `spec`. The result depends on the names in the Pod, not on earlier injections, so it is idempotent.
 pub(crate) fn inject(spec: &Value, initializer: &Initializer, settings: &Settings) -> Injected {
     let (containers, inits) = (list(spec, "containers"), list(spec, "initContainers"));
     let mut skipped = Vec::new();
@@ -40,12 +40,12 @@ pub(crate) fn inject(spec: &Value, initializer: &Initializer, settings: &Setting
     Injected { spec: lists, skipped }
 }
 
-/// A list of a specification; empty where there is none.
+/// A list of a specification; empty if absent.
 pub(crate) fn list<'a>(spec: &'a Value, field: &str) -> &'a [Value] {
     spec.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The Pod's own keep their order, and ours the initializer's.
+/// The Pod's containers keep their order, and the injected ones that of the initializer.
 fn merge_containers(own: &[Value], ours: &[Item], order: Order) -> Vec<Value> {
     let merged = ours.iter().map(|item| {
         let mut container = find(own, item).cloned().unwrap_or_else(|| json!({}));
@@ -59,7 +59,7 @@ fn merge_containers(own: &[Value], ours: &[Item], order: Order) -> Vec<Value> {
     }
 }
 
-/// The order of volumes means nothing: none is moved.
+/// The order of volumes has no meaning, so none is moved.
 fn merge_volumes(own: &[Value], ours: &[Item]) -> Vec<Value> {
     let mut volumes = own.to_vec();
     for item in ours {

@@ -20,11 +20,11 @@ use oarlock_guest::{
 };
 use serde_json::{Value, json};
 
-/// Injects new Pods, and reconciles namespaces, Pods that were missed, and workloads.
+/// Injects into new Pods, and reconciles namespaces, missed Pods, and workloads.
 #[derive(Debug, Default)]
 pub struct EnvoyInjector;
 
-/// What a reconcile is about.
+/// The subject of a reconcile.
 enum Subject {
     NewPod,
     Pod,
@@ -52,7 +52,7 @@ impl Reconciler for EnvoyInjector {
             .description("Gives new Pods the Envoy sidecar of a ConfigMap")
             .admission(new_pods())
             .primary(namespace_kind())
-            // Those that were injected, or have ended, are not even kept in memory.
+            // Pods that are injected or finished are not even cached.
             .primary_with(pod_kind(), |primary| {
                 primary.label_selector = format!("!{INJECTED}");
                 "status.phase!=Succeeded,status.phase!=Failed".clone_into(&mut primary.field_selector);
@@ -68,7 +68,7 @@ impl Reconciler for EnvoyInjector {
             manifest.permission("apps", &plural(&kind), &["create", "patch"])
         });
         Settings::declare(manifest)
-            // The ConfigMap that is copied wakes all namespaces, a copy only its own.
+            // A change of the copied ConfigMap enqueues all namespaces, a change of a copy only its own.
             .watch_with(config_map_kind(), Mapping::All, |watch| {
                 watch.names.push(namespace::CONFIG.to_owned());
                 watch.label_selector = format!("!{}", namespace::COPY);
@@ -84,7 +84,7 @@ impl Reconciler for EnvoyInjector {
                 resource_names: vec![namespace::CONFIG.to_owned()],
                 namespaces: Vec::new(),
             })
-            // One workload after the other: two workers could find the way free at the same time.
+            // One workload after the other: two workers could find the slot free at the same time.
             .workers(1)
             .resync_seconds(600)
     }
@@ -125,7 +125,7 @@ fn plural(kind: &str) -> String {
     format!("{}s", kind.to_ascii_lowercase())
 }
 
-/// New Pods, but for those of the system and those that opt out: nobody waits for an answer there.
+/// New Pods, without those of the system and those that opt out, which are not delayed by a review.
 fn new_pods() -> AdmissionRule {
     let one = |text: &str| vec![text.to_owned()];
     AdmissionRule {

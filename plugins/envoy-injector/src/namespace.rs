@@ -1,4 +1,4 @@
-//! The ConfigMap `envoy`, which injected Pods mount, in every namespace where injection is on.
+//! Copies of the ConfigMap `envoy`, which injected Pods mount, in every namespace with injection.
 
 use crate::initializer::config_map_kind;
 use crate::scope::{self, SYSTEM};
@@ -17,12 +17,12 @@ pub(crate) fn desired(cx: &Context<Value>) -> Result<Option<Value>> {
     if cx.name() == home || cx.name() == SYSTEM || !scope::namespace(cx.object()?, &settings) {
         return Ok(None);
     }
-    // A namespace may have one of its own.
+    // A namespace may have a ConfigMap of its own.
     if live(cx)?.is_some_and(|existing| !is_ours(&existing, cx)) {
         return Ok(None);
     }
     let template: Option<Value> = cluster::get(&config_map_kind(), home, CONFIG)?;
-    // Pods that are starting need the copies, whatever became of the ConfigMap they were made from.
+    // Starting Pods need the copies, even if the copied ConfigMap is gone.
     let Some(template) = template else { return applied(cx) };
     let mut copy = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -42,17 +42,17 @@ pub(crate) fn desired(cx: &Context<Value>) -> Result<Option<Value>> {
 }
 
 pub(crate) fn actual(cx: &Context<Value>) -> Result<Observation<Value>> {
-    // With its namespace the copy goes by itself, and nothing new may be made there.
+    // The copy is deleted with its namespace, in which nothing new may be created.
     if cx.deleting() || !live(cx)?.is_some_and(|existing| is_ours(&existing, cx)) {
         return Ok(Observation::absent());
     }
-    // Ours, though every field of it was forced away from us: it exists, and differs from whatever is wanted.
+    // The copy belongs to the plugin, though other managers took over all its fields: it exists, and differs from any desired state.
     Ok(Observation::present(applied(cx)?.unwrap_or_else(|| json!({}))))
 }
 
-/// * `seen` - whether there is a copy.
+/// * `seen` - whether a copy exists.
 pub(crate) fn patch(cx: &Context<Value>, desired: Option<Value>, seen: bool) -> Result<Outcome> {
-    // Past the cache where nothing was seen: one that somebody made a moment ago must not be taken over.
+    // Read from the API server if the cache has none: a ConfigMap that another client has just created must not be taken over.
     let existing = if seen { live(cx)? } else { cluster::get_live(&config_map_kind(), cx.name(), CONFIG)? };
     if existing.as_ref().is_some_and(|existing| !is_ours(existing, cx)) {
         return Ok(Outcome::new());
@@ -62,7 +62,7 @@ pub(crate) fn patch(cx: &Context<Value>, desired: Option<Value>, seen: bool) -> 
     Ok(match desired {
         Some(copy) => outcome
             .apply_with(&copy, |change| {
-                // It is ours: whoever edited a field of it, or even took it over, is overruled.
+                // The copy belongs to the plugin: changes of other managers are overwritten.
                 change.force = true;
                 change.precondition.uid = uid;
             })
@@ -82,7 +82,7 @@ fn applied(cx: &Context<Value>) -> Result<Option<Value>> {
     cluster::get_applied(&config_map_kind(), cx.name(), CONFIG)
 }
 
-/// Whether a ConfigMap of the name is a copy this plugin made for this namespace.
+/// Whether a ConfigMap of this name is the plugin's copy for this namespace.
 fn is_ours(config_map: &Value, cx: &Context<Value>) -> bool {
     let owners = config_map.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let owned = owners

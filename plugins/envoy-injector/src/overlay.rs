@@ -1,10 +1,10 @@
-//! What the initializer says of a container or volume, over what the Pod has under that name.
+//! Overlay of the initializer's containers and volumes over the Pod's ones of the same name.
 //!
-//! Fields the initializer does not name stay: the API server's defaults, once it has added them, are no difference.
+//! Fields that the initializer does not set stay: defaults that the API server adds are no difference.
 
 use serde_json::{Map, Value};
 
-/// Lists of a container whose items have a key.
+/// Lists of a container whose items have keys.
 const KEYED: &[(&str, &[&str])] = &[
     ("env", &["name"]),
     ("ports", &["containerPort", "protocol"]),
@@ -13,17 +13,17 @@ const KEYED: &[(&str, &[&str])] = &[
     ("resizePolicy", &["resourceName"]),
 ];
 
-/// Fields of which an object may have one.
+/// Fields of which an object may have only one.
 const UNIONS: &[&[&str]] = &[
     &["exec", "httpGet", "tcpSocket", "grpc", "sleep"],
     &["value", "valueFrom"],
     &["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"],
 ];
 
-/// Fields that hold quantities, which the API server spells in its own way.
+/// Fields with quantities, which the API server normalizes.
 const QUANTITIES: &[&str] = &["resources", "sizeLimit"];
 
-/// Lays a container over the one of its name.
+/// Overlays a container over the one of the same name.
 pub(crate) fn overlay_container(own: &mut Value, ours: &Map<String, Value>) {
     match own {
         Value::Object(own) => overlay_fields(own, ours, false),
@@ -31,7 +31,7 @@ pub(crate) fn overlay_container(own: &mut Value, ours: &Map<String, Value>) {
     }
 }
 
-/// Lays a volume over the one of its name. A volume has one source.
+/// Overlays a volume over the one of the same name. A volume has one source.
 pub(crate) fn overlay_volume(own: &mut Value, ours: &Map<String, Value>) {
     if let Value::Object(own) = own {
         own.retain(|field, _| ours.contains_key(field));
@@ -68,7 +68,7 @@ fn overlay(own: &mut Value, ours: &Value, field: &str, quantities: bool) {
     }
 }
 
-/// Items of the same key are merged, the first with the first and so on; the others are added in their order.
+/// Merges items of the same key, the first with the first and so on; others are added in their order.
 fn overlay_items(own: &mut Vec<Value>, ours: &[Value], keys: &[&str]) {
     let mut merged = vec![false; own.len()];
     for item in ours {
@@ -79,7 +79,7 @@ fn overlay_items(own: &mut Vec<Value>, ours: &[Value], keys: &[&str]) {
                 *merged = true;
                 overlay_fields(known, item, false);
             }
-            // What is no mapping has no key; the API server will refuse it.
+            // An item that is no mapping has no key; the API server will reject it.
             (Some((_, merged)), _) => *merged = true,
             (None, _) => {
                 own.push(item.clone());
@@ -97,7 +97,7 @@ fn key_of(item: &Value, key: &str) -> Value {
     }
 }
 
-/// A resource quantity in thousandths, `1Gi`, `500m` or `2` for instance. None: it is none.
+/// A resource quantity in thousandths, for example of `1Gi`, `500m` or `2`. None: no quantity.
 fn quantity(value: &Value) -> Option<f64> {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -1,5 +1,5 @@
-//! Pods that have no Envoy although they should: made before injection was on, or while it was away. They cannot get one any more;
-//! their desired and actual state stay different, and an event says what to do.
+//! Missed Pods, which lack Envoy: created before injection was on, or while the plugin was unavailable. They cannot get it any more;
+//! their desired and actual state stay different, and an event recommends an action.
 
 use crate::initializer::Initializer;
 use crate::scope::{self, INJECTED};
@@ -8,7 +8,7 @@ use oarlock_guest::{Context, Observation, Outcome, Result};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Events are kept for an hour.
+/// The API server keeps events for an hour.
 const REMIND: Duration = Duration::from_secs(3600);
 
 pub(crate) fn desired(cx: &Context<Value>) -> Result<Option<Value>> {
@@ -32,7 +32,7 @@ pub(crate) fn patch() -> Outcome {
         .requeue_after(REMIND)
 }
 
-/// Whether the Pod has what it should have. None: it needs nothing, or nobody can tell what it needs.
+/// Whether the Pod has its injected containers. None: it needs none, or its needs are unknown.
 fn injected(cx: &Context<Value>) -> Result<Option<bool>> {
     let settings = Settings::read()?;
     let pod = cx.object()?;

@@ -1,4 +1,4 @@
-//! Which Pods and namespaces injection is for.
+//! Scope of injection: Pods and namespaces.
 
 use crate::settings::Settings;
 use oarlock_guest::{Error, Kind, Result, cluster, kind, warn};
@@ -6,23 +6,23 @@ use serde_json::Value;
 
 /// Annotation of a Pod, label of a namespace: `"true"` or `"false"`.
 pub(crate) const SWITCH: &str = "initializer.kubernetes.io/envoy";
-/// Label of Pods that were injected.
+/// Label of injected Pods.
 pub(crate) const INJECTED: &str = "initializer.kubernetes.io/envoy-injected";
-/// Never injected: the cluster must come up without the plugin.
+/// Never injected: the cluster must start without the plugin.
 pub(crate) const SYSTEM: &str = "kube-system";
 
-/// Of Pods the kubelet runs from a file: it does not look at what the API server has of them.
+/// Annotation of Pods that the kubelet runs from a file: it ignores the API server's version of them.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 pub(crate) fn namespace_kind() -> Kind {
     kind("v1", "Namespace")
 }
 
-/// Whether a Pod in this namespace is to be injected: its annotation, else the namespace's label, else the default.
+/// Whether to inject into a Pod in this namespace: its annotation, else the namespace's label, else the default.
 ///
 /// # Errors
 ///
-/// Terminal, when the annotation makes no sense.
+/// Terminal, when the annotation is invalid.
 pub(crate) fn pod(pod: &Value, namespace: &str, settings: &Settings) -> Result<bool> {
     let annotations = pod.pointer("/metadata/annotations");
     if namespace == SYSTEM || annotations.is_some_and(|annotations| annotations.get(MIRROR).is_some()) {
@@ -40,9 +40,9 @@ pub(crate) fn pod(pod: &Value, namespace: &str, settings: &Settings) -> Result<b
     Ok((settings.host_network || !host_network) && namespace_named(namespace, settings)?)
 }
 
-/// Whether injection is on in a namespace, known by name.
+/// Whether injection is on in a namespace, by its name.
 pub(crate) fn namespace_named(name: &str, settings: &Settings) -> Result<bool> {
-    // Past the cache where it is not there yet: the first Pod may follow its namespace at once.
+    // Read from the API server if the cache has none: the first Pod may follow its namespace at once.
     let known: Option<Value> = match cluster::get(&namespace_kind(), "", name)? {
         Some(namespace) => Some(namespace),
         None => cluster::get_live(&namespace_kind(), "", name)?,

@@ -12,7 +12,7 @@ const INIT_ORDER: &str = "initOrder";
 const WORKLOAD_MODE: &str = "workloadMode";
 const ROLLOUT_SECONDS: &str = "rolloutSeconds";
 
-/// Where injected containers stand among a Pod's own.
+/// Position of injected containers among the Pod's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Before them.
@@ -21,27 +21,27 @@ pub(crate) enum Order {
     Last,
 }
 
-/// What the grant configures.
+/// The configuration from the grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// Where the ConfigMaps `envoy-initializer` and `envoy` are.
+    /// Namespace of the ConfigMaps `envoy-initializer` and `envoy`.
     pub(crate) config_namespace: String,
-    /// Whether Pods and namespaces that say nothing are injected.
+    /// Whether injection is on for Pods and namespaces without a setting.
     pub(crate) by_default: bool,
-    /// Whether Pods in the node's network are injected without asking for it.
+    /// Whether Pods with hostNetwork are injected without an explicit setting.
     pub(crate) host_network: bool,
-    /// Of containers.
+    /// Order of containers.
     pub(crate) order: Order,
-    /// Of init containers, native sidecars among them.
+    /// Order of init containers, including native sidecars.
     pub(crate) init_order: Order,
-    /// Whether templates of annotated workloads are patched.
+    /// Whether the templates of annotated workloads are patched.
     pub(crate) workload_mode: bool,
-    /// How long one workload's rollout may hold up the next.
+    /// Longest time for which one workload's rollout delays the next.
     pub(crate) rollout: Duration,
 }
 
 impl Settings {
-    /// Declares every key.
+    /// Declares every configuration key.
     pub(crate) fn declare(manifest: Manifest) -> Manifest {
         let switch = |default: &str, what: &str| json!({"type": "string", "enum": ["true", "false"], "default": default, "description": what});
         let order =
@@ -60,11 +60,11 @@ impl Settings {
             .config_property(ROLLOUT_SECONDS, text("600", "Longest wait for one workload before the next is patched"))
     }
 
-    /// Reads them. Whether a request passes when they make no sense is the failure policy's to say.
+    /// Reads the configuration. The failure policy decides about requests while it is invalid.
     ///
     /// # Errors
     ///
-    /// Transient, naming the key that makes no sense.
+    /// Transient, with the invalid key.
     pub(crate) fn read() -> Result<Self> {
         let seconds = config::get(ROLLOUT_SECONDS).unwrap_or_else(|| "600".to_owned());
         let rollout = seconds.parse::<u64>().ok().filter(|&seconds| seconds > 0);

@@ -1,4 +1,4 @@
-//! The plugin on a cluster in memory.
+//! The plugin on an in-memory cluster.
 
 mod admission;
 mod golden;
@@ -36,7 +36,7 @@ fn namespace(name: &str, labels: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "uid": format!("uid-of-{name}"), "labels": labels}})
 }
 
-/// The namespace `shop`, where injection is on, and what is injected.
+/// The namespace `shop`, with injection and an initializer.
 fn shop(yaml: &str) -> Runner<EnvoyInjector> {
     Runner::new().seed(namespace("shop", &json!({"initializer.kubernetes.io/envoy": "true"}))).seed(initializer(yaml))
 }
@@ -52,7 +52,7 @@ fn plain_pod() -> Value {
     pod(&json!({}), &json!({"containers": [{"name": "web", "image": "web:1"}]}))
 }
 
-/// As the API server asks, in the parts that count.
+/// A review as from the API server, with the fields that count.
 fn review(pod: &Value, namespace: &str) -> Value {
     json!({
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "operation": "CREATE", "namespace": namespace, "name": pod["metadata"]["name"],
@@ -122,7 +122,7 @@ fn the_config_map_that_is_copied_wakes_every_namespace_and_a_copy_its_own() {
     let of = |name: &'static str| watches.iter().filter(move |watch| watch.names == [name]);
     assert!(of("envoy").any(|watch| watch.map_to == Mapping::All && watch.label_selector == format!("!{}", crate::namespace::COPY)));
     assert!(of("envoy").any(|watch| watch.map_to == Mapping::OwnerReference));
-    // An edit of what is injected wakes each kind of workload.
+    // An edit of the initializer enqueues each kind of workload.
     assert_eq!(of("envoy-initializer").count(), 3);
 }
 

@@ -1,7 +1,7 @@
-//! Workloads whose Pods are injected through their template: for those who cannot have a webhook, or whose Pods are there already.
+//! Workload mode: injection into the Pod template of workloads, for clusters without a webhook, or for existing Pods.
 //!
-//! A patch of the template rolls the workload, so one is patched at a time: the next waits until the last has rolled out, or has
-//! taken too long.
+//! A patch of the template starts a rollout, so one workload is patched at a time. The next one waits until the last has rolled out, or
+//! has taken too long.
 
 mod rollout;
 
@@ -16,15 +16,15 @@ use std::time::Duration;
 /// Annotation of a workload: `"true"`.
 pub(crate) const ANNOTATION: &str = "initializer.kubernetes.io/envoy-workload";
 
-/// The kinds with a Pod template that is rolled out.
+/// The kinds with a rollout of their Pod template.
 const KINDS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
-/// Where the workload that is rolling out is remembered.
+/// The cache key of the workload that is rolling out.
 const SLOT: &str = "rollout";
-/// How often a waiting workload looks.
+/// Poll interval of a waiting workload.
 const POLL: Duration = Duration::from_secs(15);
 
-/// The workload that was patched last.
+/// The last patched workload.
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
 struct Rolling {
     kind: String,
@@ -86,14 +86,14 @@ pub(crate) fn patch(cx: &Context<Value>, desired: Option<Value>) -> Result<Outco
         Some(_) => ("EnvoyInjected", "Envoy is added to the Pod template: the workload rolls out"),
         None => ("EnvoyRemoved", "Envoy is taken out of the Pod template: the workload rolls out"),
     };
-    // An apply that wants nothing takes out what the last one brought.
+    // An apply without fields removes those of the last one.
     let document = desired.unwrap_or_else(|| bare(cx));
     Ok(Outcome::new()
         .apply_with(&document, |change| change.precondition.uid = Some(cx.uid().to_owned()))
         .event_normal(reason, message))
 }
 
-/// An apply of nothing.
+/// A document for an apply without fields.
 fn bare(cx: &Context<Value>) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": cx.kind().kind,
@@ -102,7 +102,7 @@ fn bare(cx: &Context<Value>) -> Value {
 }
 
 impl Rolling {
-    /// Whether it is there and has not rolled out yet.
+    /// Whether the workload exists and has not rolled out yet.
     fn is_rolling(&self) -> Result<bool> {
         let workload: Option<Value> = cluster::get(&workload_kind(&self.kind), &self.namespace, &self.name)?;
         Ok(workload.is_some_and(|workload| !rollout::done(&self.kind, &workload)))

@@ -1,4 +1,4 @@
-//! Ranges of addresses, spelled one way.
+//! Address ranges in a canonical form.
 
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -25,11 +25,11 @@ impl Display for Pool {
 }
 
 impl Cidr {
-    /// Host bits are cleared, as Neutron does. Ranges without room for a gateway and a port are refused; so is `/0`.
+    /// Parses a range. Host bits are cleared, as in Neutron. Ranges without room for a gateway and a port are rejected, and so is `/0`.
     ///
     /// # Errors
     ///
-    /// What is wrong with the text.
+    /// The fault of the text.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let malformed = || format!("{text:?} is not an address range like 192.168.0.0/16");
         let (address, prefix) = text.trim().split_once('/').ok_or_else(malformed)?;
@@ -51,7 +51,7 @@ impl Cidr {
         if self.v4 { 4 } else { 6 }
     }
 
-    /// The first address a host can have.
+    /// The first host address.
     pub(crate) fn first_host(self) -> IpAddr {
         self.address(self.first + 1)
     }
@@ -61,11 +61,11 @@ impl Cidr {
         (self.first | self.host_mask()) - u128::from(self.v4)
     }
 
-    /// Reads an address that can be this range's gateway. Neutron takes one outside the range without a word.
+    /// Parses the gateway of this range. Neutron accepts one outside the range without an error.
     ///
     /// # Errors
     ///
-    /// Why it cannot.
+    /// Why the address cannot be the gateway.
     pub(crate) fn gateway(self, text: &str) -> Result<IpAddr, String> {
         let address = parse_address(text.trim())?;
         let hosts = number(self.first_host())..=self.last_host();
@@ -75,7 +75,7 @@ impl Cidr {
         Ok(address)
     }
 
-    /// Every host address but the gateway: what Neutron takes by default, in order.
+    /// Every host address but the gateway: Neutron's default, in order.
     pub(crate) fn pools_around(self, gateway: IpAddr) -> Vec<Pool> {
         let (first, last, gateway) = (self.first + 1, self.last_host(), number(gateway));
         if !(first..=last).contains(&gateway) {
@@ -109,16 +109,16 @@ impl Display for Cidr {
 impl Pool {
     /// # Errors
     ///
-    /// What is not an address.
+    /// The text that is no address.
     pub(crate) fn parse(first: &str, last: &str) -> Result<Self, String> {
         Ok(Self { first: parse_address(first)?, last: parse_address(last)? })
     }
 
-    /// Reads what [`Display`] writes.
+    /// Parses the output of [`Display`].
     ///
     /// # Errors
     ///
-    /// What is not an address.
+    /// The text that is no address.
     pub(crate) fn parse_range(text: &str) -> Result<Self, String> {
         let (first, last) = text.split_once('-').ok_or_else(|| format!("{text:?} is not a range of addresses"))?;
         Self::parse(first, last)
@@ -130,7 +130,7 @@ impl Pool {
     }
 }
 
-/// The same addresses in order, overlapping and adjacent pools joined: Neutron answers pools in any order.
+/// The same addresses in order, with overlapping and adjacent pools joined: Neutron returns pools in any order.
 pub(crate) fn joined(mut pools: Vec<Pool>) -> Vec<Pool> {
     pools.sort();
     let mut joined: Vec<Pool> = Vec::with_capacity(pools.len());
@@ -255,7 +255,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the range and the gateway: the pools and the gateway are the hosts, each once.
+        /// For any range and gateway, the pools and the gateway are exactly the hosts.
         #[test]
         fn pools_and_gateway_are_all_hosts(first: u32, prefix in 20u8..=30, pick: u32) {
             let cidr = Cidr::parse(&format!("{}/{prefix}", Ipv4Addr::from(first))).unwrap();

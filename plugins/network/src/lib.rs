@@ -1,7 +1,7 @@
-//! Makes a `Network` object a network and a subnet in OpenStack Neutron.
+//! Reconciler of `Network` objects: a network and a subnet in OpenStack Neutron for each.
 //!
-//! Everything made carries the object's uid in its description, written by the request that makes it, and is looked for by it
-//! before anything is made: a crash, or a timeout after success, leaves nothing that the next reconcile does not find.
+//! Everything it creates has the object's uid in its description, written by the creating request. The plugin searches for that uid
+//! before it creates anything. So the next reconcile finds everything left by a crash or a timeout after success.
 
 mod address;
 mod neutron;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default)]
 pub struct NetworkReconciler;
 
-/// The fields of a Network this plugin reads.
+/// The fields of a Network that this plugin reads.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Network {
@@ -35,7 +35,7 @@ struct NetworkSpec {
     gateway: String,
 }
 
-/// What the plugin writes into the status; the ids serve it as a hint later.
+/// The status fields; the ids serve as hints later.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct NetworkStatus {
@@ -43,7 +43,7 @@ struct NetworkStatus {
     network_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     subnet_id: Option<String>,
-    /// The OpenStack project it is in. Only with Keystone credentials, which tell which project they are for.
+    /// The OpenStack project. Known only with Keystone credentials, which have a project.
     #[serde(skip_serializing_if = "Option::is_none")]
     project_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,12 +52,12 @@ struct NetworkStatus {
     gateway: Option<String>,
 }
 
-/// What is compared: only what this plugin owns, in one spelling.
+/// The compared state: only what this plugin owns, in a canonical form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// None: the network has no subnet of ours (yet).
+    /// None: the network has no subnet of this plugin (yet).
     subnet: Option<SubnetState>,
-    /// Ids of younger networks of ours that nothing uses: a request that was answered too late made them. Never desired.
+    /// Ids of younger, unused networks of this object, created by a request with a late response. Never desired.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     surplus: Vec<String>,
 }
@@ -67,7 +67,7 @@ struct SubnetState {
     /// Without host bits.
     cidr: String,
     gateway: Option<String>,
-    /// `first-last`, in order, neighbours joined: the addresses covered, however Neutron splits them.
+    /// `first-last`, in order, neighbours joined: the covered addresses, however Neutron splits them.
     pools: Vec<String>,
 }
 

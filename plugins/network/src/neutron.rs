@@ -1,4 +1,4 @@
-//! What this plugin reads of Neutron's documents.
+//! Fields of Neutron's documents that this plugin reads.
 
 use serde::Deserialize;
 
@@ -30,7 +30,7 @@ pub(crate) struct Subnet {
     pub(crate) revision_number: Option<u64>,
 }
 
-/// Addresses ports get.
+/// Addresses for ports.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct AllocationPool {
     pub(crate) start: String,

@@ -1,4 +1,4 @@
-//! One object's reconcile: finding what is ours, making it what it should be, taking it away.
+//! Reconcile of one Network: find its resources, correct them, remove them.
 
 use crate::address::{Cidr, Pool, joined};
 use crate::neutron::{Network, Subnet};
@@ -8,23 +8,23 @@ use oarlock_guest::{Context, Error, Observation, Outcome, Result, cache, info, w
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A Neutron whose lists lag behind still shows what was deleted: look again after this long.
+/// Requeue delay after a deletion: a Neutron whose lists lag behind still shows the deleted network.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
-/// Ports named in a message. There may be thousands.
+/// Most ports named in a message. There may be thousands.
 const PORTS_NAMED: usize = 5;
 
-/// Owners of ports that Neutron deletes by itself together with their network.
+/// Owners of ports that Neutron deletes together with their network.
 const GO_WITH_THE_NETWORK: [&str; 3] = ["network:dhcp", "network:distributed", "network:floatingip_agent_gateway"];
 
-/// Neutron's names are at most this long, in characters.
+/// Longest name in Neutron, in characters.
 const LONGEST_NAME: usize = 255;
 
-/// One object, and Neutron.
+/// One object, and the Neutron client.
 pub(crate) struct Reconcile<'a> {
     cx: &'a Context<crate::Network>,
     neutron: &'a Neutron,
-    /// What marks things as this object's: its uid, in the description.
+    /// The mark of this object's resources: its uid, in the description.
     mark: String,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Reconcile<'a> {
         Self { cx, neutron, mark: format!("oarlock:{}", cx.uid()) }
     }
 
-    /// The world as it is. In two requests when everything is in place.
+    /// The actual state. Takes two requests when everything is in place.
     pub(crate) fn observe(&self) -> Result<Observation<State>> {
         let networks = self.networks()?;
         let Some((network, younger)) = networks.split_first() else { return Ok(Observation::absent()) };
@@ -64,7 +64,7 @@ impl<'a> Reconcile<'a> {
         Ok(Observation::present(State { subnet: described, surplus }).status(status))
     }
 
-    /// Makes what is missing, corrects what differs, removes what is too many.
+    /// Creates missing resources, corrects differences, removes surplus ones.
     pub(crate) fn ensure(&self, desired: &SubnetState) -> Result<Outcome> {
         let networks = self.networks()?;
         let (subnet, younger) = match networks.split_first() {
@@ -81,7 +81,7 @@ impl<'a> Reconcile<'a> {
         Ok(Outcome::new().event_normal("Synced", "Network synced successfully"))
     }
 
-    /// Takes away everything that is ours.
+    /// Removes all resources of this object.
     pub(crate) fn remove(&self) -> Result<Outcome> {
         for network in self.networks()? {
             match self.delete(&network) {
@@ -96,13 +96,13 @@ impl<'a> Reconcile<'a> {
         Ok(Outcome::new().requeue_after(LOOK_AGAIN))
     }
 
-    /// Networks of this object, the oldest first. Usually one; two when a request that seemed to fail was carried out.
+    /// Networks of this object, oldest first. Usually one; two when a request that seemed to fail was carried out.
     fn networks(&self) -> Result<Vec<Network>> {
         if self.cx.uid().is_empty() {
             return Err(Error::terminal("the object has no uid: nothing could be found again"));
         }
         let mut found: Vec<Network> = self.neutron.list("networks", &[("description", &self.mark)])?;
-        // A server that ignores the filter shows everybody's.
+        // A server that ignores the filter returns the networks of all owners.
         found.retain(|network| network.description == self.mark);
         if found.is_empty() {
             let known = self.known("network", |status| status.network_id.as_ref());
@@ -116,7 +116,7 @@ impl<'a> Reconcile<'a> {
         Ok(found)
     }
 
-    /// Subnets of this object in a network of its own, the oldest first.
+    /// Subnets of this object in its network, oldest first.
     fn subnets(&self, network: &Network) -> Result<Vec<Subnet>> {
         let known = self.known("subnet", |status| status.subnet_id.as_ref());
         let ours = |subnet: &Subnet| {
@@ -131,10 +131,10 @@ impl<'a> Reconcile<'a> {
         Ok(found)
     }
 
-    /// Ids from the cache and the status: where a list lags behind, these still lead to what was made.
+    /// Ids from the cache and the status: where a list lags behind, these still lead to the resources.
     fn known(&self, what: &str, in_status: impl Fn(&NetworkStatus) -> Option<&String>) -> Vec<String> {
         let mut ids: Vec<String> = cache::get(&self.remembered(what)).into_iter().collect();
-        // An object that cannot be read is cleaned up after without the hint.
+        // An unreadable object is cleaned up without the hint.
         let in_status = self.cx.object().ok().and_then(|object| in_status(&object.status));
         ids.extend(in_status.cloned());
         ids.dedup();
@@ -160,7 +160,7 @@ impl<'a> Reconcile<'a> {
         format!("{what} {}", self.cx.uid())
     }
 
-    /// To credentials of another project our network looks as if it did not exist: neither make another nor let go.
+    /// With credentials of another project the network appears absent: the plugin then neither creates another nor removes the finalizer.
     fn check_project(&self) -> Result<()> {
         let ours = self.neutron.project_id();
         let theirs = self.cx.object().ok().and_then(|object| object.status.project_id.clone());
@@ -193,7 +193,7 @@ impl<'a> Reconcile<'a> {
         Ok(subnet)
     }
 
-    /// Brings gateway and pools to what they should be, in one request: one without the other would conflict.
+    /// Corrects gateway and pools in one request: one without the other would conflict.
     fn corrected(&self, subnet: Subnet, desired: &SubnetState) -> Result<Subnet> {
         let actual = describe(&subnet)?;
         if actual.cidr != desired.cidr {
@@ -209,7 +209,8 @@ impl<'a> Reconcile<'a> {
         let body = json!({"gateway_ip": desired.gateway, "allocation_pools": allocation_pools(desired)?});
         let update = |subnet: &Subnet| self.neutron.update("subnets", &subnet.id, subnet.revision_number, &body);
         let corrected = match update(&subnet) {
-            // Something about it changed since it was read; only what is ours is sent, so read its revision again and redo.
+            // The subnet changed after the read. The request contains only the plugin's own fields, so it is repeated with the new
+            // revision.
             Err(Refusal::Stale(_)) => update(&self.neutron.get("subnets", &subnet.id)?)?,
             other => other?,
         };
@@ -217,7 +218,7 @@ impl<'a> Reconcile<'a> {
         Ok(corrected)
     }
 
-    /// A second network goes unless somebody got hold of it meanwhile.
+    /// Deletes a second network, unless it came into use meanwhile.
     fn remove_unused(&self, network: &Network) -> Result<()> {
         match self.delete(network) {
             Ok(()) => info!("removed network {}, a second one of this object that nothing used", network.id),
@@ -236,20 +237,20 @@ impl<'a> Reconcile<'a> {
         self.neutron.delete("networks", &network.id)
     }
 
-    /// Ports that keep a network from going. Neutron's own agents make some that go with it.
+    /// Ports that block the deletion of a network. Ports of Neutron's own agents are deleted with it.
     fn ports(&self, network: &Network) -> Result<Vec<Port>> {
         let mut ports: Vec<Port> = self.neutron.list("ports", &[("network_id", &network.id)])?;
         ports.retain(|port| !GO_WITH_THE_NETWORK.contains(&port.device_owner.as_str()));
         Ok(ports)
     }
 
-    /// For people who look into Neutron; nothing is found by it.
+    /// A name for people who use Neutron; the plugin does not search by it.
     fn name(&self) -> String {
         format!("{}/{}", self.cx.namespace(), self.cx.name()).chars().take(LONGEST_NAME).collect()
     }
 }
 
-/// A subnet in the spelling that is compared.
+/// A subnet in the compared form.
 fn describe(subnet: &Subnet) -> Result<SubnetState> {
     let odd = |why: String| Error::transient(format_args!("Neutron describes subnet {} oddly: {why}", subnet.id));
     let pools = subnet.allocation_pools.iter().map(|pool| Pool::parse(&pool.start, &pool.end));
@@ -269,7 +270,7 @@ fn allocation_pools(desired: &SubnetState) -> Result<Vec<Value>> {
     desired.pools.iter().map(pool).collect()
 }
 
-/// Ids, with the names: whoever made a port knows it by that.
+/// Ids with names, by which the owners know their ports.
 fn named(ports: &[Port]) -> String {
     let named = |port: &Port| {
         if port.name.is_empty() { port.id.clone() } else { format!("{} ({})", port.id, port.name) }

@@ -1,4 +1,4 @@
-//! The reconciler against a Neutron in memory, whose bodies are the recorded ones.
+//! The reconciler with an in-memory Neutron, whose bodies are recorded ones.
 
 mod fake;
 mod faults;
@@ -31,7 +31,7 @@ fn example() -> (Runner<NetworkReconciler>, Fake) {
     (runner, neutron)
 }
 
-/// The example, made.
+/// The example after its first reconcile.
 fn made() -> (Runner<NetworkReconciler>, Fake) {
     let (mut runner, neutron) = example();
     assert_done(&runner.reconcile());
@@ -103,7 +103,7 @@ fn a_new_gateway_goes_out_with_its_pools_and_the_revision_read() {
     let put = report.requests.iter().find(|request| request.method == "PUT").unwrap();
     assert_eq!(put.header_value("if-match"), Some("revision_number=0"));
     let body: Value = serde_json::from_slice(&put.body).unwrap();
-    // The very request that was recorded.
+    // Equal to the recorded request.
     assert_eq!(body, recorded::fixture("046-subnet-gateway-update-with-pools")["request"]["body"]);
     assert_eq!(neutron.only_subnet()["gateway_ip"], "192.168.1.1");
     assert_eq!(neutron.networks().len(), 1);
@@ -143,7 +143,7 @@ fn nonsense_in_the_spec_is_refused_before_anything_is_sent() {
         let report = runner.reconcile();
         assert_terminal(&report, part);
         assert!(report.requests.is_empty());
-        // And the object can go.
+        // The object can be deleted.
         runner.delete();
         assert!(runner.reconcile().gone);
         assert_eq!(neutron.writes(), 0);
@@ -243,7 +243,7 @@ fn a_younger_one_in_use_stays_and_does_not_stand_in_the_way() {
     let report = runner.reconcile();
     assert!(!report.patched && report.in_sync());
     assert!(report.log.iter().any(|line| line.message.contains(&second)), "{:?}", report.log);
-    // With the object it goes as well, as soon as it can.
+    // It is also deleted with the object, as soon as possible.
     runner.delete();
     assert_transient(&runner.reconcile(), "in use by ports port-");
     neutron.remove_ports();

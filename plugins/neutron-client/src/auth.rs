@@ -1,14 +1,14 @@
-//! Who the plugin is to OpenStack: nobody, a token from the configuration, or a token Keystone gives for credentials.
+//! Authentication with OpenStack: none, a token from the configuration, or a token from Keystone.
 
 use oarlock_guest::{Error, Manifest, Result, cache, config, http};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Kept when Keystone's answer does not say how long a token lives.
+/// Lifetime of a token when Keystone's response has none.
 const UNKNOWN_LIFETIME: Duration = Duration::from_secs(300);
 
-/// Declares every key of the configuration that says where Neutron is and who the plugin is to it, and the origins that follow from it.
+/// Declares every configuration key about Neutron's address and the plugin's credentials, and the resulting origins.
 pub fn declare_configuration(manifest: Manifest) -> Manifest {
     let text = |description: &str| json!({"type": "string", "description": description});
     manifest
@@ -27,14 +27,14 @@ pub fn declare_configuration(manifest: Manifest) -> Manifest {
         .http_safe_request("POST", "*/auth/tokens")
 }
 
-/// Where tokens come from.
+/// The source of tokens.
 #[derive(Debug)]
 pub(crate) enum Auth {
     /// Neutron runs without authentication.
     Nobody,
     /// The configuration has a token.
     Fixed(String),
-    /// Keystone gives one.
+    /// Keystone issues a token.
     Keystone(Keystone),
 }
 
@@ -43,11 +43,11 @@ pub(crate) enum Auth {
 pub(crate) struct Keystone {
     url: String,
     request: Value,
-    /// Where the host keeps the token: by who it is for, so that new credentials do not get an old token.
+    /// The cache key of the token: it contains the account, so that new credentials do not get an old token.
     cache_key: String,
 }
 
-/// A token, and what it is good for.
+/// A token and its project.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Token {
     pub(crate) id: String,
@@ -58,7 +58,7 @@ pub(crate) struct Token {
 impl Auth {
     /// # Errors
     ///
-    /// Terminal, naming the key that is missing or too many.
+    /// Terminal, with the key that is missing or superfluous.
     pub(crate) fn from_config() -> Result<Self> {
         let Some(url) = config::get("authUrl") else {
             if let Some(key) =
@@ -116,7 +116,7 @@ impl Keystone {
         cache::get(&self.cache_key).map_or_else(|| self.fetch(), Ok)
     }
 
-    /// A token other than the one that was refused: another reconcile may have fetched one meanwhile.
+    /// A token other than the rejected one: another reconcile may have fetched one meanwhile.
     ///
     /// # Errors
     ///
@@ -128,12 +128,12 @@ impl Keystone {
         }
     }
 
-    /// A new token, kept for the next reconciles until shortly before it expires.
+    /// A new token, cached for further reconciles until shortly before it expires.
     ///
     /// # Errors
     ///
-    /// Transient where Keystone does not answer, or refuses the credentials (a secret may just be rotated); terminal where it
-    /// finds the request senseless.
+    /// Transient when Keystone does not answer, or rejects the credentials (a secret may just be rotated); terminal when it rejects the
+    /// request as invalid.
     fn fetch(&self) -> Result<Token> {
         cache::remove(&self.cache_key);
         let answer = http::post(&self.url).json(&self.request).timeout(crate::client::TIMEOUT).send();
@@ -171,7 +171,7 @@ struct Project {
     id: String,
 }
 
-/// Nine tenths of a token's life. Both times are Keystone's, so nobody's clock has to agree with it.
+/// Nine tenths of a token's lifetime. Both times are Keystone's, so no other clock has to agree with it.
 fn kept_for(issued: &str, expires: &str) -> Duration {
     let lifetime = seconds(issued).zip(seconds(expires)).and_then(|(issued, expires)| expires.checked_sub(issued));
     lifetime.map_or(UNKNOWN_LIFETIME, |seconds| Duration::from_secs(seconds) * 9 / 10)

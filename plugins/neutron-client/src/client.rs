@@ -1,4 +1,4 @@
-//! Requests to Neutron, and what its answers mean.
+//! Neutron client: requests, and classification of responses.
 
 use crate::auth::{Auth, Token};
 use oarlock_guest::http::{self, Request, Response};
@@ -9,30 +9,30 @@ use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// For one request: several fit into the deadline of a reconcile, so a server that dribbles is an error with a name and not a
-/// missed deadline.
+/// Timeout of one request: several fit into the deadline of a reconcile, so a slow server causes a specific error instead of a missed
+/// deadline.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Pages of one list. A list of our own things that needs more is a server that walks in circles.
+/// Most pages of one list. A longer list of the plugin's own resources means that the server repeats its pages.
 const MOST_PAGES: usize = 1000;
 
-/// Why Neutron did not do what it was asked to.
+/// Why Neutron rejected a request.
 #[derive(Debug)]
 pub enum Refusal {
-    /// What was named does not exist, or not for us.
+    /// The resource does not exist, or is not visible to the account.
     NotFound(String),
-    /// It changed since it was read (If-Match).
+    /// The resource changed since it was read (If-Match).
     Stale(String),
-    /// Something else still uses it.
+    /// The resource is still in use.
     InUse(String),
-    /// Everything a caller cannot do anything about.
+    /// Errors that the caller cannot handle.
     Other(Error),
 }
 
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            // What was just read is gone or different: the next reconcile looks again.
+            // A resource that was just read is gone or different: the next reconcile reads it again.
             Refusal::NotFound(message) | Refusal::Stale(message) | Refusal::InUse(message) => Self::transient(message),
             Refusal::Other(error) => error,
         }
@@ -45,7 +45,7 @@ impl From<Error> for Refusal {
     }
 }
 
-/// Neutron, and who we are to it.
+/// The Neutron client, with its credentials.
 #[derive(Debug)]
 pub struct Neutron {
     /// Ends in `/v2.0`.
@@ -55,11 +55,11 @@ pub struct Neutron {
 }
 
 impl Neutron {
-    /// From the keys that [`declare_configuration`](crate::declare_configuration) declares.
+    /// Creates a client from the keys that [`declare_configuration`](crate::declare_configuration) declares.
     ///
     /// # Errors
     ///
-    /// Terminal, naming the key of the configuration that is missing.
+    /// Terminal, with the missing configuration key.
     pub fn from_config() -> Result<Self> {
         let url = config::require("neutronUrl")?;
         let url = url.trim_end_matches('/');
@@ -67,19 +67,19 @@ impl Neutron {
         Ok(Self { base, auth: Auth::from_config()?, token: RefCell::new(None) })
     }
 
-    /// The project the credentials are for, where that is known: after the first request, with Keystone.
+    /// The project of the credentials, if known: with Keystone, after the first request.
     #[must_use]
     pub fn project_id(&self) -> Option<String> {
         self.token.borrow().as_ref()?.project_id.clone()
     }
 
-    /// All of a collection that match the filters, over all pages.
+    /// All resources of a collection that match the filters, over all pages.
     ///
     /// * `collection` - in the plural, as in the URL: `networks`.
     ///
     /// # Errors
     ///
-    /// What Neutron answers, or why there was no answer.
+    /// Neutron's error, or why there was no response.
     pub fn list<T: DeserializeOwned>(&self, collection: &str, filters: &[(&str, &str)]) -> Result<Vec<T>, Refusal> {
         let url = format!("{}/{collection}", self.base);
         let mut request = filters.iter().fold(http::get(&url), |request, (name, value)| request.query(name, value));
@@ -90,7 +90,7 @@ impl Neutron {
             let items: Vec<T> = serde_json::from_value(items).map_err(|error| garbage(&request, &error))?;
             found.extend(items);
             let Some(query) = next_page(&page, collection) else { return Ok(found) };
-            // Only the query: the server may know itself by a name that is not granted.
+            // Only the query: the server may name itself by an address that is not granted.
             let next = http::get(format!("{url}?{query}"));
             if next == request {
                 break;
@@ -100,31 +100,31 @@ impl Neutron {
         Err(Error::transient(format_args!("Neutron's list of {collection} has no end")).into())
     }
 
-    /// One of a collection by its id.
+    /// One resource of a collection by its id.
     ///
     /// # Errors
     ///
-    /// What Neutron answers, or why there was no answer.
+    /// Neutron's error, or why there was no response.
     pub fn get<T: DeserializeOwned>(&self, collection: &str, id: &str) -> Result<T, Refusal> {
         self.one(collection, &http::get(self.url(collection, id)))
     }
 
-    /// Makes one.
+    /// Creates a resource.
     ///
-    /// * `body` - its fields, without the object Neutron wraps them in.
+    /// * `body` - its fields, without the object in which Neutron wraps them.
     ///
     /// # Errors
     ///
-    /// What Neutron answers, or why there was no answer.
+    /// Neutron's error, or why there was no response.
     pub fn create<T: DeserializeOwned>(&self, collection: &str, body: &Value) -> Result<T, Refusal> {
         self.one(collection, &http::post(format!("{}/{collection}", self.base)).json(&wrapped(collection, body)))
     }
 
-    /// Changes fields of one, unless it changed since `revision` was read.
+    /// Changes fields of a resource, unless it changed since `revision` was read.
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create); [`Refusal::Stale`] where the revision moved on.
+    /// As [`create`](Self::create); [`Refusal::Stale`] for another revision.
     pub fn update<T: DeserializeOwned>(
         &self,
         collection: &str,
@@ -139,11 +139,11 @@ impl Neutron {
         self.one(collection, &request)
     }
 
-    /// Deletes one. That it is gone already counts as done.
+    /// Deletes a resource. An absent one is no error.
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create); [`Refusal::InUse`] where something else needs it.
+    /// As [`create`](Self::create); [`Refusal::InUse`] while it is in use.
     pub fn delete(&self, collection: &str, id: &str) -> Result<(), Refusal> {
         match self.send(&http::delete(self.url(collection, id))) {
             Ok(_) | Err(Refusal::NotFound(_)) => Ok(()),
@@ -161,7 +161,7 @@ impl Neutron {
         Ok(serde_json::from_value(one).map_err(|error| garbage(request, &error))?)
     }
 
-    /// Sends a request as whom we are; when the token is refused, once more with a new one.
+    /// Sends a request with the credentials; when the token is rejected, once more with a new one.
     fn send(&self, request: &Request) -> Result<Response, Refusal> {
         let token = self.current_token()?;
         let mut answer = self.send_as(request, token.as_deref())?;
@@ -197,7 +197,7 @@ impl Neutron {
     }
 }
 
-/// `networks` holds `network`s.
+/// `network` for `networks`.
 fn singular(collection: &str) -> &str {
     collection.strip_suffix('s').unwrap_or(collection)
 }
@@ -218,7 +218,7 @@ fn garbage(request: &Request, error: &serde_json::Error) -> Error {
     Error::transient(format_args!("{} {}: Neutron's answer makes no sense: {error}", request.method, request.path()))
 }
 
-/// What an answer that is not a success means. Neutron uses one status for many things: only the type tells them apart.
+/// Classifies an unsuccessful response. Neutron uses one status for many errors, which only the type distinguishes.
 fn meaning(request: &Request, answer: &Response) -> Refusal {
     let error = serde_json::from_slice::<ErrorBody>(&answer.body).map(|body| body.error).unwrap_or_default();
     let said = match (error.kind.as_str(), error.message) {
@@ -230,8 +230,8 @@ fn meaning(request: &Request, answer: &Response) -> Refusal {
         (404, _) => Refusal::NotFound(message),
         (412, _) => Refusal::Stale(message),
         (409, kind) if kind.ends_with("InUse") => Refusal::InUse(message),
-        // A conflict or a full quota passes when somebody else does something; 401: the token, which was renewed, or somebody
-        // has to set a new one.
+        // A conflict or a full quota may end by the action of another client. 401: the token was renewed already, or has to be replaced
+        // by a person.
         (401 | 408 | 409 | 413 | 425 | 429 | 500..=599, _) => {
             Refusal::Other(Error::Transient { message, after: answer.retry_after() })
         }

@@ -1,4 +1,4 @@
-//! OpenStack Neutron v2.0 for plugins: who the plugin is to it, requests, and what the answers mean.
+//! OpenStack Neutron v2.0 for plugins: authentication, requests, and classification of responses.
 
 mod auth;
 mod client;

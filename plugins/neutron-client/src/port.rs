@@ -1,28 +1,28 @@
-//! Ports, as far as plugins read them.
+//! Fields of ports that plugins read.
 
 use serde::Deserialize;
 
-/// A port as Neutron describes it.
+/// A Neutron port.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Port {
     /// Its id.
     pub id: String,
-    /// For people; whoever makes a port chooses it.
+    /// For people; chosen by the creator of the port.
     #[serde(default)]
     pub name: String,
     /// The network it is in.
     #[serde(default)]
     pub network_id: String,
-    /// What uses it, by an id of its owner's choice.
+    /// Id of the port's user, in a form of the owner's choice.
     #[serde(default)]
     pub device_id: String,
-    /// What kind of thing uses it: `compute:nova`, `network:dhcp`.
+    /// Type of the port's user: `compute:nova`, `network:dhcp`.
     #[serde(default)]
     pub device_owner: String,
     /// Its addresses.
     #[serde(default)]
     pub fixed_ips: Vec<FixedIp>,
-    /// In a spelling whose order is that of time, to the second.
+    /// In a format whose text order is the order of time, to the second.
     #[serde(default)]
     pub created_at: String,
 }

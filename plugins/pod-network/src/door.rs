@@ -1,4 +1,4 @@
-//! Admission: Pods that ask for a Network, Networks that Pods hold.
+//! Admission of Pods that ask for a Network, and of deletions of Networks that Pods use.
 
 use crate::objects::{NETWORK, Object, few, get_network, pods};
 use crate::{State, sweep};
@@ -6,22 +6,22 @@ use oarlock_guest::{Context, Error, Observation, Outcome, PatchType, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What is compared of a Pod under review.
+/// The compared state of a Pod under review.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Review {
-    /// What keeps its Network from being used.
+    /// Why its Network is not ready.
     not_ready: Option<String>,
-    /// Annotations that only this plugin writes: on a new Pod they are another's, copied along.
+    /// Annotations that only this plugin writes: on a new Pod they are copied from another one.
     copied: Vec<String>,
 }
 
-/// What a Pod under review should be: one whose Network is Ready.
+/// The desired state of a Pod under review: its Network is Ready.
 ///
-/// Where it has to be changed as well, that its Network is not Ready is no difference: it still is not after the change.
+/// If the Pod has to be changed as well, a Network that is not Ready is no difference, because it still is not Ready after the change.
 ///
 /// # Errors
 ///
-/// Denied, where it could never get a port.
+/// Denied, if the Pod could never get a port.
 pub(crate) fn wanted_of_pod(cx: &Context<Object>, review: &Value) -> Result<Option<State>> {
     let pod = cx.object()?;
     let Some(name) = pod.wanted_network() else { return Ok(None) };
@@ -46,11 +46,11 @@ pub(crate) fn wanted_of_pod(cx: &Context<Object>, review: &Value) -> Result<Opti
     Ok(Some(State::Review(Review { not_ready, copied: Vec::new() })))
 }
 
-/// What a Pod under review is.
+/// The actual state of a Pod under review.
 ///
 /// # Errors
 ///
-/// What reading the cache answers.
+/// The error of reading the cache.
 pub(crate) fn found_of_pod(cx: &Context<Object>, review: &Value) -> Result<Observation<State>> {
     let pod = cx.object()?;
     let Some(name) = pod.wanted_network() else { return Ok(Observation::absent()) };
@@ -59,17 +59,17 @@ pub(crate) fn found_of_pod(cx: &Context<Object>, review: &Value) -> Result<Obser
     Ok(Observation::present(State::Review(Review { not_ready, copied: copied(pod, review) })))
 }
 
-/// What only this plugin writes, on a Pod that is new.
+/// Annotations of this plugin on a new Pod.
 fn copied(pod: &Object, review: &Value) -> Vec<String> {
     let new = review.get("operation").and_then(Value::as_str) == Some("CREATE");
     pod.written().filter(|_| new).map(str::to_owned).collect()
 }
 
-/// Warns of a Network that is not Ready, and takes off what was copied along.
+/// Warns about a Network that is not Ready, and removes copied annotations.
 ///
 /// # Errors
 ///
-/// When the Pod cannot be read.
+/// The Pod cannot be read.
 pub(crate) fn answer(cx: &Context<Object>, found: &Review) -> Result<Outcome> {
     let mut outcome = Outcome::new();
     if !found.copied.is_empty() {
@@ -84,17 +84,17 @@ pub(crate) fn answer(cx: &Context<Object>, found: &Review) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Whether a Network may be deleted: not while a Pod that runs, or will, asks for it, nor while a port of one that is gone is left.
+/// Whether a Network may be deleted: not while a present or starting Pod asks for it, nor while a deleted Pod's port is left.
 ///
 /// # Errors
 ///
-/// Denied, with the Pods' names; transient, where Neutron does not say which ports there are.
+/// Denied, with the names of the Pods; transient, when Neutron does not list the ports.
 pub(crate) fn may_network_go(cx: &Context<Object>) -> Result<()> {
     let network = cx.object()?;
     if network.going() {
         return Ok(());
     }
-    // Of a collection that is deleted, the request has no names.
+    // In a deletecollection, the request has no names.
     let name = network.metadata.name.as_str();
     let pods = pods(cx.namespace())?;
     let holders: Vec<&str> = pods

@@ -1,7 +1,8 @@
-//! Gives Pods ports in the Neutron networks of Network objects, and guards both at admission.
+//! Reconciler and admission of Pods with ports in the Neutron networks of Network objects.
 //!
-//! A port carries the Pod's uid in `device_id`, written by the request that makes it, and is looked for by it before one is made. It
-//! goes when the Pod is gone, by the last run of the Pod's key; what was missed while nobody looked, the Network finds: see `sweep`.
+//! A port has the Pod's uid in `device_id`, written by the creating request. The plugin searches for that uid before it creates a port.
+//! The last run of a deleted Pod's key deletes the port. Ports of Pods whose deletion was missed are found from their Network: see
+//! `sweep`.
 
 mod door;
 mod objects;
@@ -21,22 +22,22 @@ use serde_json::{Value, json};
 #[derive(Debug, Default)]
 pub struct PodNetwork;
 
-/// What is compared.
+/// The compared state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
-    /// Of a Pod: its port.
+    /// For a Pod: its port.
     Port(PortState),
-    /// Of a Network: ids of ports in it whose Pods no longer want them. Never desired.
+    /// For a Network: ids of its ports whose Pods no longer need them. Never desired.
     LeftBehind(Vec<String>),
-    /// Of a Pod under review.
+    /// For a Pod under review.
     Review(door::Review),
 }
 
-/// Every Pod is looked at this often, those with a port and Networks more often (see there).
+/// Resync period of every Pod; Pods with a port, and Networks, have shorter intervals (see there).
 const RESYNC_SECONDS: u32 = 300;
 
-/// A review that is not answered within this ends by its failure policy.
+/// Timeout of a review; then the failure policy decides.
 const REVIEW_SECONDS: u32 = 5;
 
 impl Reconciler for PodNetwork {

@@ -1,4 +1,4 @@
-//! What this plugin reads of Pods and Networks.
+//! Fields of Pods and Networks that this plugin reads.
 
 use oarlock_guest::{Kind, Result, cluster, kind};
 use serde::Deserialize;
@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 /// The annotation by which a Pod asks for a port: the name of a Network in its namespace.
 pub(crate) const NETWORK: &str = "samplecrd.k8s.io/network";
 
-/// The address of its port. Written by this plugin.
+/// The annotation with the port's address. Written by this plugin.
 pub(crate) const ADDRESS: &str = "samplecrd.k8s.io/network-ip";
 
-/// The id of its port. Written by this plugin.
+/// The annotation with the port's id. Written by this plugin.
 pub(crate) const PORT_ID: &str = "samplecrd.k8s.io/network-port-id";
 
-/// `device_owner` of ports made for Pods; their `device_id` is the Pod's uid.
+/// `device_owner` of Pod ports; their `device_id` is the Pod's uid.
 pub(crate) const OWNER: &str = "oarlock:pod";
 
-/// A Pod or a Network; of each, what it does not have stays at its default.
+/// A Pod or a Network; fields that a kind lacks stay at their defaults.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Object {
@@ -43,9 +43,9 @@ struct Spec {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Status {
-    /// Of a Pod.
+    /// For a Pod.
     phase: String,
-    /// Of a Network, as all that follows.
+    /// For a Network, as are all following fields.
     pub(crate) network_id: Option<String>,
     pub(crate) subnet_id: Option<String>,
     conditions: Vec<Condition>,
@@ -61,17 +61,17 @@ struct Condition {
 }
 
 impl Object {
-    /// The Network a Pod asks for a port in.
+    /// The Network in which a Pod asks for a port.
     pub(crate) fn network(&self) -> Option<&str> {
         self.metadata.annotations.get(NETWORK).map(String::as_str)
     }
 
-    /// The same, unless the Pod has come to its end and needs none any more.
+    /// The same, unless the Pod has finished and needs none any more.
     pub(crate) fn wanted_network(&self) -> Option<&str> {
         self.network().filter(|_| !self.finished())
     }
 
-    /// Whether all containers of a Pod have ended, and none will start again.
+    /// Whether all containers of a Pod have ended for good.
     pub(crate) fn finished(&self) -> bool {
         matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
     }
@@ -81,7 +81,7 @@ impl Object {
         self.spec.host_network
     }
 
-    /// Annotations of this plugin's making.
+    /// Annotations that this plugin writes.
     pub(crate) fn written(&self) -> impl Iterator<Item = &str> {
         self.metadata.annotations.keys().map(String::as_str).filter(|key| [ADDRESS, PORT_ID].contains(key))
     }
@@ -90,7 +90,7 @@ impl Object {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// What keeps a Network from being used. None: it is Ready.
+    /// Why a Network is not ready. None: it is Ready.
     pub(crate) fn not_ready(&self) -> Option<&str> {
         match self.status.conditions.iter().find(|condition| condition.kind == "Ready") {
             Some(ready) if ready.status == "True" => None,
@@ -127,7 +127,7 @@ pub(crate) fn pods(namespace: &str) -> Result<Vec<Object>> {
     cluster::list(&pod_kind(), &options)
 }
 
-/// The first few, in words.
+/// The first few names, in words.
 pub(crate) fn few(names: &[&str]) -> String {
     const NAMED: usize = 5;
     let named = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! A Pod's port: finding it, making it what it should be, giving it back.
+//! The Neutron port of a Pod: find, create, correct, delete.
 
 use crate::State;
 use crate::objects::{ADDRESS, OWNER, Object, PORT_ID, get_network, pod_kind};
@@ -9,34 +9,34 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How often a Pod that names a Network is compared with Neutron although nothing changed.
+/// Interval of comparing a Pod with a Network with Neutron, without a change.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
-/// A Neutron whose lists lag behind still shows what was deleted: look again after this long.
+/// Requeue delay after a deletion: a Neutron whose lists lag behind still shows the deleted port.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
-/// Neutron's names are at most this long, in characters.
+/// Longest name in Neutron, in characters.
 const LONGEST_NAME: usize = 255;
 
-/// What is compared of a Pod's port.
+/// The compared state of a Pod's port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PortState {
-    /// The Neutron network it is in. None: there is no port, only annotations of one.
+    /// The Neutron network of the port. None: there is no port, only annotations of one.
     network_id: Option<String>,
-    /// It has an address.
+    /// Whether it has an address.
     addressed: bool,
-    /// The Pod's annotations say which.
+    /// Whether the Pod's annotations name it.
     annotated: bool,
-    /// Ids of further ports of the same Pod: of a request that was answered too late, or in a Network asked for before.
+    /// Ids of further ports of the same Pod: from a request with a late response, or in an earlier Network.
     surplus: Vec<String>,
 }
 
-/// A port in the Neutron network of the Network the Pod names.
+/// The desired state: a port in the Neutron network of the Pod's Network.
 ///
 /// # Errors
 ///
-/// Terminal, where there is none: a change of the Network wakes the Pod.
+/// Terminal, when it does not exist: a change of the Network enqueues the Pod.
 pub(crate) fn desired(cx: &Context<Object>) -> Result<Option<State>> {
     let pod = cx.object()?;
     let Some(name) = pod.wanted_network() else { return Ok(None) };
@@ -53,17 +53,17 @@ pub(crate) fn desired(cx: &Context<Object>) -> Result<Option<State>> {
     Ok(Some(State::Port(PortState { network_id, addressed: true, annotated: true, surplus: Vec::new() })))
 }
 
-/// What is there. No request for Pods that have nothing to do with Networks, one when everything is in place.
+/// The actual state. No request for Pods without a Network, one request when everything is in place.
 ///
 /// # Errors
 ///
-/// What Neutron, or the cache, answers.
+/// The error of Neutron or of the cache.
 pub(crate) fn observe(cx: &Context<Object>) -> Result<Observation<State>> {
     let pod = cx.object()?;
-    // Whoever replaces a Pod as a whole may take both annotations away at once.
+    // A client that replaces the whole Pod may remove both annotations at once.
     let known = cache::get::<String>(&remembered(cx)).is_some();
     let concerned = known || pod.network().is_some() || pod.written().next().is_some();
-    // While it only is going its containers still run.
+    // While the Pod is only being deleted, its containers still run.
     let runs_out = cx.deleting() && !cx.is_gone() && !pod.finished();
     if !concerned || runs_out {
         return Ok(Observation::absent());
@@ -91,11 +91,11 @@ pub(crate) fn observe(cx: &Context<Object>) -> Result<Observation<State>> {
     Ok(if pod.wanted_network().is_some() { observation.requeue_after(LOOK_EVERY) } else { observation })
 }
 
-/// Makes the port if there is none, gives it an address, tells both to the Pod, and removes further ones.
+/// Creates a missing port, gives it an address, writes both to the Pod, and deletes further ports.
 ///
 /// # Errors
 ///
-/// What kept it from that: Neutron, or a Network in which nothing can be made now.
+/// The error of Neutron, or the state of a Network in which no port can be created now.
 pub(crate) fn ensure(cx: &Context<Object>, wanted: &PortState) -> Result<Outcome> {
     let neutron = Neutron::from_config()?;
     let name = cx.object()?.network().unwrap_or_default();
@@ -120,11 +120,11 @@ pub(crate) fn ensure(cx: &Context<Object>, wanted: &PortState) -> Result<Outcome
     Ok(tell(cx, told(&port)).event_normal("PortAssigned", said))
 }
 
-/// Takes the Pod's ports away, and its annotations of them.
+/// Deletes the Pod's ports, and its annotations of them.
 ///
 /// # Errors
 ///
-/// What Neutron answers.
+/// Neutron's error.
 pub(crate) fn release(cx: &Context<Object>) -> Result<Outcome> {
     let neutron = Neutron::from_config()?;
     let ports = ports(cx, &neutron, None)?;
@@ -140,18 +140,18 @@ pub(crate) fn release(cx: &Context<Object>) -> Result<Outcome> {
     Ok(if ports.is_empty() { outcome } else { outcome.event_normal("PortReleased", "The Pod's port was given back") })
 }
 
-/// The Pod's ports, those in the wanted network first, of these the oldest.
+/// The Pod's ports: those in the desired network first, oldest first among them.
 fn ports(cx: &Context<Object>, neutron: &Neutron, wanted: Option<&str>) -> Result<Vec<Port>> {
     let uid = cx.uid();
     if uid.is_empty() {
         return Err(Error::terminal("the Pod has no uid: nothing could be found again"));
     }
-    // A server that ignores the filter shows everybody's.
+    // A server that ignores the filter returns the ports of all owners.
     let ours = |port: &Port| port.device_id == uid && port.device_owner == OWNER;
     let mut found: Vec<Port> = neutron.list("ports", &[("device_id", uid), ("device_owner", OWNER)])?;
     found.retain(ours);
     if found.is_empty() {
-        // Where a list lags behind, these still lead to what was made.
+        // Where a list lags behind, these ids still lead to the ports.
         let mut known: Vec<String> = cache::get(&remembered(cx)).into_iter().collect();
         known.extend(cx.object()?.metadata.annotations.get(PORT_ID).cloned());
         known.dedup();
@@ -192,7 +192,7 @@ fn make(cx: &Context<Object>, neutron: &Neutron, name: &str, network: &Object) -
     Ok(port)
 }
 
-/// The port with an address from the Network's subnet.
+/// The port, with an address from the Network's subnet.
 fn with_address(neutron: &Neutron, port: &Port, network: &Object) -> Result<Port> {
     let Some(subnet_id) = &network.status.subnet_id else {
         return Err(Error::terminal("the Network has no subnet to take an address from"));
@@ -209,12 +209,12 @@ fn address(port: &Port) -> Option<&str> {
     port.fixed_ips.first().map(|ip| ip.ip_address.as_str())
 }
 
-/// What the Pod is told of its port.
+/// The annotations about a port.
 fn told(port: &Port) -> [(&'static str, Option<&str>); 2] {
     [(ADDRESS, address(port)), (PORT_ID, Some(&port.id))]
 }
 
-/// This plugin's annotations as they are now: the request may be older than what was just written.
+/// This plugin's present annotations: the request may be older than its last write.
 fn annotations(cx: &Context<Object>) -> Result<BTreeMap<String, String>> {
     if cx.is_gone() {
         return Ok(BTreeMap::new());

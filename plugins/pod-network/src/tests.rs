@@ -1,4 +1,4 @@
-//! The reconciler on a cluster in memory, and the emulated Neutron.
+//! The reconciler on an in-memory cluster, with the emulated Neutron.
 
 mod door;
 mod faults;
@@ -32,7 +32,7 @@ fn assert_error(report: &Report, transient: bool, part: &str) {
     assert!(error.is_transient() == transient && error.message().contains(part), "{error:?}");
 }
 
-/// The Pod says what its only port is.
+/// Asserts that the Pod's annotations describe its only port.
 #[track_caller]
 fn assert_told(runner: &Runner<PodNetwork>, lab: &Lab) {
     let port = lab.only_port();
@@ -142,7 +142,7 @@ fn a_pod_that_names_another_network_gets_a_port_there_and_none_is_left() {
 #[test]
 fn what_others_change_or_delete_is_repaired() {
     let (mut runner, lab) = made();
-    // Another address: the port says which it is.
+    // The port with another address: the annotation follows.
     lab.put_port(&json!({"fixed_ips": [{"ip_address": "10.0.0.5"}]}));
     assert_done(&runner.reconcile());
     assert_told(&runner, &lab);
@@ -185,7 +185,7 @@ fn a_network_that_is_not_ready_is_waited_for() {
     assert_told(&runner, &lab);
 }
 
-/// Neither a Network that fails nor one that goes takes the ports of Pods that run.
+/// Neither a failed nor a deleting Network removes the ports of running Pods.
 #[test]
 fn a_port_stays_whatever_becomes_of_its_network() {
     let (mut runner, lab) = made();
@@ -224,7 +224,7 @@ fn somebody_elses_ports_are_never_touched() {
 fn of_two_ports_the_older_stays() {
     let (mut runner, lab) = lab();
     let mut ids = [(); 2].map(|()| lab.make_port("blue", UID, "oarlock:pod", "shop/web"));
-    // Made within one second: the id decides.
+    // Created within one second: the id decides.
     ids.sort();
     assert_done(&runner.reconcile());
     assert_eq!(lab.only_port()["id"], ids[0]);

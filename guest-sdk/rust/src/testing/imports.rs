@@ -1,4 +1,4 @@
-//! The host's functions over this thread's world.
+//! The host's functions in native tests, on this thread's world.
 
 pub(crate) mod cluster {
     //! Reads of the world's objects.
@@ -73,7 +73,7 @@ pub(crate) mod cluster {
 }
 
 pub(crate) mod merge {
-    //! Strategic merge by the code the host itself uses, for the kinds Kubernetes builds in.
+    //! Strategic merge with the host's own code, for built-in kinds.
 
     use crate::raw::{Error, GroupVersionKind};
     use crate::testing::world::{parse, schema, terminal};
@@ -181,7 +181,7 @@ pub(crate) mod http {
         Ok(())
     }
 
-    /// Scheme, host and port in lower case; the scheme's own port is left out.
+    /// Scheme, host and port in lower case; the default port of the scheme is omitted.
     fn origin(url: &str) -> Option<String> {
         let (scheme, rest) = url.split_once("://")?;
         let scheme = scheme.to_ascii_lowercase();
@@ -197,7 +197,7 @@ pub(crate) mod http {
 }
 
 pub(crate) mod cache {
-    //! Values with the world's clock.
+    //! Cached values with the world's clock.
 
     use crate::testing::world::with;
 
@@ -221,7 +221,7 @@ pub(crate) mod cache {
 }
 
 pub(crate) mod config {
-    //! Values of the runner.
+    //! Configuration values of the runner.
 
     use crate::testing::world::with;
 
@@ -235,7 +235,7 @@ pub(crate) mod config {
 }
 
 pub(crate) mod log {
-    //! Lines kept for the report.
+    //! Log lines for the report.
 
     use crate::testing::world::{LogLine, with};
 

@@ -1,4 +1,4 @@
-//! One object, reconciled as the host would.
+//! Runner: reconciles one object as the host does.
 
 use super::world::{Id, Installed, LogLine, World, id_of, kind_of, terminal, with};
 use crate::http::{Failure, Request, Response};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// Runs a reconciler for one object. The world stays between reconciles: objects, cache, clock.
+/// Runs a reconciler for one object. The world (objects, cache, clock) persists between reconciles.
 ///
 /// ```
 /// # use oarlock_guest::{Context, Manifest, Observation, Outcome, Reconciler, Result, kind, testing::Runner};
@@ -37,39 +37,39 @@ pub struct Runner<R> {
     reconciler: PhantomData<R>,
 }
 
-/// What one reconcile did.
+/// The report of one reconcile.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The state the cluster asked for.
+    /// The desired state.
     pub desired: Option<Value>,
-    /// The state the world was in before the patch.
+    /// The actual state before the patch.
     pub before: Option<Value>,
-    /// The state after it; the same as `before` when nothing was patched.
+    /// The actual state afterwards; equal to `before` without a patch.
     pub after: Option<Value>,
-    /// What the last observation said about the object.
+    /// The status fields of the last observation.
     pub status: Option<Value>,
-    /// Whether `patch` was asked.
+    /// Whether `patch` was called.
     pub patched: bool,
-    /// The changes it answered.
+    /// The changes that it returned.
     pub changes: Vec<Change>,
-    /// Events to write: only those of a patch whose changes were carried out.
+    /// Events to write: only those of a patch whose changes were applied.
     pub events: Vec<Event>,
     /// Warnings for the user (admission).
     pub warnings: Vec<String>,
-    /// What ended the reconcile early.
+    /// The error that ended the reconcile.
     pub error: Option<Error>,
-    /// The earliest time the plugin asked to look again.
+    /// The shortest requeue delay.
     pub requeue_after: Option<Duration>,
     /// HTTP requests, in order.
     pub requests: Vec<Request>,
     /// Log lines, in order.
     pub log: Vec<LogLine>,
-    /// Whether the object exists no more: its finalizer was let go.
+    /// Whether the object no longer exists, because its finalizer was removed.
     pub gone: bool,
 }
 
 impl Report {
-    /// No error, and nothing left to do.
+    /// Whether there was no error, and nothing is left to do.
     #[must_use]
     pub fn in_sync(&self) -> bool {
         self.error.is_none() && same(self.desired.as_ref(), self.after.as_ref())
@@ -109,7 +109,7 @@ impl<R: Reconciler> Default for Runner<R> {
 }
 
 impl<R: Reconciler> Runner<R> {
-    /// An empty cluster, no configuration, nobody who answers HTTP.
+    /// An empty cluster, no configuration, and no HTTP handler.
     #[must_use]
     pub fn new() -> Self {
         let world = World { manifest: Some(R::manifest().document().clone()), ..World::default() };
@@ -123,40 +123,40 @@ impl<R: Reconciler> Runner<R> {
         self
     }
 
-    /// Answers HTTP requests.
+    /// Sets the handler of HTTP requests.
     #[must_use]
     pub fn http(mut self, handler: impl FnMut(&Request) -> Result<Response, Failure> + 'static) -> Self {
         self.world.handler = Some(Box::new(handler));
         self
     }
 
-    /// Answers the next requests with these, in order, before the handler is asked again.
+    /// Returns these responses to the next requests, in order, before the handler is called again.
     pub fn script(&mut self, answers: impl IntoIterator<Item = Result<Response, Failure>>) {
         self.world.scripted.extend(answers);
     }
 
-    /// The primary object, created or replaced in the cluster. It gets a uid when it has none.
+    /// Creates or replaces the primary object in the cluster. It gets a uid if it has none.
     #[must_use]
     pub fn object(mut self, object: impl Serialize) -> Self {
         self.set_object(object);
         self
     }
 
-    /// The same on a runner that is in use.
+    /// The same on a runner in use.
     pub fn set_object(&mut self, object: impl Serialize) {
         if let Some(id) = self.put(object) {
             self.id = Some(id);
         }
     }
 
-    /// Another object in the cluster, not of this plugin's making.
+    /// Adds another object to the cluster that this plugin did not create.
     #[must_use]
     pub fn seed(mut self, object: impl Serialize) -> Self {
         self.put(object);
         self
     }
 
-    /// Creates or replaces an object, as somebody else would.
+    /// Creates or replaces an object, as another client would.
     pub fn put(&mut self, object: impl Serialize) -> Option<Id> {
         let object = serde_json::to_value(object).unwrap_or_default();
         match id_of(&object) {
@@ -179,7 +179,7 @@ impl<R: Reconciler> Runner<R> {
         }
     }
 
-    /// Deletes the primary object, as its user would: with a finalizer it stays until that is let go.
+    /// Deletes the primary object, as its user would: with a finalizer it stays until that is removed.
     pub fn delete(&mut self) {
         let cleanup = self.world.manifest.as_ref().is_some_and(|manifest| manifest.cleanup);
         let Some(id) = self.id.clone() else { return };
@@ -192,25 +192,25 @@ impl<R: Reconciler> Runner<R> {
         }
     }
 
-    /// Nothing may change from now on.
+    /// Makes further reconciles dry runs.
     #[must_use]
     pub fn dry_run(mut self) -> Self {
         self.world.dry_run = true;
         self
     }
 
-    /// Time passes: values in the cache expire.
+    /// Advances the clock: values in the cache expire.
     pub fn advance(&mut self, by: Duration) {
         self.world.now_ms = self.world.now_ms.saturating_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX));
     }
 
-    /// The host restarts: what it kept in memory is lost.
+    /// Restarts the host: its in-memory state is lost.
     pub fn restart(&mut self) {
         self.world.cache.clear();
         self.attempt = 1;
     }
 
-    /// The primary object as it is.
+    /// The present primary object.
     #[must_use]
     pub fn current(&self) -> Option<&Value> {
         self.world.objects.get(self.id.as_ref()?)
@@ -222,14 +222,14 @@ impl<R: Reconciler> Runner<R> {
         self.world.objects.get(&(kind.clone(), namespace.to_owned(), name.to_owned()))
     }
 
-    /// Removes an object of the cluster, as somebody else would.
+    /// Removes an object of the cluster, as another client would.
     pub fn remove(&mut self, kind: &Kind, namespace: &str, name: &str) -> Option<Value> {
         let id = (kind.clone(), namespace.to_owned(), name.to_owned());
         self.world.applied.remove(&id);
         self.world.objects.remove(&id)
     }
 
-    /// One reconcile.
+    /// Runs one reconcile.
     pub fn reconcile(&mut self) -> Report {
         let mut report = Report::default();
         let Some(id) = self.id.clone() else {
@@ -264,8 +264,8 @@ impl<R: Reconciler> Runner<R> {
         reports
     }
 
-    /// Admission of `object`: `review` is the AdmissionRequest, whose `namespace` and `name` count where the object has none. Returns
-    /// the object as it was changed, too.
+    /// Reviews `object`: `review` is the AdmissionRequest, whose `namespace` and `name` count where the object has none. Also returns the
+    /// changed object.
     pub fn admit(&mut self, object: impl Serialize, review: impl Serialize) -> (Report, Value) {
         let mut object = serde_json::to_value(object).unwrap_or_default();
         let review = serde_json::to_value(review).unwrap_or_default();
@@ -307,7 +307,7 @@ impl<R: Reconciler> Runner<R> {
         }
     }
 
-    /// What the host does afterwards: status, and the finalizer of an object that is going.
+    /// The host's work afterwards: the status, and the finalizer of a deleting object.
     fn finish(&mut self, id: &Id, request: &raw::Request, report: &mut Report) {
         if self.world.dry_run {
             return;
@@ -333,7 +333,7 @@ impl<R: Reconciler> Runner<R> {
     }
 }
 
-/// The order of a reconcile: desired, actual, and when they differ patch, the changes, and actual again.
+/// The steps of a reconcile: desired, actual, and when they differ patch, the changes, and actual again.
 fn run<R: Reconciler>(
     request: &raw::Request,
     report: &mut Report,
@@ -388,7 +388,7 @@ fn parsed(text: Option<&str>) -> Result<Option<Value>, raw::Error> {
     text.map(serde_json::from_str).transpose().map_err(|error| terminal(format!("not JSON: {error}")))
 }
 
-/// As JSON values: `1` and `1.0` are the same number, null and absent are different things.
+/// Compares JSON values: `1` and `1.0` are equal, null and absent are different.
 fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::Number(a)), Some(Value::Number(b))) => a == b || a.as_f64() == b.as_f64(),
@@ -402,7 +402,7 @@ fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     }
 }
 
-/// What is under review. Its name is empty where the API server is still to make one.
+/// The object under review. Its name is empty where the API server will generate it.
 fn under_review(object: &Value, review: &Value) -> Result<Id, raw::Error> {
     let told = |field: &str| {
         let own = text(object, &format!("/metadata/{field}"));

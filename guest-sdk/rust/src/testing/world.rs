@@ -1,4 +1,4 @@
-//! What surrounds a reconciler in a native test: a cluster, a cache, a clock, HTTP. One per thread while a runner runs.
+//! The world of a native test: a cluster, a cache, a clock, HTTP. One per thread while a runner runs.
 
 use crate::http::{Failure, Request, Response};
 use crate::log::Level;
@@ -13,27 +13,27 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// The field manager of what the reconciler applies.
+/// The field manager of the reconciler's applies.
 const MANAGER: &str = "native";
-/// When everything happens.
+/// The constant time of all events.
 const NOW: &str = "2026-01-01T00:00:00Z";
 
 thread_local! {
     static WORLD: RefCell<World> = RefCell::new(World::default());
 }
 
-/// Answers HTTP requests.
+/// Handles HTTP requests.
 pub(crate) type Handler = Box<dyn FnMut(&Request) -> Result<Response, Failure>>;
 
 /// Kind, namespace, name.
 pub(crate) type Id = (Kind, String, String);
 
-/// One line a reconciler logged.
+/// One log line of a reconciler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// How grave.
+    /// The level.
     pub level: Level,
-    /// The line.
+    /// The message.
     pub message: String,
     /// Its fields.
     pub fields: Vec<(String, String)>,
@@ -42,23 +42,23 @@ pub struct LogLine {
 /// The last apply to an object.
 #[derive(Debug)]
 pub(crate) struct Applied {
-    /// Which fields it made the plugin's.
+    /// The fields that it gave to the plugin.
     managed_fields: Value,
-    /// Those fields, right after it.
+    /// The values of those fields right after it.
     owned: Value,
     /// The document.
     document: Value,
 }
 
-/// Everything an import can reach.
+/// All state that imports can reach.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) manifest: Option<PluginManifest>,
     pub(crate) config: BTreeMap<String, String>,
     pub(crate) objects: BTreeMap<Id, Value>,
-    /// What this plugin applied last.
+    /// The last applies of this plugin.
     pub(crate) applied: BTreeMap<Id, Applied>,
-    /// Values with the time they expire.
+    /// Values with their expiry times.
     pub(crate) cache: BTreeMap<String, (Vec<u8>, Option<u64>)>,
     pub(crate) now_ms: u64,
     pub(crate) handler: Option<Handler>,
@@ -75,12 +75,12 @@ impl fmt::Debug for World {
     }
 }
 
-/// Does something with this thread's world.
+/// Runs a function on this thread's world.
 pub(crate) fn with<T>(f: impl FnOnce(&mut World) -> T) -> T {
     WORLD.with_borrow_mut(f)
 }
 
-/// Puts a world in the place of this thread's, for as long as it lives, then puts it back.
+/// Replaces this thread's world while it lives, then restores it.
 pub(crate) struct Installed<'a>(&'a mut World);
 
 impl<'a> Installed<'a> {
@@ -96,13 +96,13 @@ impl Drop for Installed<'_> {
     }
 }
 
-/// The kind a document says it is of.
+/// The kind in a document.
 pub(crate) fn kind_of(object: &Value) -> Kind {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     kind(text("apiVersion"), text("kind"))
 }
 
-/// The kind, namespace and name a document carries.
+/// The kind, namespace and name in a document.
 pub(crate) fn id_of(object: &Value) -> Result<Id, raw::Error> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (kind, name) = (kind_of(object), text("/metadata/name"));
@@ -117,7 +117,7 @@ pub(crate) fn terminal(message: impl Into<String>) -> raw::Error {
 }
 
 impl World {
-    /// Kinds outside the manifest are refused, as the host refuses those outside the grant.
+    /// Rejects kinds outside the manifest, as the host rejects those outside the grant.
     pub(crate) fn declared(&self, kind: &raw::GroupVersionKind) -> Result<Kind, raw::Error> {
         let kind: Kind = kind.clone().into();
         let Some(manifest) = &self.manifest else { return Ok(kind) };
@@ -126,7 +126,7 @@ impl World {
         if declared { Ok(kind) } else { Err(terminal(format!("{} is neither a primary nor a watch", kind.kind))) }
     }
 
-    /// Carries one change out, as the API server would.
+    /// Carries out one change, as the API server would.
     pub(crate) fn carry_out(&mut self, change: &Change, under_review: Option<&mut Value>) -> Result<(), raw::Error> {
         match change {
             Change::Apply(apply) => {
@@ -166,8 +166,8 @@ impl World {
         Ok(())
     }
 
-    /// Server-side apply by the code the host itself uses, without conflicts: fields others own are taken over. Lists of kinds
-    /// that are not built in are one value.
+    /// Server-side apply with the host's own code, without conflicts: fields of other managers are taken over. Lists of kinds that are
+    /// not built in are atomic.
     fn apply(&mut self, id: Id, document: Value) -> Result<(), raw::Error> {
         let schema = rules(&id.0);
         let write = Write::new(&schema, MANAGER, NOW);
@@ -184,7 +184,7 @@ impl World {
         Ok(())
     }
 
-    /// What this plugin owns of an object, as it was applied while nothing of it changed.
+    /// The part of an object that this plugin owns, as it was applied while nothing of it changed.
     pub(crate) fn applied(&self, id: &Id) -> Option<Value> {
         let last = self.applied.get(id)?;
         let owned = applied_part(&self.managed(id)?, MANAGER, Some(&rules(&id.0))).ok()??;
@@ -233,13 +233,13 @@ pub(crate) fn parse(text: &str) -> Result<Value, raw::Error> {
     serde_json::from_str(text).map_err(|error| terminal(format!("not JSON: {error}")))
 }
 
-/// What strategic merge goes by.
+/// The schema of strategic merge.
 pub(crate) fn schema(kind: &Kind) -> Result<Schema, raw::Error> {
     let schema = Schema::builtin(&kind.group, &kind.version, &kind.kind);
     schema.ok_or_else(|| terminal(format!("strategic merge does not know the kind {}", kind.kind)))
 }
 
-/// What apply goes by.
+/// The schema of apply.
 fn rules(kind: &Kind) -> Schema {
     schema(kind).unwrap_or_else(|_| Schema::from_openapi(&Value::Null))
 }

@@ -1,4 +1,4 @@
-//! New Pods.
+//! Injection into new Pods.
 
 use super::{INITIALIZER, create, initializer, names, namespace, plain_pod, pod, review, shop};
 use crate::EnvoyInjector;
@@ -192,7 +192,7 @@ fn a4_injected_containers_stand_where_the_configuration_says_in_the_config_maps_
         let (_, injected) = create(&mut runner, &pod(&json!({}), &spec));
         assert_eq!(names(&injected, "containers"), containers);
         assert_eq!(names(&injected, "initContainers"), inits);
-        // Another webhook puts its own at the end, and the API server asks again.
+        // Another webhook appends its own container, and the API server calls again.
         let mut changed = injected.clone();
         changed["spec"]["containers"].as_array_mut().unwrap().push(json!({"name": "late"}));
         let (_, again) = create(&mut runner, &changed);

@@ -1,4 +1,4 @@
-//! Pods of many shapes: `tests/pods/NAME.yaml` is what comes in, `NAME.expected.yaml` what is stored. `UPDATE_GOLDEN=1` writes the latter.
+//! Pods of many shapes: `tests/pods/NAME.yaml` is the input, `NAME.expected.yaml` the stored Pod. `UPDATE_GOLDEN=1` writes the latter.
 
 use super::{config_map, initializer, namespace, review};
 use crate::EnvoyInjector;
@@ -8,25 +8,25 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// One Pod, and what surrounds it.
+/// One Pod and its environment.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// Why this shape is here.
+    /// The reason for this case.
     why: String,
     /// The plugin's configuration.
     #[serde(default)]
     settings: BTreeMap<String, String>,
-    /// Labels of the namespace; injection is on unless they say something.
+    /// Labels of the namespace; injection is on by default.
     #[serde(default = "switched_on")]
     namespace: Value,
-    /// Which of `tests/initializers` is injected.
+    /// The injected file of `tests/initializers`.
     #[serde(default = "story")]
     initializer: String,
     pod: Value,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 struct Expected {
@@ -34,7 +34,7 @@ struct Expected {
     error: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
-    /// None: as it came.
+    /// None: unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pod: Option<Value>,
 }
@@ -66,7 +66,7 @@ fn runner(case: &Case) -> Runner<EnvoyInjector> {
     case.settings.iter().fold(runner, |runner, (key, value)| runner.config(key, value))
 }
 
-/// Runs one Pod twice.
+/// Injects into one Pod twice.
 fn injected(name: &str, case: &Case) -> Expected {
     let mut runner = runner(case);
     let (report, pod) = runner.admit(&case.pod, review(&case.pod, "shop"));
@@ -81,7 +81,7 @@ fn injected(name: &str, case: &Case) -> Expected {
     Expected { error: None, warnings: report.warnings, pod: (pod != case.pod).then_some(pod) }
 }
 
-/// What holds of every Pod: names are unique, volumes that are mounted exist, and nothing of it was lost.
+/// Invariants of every Pod: names are unique, mounted volumes exist, and nothing of the original is lost.
 fn sound(name: &str, before: &Value, after: &Value) {
     let items = |pod: &Value, list: &str| pod["spec"][list].as_array().cloned().unwrap_or_default();
     let name_of = |item: &Value| item["name"].as_str().unwrap_or_default().to_owned();
@@ -105,7 +105,7 @@ fn sound(name: &str, before: &Value, after: &Value) {
         assert!(ours || containers(after).contains(container), "{name}: changed {container}");
     }
     assert!(known_before.is_subset(&volumes.into_iter().collect()), "{name}: lost a volume");
-    // Nothing else of the specification is touched.
+    // The rest of the specification is unchanged.
     let rest = |pod: &Value| {
         let mut rest = pod.clone();
         for list in ["containers", "initContainers", "volumes"] {

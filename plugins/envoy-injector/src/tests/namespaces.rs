@@ -1,4 +1,4 @@
-//! The copies of the ConfigMap `envoy`.
+//! Copies of the ConfigMap `envoy`.
 
 use super::{config_map, config_map_kind, namespace};
 use crate::EnvoyInjector;

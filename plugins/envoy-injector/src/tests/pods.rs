@@ -1,4 +1,4 @@
-//! Pods that slipped in.
+//! Missed Pods.
 
 use super::{INITIALIZER, create, plain_pod, shop};
 use serde_json::json;

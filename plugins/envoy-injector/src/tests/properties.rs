@@ -1,4 +1,4 @@
-//! Whatever a Pod and the ConfigMap hold.
+//! Properties for arbitrary Pods and ConfigMaps.
 
 use super::{create, namespace, pod};
 use crate::EnvoyInjector;
@@ -6,7 +6,7 @@ use oarlock_guest::testing::Runner;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// A container under one of few names, so that Pod and ConfigMap often have the same.
+/// A container with one of few names, so that Pod and ConfigMap often share one.
 fn container() -> impl Strategy<Value = Value> {
     let env = proptest::collection::vec(("[AB]", prop_oneof![Just("value"), Just("valueFrom")]), 0..3);
     let ports =
@@ -58,7 +58,7 @@ fn volume() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Containers, init containers and volumes; names are unique where Kubernetes wants it.
+/// Containers, init containers and volumes; names are unique where Kubernetes requires it.
 fn lists() -> impl Strategy<Value = Value> {
     let named = |names: Vec<String>, items: Vec<Value>| -> Vec<Value> {
         names
@@ -110,7 +110,7 @@ proptest! {
 
         for list in ["containers", "initContainers", "volumes"] {
             let (before, after, mentioned) = (names(&spec[list]), names(&injected["spec"][list]), names(&ours[list]));
-            // What the ConfigMap does not name is there, unchanged and in its order.
+            // Containers that the ConfigMap does not name are unchanged, in their order.
             let own: Vec<&Value> = before.iter().copied().filter(|name| !mentioned.contains(name)).collect();
             let kept: Vec<&Value> = after.iter().copied().filter(|name| own.contains(name)).collect();
             prop_assert_eq!(&kept, &own);
@@ -118,7 +118,7 @@ proptest! {
                 prop_assert!(injected["spec"][list].as_array().unwrap().contains(item), "{}", item);
             }
         }
-        // Every name is there once, over both lists.
+        // Every name occurs once in both lists.
         let all: Vec<&Value> =
             [names(&injected["spec"]["containers"]), names(&injected["spec"]["initContainers"])].concat();
         for list in ["containers", "initContainers"] {
@@ -126,7 +126,7 @@ proptest! {
                 prop_assert_eq!(all.iter().filter(|known| **known == name).count(), 1, "{}", name);
             }
         }
-        // A webhook that comes after adds one of its own, and the API server asks again.
+        // A later webhook adds a container, and the API server calls again.
         if let Some(mut late) = others {
             late["name"] = json!("late");
             let mut changed = injected.clone();

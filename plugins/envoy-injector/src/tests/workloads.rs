@@ -48,7 +48,7 @@ fn a_template_gets_envoy_and_loses_it_again() {
         assert_eq!(names(&template(&runner), "volumes"), ["data", "envoy"]);
         assert_eq!(template(&runner)["metadata"]["labels"]["initializer.kubernetes.io/envoy-injected"], "true");
         assert!(!runner.reconcile().patched);
-        // Its Pods are injected already: a webhook beside it changes nothing.
+        // Its Pods are injected already, so a webhook changes nothing.
         let mut pod = template(&runner);
         pod["apiVersion"] = json!("v1");
         pod["kind"] = json!("Pod");
@@ -91,19 +91,19 @@ fn an_edit_of_the_config_map_is_rolled_out_and_a_missing_one_changes_nothing() {
 fn one_workload_is_rolled_out_after_the_other() {
     let mut runner = runner(&workload("Deployment", "first", "true"));
     runner.reconcile();
-    // The API server counts the change; nothing has rolled out yet.
+    // The API server increments the generation; nothing has rolled out yet.
     runner.edit(|object| object["metadata"]["generation"] = json!(2));
     runner.set_object(workload("StatefulSet", "second", "true"));
     let report = runner.reconcile();
     assert!(report.changes.is_empty() && !report.in_sync(), "{report:#?}");
     assert_eq!(report.event_lines(), ["Normal WaitingForRollout: Waits for the rollout of Deployment shop/first"]);
     assert_eq!(report.requeue_after, Some(Duration::from_secs(15)));
-    // Rolled out.
+    // The first has rolled out.
     let mut first = runner.get(&deployment_kind(), "shop", "first").unwrap().clone();
     first["status"]["observedGeneration"] = json!(2);
     runner.put(first);
     assert!(runner.reconcile().in_sync());
-    // The second rolls now, and the third waits for it, until that has taken too long.
+    // The second rolls out now, and the third waits until that ends or takes too long.
     runner.edit(|object| object["metadata"]["generation"] = json!(2));
     runner.set_object(workload("DaemonSet", "third", "true"));
     assert!(runner.reconcile().changes.is_empty());

@@ -1,8 +1,8 @@
-//! Whether a workload has rolled out its template.
+//! Rollout status of a workload.
 
 use serde_json::Value;
 
-/// Whether nothing of the workload's last change is still to come. What does not roll by itself is done at once: a paused Deployment,
+/// Whether the workload's last change has rolled out. Workloads that do not roll out by themselves are done at once: a paused Deployment,
 /// the update strategy `OnDelete`.
 ///
 /// # Source

@@ -1,4 +1,4 @@
-//! What a request is answered with, before it is put on the wire.
+//! Responses of the emulator, before their encoding.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -51,17 +51,17 @@ impl Refusal {
         Self { status, kind: kind.into(), message: message.into() }
     }
 
-    /// What the API layer refuses before any plugin sees the request.
+    /// An error of the API layer, before any Neutron plugin sees the request.
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "HTTPBadRequest", message)
     }
 
-    /// An attribute's value that its validator refuses.
+    /// An attribute's value that its validator rejects.
     pub(crate) fn attribute(name: &str, reason: impl std::fmt::Display) -> Self {
         Self::bad_request(format!("Invalid input for {name}. Reason: {reason}."))
     }
 
-    /// What Neutron itself refuses. It adds a full stop, whether or not `reason` ends in one.
+    /// An error of Neutron itself, which adds a full stop even if `reason` ends in one.
     pub(crate) fn input(reason: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "InvalidInput", format!("Invalid input for operation: {reason}."))
     }

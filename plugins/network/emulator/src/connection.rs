@@ -1,4 +1,4 @@
-//! Connections, and what happens to one request from its first byte to its last.
+//! Connections, and the handling of one request from its first byte to its last.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::server::{Inner, Shared};
 
 /// Longest request body; longer ones are answered with 413.
 const BODY_LIMIT_BYTES: usize = 1 << 20;
-/// How long to wait after a failed accept, which happens when the process is out of file descriptors.
+/// Pause after a failed accept, which happens when the process is out of file descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) enum Service {
     Keystone,
 }
 
-/// The connection is to be reset instead of answered.
+/// The connection is reset instead of a response.
 #[derive(Debug)]
 struct Reset;
 
@@ -112,7 +112,7 @@ async fn handle(
     answered
 }
 
-/// Notes the request and finds out what fault it meets.
+/// Records the request and finds its fault.
 fn arrive(shared: &Shared, service: Service, head: &Parts, body: &[u8]) -> (u64, Option<Action>) {
     let mut inner = shared.lock();
     let action = inner.plan.take(head.method.as_str(), head.uri.path());
@@ -130,7 +130,7 @@ fn arrive(shared: &Shared, service: Service, head: &Parts, body: &[u8]) -> (u64,
     (number, action)
 }
 
-/// Carries a request out, with what the fault does to it.
+/// Carries out a request, with the effect of its fault.
 async fn act(
     shared: &Shared,
     service: Service,
@@ -184,7 +184,7 @@ async fn act(
     }
 }
 
-/// The true answer, with its effect.
+/// The true response, with the request's effect.
 fn perform(shared: &Shared, service: Service, head: &Parts, body: &[u8], hide: Option<Duration>) -> Answer {
     let header = |name: &str| text(&head.headers, name);
     let inner = &mut *shared.lock();
@@ -223,7 +223,7 @@ fn perform(shared: &Shared, service: Service, head: &Parts, body: &[u8], hide: O
     })
 }
 
-/// The answer a fault makes up.
+/// The artificial response of a fault.
 fn made_up(
     status: u16,
     kind: Option<String>,

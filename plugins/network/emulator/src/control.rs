@@ -1,6 +1,6 @@
 //! The emulator's own endpoints, for tests that reach it over HTTP only.
 //!
-//! `GET|PUT|DELETE /_faults`, `GET|DELETE /_journal`, `GET|DELETE /_state`. They need no token, meet no fault and are not in
+//! `GET|PUT|DELETE /_faults`, `GET|DELETE /_journal`, `GET|DELETE /_state`. They need no token, are not subject to faults, and are not in
 //! the journal.
 
 use http::StatusCode;

@@ -1,10 +1,10 @@
-//! The emulated Neutron without a server.
+//! The emulated Neutron as a library, without a server.
 
 use serde_json::Value;
 
 use crate::neutron::{Call, Caller, Neutron};
 
-/// A Neutron that is called instead of connected to, for tests that have no sockets. Everyone is an administrator.
+/// A Neutron with direct calls, for tests without sockets. Every caller is an administrator.
 ///
 /// ```
 /// let mut neutron = neutron_emulator::Direct::default();
@@ -16,7 +16,7 @@ use crate::neutron::{Call, Caller, Neutron};
 pub struct Direct(Neutron);
 
 impl Direct {
-    /// Answers one request with a status and a body; null: none.
+    /// Answers one request with a status and a body; null: no body.
     ///
     /// * `path` - begins with `/v2.0/`.
     /// * `query` - without the question mark; empty: none.
@@ -28,7 +28,7 @@ impl Direct {
         (answer.status.as_u16(), answer.body.unwrap_or_default())
     }
 
-    /// Everything of a collection (`networks`, `subnets`, `ports`), ordered by id.
+    /// All objects of a collection (`networks`, `subnets`, `ports`), ordered by id.
     #[must_use]
     pub fn all(&self, collection: &str) -> Vec<Value> {
         self.0.all(collection)

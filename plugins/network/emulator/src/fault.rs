@@ -1,11 +1,11 @@
-//! Rules that break chosen requests.
+//! Fault rules for chosen requests.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One rule: which requests it meets and what happens to them.
+/// One rule: matching requests and their fault.
 ///
-/// The first rule of the list that matches a request and is not used up is applied; later ones do not see the request.
+/// The first matching rule with remaining uses applies; later ones do not see the request.
 /// In JSON (`PUT /_faults` takes a list of these):
 ///
 /// ```
@@ -20,24 +20,24 @@ pub struct Fault {
     /// HTTP method in capitals; `None` matches every method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// The whole path without the query, where `*` stands for any run of characters (`/` too): `/v2.0/networks/*/tags`.
-    /// `None` matches every path of both services; Keystone's paths begin with `/v3`.
+    /// The whole path without the query, where `*` is any sequence of characters (including `/`): `/v2.0/networks/*/tags`. `None` matches
+    /// every path of both services; Keystone's paths begin with `/v3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// How many matching requests pass before the rule applies.
     #[serde(default)]
     pub skip: u64,
-    /// To how many requests the rule then applies; `None`: until the rules are replaced.
+    /// The number of requests to which the rule then applies; `None`: until the rules are replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// What happens.
+    /// The fault.
     pub action: Action,
 }
 
-/// What a [`Fault`] does to a request.
+/// The effect of a [`Fault`] on a request.
 ///
-/// `after_effect` (`afterEffect` in JSON): the request is carried out first and only its answer is lost or replaced, as when
-/// a proxy times out on a slow success.
+/// `after_effect` (`afterEffect` in JSON): the request is carried out first and only its response is lost or replaced, as when a proxy
+/// times out on a slow success.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -68,7 +68,7 @@ pub enum Action {
         #[serde(default)]
         after_effect: bool,
     },
-    /// Holds the connection open and never answers.
+    /// Holds the connection open without a response.
     Hang {
         /// See [`Action`].
         #[serde(default)]
@@ -94,7 +94,7 @@ pub enum Action {
     },
     /// Answers 200 with `Content-Type: application/json` and bytes that are neither JSON nor UTF-8.
     Garbage,
-    /// Carries the request out, but a list leaves out objects younger than this (a replica that lags behind).
+    /// Carries out the request, but a list omits objects younger than this (a replica that lags behind).
     HideNew {
         /// Age in milliseconds from which objects are listed.
         milliseconds: u64,
@@ -130,7 +130,7 @@ impl Action {
         }
     }
 
-    /// A reset before anything happened.
+    /// A reset before the request is carried out.
     #[must_use]
     pub const fn reset() -> Self {
         Self::Reset { after_effect: false }
@@ -200,7 +200,7 @@ impl Fault {
     }
 }
 
-/// Does `pattern`, in which `*` is any run, match all of `text`?
+/// Whether `pattern`, in which `*` is any sequence, matches all of `text`.
 fn glob(pattern: &[u8], text: &[u8]) -> bool {
     match (pattern.split_first(), text.split_first()) {
         (None, None) => true,
@@ -210,7 +210,7 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// The rules in force and what is left of them.
+/// The active rules and their remaining uses.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     rules: Vec<Fault>,
@@ -221,12 +221,12 @@ impl Plan {
         self.rules = rules;
     }
 
-    /// The rules with what is left of `skip` and `count`.
+    /// The rules with the remaining `skip` and `count`.
     pub(crate) fn rules(&self) -> &[Fault] {
         &self.rules
     }
 
-    /// Finds what happens to this request, and uses it up.
+    /// Finds the fault of this request, and counts it.
     pub(crate) fn take(&mut self, method: &str, path: &str) -> Option<Action> {
         for rule in self.rules.iter_mut().filter(|r| r.count != Some(0) && r.matches(method, path)) {
             if rule.skip > 0 {

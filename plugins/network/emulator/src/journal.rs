@@ -1,4 +1,4 @@
-//! What was asked and what was answered.
+//! Journal of requests and responses.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
-    /// Counts from 1 over both services, in the order of arrival; gaps never occur.
+    /// Counts from 1 over both services, in the order of arrival, without gaps.
     pub number: u64,
     /// Time of arrival, RFC 3339 with fractions of a second.
     pub time: String,
@@ -19,13 +19,13 @@ pub struct Request {
     pub path: String,
     /// Raw query, empty if there was none.
     pub query: String,
-    /// The body if it was JSON. Keystone's are not kept: they hold passwords.
+    /// The body if it was JSON. Keystone's are not kept, because they contain passwords.
     pub body: Option<Value>,
-    /// Status of the answer; `None` if there was none (reset, hanging) or there is none yet.
+    /// Status of the response; `None` without one (reset, hanging) or before it.
     pub status: Option<u16>,
     /// Time from arrival to the head of the answer.
     pub milliseconds: u64,
-    /// The fault that met the request.
+    /// The fault of the request.
     pub fault: Option<&'static str>,
 }
 
@@ -42,7 +42,7 @@ impl Journal {
         Self { entries: VecDeque::new(), capacity: capacity.max(1), last: 0 }
     }
 
-    /// Notes an arrival and returns its number.
+    /// Records an arrival and returns its number.
     pub(crate) fn open(&mut self, mut request: Request) -> u64 {
         self.last += 1;
         request.number = self.last;
@@ -53,7 +53,7 @@ impl Journal {
         self.last
     }
 
-    /// Notes the answer, unless the entry is gone already.
+    /// Records the response, unless the entry is gone already.
     pub(crate) fn close(&mut self, number: u64, status: Option<u16>, milliseconds: u64) {
         if let Some(entry) = self.entries.iter_mut().rev().find(|e| e.number == number) {
             entry.status = status;
@@ -65,7 +65,7 @@ impl Journal {
         self.entries.iter().cloned().collect()
     }
 
-    /// Forgets the entries; numbers go on.
+    /// Removes the entries; numbering continues.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
     }

@@ -1,4 +1,4 @@
-//! Keystone v3 as far as clients of Neutron see it: tokens by password or application credential.
+//! Keystone v3 for Neutron clients: tokens by password or application credential.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use tokio::time::Instant;
 use crate::answer::Answer;
 use crate::neutron::Caller;
 
-/// Who may ask for tokens.
+/// The accounts, and the lifetime of tokens.
 #[derive(Debug, Clone)]
 pub struct Auth {
     /// Users, each with one project.
     pub accounts: Vec<Account>,
-    /// How long a token is accepted.
+    /// Lifetime of a token.
     pub token_lifetime: Duration,
 }
 
 impl Auth {
-    /// Tokens that live an hour, as Keystone's do.
+    /// Tokens with a lifetime of an hour, as in Keystone.
     #[must_use]
     pub fn new(accounts: impl IntoIterator<Item = Account>) -> Self {
         Self { accounts: accounts.into_iter().collect(), token_lifetime: Duration::from_secs(3600) }
@@ -35,9 +35,9 @@ pub struct Account {
     pub user: String,
     /// Password.
     pub password: String,
-    /// Project name. Accounts with the same project share what is in it.
+    /// Project name. Accounts with the same project share its resources.
     pub project: String,
-    /// Sees every project and may set provider attributes and quotas.
+    /// An administrator sees every project and may set provider attributes and quotas.
     pub admin: bool,
     /// Id and secret of an application credential for the project.
     pub application: Option<(String, String)>,
@@ -70,7 +70,7 @@ impl Account {
         self
     }
 
-    /// Ids are made from names, so that they are the same in every run.
+    /// Ids derive from names, so that they are the same in every run.
     fn id(kind: &str, name: &str) -> String {
         format!("{:016x}{:016x}", fnv(kind, name), fnv(name, kind))
     }
@@ -89,13 +89,13 @@ fn fnv(a: &str, b: &str) -> u64 {
 #[derive(Debug, Clone)]
 struct Token {
     account: Account,
-    /// `false`: a token without scope, with which Neutron shows nothing and makes nothing.
+    /// `false`: an unscoped token, with which Neutron shows and creates nothing.
     scoped: bool,
     expires: Instant,
     document: Value,
 }
 
-/// One request to Keystone, taken apart.
+/// A parsed request to Keystone.
 #[derive(Debug)]
 pub(crate) struct KeystoneCall<'a> {
     pub(crate) method: &'a str,
@@ -108,7 +108,7 @@ pub(crate) struct KeystoneCall<'a> {
     pub(crate) neutron: &'a str,
 }
 
-/// The accounts and the tokens that were issued.
+/// The accounts and the issued tokens.
 #[derive(Debug)]
 pub(crate) struct Keystone {
     auth: Auth,
@@ -120,14 +120,14 @@ impl Keystone {
         Self { auth, tokens: BTreeMap::new() }
     }
 
-    /// Whose token is this? `None`: nobody's, or it has expired or been revoked.
+    /// The caller with this token. `None`: the token is unknown, expired or revoked.
     pub(crate) fn caller(&self, token: Option<&str>) -> Option<Caller> {
         let token = self.live(token)?;
         let project = if token.scoped { token.account.project_id() } else { String::new() };
         Some(Caller { project, admin: token.scoped && token.account.admin })
     }
 
-    /// Ends every token issued so far.
+    /// Expires every token issued so far.
     pub(crate) fn expire_all(&mut self) {
         self.tokens.clear();
     }
@@ -187,7 +187,7 @@ impl Keystone {
             _ => return unsupported(call.keystone),
         };
         let Some((account, scoped)) = found else { return unauthorized(call.keystone) };
-        // Expired tokens are of no more use to anybody.
+        // Expired tokens are no longer needed.
         self.tokens.retain(|_, token| Instant::now() < token.expires);
         let id = format!("gAAAAA{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
         let lifetime = self.auth.token_lifetime;
@@ -284,7 +284,7 @@ fn unsupported(keystone: &str) -> Answer {
         .with("www-authenticate", format!("Keystone uri=\"{keystone}/v3\""))
 }
 
-/// What both services answer to a request without a good token or password.
+/// The response of both services to a request without a valid token or password.
 pub(crate) fn unauthorized(keystone: &str) -> Answer {
     error(StatusCode::UNAUTHORIZED, "Unauthorized", "The request you have made requires authentication.")
         .with("www-authenticate", format!("Keystone uri=\"{keystone}/v3\""))

@@ -1,12 +1,12 @@
-//! Answers like OpenStack Neutron and Keystone, for development and fault tests.
+//! Emulator of OpenStack Neutron and Keystone, for development and fault tests.
 //!
-//! The emulator keeps networks, subnets, ports, routers, tags and quotas in memory and answers the Networking v2.0 API the
-//! way a real server was recorded to answer it (`tests/neutron/fixtures`): the same statuses, error types and messages, the
-//! same conflicts between gateways and allocation pools, the same revision numbers. With accounts it also serves Keystone v3
-//! and refuses requests without a valid token.
+//! The emulator keeps networks, subnets, ports, routers, tags and quotas in memory. It answers the Networking v2.0 API like the
+//! recordings of a real server (`tests/neutron/fixtures`): the same statuses, error types and messages, the same conflicts between
+//! gateways and allocation pools, the same revision numbers. With accounts it also serves Keystone v3 and rejects requests without a
+//! valid token.
 //!
-//! Two things a real server cannot do make it useful in tests: every request is kept in a journal, and [`Fault`]s break
-//! chosen requests in the ways a cloud breaks (lost answers, stale lists, expired tokens, throttling, slow or huge bodies).
+//! Two features make it useful in tests. A journal records every request, and [`Fault`]s break chosen requests in the ways a cloud breaks
+//! (lost responses, stale lists, expired tokens, throttling, slow or huge bodies).
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> anyhow::Result<()> {
@@ -20,7 +20,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Emulated: what reconcilers of networks, subnets and ports need. Not emulated: security group rules, RBAC policies,
+//! Emulated: the functions that reconcilers of networks, subnets and ports need. Not emulated: security group rules, RBAC policies,
 //! subnet pools, address scopes, agents, floating IPs and asynchronous status (everything is `ACTIVE` at once).
 
 mod answer;

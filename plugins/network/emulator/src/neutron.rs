@@ -1,4 +1,4 @@
-//! The Networking v2.0 API over tables in memory.
+//! The Networking v2.0 API on in-memory tables.
 
 mod address;
 mod attribute;
@@ -23,7 +23,7 @@ use table::{Row, Table};
 /// A resource document.
 type Document = Map<String, Value>;
 
-/// The extensions that are emulated, under the names a real server lists them by.
+/// The emulated extensions, with the names of a real server's list.
 const EXTENSIONS: &[&str] = &[
     "binding",
     "extra_dhcp_opt",
@@ -48,17 +48,17 @@ const EXTENSIONS: &[&str] = &[
     "tag-creation",
 ];
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Caller {
-    /// Project id; empty for a token without scope, which owns nothing.
+    /// Project id; empty for an unscoped token, which owns nothing.
     pub(crate) project: String,
     /// Sees and changes every project's resources, and provider attributes.
     pub(crate) admin: bool,
 }
 
 impl Caller {
-    /// Everyone, when authentication is off.
+    /// Any caller, when authentication is off.
     pub(crate) fn anyone() -> Self {
         Self { project: "fake_project_id".to_owned(), admin: true }
     }
@@ -68,7 +68,7 @@ impl Caller {
     }
 }
 
-/// One request, taken apart.
+/// A parsed request.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) method: &'a str,
@@ -80,11 +80,11 @@ pub(crate) struct Call<'a> {
     pub(crate) caller: &'a Caller,
     /// `http://host:port` as the client wrote it, for links.
     pub(crate) base: &'a str,
-    /// Lists leave out younger rows.
+    /// Lists omit rows younger than this.
     pub(crate) hide_younger_than: Option<Duration>,
 }
 
-/// The kinds of resource that share one life: list, show, create, update, delete.
+/// The kinds of resource with the common operations: list, show, create, update, delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Network,
@@ -134,18 +134,18 @@ impl Kind {
     }
 }
 
-/// Everything the emulated Neutron knows.
+/// The state of the emulated Neutron.
 #[derive(Debug, Default)]
 pub(crate) struct Neutron {
     networks: Table,
     subnets: Table,
     ports: Table,
     routers: Table,
-    /// Limits that were set, by project and resource.
+    /// Explicit limits, by project and resource.
     quotas: BTreeMap<String, BTreeMap<String, i64>>,
-    /// The default security group of each project that has made something.
+    /// The default security group of each project that has created a resource.
     security_groups: BTreeMap<String, String>,
-    /// Largest page of a list, whatever `limit` says; `None`: no limit.
+    /// Largest page of a list, regardless of `limit`; `None`: no limit.
     page_limit: Option<usize>,
 }
 
@@ -154,7 +154,7 @@ impl Neutron {
         Self { page_limit, ..Self::default() }
     }
 
-    /// Forgets every resource, quota and tag.
+    /// Removes every resource, quota and tag.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(self.page_limit);
     }
@@ -230,7 +230,7 @@ impl Neutron {
         }
     }
 
-    /// May the caller know about a row? Its project's, shared networks and what belongs to them.
+    /// Whether the caller may see a row: those of its project, shared networks and their contents.
     fn sees(&self, kind: Kind, row: &Row, caller: &Caller) -> bool {
         let shared = |row: &Row| row.value.get("shared") == Some(&Value::Bool(true));
         caller.owns(row)
@@ -241,7 +241,7 @@ impl Neutron {
             }
     }
 
-    /// A row the caller may know about; somebody else's is not found.
+    /// A row that the caller may see; rows of others are not found.
     fn visible(&self, kind: Kind, id: &str, caller: &Caller) -> Result<&Row> {
         self.table(kind).get(id).filter(|row| self.sees(kind, row, caller)).ok_or_else(|| kind.not_found(id))
     }
@@ -252,7 +252,7 @@ impl Neutron {
         if caller.owns(row) { Ok(row) } else { Err(Refusal::policy(&format!("rule:{verb}_{}", kind.name()))) }
     }
 
-    /// The document a caller is shown.
+    /// The document shown to a caller.
     fn render(&self, kind: Kind, row: &Row, caller: &Caller) -> Document {
         let mut document = row.value.clone();
         document.insert("tags".to_owned(), json!(row.tags));
@@ -269,7 +269,7 @@ impl Neutron {
         document
     }
 
-    /// The default security group of a project, made on first use.
+    /// The default security group of a project, created on first use.
     fn security_group(&mut self, project: &str) -> String {
         self.security_groups.entry(project.to_owned()).or_insert_with(new_id).clone()
     }

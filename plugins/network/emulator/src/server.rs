@@ -1,4 +1,4 @@
-//! Starting, reading and stopping an emulator.
+//! Start, inspection and shutdown of an emulator.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,18 +15,18 @@ use crate::journal::{Journal, Request};
 use crate::keystone::{Auth, Keystone};
 use crate::neutron::Neutron;
 
-/// How to start an emulator.
+/// Configuration of an emulator.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where Neutron listens; port 0 takes a free one.
+    /// Listen address of Neutron; port 0 takes a free one.
     pub addr: SocketAddr,
-    /// Where Keystone listens; used with `auth` only.
+    /// Listen address of Keystone; used with `auth` only.
     pub keystone_addr: SocketAddr,
-    /// Accounts. `None`: no authentication, everyone is an administrator.
+    /// Accounts. `None`: no authentication, every caller is an administrator.
     pub auth: Option<Auth>,
-    /// Largest page of a list, whatever the request's `limit` says.
+    /// Largest page of a list, regardless of the request's `limit`.
     pub page_limit: Option<usize>,
-    /// How many requests the journal keeps.
+    /// Number of requests in the journal.
     pub journal_capacity: usize,
 }
 
@@ -47,7 +47,7 @@ impl Emulator {
     ///
     /// # Errors
     ///
-    /// When an address cannot be listened on.
+    /// An address is unusable.
     pub async fn start(options: Options) -> Result<Running> {
         let neutron = listen(options.addr).await?;
         let neutron_url = format!("http://{}", neutron.local_addr()?);
@@ -121,12 +121,12 @@ impl Running {
         self.shared.lock().journal.entries()
     }
 
-    /// Empties the journal; numbering goes on.
+    /// Empties the journal; numbering continues.
     pub fn clear_requests(&self) {
         self.shared.lock().journal.clear();
     }
 
-    /// Replaces the fault rules. Requests that a fault already holds are not let go.
+    /// Replaces the fault rules. Requests that a fault already holds are not released.
     pub fn set_faults(&self, faults: Vec<Fault>) {
         self.shared.lock().plan.set(faults);
     }
@@ -136,20 +136,20 @@ impl Running {
         self.set_faults(Vec::new());
     }
 
-    /// The fault rules, with what is left of their `skip` and `count`.
+    /// The fault rules, with their remaining `skip` and `count`.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.shared.lock().plan.rules().to_vec()
     }
 
-    /// Ends every token issued so far.
+    /// Expires every token issued so far.
     pub fn expire_tokens(&self) {
         if let Some(keystone) = &mut self.shared.lock().keystone {
             keystone.expire_all();
         }
     }
 
-    /// Forgets every network, subnet, port, router and quota.
+    /// Removes every network, subnet, port, router and quota.
     pub fn clear_state(&self) {
         self.shared.lock().neutron.clear();
     }
@@ -168,7 +168,7 @@ impl Drop for Running {
     }
 }
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Shared {
     inner: Mutex<Inner>,

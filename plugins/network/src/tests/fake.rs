@@ -1,4 +1,4 @@
-//! A small Neutron in memory. Bodies are the recorded ones with other values, errors are the recorded ones.
+//! A small in-memory Neutron. Bodies are recorded ones with other values, errors are recorded ones.
 
 use super::recorded::{body, fixture};
 use oarlock_guest::http::{Failure, Request, Response};
@@ -7,14 +7,14 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// What goes wrong with a request.
+/// A fault of a request.
 #[derive(Clone, Debug)]
 pub(super) enum Fault {
-    /// It is answered with this instead of being carried out.
+    /// The request gets this response instead of being carried out.
     Instead(Result<Response, Failure>),
-    /// It is carried out, and the answer is lost.
+    /// The request is carried out, and the response is lost.
     Lost,
-    /// It is carried out, and from then on nobody is there: the host died.
+    /// The request is carried out, and all later ones fail: the host died.
     Dies,
 }
 
@@ -26,18 +26,18 @@ struct State {
     made: u64,
     writes: usize,
     requests: usize,
-    /// For the next request with this method and beginning of the path.
+    /// For the next request with this method and path prefix.
     faults: VecDeque<(&'static str, &'static str, Fault)>,
     /// For the n-th write from now, counted from 1.
     at_write: Option<(usize, Fault)>,
     dead: bool,
-    /// Lists do not show what was made, until told to.
+    /// Lists do not show new objects until this is reset.
     lists_lag: bool,
     ignores_filters: bool,
     page_size: Option<usize>,
 }
 
-/// A handle on it.
+/// A handle on the fake.
 #[derive(Clone, Default)]
 pub(super) struct Fake(Rc<RefCell<State>>);
 
@@ -234,7 +234,7 @@ impl State {
             if let (true, Some(last)) = (more, items.last()) {
                 let (query, marker) = (request.url.split_once('?').unwrap().1, last["id"].as_str().unwrap());
                 let query = query.split("&marker=").next().unwrap();
-                // A Neutron behind a proxy names itself by another address than the one it was asked at.
+                // A Neutron behind a proxy names itself by another address than that of the request.
                 let href = format!("http://neutron.internal:19696/v2.0/{collection}?{query}&marker={marker}");
                 answer[format!("{collection}_links")] = json!([{"rel": "next", "href": href}]);
             }

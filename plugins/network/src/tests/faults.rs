@@ -1,4 +1,4 @@
-//! What goes wrong on the way: lost answers, crashes between writes, lists that lag, garbage.
+//! Faults in requests: lost responses, crashes between writes, lists that lag, invalid bodies.
 
 use super::fake::{Fake, Fault};
 use super::recorded::{body, fixture};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 type Scene = (Runner<NetworkReconciler>, Fake);
 
-/// Name, how it begins, and whether it ends with the object gone.
+/// Name, start, and whether the object is deleted at the end.
 type Story = (&'static str, fn() -> Scene, bool);
 
 const STORIES: [Story; 5] = [
@@ -29,7 +29,7 @@ fn edited(edit: impl FnOnce(&mut Runner<NetworkReconciler>, &Fake)) -> Scene {
     (runner, neutron)
 }
 
-/// Fails each single write of each story, one run each; afterwards every story ends as if nothing had happened.
+/// Fails each single write of each story, one run each; afterwards every story ends as without a fault.
 fn fail_each_write(fault: &Fault, restart: bool) {
     for (story, begin, goes) in STORIES {
         let mut failed = 0;

@@ -1,4 +1,4 @@
-//! Tokens: where they come from, how long they are used, what happens when they are refused.
+//! Keystone tokens: source, lifetime, and rejection.
 
 use super::fake::{Fake, Fault};
 use super::recorded::{body, fixture};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const KEYSTONE: &str = "http://127.0.0.1:5000";
 
-/// Where tokens are given out.
+/// A Keystone.
 #[derive(Default)]
 struct Desk {
     asked: Vec<Value>,
@@ -41,7 +41,7 @@ impl Desk {
     }
 }
 
-/// A Neutron that wants a token, and a Keystone.
+/// A Neutron that requires a token, and a Keystone.
 fn lab() -> (Runner<NetworkReconciler>, Fake, Rc<RefCell<Desk>>) {
     let (neutron, desk) = (Fake::new(), Rc::new(RefCell::new(Desk::default())));
     let (mut networks, keystone) = (neutron.handler(), Rc::clone(&desk));
@@ -73,12 +73,12 @@ fn with_password() -> (Runner<NetworkReconciler>, Fake, Rc<RefCell<Desk>>) {
 fn a_password_gets_one_token_for_an_hour() {
     let (mut runner, _, desk) = with_password();
     assert_done(&runner.reconcile());
-    // The very request that was recorded.
+    // Equal to the recorded request.
     assert_eq!(desk.borrow().asked, [fixture("auth/002-token-password")["request"]["body"].clone()]);
     runner.advance(Duration::from_secs(50 * 60));
     assert_done(&runner.reconcile());
     assert_eq!(desk.borrow().asked.len(), 1);
-    // Renewed before it expires, so that no request meets an expired one.
+    // Renewed before it expires, so that no request uses an expired one.
     runner.advance(Duration::from_secs(5 * 60));
     assert_done(&runner.reconcile());
     assert_eq!(desk.borrow().asked.len(), 2);
@@ -150,7 +150,7 @@ fn credentials_for_another_project_neither_make_nor_let_go() {
     assert_done(&runner.reconcile());
     assert_eq!(runner.current().unwrap()["status"]["projectId"], "fake_project_id");
 
-    // To another project's token our network looks as if it did not exist.
+    // With another project's token the network appears absent.
     desk.borrow_mut().project = Some("another");
     runner.restart();
     neutron.edit_network(|network| network["description"] = json!("hidden"));

@@ -1,4 +1,4 @@
-//! What a real Neutron answered.
+//! Recorded responses of a real Neutron.
 
 use super::fake::Fault;
 use super::{UID, assert_terminal, assert_transient, example, made};
@@ -6,7 +6,7 @@ use oarlock_guest::http::Response;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A recorded exchange, by its file's name; `auth/` holds those with Keystone.
+/// A recorded exchange, by its file name; `auth/` contains those with Keystone.
 #[track_caller]
 pub(super) fn fixture(name: &str) -> Value {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/neutron/fixtures");
@@ -15,7 +15,7 @@ pub(super) fn fixture(name: &str) -> Value {
     serde_json::from_slice(&text).unwrap()
 }
 
-/// Its answer.
+/// The response of an exchange.
 pub(super) fn body(exchange: &Value) -> Response {
     let status = u16::try_from(exchange["status"].as_u64().unwrap()).unwrap();
     exchange.get("response").map_or_else(|| Response::empty(status), |body| Response::json_body(status, body))
@@ -53,7 +53,7 @@ fn a_gateway_that_a_router_holds_is_waited_for() {
     assert!(runner.reconcile().in_sync());
 }
 
-/// The recorded lists as they came over the wire, but for the mark: nothing is to do.
+/// The recorded lists, except for the mark, lead to no change.
 #[test]
 fn recorded_lists_are_understood() {
     let (mut runner, _) = example();

@@ -1,4 +1,4 @@
-//! What a real Neutron answered.
+//! Recorded responses of a real Neutron.
 
 use super::{Refusal, meaning};
 use oarlock_guest::Error;
@@ -17,7 +17,7 @@ fn class(refusal: &Refusal) -> &'static str {
     }
 }
 
-/// Every error that was ever recorded.
+/// All recorded errors.
 #[test]
 fn recorded_errors_are_told_apart_by_their_type() {
     let mut seen = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! At admission.
+//! Admission of Pods and Networks.
 
 use super::lab::{Lab, UID, lab, pod};
 use crate::PodNetwork;
@@ -11,7 +11,7 @@ fn admit(runner: &mut Runner<PodNetwork>, operation: &str, object: &Value) -> (R
     runner.admit(object, json!({"uid": "r", "operation": operation, "namespace": "shop"}))
 }
 
-/// A runner that reviews new Pods, with what the namespace holds.
+/// A runner that reviews new Pods, with the content of the namespace.
 fn reviewing() -> (Runner<PodNetwork>, Lab) {
     let (mut runner, lab) = lab();
     runner.remove(&crate::objects::pod_kind(), "shop", "web");
@@ -97,7 +97,7 @@ fn a2_a_copied_pod_loses_the_address_of_its_original_and_admission_twice_is_once
     let (report, again) = admit(&mut runner, "CREATE", &admitted);
     assert!(!report.patched);
     assert_eq!(again, admitted);
-    // Also where it is warned: a change must lead to what is desired.
+    // Also with a warning: a change must lead to the desired state.
     let mut network = lab.object("blue");
     network["status"]["conditions"][0]["status"] = json!("False");
     runner.put(network);
@@ -105,7 +105,7 @@ fn a2_a_copied_pod_loses_the_address_of_its_original_and_admission_twice_is_once
     assert!(report.in_sync() && report.warnings.len() == 1, "{report:#?}");
     assert_eq!(admitted, pod("web", ""));
     runner.put(lab.object("blue"));
-    // One that has its port keeps what this plugin wrote.
+    // A Pod with a port keeps this plugin's annotations.
     assert!(!admit(&mut runner, "UPDATE", &copy).0.patched);
 }
 
@@ -122,7 +122,7 @@ fn a_network_that_pods_ask_for_is_not_deleted_and_they_are_named() {
     assert_denied(&admit(&mut runner, "DELETE", &network).0, 409, "by Pods a, b, c, d, e and 2 more");
 }
 
-/// Nothing is decided by a second delete.
+/// A second delete changes nothing.
 #[test]
 fn a_network_that_is_going_may_be_deleted_again() {
     let (mut runner, lab) = lab();
@@ -148,7 +148,7 @@ fn pods_that_need_nothing_of_a_network_do_not_hold_it() {
     assert!(report.in_sync() && !report.patched, "{report:#?}");
 }
 
-/// Otherwise it would go, or hang, before what a Pod left behind is found.
+/// Otherwise it would be deleted, or hang, before a Pod's leftover port is found.
 #[test]
 fn a_network_with_a_port_that_is_still_being_given_back_is_not_deleted() {
     let (mut runner, lab) = reviewing();

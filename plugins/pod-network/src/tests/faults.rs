@@ -1,4 +1,4 @@
-//! What goes wrong on the way.
+//! Faults in requests.
 
 use super::lab::{Fault, Lab, UID, lab};
 use super::{Scene, assert_done, assert_error, assert_told, made};
@@ -9,7 +9,7 @@ use oarlock_guest::testing::Runner;
 use serde_json::json;
 use std::time::Duration;
 
-/// Name, how it begins, and whether it ends without a port.
+/// Name, start, and whether no port is left at the end.
 type Story = (&'static str, fn() -> Scene, bool);
 
 const STORIES: [Story; 6] = [
@@ -36,7 +36,7 @@ fn edited(edit: impl FnOnce(&mut Runner<PodNetwork>, &Lab)) -> Scene {
     (runner, lab)
 }
 
-/// Fails each single write of each story, one run each; afterwards every story ends as if nothing had happened.
+/// Fails each single write of each story, one run each; afterwards every story ends as without a fault.
 fn fail_each_write(fault: &Fault, restart: bool) {
     for (story, begin, goes) in STORIES {
         let mut failed = 0;
@@ -164,7 +164,7 @@ fn n15_ports_are_given_back_after_an_outage() {
     assert!(lab.ports().is_empty());
 }
 
-/// What the sweep cannot see it does not delete.
+/// The sweep deletes nothing that it cannot see.
 #[test]
 fn n15_a_sweep_that_meets_an_outage_is_done_later() {
     let (mut runner, lab) = made();

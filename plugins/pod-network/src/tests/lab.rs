@@ -1,4 +1,4 @@
-//! The emulated Neutron behind a wire on which things go wrong, and a namespace with a Network and a Pod.
+//! The emulated Neutron with faults in between, and a namespace with a Network and a Pod.
 
 use crate::PodNetwork;
 use neutron_emulator::Direct;
@@ -12,33 +12,33 @@ use std::rc::Rc;
 pub(super) const UID: &str = "b2f4f8f0-1d7e-4b57-9f1c-6a3d9f0c7e55";
 const URL: &str = "http://127.0.0.1:9696";
 
-/// What goes wrong with a request.
+/// A fault of a request.
 #[derive(Clone, Debug)]
 pub(super) enum Fault {
-    /// It is answered with this instead of being carried out.
+    /// The request gets this response instead of being carried out.
     Instead(Result<Response, Failure>),
-    /// It is carried out, and the answer is lost.
+    /// The request is carried out, and the response is lost.
     Lost,
-    /// It is carried out, and from then on nobody is there: the host died.
+    /// The request is carried out, and all later ones fail: the host died.
     Dies,
 }
 
 #[derive(Default)]
 struct Inner {
     neutron: Direct,
-    /// Objects of the Networks, by name.
+    /// Network objects, by name.
     networks: BTreeMap<String, Value>,
     writes: usize,
-    /// For the next request with this method and beginning of the path.
+    /// For the next request with this method and path prefix.
     faults: VecDeque<(&'static str, &'static str, Fault)>,
     /// For the n-th write from now, counted from 1.
     at_write: Option<(usize, Fault)>,
     dead: bool,
-    /// Lists show nothing.
+    /// Lists are empty.
     lists_lag: bool,
 }
 
-/// A handle on it.
+/// A handle on the lab.
 #[derive(Clone, Default)]
 pub(super) struct Lab(Rc<RefCell<Inner>>);
 
@@ -72,7 +72,7 @@ pub(super) fn merge(document: &mut Value, patch: &Value) {
 }
 
 impl Lab {
-    /// A cluster of its own on the same Neutron.
+    /// A separate cluster on the same Neutron.
     pub(super) fn runner(&self) -> Runner<PodNetwork> {
         let lab = self.clone();
         Runner::new().config("neutronUrl", URL).http(move |request| lab.0.borrow_mut().answer(request))
@@ -85,7 +85,7 @@ impl Lab {
         answer
     }
 
-    /// A network with a subnet, and the object that says so.
+    /// Creates a network with a subnet; returns the Network object for it.
     pub(super) fn make_network(&self, name: &str, cidr: &str) -> Value {
         let network = self.call("POST", "networks", &json!({"network": {"name": name}}))["network"]["id"].clone();
         let subnet = json!({"subnet": {"network_id": network, "cidr": cidr, "ip_version": 4}});
@@ -99,7 +99,7 @@ impl Lab {
         object
     }
 
-    /// The object of a Network as it was made.
+    /// The original object of a Network.
     pub(super) fn object(&self, name: &str) -> Value {
         self.0.borrow().networks[name].clone()
     }
@@ -120,7 +120,7 @@ impl Lab {
         ports[0].clone()
     }
 
-    /// Answers its id.
+    /// Creates a port; returns its id.
     pub(super) fn make_port(&self, network: &str, device: &str, owner: &str, name: &str) -> String {
         let port =
             json!({"network_id": self.network(network), "device_id": device, "device_owner": owner, "name": name});
@@ -141,12 +141,12 @@ impl Lab {
         self.ports().iter().for_each(|port| self.delete_port(port["id"].as_str().unwrap()));
     }
 
-    /// How many ports the project may have.
+    /// Sets the project's quota of ports.
     pub(super) fn quota(&self, ports: i64) {
         self.call("PUT", "quotas/fake_project_id", &json!({"quota": {"port": ports}}));
     }
 
-    /// Writes of plugins that were carried out.
+    /// The number of carried-out writes of plugins.
     pub(super) fn writes(&self) -> usize {
         self.0.borrow().writes
     }

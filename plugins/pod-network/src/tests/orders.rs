@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order: in the end every Pod that wants a port has one, and nothing else is left.
+//! Arbitrary sequences of events: in the end every Pod that needs a port has one, and no other port is left.
 
 use super::lab::{Fault, Lab, merge, pod};
 use crate::PodNetwork;
@@ -8,27 +8,27 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Slots for Pods; each may be taken again and again.
+/// Slots for Pods; each may be used repeatedly.
 const SLOTS: usize = 3;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A Pod in a slot, if it is free, that asks for this Network.
+    /// Creates a Pod in a slot, if it is free, that asks for this Network.
     Create(usize, &'static str),
-    /// It asks for another; none: for none.
+    /// The Pod asks for another Network; none: for none.
     Ask(usize, Option<&'static str>),
     Finish(usize),
-    /// It is gone; whether the host sees it go.
+    /// Deletes the Pod; whether the host sees the deletion.
     Delete(usize, bool),
-    /// Its key runs.
+    /// Runs the Pod's key.
     Run(usize),
-    /// The key of a Network runs.
+    /// Runs a Network's key.
     Sweep(&'static str),
-    /// The n-th write from now fails like this.
+    /// The n-th write from now fails in this way.
     Fail(usize, Fault),
-    /// Lists show nothing from now on, or all.
+    /// Lists show nothing from now on, or everything.
     Lag(bool),
-    /// Somebody deletes the first port.
+    /// Another client deletes the first port.
     Meddle,
     Restart,
 }
@@ -53,12 +53,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A runner per Pod that ever was, one per Network; each on the same Pods and the same Neutron.
+/// One runner per Pod that ever existed, and one per Network; all with the same Pods and the same Neutron.
 struct Stage {
     lab: Lab,
     networks: BTreeMap<&'static str, Runner<PodNetwork>>,
     living: [Option<Runner<PodNetwork>>; SLOTS],
-    /// Gone before the host's eyes: their keys run until they are done.
+    /// Pods whose deletion the host saw: their keys run until they are done.
     gone: Vec<Runner<PodNetwork>>,
     made: usize,
 }
@@ -106,7 +106,7 @@ impl Stage {
             }
             Step::Restart => {
                 self.lab.forget_faults();
-                // What was gone is known to nobody any more.
+                // No runner knows the deleted Pods any more.
                 self.gone.clear();
                 self.living.iter_mut().flatten().for_each(Runner::restart);
             }
@@ -131,7 +131,7 @@ impl Stage {
         runner.reconcile().in_sync()
     }
 
-    /// Nothing goes wrong any more, and every key runs.
+    /// Ends all faults, and runs every key.
     fn settle(&mut self) {
         self.lab.forget_faults();
         let last = |runner: &mut Runner<PodNetwork>| {

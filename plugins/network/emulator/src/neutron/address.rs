@@ -36,7 +36,7 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// A prefix; the host bits of what was parsed are cleared.
+/// A prefix; host bits of the parsed text are cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cidr {
     pub(super) v6: bool,
@@ -93,12 +93,12 @@ impl Cidr {
         self.v6 == other.v6 && self.first <= other.last() && other.first <= self.last()
     }
 
-    /// Does the prefix have a network and (IPv4) a broadcast address that hosts cannot have?
+    /// Whether the prefix has a network address and (IPv4) a broadcast address, which hosts cannot have.
     const fn reserves(self) -> bool {
         self.width() - self.prefix > 1
     }
 
-    /// The addresses hosts can have.
+    /// The host addresses.
     pub(super) const fn usable(self) -> Pool {
         match (self.reserves(), self.v6) {
             (false, _) => Pool { start: self.first, end: self.last() },
@@ -107,12 +107,12 @@ impl Cidr {
         }
     }
 
-    /// Is this the IPv4 network or broadcast address?
+    /// Whether this is the IPv4 network or broadcast address.
     pub(super) const fn is_reserved(self, address: Address) -> bool {
         !self.v6 && self.reserves() && !address.v6 && (address.number == self.first || address.number == self.last())
     }
 
-    /// The gateway of a subnet that names none: the first host, for IPv6 the prefix itself.
+    /// The default gateway of a subnet: the first host, for IPv6 the prefix itself.
     pub(super) const fn default_gateway(self) -> Address {
         if self.v6 { self.address(self.first) } else { self.address(self.first.saturating_add(1)) }
     }
@@ -141,7 +141,7 @@ impl Pool {
     }
 }
 
-/// The pools of a subnet that names none: all hosts but the gateway.
+/// The default pools of a subnet: all hosts but the gateway.
 pub(super) fn default_pools(cidr: Cidr, gateway: Option<Address>) -> Vec<Pool> {
     let all = cidr.usable();
     match gateway.filter(|g| g.v6 == cidr.v6 && all.contains(g.number)) {
@@ -154,7 +154,7 @@ pub(super) fn default_pools(cidr: Cidr, gateway: Option<Address>) -> Vec<Pool> {
     }
 }
 
-/// Reads `allocation_pools` and checks them against the prefix and each other.
+/// Parses `allocation_pools` and checks them against the prefix and each other.
 pub(super) fn parse_pools(cidr: Cidr, given: &[Value]) -> Result<Vec<Pool>> {
     let mut pools: Vec<Pool> = Vec::new();
     for value in given {

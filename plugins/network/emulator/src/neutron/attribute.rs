@@ -1,4 +1,4 @@
-//! Which attributes each resource has, who may set them when, and what values they take.
+//! Attributes of each resource: who may set them when, and their values.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::address::{Address, Cidr};
 use super::{Caller, Document, Kind};
 use crate::answer::{Refusal, Result};
 
-/// What a value must look like.
+/// The form of a value.
 #[derive(Debug, Clone, Copy)]
 enum Shape {
     /// At most 255 characters.
@@ -22,11 +22,11 @@ enum Shape {
     Nameservers,
     Routes,
     Pools,
-    /// Anything; checked elsewhere, or not at all.
+    /// Any value; checked elsewhere, or not at all.
     Free,
 }
 
-/// When an attribute may be given.
+/// When an attribute may be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     Never,
@@ -34,12 +34,12 @@ enum When {
     Always,
 }
 
-/// What a creation request that does not give the attribute gets.
+/// The default of an attribute in a creation request.
 #[derive(Debug, Clone, Copy)]
 enum Default {
-    /// The request is refused.
+    /// The request is rejected without it.
     Required,
-    /// The attribute stays away until somebody else sets it.
+    /// The attribute is absent until it is set elsewhere.
     Absent,
     Null,
     EmptyText,
@@ -152,12 +152,12 @@ fn attributes(kind: Kind) -> impl Iterator<Item = &'static Attribute> {
     COMMON.iter().chain(own)
 }
 
-/// Can lists be filtered and sorted by this name?
+/// Whether lists can be filtered and sorted by this name.
 pub(super) fn exists(kind: Kind, name: &str) -> bool {
     attributes(kind).any(|a| a.name == name)
 }
 
-/// Attributes that members neither see nor set.
+/// Attributes that members can neither see nor set.
 pub(super) fn hidden(kind: Kind, name: &str) -> bool {
     match kind {
         Kind::Network => name.starts_with("provider:"),
@@ -167,7 +167,7 @@ pub(super) fn hidden(kind: Kind, name: &str) -> bool {
     }
 }
 
-/// Checks a creation request and fills in what it leaves out.
+/// Checks a creation request and fills in defaults.
 pub(super) fn for_create(kind: Kind, given: Document, caller: &Caller) -> Result<Document> {
     check_known(kind, &given)?;
     for attribute in attributes(kind) {
@@ -201,7 +201,7 @@ pub(super) fn for_update(kind: Kind, given: Document) -> Result<Document> {
     convert(kind, given)
 }
 
-/// Refuses what only administrators may set.
+/// Rejects attributes that only administrators may set.
 pub(super) fn check_policy(kind: Kind, verb: &str, given: &Document, caller: &Caller) -> Result<()> {
     if caller.admin {
         return Ok(());
@@ -298,7 +298,7 @@ fn flag(value: &Value) -> Result<bool> {
     }
 }
 
-/// An integer, or text that spells one.
+/// An integer, or its text.
 pub(super) fn whole(value: &Value) -> Result<i64> {
     let number = value.as_i64().or_else(|| value.as_str()?.trim().parse().ok());
     number.ok_or_else(|| Refusal::input(format!("{} is not an integer", quoted(value))))

@@ -8,12 +8,15 @@ use super::table::Row;
 use super::{Document, Neutron, attribute};
 use crate::answer::{Refusal, Result};
 
+/// Tunnel ids that networks get; a Neutron's operator sets them as `vni_ranges`.
+const TUNNEL_IDS: std::ops::RangeInclusive<i64> = 1..=65_536;
+
 /// MTU of a network without tunnel overhead.
 const PLAIN_MTU: i64 = 1500;
-/// VXLAN takes 50 bytes of it.
+/// VXLAN needs 50 bytes of it.
 const TUNNEL_MTU: i64 = 1450;
 
-/// Where a network's frames go.
+/// The segment of a network.
 struct Segment {
     network_type: String,
     physical_network: Option<String>,
@@ -78,7 +81,7 @@ impl Neutron {
         let physical_network = text("provider:physical_network");
         match network_type.as_str() {
             "vxlan" => {
-                let id = self.pick_id("vxlan", None, wanted, 1..=4000).map_err(|id| {
+                let id = self.pick_id("vxlan", None, wanted, TUNNEL_IDS).map_err(|id| {
                     Refusal::conflict(
                         "TunnelIdInUse",
                         format!("Unable to create the network. The tunnel ID {id} is in use."),
@@ -107,7 +110,7 @@ impl Neutron {
         }
     }
 
-    /// The wanted id, or the lowest free one. The error is an id that is taken.
+    /// The requested id, or the lowest free one. The error is an id in use.
     fn pick_id(
         &self,
         network_type: &str,
@@ -132,7 +135,7 @@ impl Neutron {
     }
 }
 
-/// The given MTU, or the largest one; 0 means the largest, too.
+/// The given MTU, or the largest one; 0 also means the largest.
 fn check_mtu(given: Option<&Value>, largest: i64) -> Result<i64> {
     match given.and_then(Value::as_i64) {
         None | Some(0) => Ok(largest),

@@ -52,9 +52,9 @@ impl Neutron {
         Ok(())
     }
 
-    /// Resolves `fixed_ips`. `None` asks for one address of each family the network has.
+    /// Resolves `fixed_ips`. `None` asks for one address of each family of the network.
     ///
-    /// `own` is the port that asks: its present addresses are free for it.
+    /// `own` is the requesting port: its present addresses are free for it.
     fn allocate(&self, network: &str, wanted: Option<&[Value]>, own: &str) -> Result<Vec<Value>> {
         let subnets: Vec<&Row> = self.subnets.of_network(network).collect();
         let mut addresses: Vec<Value> = Vec::new();
@@ -145,7 +145,7 @@ impl Neutron {
     }
 }
 
-/// Ports that belong to a router go with the router's interface only.
+/// Ports of a router are deleted only with the router's interface.
 pub(super) fn check_deletable(port: &Row) -> Result<()> {
     let owner = port.text("device_owner");
     if owner != "network:router_interface" {

@@ -17,7 +17,7 @@ pub(super) struct Query {
 
 /// Names that are not filters.
 const CONTROLS: &[&str] = &["fields", "limit", "marker", "page_reverse", "sort_key", "sort_dir"];
-/// Filters that look at what is stored as it is shown.
+/// Filters on values that are stored as they are shown.
 const STORED_TEXTS: &[&str] = &["description", "id", "name", "network_id"];
 const TAG_FILTERS: &[&str] = &["tags", "tags-any", "not-tags", "not-tags-any"];
 
@@ -96,7 +96,7 @@ impl Query {
         Ok(body)
     }
 
-    /// A page that is not full has no neighbour in the direction of travel.
+    /// A page that is not full has no next page in the direction of travel.
     fn links(&self, rows: &[Document], full: bool, reverse: bool, call: &Call<'_>) -> Vec<Value> {
         let link = |rel: &str, row: Option<&Document>, back: bool| {
             let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -125,10 +125,10 @@ impl Query {
         id(a).cmp(id(b))
     }
 
-    /// Values of one name are alternatives; names are conditions.
-    /// Whether a stored row can match at all: rendering the others would make every list as dear as the whole table.
+    /// Whether a stored row can match at all: rendering the others would make every list as costly as the whole table. Values of one name
+    /// are alternatives; different names are all required.
     pub(super) fn may_match(&self, stored: &Document) -> bool {
-        // A page may begin after a row that the filter leaves out.
+        // A page may begin after a row that the filter excludes.
         self.first("marker").is_some()
             || STORED_TEXTS.iter().all(|name| {
                 let mut values = self.pairs.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).peekable();
@@ -185,7 +185,7 @@ fn value_matches(stored: Option<&Value>, wanted: &str) -> bool {
     }
 }
 
-/// Keeps the attributes that `fields=` names, all if it names none.
+/// Keeps the attributes named by `fields=`, all without it.
 pub(super) fn pick(row: Document, query: &str) -> Document {
     let pairs: Vec<(String, String)> =
         url::form_urlencoded::parse(query.as_bytes()).map(|(n, v)| (n.into_owned(), v.into_owned())).collect();

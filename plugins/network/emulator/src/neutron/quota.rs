@@ -1,11 +1,11 @@
-//! Limits per project.
+//! Quotas per project.
 
 use serde_json::{Value, json};
 
 use super::{Call, Document, Kind, Neutron, as_document, attribute, parse_body, wrapped};
 use crate::answer::{Answer, Refusal, Result};
 
-/// The limits a project starts with; -1 is none.
+/// The default limits of a project; -1 is none.
 const DEFAULTS: &[(&str, i64)] = &[
     ("network", 100),
     ("subnet", 100),
@@ -20,7 +20,7 @@ const DEFAULTS: &[(&str, i64)] = &[
 ];
 
 impl Neutron {
-    /// Refuses one more of a kind for the project named in `value`.
+    /// Rejects one more resource of a kind for the project in `value`.
     pub(super) fn check_quota(&self, kind: Kind, value: &Document) -> Result<()> {
         let project = value.get("project_id").and_then(Value::as_str).unwrap_or_default();
         let limit = self.limit(project, kind.name());

@@ -1,4 +1,4 @@
-//! The life all resources share: list, show, create, update, delete.
+//! Common operations of all resources: list, show, create, update, delete.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ impl Neutron {
         self.security_group(&project);
         let mut document = self.render(kind, &row, caller);
         if kind == Kind::Network {
-            // Shown in the answer to a creation and nowhere else, as the real server does.
+            // Only the response to a creation contains it, as in the real server.
             document.insert("is_default".to_owned(), json!(false));
         }
         Ok(document)
@@ -111,7 +111,7 @@ impl Neutron {
     }
 }
 
-/// Takes the project out of a creation request: the caller's own, unless an administrator names another.
+/// Removes the project from a creation request and returns it: the caller's own, unless an administrator names another.
 fn owner(given: &mut Document, caller: &Caller) -> Result<String> {
     for name in ["project_id", "tenant_id"] {
         if let Some(Value::String(project)) = given.remove(name) {
@@ -130,7 +130,7 @@ fn owner(given: &mut Document, caller: &Caller) -> Result<String> {
     Ok(caller.project.clone())
 }
 
-/// `If-Match: revision_number=N`; other forms are ignored, as the real server does.
+/// `If-Match: revision_number=N`; other forms are ignored, as in the real server.
 fn check_revision(row: &Row, if_match: Option<&str>) -> Result<()> {
     let wanted = if_match.and_then(|text| text.strip_prefix("revision_number=")?.parse::<u64>().ok());
     match wanted {

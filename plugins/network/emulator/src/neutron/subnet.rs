@@ -1,4 +1,4 @@
-//! Subnets: the gateway, the allocation pools and how they exclude each other.
+//! Subnets: the gateway, the allocation pools and their conflicts.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::table::Row;
 use super::{Caller, Document, Kind, Neutron};
 use crate::answer::{Refusal, Result};
 
-/// Attributes kept in tables of their own: writing them does not count as a change of the subnet.
+/// Attributes in separate tables: writing them does not count as a change of the subnet.
 const UNCOUNTED: &[&str] = &["allocation_pools", "dns_nameservers", "host_routes"];
 /// Attributes whose change counts for the subnet, but not for its network.
 const OWN: &[&str] = &["description"];
@@ -73,7 +73,7 @@ impl Neutron {
             check_gateway_outside(cidr, gateway, &pools)?;
         }
         if given.contains_key("allocation_pools") {
-            // The real server gives them back in another order than they were sent.
+            // The real server returns them in another order than they were sent.
             pools.reverse();
             given.insert("allocation_pools".to_owned(), pools_value(cidr, &pools));
         }
@@ -104,7 +104,7 @@ impl Neutron {
         Ok(())
     }
 
-    /// A router that has the gateway address would lose it; any other port may have it.
+    /// A gateway address that a router interface uses cannot change; any other port may have it.
     fn check_gateway_unused(&self, subnet: &Row) -> Result<()> {
         let gateway = subnet.text("gateway_ip");
         let holder = self.ports.of_network(subnet.text("network_id")).find(|port| {
@@ -169,7 +169,7 @@ fn check_dhcp(cidr: Cidr) -> Result<()> {
     }
 }
 
-/// Outside the prefix is fine, as it is for the real server.
+/// An address outside the prefix is accepted, as in the real server.
 fn check_gateway(cidr: Cidr, given: &Value) -> Result<Option<Address>> {
     let Some(given) = given.as_str() else { return Ok(None) };
     let gateway = Address::parse(given)

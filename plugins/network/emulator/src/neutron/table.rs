@@ -1,4 +1,4 @@
-//! Rows with what every resource has: id, tags, revision and times.
+//! Tables of rows with the common attributes: id, tags, revision and times.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,10 +11,10 @@ use super::Document;
 /// One resource.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// The document without tags and without what other tables say about it.
+    /// The document without tags and without data from other tables.
     pub(super) value: Document,
     pub(super) tags: BTreeSet<String>,
-    /// When it was made, on the tests' clock.
+    /// Creation time, on the tests' clock.
     pub(super) since: Instant,
 }
 
@@ -57,13 +57,13 @@ fn now() -> Value {
     json!(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
-/// Rows in the order of their ids, which is the order lists come in.
+/// Rows in the order of their ids, which is the order of lists.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: BTreeMap<String, Row>,
     /// Ids by `network_id`, which never changes.
     of_network: HashMap<String, BTreeSet<String>>,
-    /// How many rows there are by `project_id`, which never changes either.
+    /// Number of rows by `project_id`, which never changes either.
     of_project: HashMap<String, usize>,
 }
 
@@ -85,12 +85,12 @@ impl Table {
         self.of_network.get(network).into_iter().flatten().filter_map(|id| self.rows.get(id))
     }
 
-    /// How many rows a project has.
+    /// The number of rows of a project.
     pub(super) fn count_of(&self, project: &str) -> usize {
         self.of_project.get(project).copied().unwrap_or_default()
     }
 
-    /// Takes up a new row.
+    /// Adds a new row.
     pub(super) fn insert(&mut self, row: Row) -> Row {
         if !row.text("network_id").is_empty() {
             self.of_network.entry(row.text("network_id").to_owned()).or_default().insert(row.id().to_owned());
@@ -121,7 +121,7 @@ impl Table {
         }
     }
 
-    /// Holds what is looked up against the rows.
+    /// Asserts that the indexes match the rows.
     #[cfg(test)]
     pub(super) fn check(&self) {
         let mut of_network: HashMap<String, BTreeSet<String>> = HashMap::new();
@@ -137,7 +137,7 @@ impl Table {
         assert_eq!(counted, of_project, "rows by project");
     }
 
-    /// Counts a change of a row, if it is there.
+    /// Counts a change of a row, if it exists.
     pub(super) fn touch(&mut self, id: &str) {
         if let Some(row) = self.rows.get_mut(id) {
             row.touch();

@@ -10,9 +10,9 @@ use crate::answer::{Answer, Refusal, Result};
 const MOST: usize = 50;
 
 impl Neutron {
-    /// `tag`: what follows `/tags` in the path, nothing or one tag.
+    /// `tag`: the rest of the path after `/tags`, empty or one tag.
     pub(super) fn tags(&mut self, kind: Kind, id: &str, tag: &[&str], call: &Call<'_>) -> Result {
-        // The real server (29.0) looks the resource up carelessly: a missing one is an internal error.
+        // The real server (29.0) does not check the resource: a missing one is an internal error.
         let row = self.table(kind).get(id).ok_or_else(Refusal::internal)?;
         let (allowed, verb) = match call.method {
             "GET" => (self.sees(kind, row, call.caller), "get"),
@@ -99,7 +99,7 @@ fn check_count(kind: Kind, count: usize) -> Result<()> {
 
 /// A path segment with its percent escapes resolved.
 fn decode(segment: &str) -> String {
-    // A plus sign is itself in a path, but a space in the form encoding the decoder reads.
+    // A plus sign is literal in a path, but a space in the form encoding that the decoder reads.
     let form = segment.replace('+', "%2B");
     url::form_urlencoded::parse(form.as_bytes()).next().map(|(tag, _)| tag.into_owned()).unwrap_or_default()
 }

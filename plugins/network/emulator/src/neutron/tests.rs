@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use super::address::{Address, Cidr, stored_pools};
 use super::{Call, Caller, Neutron};
 
-/// A call whose ids are positions among what exists at that moment.
+/// A call whose ids are indexes of the existing rows.
 #[derive(Debug, Clone)]
 struct Step {
     method: &'static str,
     collection: &'static str,
-    /// Which of the existing rows; `None`: the collection.
+    /// Index of an existing row; `None`: the collection.
     target: Option<usize>,
     suffix: &'static str,
     body: Value,
-    /// Which network and subnet a body refers to.
+    /// Index of the network and subnet in a body.
     parent: usize,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Client {
     pool: Pool<HttpConnector, Full<Bytes>>,
 }
 
-/// An answer; a body that is not JSON is `Value::Null`.
+/// A response; a body that is not JSON is `Value::Null`.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,

@@ -1,8 +1,8 @@
-//! Replays what a real Neutron and Keystone were recorded to answer.
+//! Replay of the recorded responses of a real Neutron and Keystone.
 //!
-//! Ids, times and what a server chooses at random are matched up, everything else must be equal. With `NEUTRON_URL` the same
-//! requests go to a real server instead (no authentication, empty database: `tests/neutron/start.sh --fresh`), which shows
-//! whether the comparison itself is fair.
+//! Ids, times and values that a server chooses at random are matched up; everything else must be equal. With `NEUTRON_URL` the same
+//! requests go to a real server instead (no authentication, empty database: `tests/neutron/start.sh --fresh`), which shows whether the
+//! comparison itself is fair.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 
-/// Exchanges whose bodies are compared in another way, and why.
+/// Exchanges with another comparison of their bodies, and the reason.
 const COMPARED_OTHERWISE: &[(&str, How, &str)] = &[
     ("extension-list", How::AliasesKnown, "the emulator lists only the extensions it emulates"),
     ("network-list-page-1", How::IdsBlurred, "which network has the lowest id is chance"),
@@ -23,7 +23,7 @@ const COMPARED_OTHERWISE: &[(&str, How, &str)] = &[
 enum How {
     Exactly,
     IdsBlurred,
-    /// Every alias in the answer is in the recording.
+    /// The recording contains every alias of the response.
     AliasesKnown,
 }
 
@@ -68,14 +68,14 @@ fn read(file: &Path) -> Result<Exchange> {
     })
 }
 
-/// What stands for what: texts of the recording and of the answers.
+/// Corresponding texts of the recording and of the responses.
 #[derive(Default)]
 struct Names {
     live: BTreeMap<String, String>,
 }
 
 impl Names {
-    /// A recorded request as it is to be sent now.
+    /// A recorded request in the form to send now.
     fn to_live(&self, text: &str) -> String {
         self.live.iter().fold(text.to_owned(), |text, (recorded, live)| text.replace(recorded, live))
     }
@@ -85,7 +85,7 @@ impl Names {
         Ok(serde_json::from_str(&text)?)
     }
 
-    /// Pairs the ids at the same places, unless they are known already.
+    /// Pairs the ids at equal paths, unless they are known already.
     fn learn(&mut self, recorded: &Value, live: &Value) {
         match (recorded, live) {
             (Value::Object(recorded), Value::Object(live)) => {
@@ -111,7 +111,7 @@ fn is_id(text: &str) -> bool {
     digits == 32 && (text.len() == 32 || (text.len() == 36 && text.matches('-').count() == 4))
 }
 
-/// Blurs what differs from run to run, and puts lists in an order of their own.
+/// Replaces values that differ from run to run, and sorts lists.
 fn normal(value: &Value, how: How) -> Value {
     match value {
         Value::Object(map) => {
@@ -136,7 +136,7 @@ fn normal(value: &Value, how: How) -> Value {
     }
 }
 
-/// Server addresses go; lists of port ids and quoted objects are put in order.
+/// Removes server addresses; sorts lists of port ids and quoted objects.
 fn normal_text(text: &str, how: How) -> String {
     let mut text = text.to_owned();
     if let Some((before, rest)) = text.split_once("http://127.0.0.1:") {
@@ -149,7 +149,7 @@ fn normal_text(text: &str, how: How) -> String {
     }
     if let Some((before, (dict, after))) = text.split_once("{'").and_then(|(b, rest)| Some((b, rest.split_once("'}")?)))
     {
-        // An object of the request, in the order its members were sent in.
+        // An object of the request, in the order of its members there.
         let mut members: Vec<&str> = dict.split("', '").collect();
         members.sort_unstable();
         text = format!("{before}{{'{}'}}{after}", members.join("', '"));
@@ -162,7 +162,7 @@ fn normal_text(text: &str, how: How) -> String {
     text
 }
 
-/// Compares one answer; `None` if it is what was recorded.
+/// Compares one response; `None` if it equals the recording.
 fn difference(exchange: &Exchange, status: u16, live: &Value, real: bool) -> Option<String> {
     let mut how = How::Exactly;
     if let Some((_, other, _)) = COMPARED_OTHERWISE.iter().find(|(name, ..)| *name == exchange.name) {
@@ -183,7 +183,7 @@ fn difference(exchange: &Exchange, status: u16, live: &Value, real: bool) -> Opt
     }
     let (mut recorded, mut live) = (normal(&exchange.response, how), normal(live, how));
     if !exchange.body.contains("ip_address") {
-        // A port's address is chosen at random unless the request names one.
+        // A port's address is random unless the request names one.
         for body in [&mut recorded, &mut live] {
             if let Some(address) = body.pointer_mut("/port/fixed_ips/0/ip_address") {
                 *address = json!("<chance>");
@@ -196,7 +196,7 @@ fn difference(exchange: &Exchange, status: u16, live: &Value, real: bool) -> Opt
     (recorded != live).then(|| format!("{label}:\n  recorded {recorded}\n  answered {live}"))
 }
 
-/// The score, and what was compared otherwise than word by word.
+/// The score, and the exchanges with another comparison.
 fn report(total: usize, differences: &[String]) -> String {
     let otherwise =
         COMPARED_OTHERWISE.iter().map(|(name, how, why)| format!("\ncompared otherwise: {name} ({how:?}): {why}"));
@@ -205,7 +205,7 @@ fn report(total: usize, differences: &[String]) -> String {
     otherwise.chain(different).fold(score, |report, line| report + &line)
 }
 
-/// Sends the requests of a folder in order and adds what is answered otherwise than recorded.
+/// Sends the requests of a folder in order and adds the differences from the recorded responses.
 async fn replay(client: &Client, folder: &str, real: bool, differences: &mut Vec<String>) -> Result<usize> {
     let mut names = Names::default();
     let exchanges = fixtures(folder)?;

@@ -1,4 +1,4 @@
-//! What members may see and do; the expectations were taken from a real Neutron with Keystone.
+//! Permissions of members; the expectations come from a real Neutron with Keystone.
 
 use anyhow::{Context, Result};
 use neutron_emulator::{Account, Auth, Emulator, Options, Running};
@@ -13,7 +13,7 @@ struct User {
 }
 
 impl User {
-    /// * `project` - scope of the token; `None`: none.
+    /// * `project` - scope of the token; `None`: unscoped.
     async fn login(emulator: &Running, name: &str, project: Option<&str>) -> Result<Self> {
         let keystone = Client::new(&emulator.keystone_url().context("no Keystone")?);
         let domain = json!({"id": "default"});
@@ -33,7 +33,7 @@ impl User {
         self.neutron.send(method, &format!("/v2.0/{path}"), &headers, &body.to_string()).await
     }
 
-    /// Makes a resource and returns its id.
+    /// Creates a resource and returns its id.
     async fn make(&self, kind: &str, body: Value) -> Result<String> {
         let reply = self.send("POST", &format!("{kind}s"), json!({kind: body})).await?;
         let id = reply.body.pointer(&format!("/{kind}/id")).and_then(Value::as_str);
