@@ -1,83 +1,78 @@
-//! The port for probes, Prometheus and people: `/livez`, `/readyz`, `/metrics`, `/plugins`.
+//! Admin server for probes, Prometheus and people: `/livez`, `/readyz`, `/metrics`, `/plugins`.
 //!
-//! It has no authentication and shows no object and no secret; it is not meant to be reachable from outside the cluster. What
-//! changes something is taken from this machine only (from within the Pod), and not from a browser.
+//! The server has no authentication and shows no objects or secrets; it should not be reachable from outside the cluster. It accepts
+//! actions only from this machine (within the Pod) and not from a browser. So it refuses pages of another origin, and pages whose host
+//! name an attacker resolved to this machine (DNS rebinding).
 
+mod browser;
+mod listener;
 mod liveness;
 mod readiness;
 
 pub use self::liveness::{Liveness, Pulse};
 pub use self::readiness::{Condition, Readiness};
 
-use std::fmt::{self, Write as _};
-use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
-
 use axum::extract::{ConnectInfo, Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::{Json, Router, middleware};
 use futures::future::BoxFuture;
+use std::fmt::{self, Write as _};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::lifecycle::Action;
 use crate::metrics::{Format, Metrics};
 
-/// How long a shutdown waits for answers that are under way.
-const DRAIN: Duration = Duration::from_secs(5);
-
 const PATHS: [&str; 4] = ["/livez", "/metrics", "/plugins", "/readyz"];
 
-/// The header that actions must carry. A page in a browser cannot set it without being asked first.
+/// The header that actions require. A page in a browser cannot set it without a preflight request.
 pub const ACTION_HEADER: &str = "x-oarlock-action";
 
-/// Answers `/plugins`: everything there is to know about the plugins, in a form of the caller's choice.
+/// Returns the content of `/plugins`: the complete state of the plugins, in the caller's format.
 pub type Plugins = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
 
-/// Carries out an action; answers with a line for people, either way.
+/// Carries out an action; returns a line for people for success and failure.
 pub type Act = Arc<dyn Fn(Action) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
-/// What the admin server shows.
+/// The state behind the admin server.
 #[derive(Clone)]
 pub struct AdminState {
-    /// Shown at `/metrics`.
+    /// Content of `/metrics`.
     pub metrics: Metrics,
-    /// Decides `/livez`.
+    /// Decides about `/livez`.
     pub liveness: Liveness,
-    /// Decides `/readyz`.
+    /// Decides about `/readyz`.
     pub readiness: Readiness,
-    /// Shown at `/plugins`. Called on a runtime thread for each request: it must not block.
+    /// Content of `/plugins`. Called on a runtime thread for each request: it must not block.
     pub plugins: Plugins,
-    /// Carries out what is posted to `/plugins/NAME/…`.
+    /// Carries out requests to `/plugins/NAME/…`.
     pub act: Act,
 }
 
-/// Why the admin server cannot be had.
+/// Why the admin server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another process listens there.
+    /// Another process uses the address.
     #[error("the admin address {addr} is in use; stop what listens there or choose another")]
     AddressInUse {
-        /// The address asked for.
+        /// The requested address.
         addr: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The address cannot be listened on for another reason.
+    /// The address is unusable for another reason.
     #[error("cannot listen on the admin address {addr}")]
     Bind {
-        /// The address asked for.
+        /// The requested address.
         addr: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The listener failed while it was serving.
-    #[error("the admin server failed")]
-    Serve(#[source] io::Error),
 }
 
 impl fmt::Debug for AdminState {
@@ -95,23 +90,26 @@ impl fmt::Debug for AdminState {
 /// | path | answer |
 /// | --- | --- |
 /// | `/livez` | 200, or 503 and one line for each loop that is stuck; `?verbose` lists all loops |
-/// | `/readyz` | 200, or 503 and one line for each condition that is waited for; `?verbose` lists all conditions |
+/// | `/readyz` | 200, or 503 and one line for each unmet condition; `?verbose` lists all conditions |
 /// | `/metrics` | OpenMetrics text for clients that accept it, else Prometheus text |
 /// | `/plugins` | JSON |
-/// | POST `/plugins/NAME/confirm`, `/plugins/NAME/release-finalizers` | a line of text: 200, or 409 and why not; 403 for who is not on this machine |
+/// | POST `/plugins/NAME/confirm`, `/plugins/NAME/release-finalizers` | a line of text: 200, or 409 and why not; 403 for other machines and for browsers |
 /// | others | 404 and the paths there are |
+///
+/// A request from this machine with a host name that is not this machine's own gets 403, except for `/livez` and `/readyz`.
 pub fn router(state: AdminState) -> Router {
     Router::new()
-        .route("/livez", get(livez))
-        .route("/readyz", get(readyz))
         .route("/metrics", get(encode_metrics))
         .route("/plugins", get(async |State(state): State<AdminState>| Json((state.plugins)())))
         .route("/plugins/{name}/{action}", post(act))
+        .layer(middleware::from_fn(browser::refuse_rebound))
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
         .fallback(async || (StatusCode::NOT_FOUND, format!("not found; there is:\n{}\n", PATHS.join("\n"))))
         .with_state(state)
 }
 
-/// Listens on `addr`; port 0 is any free port, which the listener then knows.
+/// Listens on `addr`; port 0 chooses a free port, which the listener then reports.
 ///
 /// # Errors
 ///
@@ -123,25 +121,14 @@ pub async fn bind(addr: SocketAddr) -> Result<TcpListener, Error> {
     })
 }
 
-/// Serves until `shutdown` is cancelled, then finishes the answers that are under way, for at most five seconds.
+/// Serves until `shutdown` is cancelled, then finishes the responses in flight, for at most five seconds.
+///
+/// A client has ten seconds for the head of a request. There are at most 64 connections; a further one replaces the one that has waited
+/// longest for its client.
 ///
 /// * `listener` - from [`bind`].
-///
-/// # Errors
-///
-/// [`Error::Serve`] when the listener fails.
-pub async fn serve(listener: TcpListener, state: AdminState, shutdown: CancellationToken) -> Result<(), Error> {
-    let service = router(state).into_make_service_with_connect_info::<SocketAddr>();
-    let server = axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned());
-    let overdue = async {
-        shutdown.cancelled().await;
-        tokio::time::sleep(DRAIN).await;
-    };
-    tokio::select! {
-        served = server.into_future() => served.map_err(Error::Serve),
-        // A client does not read its answer; the process need not wait for it.
-        () = overdue => Ok(()),
-    }
+pub async fn serve(listener: TcpListener, state: AdminState, shutdown: CancellationToken) {
+    listener::serve(listener, router(state), shutdown).await;
 }
 
 async fn livez(State(state): State<AdminState>, RawQuery(query): RawQuery) -> Response {
@@ -205,6 +192,9 @@ async fn act(
     if !peer.ip().to_canonical().is_loopback() {
         return (StatusCode::FORBIDDEN, "actions are taken from this machine only\n").into_response();
     }
+    if headers.contains_key(header::ORIGIN) {
+        return (StatusCode::FORBIDDEN, "actions are not taken from a web page\n").into_response();
+    }
     if !headers.contains_key(ACTION_HEADER) {
         return (StatusCode::FORBIDDEN, format!("actions need the header {ACTION_HEADER}\n")).into_response();
     }
@@ -228,6 +218,7 @@ async fn encode_metrics(State(state): State<AdminState>, headers: HeaderMap) -> 
 #[cfg(test)]
 mod tests {
     use std::error::Error as _;
+    use std::time::Duration;
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
@@ -245,7 +236,7 @@ mod tests {
         readiness: Readiness,
         metrics: Metrics,
         shutdown: CancellationToken,
-        served: JoinHandle<Result<(), Error>>,
+        served: JoinHandle<()>,
     }
 
     struct Answer {
@@ -288,7 +279,7 @@ mod tests {
 
         async fn request_with(&self, method: &str, path: &str, headers: &str) -> Answer {
             let mut stream = TcpStream::connect(self.addr).await.unwrap();
-            let request = format!("{method} {path} HTTP/1.1\r\nhost: admin\r\n{headers}connection: close\r\n\r\n");
+            let request = format!("{method} {path} HTTP/1.1\r\n{headers}connection: close\r\n\r\n");
             stream.write_all(request.as_bytes()).await.unwrap();
             let mut answer = String::new();
             timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
@@ -382,7 +373,7 @@ mod tests {
         let refused = server.request_with("POST", "/plugins/network/release-finalizers", ours).await;
         assert_eq!((refused.status, &*refused.body), (409, "network is busy\n"));
         assert_eq!(server.request_with("POST", "/plugins/network/explode", ours).await.status, 404);
-        // As a form in a browser would send it.
+        // As a browser form would send it.
         assert_eq!(server.request("POST", "/plugins/network/confirm").await.status, 403);
         assert_eq!(server.request_with("GET", "/plugins/network/confirm", ours).await.status, 405);
     }
@@ -428,7 +419,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_that_is_not_ours_is_named_in_the_error() {
-        // Reserved for documentation, so no machine has it.
+        // Reserved for documentation, so no machine has this address.
         let addr = SocketAddr::from(([192, 0, 2, 1], 0));
         let error = bind(addr).await.unwrap_err();
         assert_eq!(error.to_string(), "cannot listen on the admin address 192.0.2.1:0");
@@ -438,24 +429,106 @@ mod tests {
     async fn shutdown_ends_the_server_though_a_client_keeps_its_connection() {
         let server = Server::start().await;
         let mut idle = TcpStream::connect(server.addr).await.unwrap();
-        idle.write_all(b"GET /livez HTTP/1.1\r\nhost: admin\r\n\r\n").await.unwrap();
+        idle.write_all(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
         let mut first = [0; 15];
         timeout(PATIENCE, idle.read_exact(&mut first)).await.unwrap().unwrap();
         assert_eq!(&first, b"HTTP/1.1 200 OK");
         server.shutdown.cancel();
-        timeout(PATIENCE, server.served).await.unwrap().unwrap().unwrap();
+        timeout(PATIENCE, server.served).await.unwrap().unwrap();
         assert!(TcpStream::connect(server.addr).await.is_err(), "the port is free again");
     }
     #[tokio::test]
     async fn shutdown_does_not_wait_for_a_client_that_does_not_read_its_answer() {
-        // More than the buffers of a connection hold.
+        // More than the buffers of a connection can hold.
         let server = Server::start_with(Arc::new(|| "x".repeat(16 << 20).into())).await;
         let mut stuck = TcpStream::connect(server.addr).await.unwrap();
-        stuck.write_all(b"GET /plugins HTTP/1.1\r\nhost: admin\r\n\r\n").await.unwrap();
+        stuck.write_all(b"GET /plugins HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
         let mut first = [0; 15];
         timeout(PATIENCE, stuck.read_exact(&mut first)).await.unwrap().unwrap();
         tokio::time::pause();
         server.shutdown.cancel();
-        timeout(PATIENCE, server.served).await.expect("the server ends").unwrap().unwrap();
+        timeout(PATIENCE, server.served).await.expect("the server ends").unwrap();
+    }
+
+    /// An attacker's host name that resolves to 127.0.0.1 makes its page same-origin: only the `Host` header distinguishes it.
+    #[tokio::test]
+    async fn t9_a_page_under_a_name_that_was_made_to_mean_this_machine_neither_reads_nor_acts() {
+        let server = Server::start().await;
+        let ours = "x-oarlock-action: 1\r\n";
+        for (host, status) in [
+            ("evil.example:9797", 403),
+            ("127.0.0.1.evil.example", 403),
+            ("localhost.evil.example", 403),
+            ("", 403),
+            ("localhost:9797", 200),
+            ("LOCALHOST", 200),
+            ("127.0.0.1:9797", 200),
+            ("[::1]:9797", 200),
+            ("10.0.0.7:9797", 200),
+        ] {
+            let head = format!("host: {host}\r\n");
+            assert_eq!(server.request_with("GET", "/plugins", &head).await.status, status, "{host}");
+            assert_eq!(server.request_with("GET", "/metrics", &head).await.status, status, "{host}");
+            let acted = server.request_with("POST", "/plugins/network/confirm", &format!("{head}{ours}")).await;
+            assert_eq!(acted.status, status, "{host}");
+            // Probes reveal nothing, and a kubelet may use any name.
+            assert_eq!(server.request_with("GET", "/livez", &head).await.status, 200, "{host}");
+        }
+        let two = format!("host: localhost\r\nhost: evil.example\r\n{ours}");
+        assert_ne!(server.request_with("POST", "/plugins/network/confirm", &two).await.status, 200);
+    }
+
+    #[tokio::test]
+    async fn t9_actions_are_not_taken_from_a_web_page_of_whatever_origin() {
+        let server = Server::start().await;
+        for origin in ["http://evil.example", "null", "http://localhost:9797"] {
+            let head = format!("host: localhost:9797\r\norigin: {origin}\r\nx-oarlock-action: 1\r\n");
+            let answer = server.request_with("POST", "/plugins/network/confirm", &head).await;
+            assert_eq!((answer.status, &*answer.body), (403, "actions are not taken from a web page\n"), "{origin}");
+        }
+    }
+
+    #[tokio::test]
+    async fn t8_clients_that_send_half_a_request_do_not_keep_probes_from_being_answered() {
+        let server = Server::start().await;
+        let mut stalled = Vec::new();
+        for _ in 0..listener::CONNECTIONS + 100 {
+            let mut stream = TcpStream::connect(server.addr).await.unwrap();
+            // The first connections are closed while others arrive.
+            let _ = stream.write_all(b"GET /plugins HTTP/1.1\r\nhost: local").await;
+            stalled.push(stream);
+        }
+        assert_eq!(server.get("/livez").await, (200, "ok\n".to_owned()));
+        // The connections that waited longest made room.
+        let mut first = stalled.swap_remove(0);
+        let ended = timeout(PATIENCE, first.read(&mut [0; 1])).await.expect("it is cut off");
+        assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
+    }
+
+    #[tokio::test]
+    async fn t8_clients_that_do_not_read_their_answers_make_room() {
+        let server = Server::start_with(Arc::new(|| "x".repeat(2 << 20).into())).await;
+        let mut stalled = Vec::new();
+        for _ in 0..listener::CONNECTIONS + 10 {
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.set_recv_buffer_size(4096).unwrap();
+            let mut stream = socket.connect(server.addr).await.unwrap();
+            let _ = stream.write_all(b"GET /plugins HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+            stalled.push(stream);
+        }
+        assert_eq!(server.get("/livez").await, (200, "ok\n".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn t8_a_client_has_ten_seconds_for_a_head() {
+        let server = Server::start().await;
+        let mut stream = TcpStream::connect(server.addr).await.unwrap();
+        stream.write_all(b"GET /livez HTTP/1.1\r\n").await.unwrap();
+        // Requests that were sent are read first.
+        assert_eq!(server.get("/livez").await.0, 200);
+        tokio::time::pause();
+        let mut answer = String::new();
+        timeout(PATIENCE, stream.read_to_string(&mut answer)).await.expect("it ends").unwrap();
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
     }
 }

@@ -1,14 +1,16 @@
-//! The second door into a plugin: the API server asks about objects before it stores them, and the same three calls answer.
+//! Admission webhooks: AdmissionReviews answered by plugins, HTTPS server, certificates, generated webhook configurations.
 //!
-//! The host serves the webhooks over HTTPS, with certificates of its own or from files, and owns the webhook configurations, which
-//! it generates from the rules of its plugins. There is no queue: a review is answered before the API server's deadline, or the
-//! rule's failure policy decides.
+//! The API server asks about objects before it stores them, and the plugin's three calls decide about each. The host serves the webhooks
+//! over HTTPS, with its own certificates or with certificates from files. It owns the webhook configurations, and generates them from the
+//! rules of its plugins. There is no queue: the host answers a review before the API server's deadline, or the rule's failure policy
+//! decides.
 
 mod answer;
 mod certificates;
 mod clients;
 mod configure;
 mod contest;
+pub(crate) mod fuzzing;
 mod initializers;
 mod review;
 mod serve;
@@ -41,54 +43,55 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The API server may go on calling a plugin that was removed for this long.
+/// Time after its removal in which the API server may still call a plugin.
 const LATELY: Duration = Duration::from_secs(60);
 
-/// How the door is opened.
+/// Configuration of the admission server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens; port 0 takes a free one.
+    /// Listen address; port 0 takes a free port.
     pub addr: SocketAddr,
-    /// How the API server reaches it. None: `addr` itself.
+    /// How the API server reaches the admission server. None: at `addr`.
     pub reach: Option<Reach>,
-    /// Where certificates come from.
+    /// Source of the certificates.
     pub certificates: Certificate,
-    /// Who may ask. None: anybody who reaches the port; their reviews are answered, and count for nothing.
+    /// The clients that may send reviews. None: every client that reaches the port. The host answers their reviews, but these count for
+    /// nothing.
     pub clients: Option<Clients>,
 }
 
-/// Where the certificates of the door come from.
+/// Source of the admission server's certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Certificate {
-    /// Made by the host, which keeps them in memory: for one process outside a cluster.
+    /// The host issues certificates and keeps them in memory: for one process outside a cluster.
     InMemory,
-    /// Made by the host, which keeps them in this Secret, so that all its replicas have the same.
+    /// The host issues certificates and keeps them in this Secret, so that all replicas have the same ones.
     Secret(ObjectKey),
-    /// `tls.crt`, `tls.key` and `ca.crt` in this directory, made by somebody else, and read again when they change.
+    /// Another program writes `tls.crt`, `tls.key` and `ca.crt` into this directory; the host reads them again when they change.
     Files(PathBuf),
 }
 
-/// The door, open.
+/// The running admission server.
 #[derive(Debug)]
 pub struct Admission {
     addr: SocketAddr,
     stop: CancellationToken,
-    /// Ends what keeps the webhook configurations; cancelled with `stop` at the latest.
+    /// Ends the reconciler of the webhook configurations; cancelled with `stop` at the latest.
     leaves: CancellationToken,
     tasks: TaskTracker,
 }
 
-/// What answers reviews.
+/// The plugins and initializers that answer reviews.
 #[derive(Debug)]
 struct Door {
     lifecycle: lifecycle::Handle,
     metrics: Metrics,
     ended: Ended,
-    /// None: they have not been read yet.
+    /// None: the host has not read them yet.
     initializers: RwLock<Option<Vec<Initializer>>>,
 }
 
-/// Plugins that were there a moment ago.
+/// Recently removed plugins.
 #[derive(Debug, Default)]
 struct Ended {
     at: Mutex<HashMap<String, Instant>>,
@@ -116,7 +119,8 @@ impl Door {
         *self.initializers.write().unwrap_or_else(PoisonError::into_inner) = all;
     }
 
-    /// The name of a webhook in the metrics. None: anybody may call any path, and only those there are become series.
+    /// The webhook's name in metrics. None: the plugin does not exist. Any client may call any path, and only existing plugins get
+    /// series.
     fn series(&self, path: &Path) -> Option<String> {
         match path {
             Path::Initialize => Some(webhooks::INITIALIZE.to_owned()),
@@ -133,6 +137,7 @@ impl Door {
             return;
         }
         let result = match answer {
+            Answer { failed: true, .. } => "failed",
             Answer { refusal: Some(_), .. } => "refused",
             Answer { changed: Some(_), .. } => "changed",
             Answer { ignored: true, .. } => "ignored",
@@ -143,11 +148,11 @@ impl Door {
 }
 
 impl Admission {
-    /// Opens the door, and keeps the webhook configurations in step with the plugins that run.
+    /// Starts the admission server, and keeps the webhook configurations equal to the rules of the running plugins.
     ///
     /// # Errors
     ///
-    /// The address is taken, or there are no certificates to be had.
+    /// The address is in use, or the certificates cannot be read or issued.
     pub async fn open(options: Options, shared: Shared, lifecycle: lifecycle::Handle) -> anyhow::Result<Self> {
         let listener =
             listen(options.addr).with_context(|| format!("cannot listen on the admission address {}", options.addr))?;
@@ -180,22 +185,23 @@ impl Admission {
             keeping.run_until_cancelled_owned(keeper.run()).await;
             seat.leave().await;
         });
-        tracing::info!(%addr, ?reach, authenticates, "admission server listening");
+        tracing::info!(%addr, %reach, authenticates, "admission server listening");
         Ok(Self { addr, stop, leaves, tasks })
     }
 
-    /// Where it listens.
+    /// The listen address.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Leaves the webhook configurations to other hosts, or as they are. Reviews go on to be answered.
+    /// Stops writing the webhook configurations; other hosts write them, or they stay as they are. The server continues to answer
+    /// reviews.
     pub fn leave(&self) {
         self.leaves.cancel();
     }
 
-    /// Takes no further review and finishes those under way.
+    /// Accepts no further review and finishes those in flight.
     pub async fn close(self) {
         self.stop.cancel();
         self.tasks.close();
@@ -203,18 +209,18 @@ impl Admission {
     }
 }
 
-/// Connections that wait to be taken, in the kernel: a burst of reviews is a burst of connections.
+/// Length of the kernel's queue of connections: a burst of reviews is a burst of connections.
 const BACKLOG: u32 = 4096;
 
 fn listen(addr: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A host that starts again finds connections of the one before that are not quite over.
+    // A restarted host meets connections of its predecessor that are not quite closed.
     socket.set_reuseaddr(true)?;
     socket.bind(addr)?;
     socket.listen(BACKLOG)
 }
 
-/// An address a client can connect to.
+/// An address that a client can connect to.
 fn reachable(addr: SocketAddr) -> SocketAddr {
     if !addr.ip().is_unspecified() {
         return addr;
@@ -224,7 +230,7 @@ fn reachable(addr: SocketAddr) -> SocketAddr {
     SocketAddr::new(loopback, addr.port())
 }
 
-/// The names and addresses the API server may call the host by.
+/// The DNS names and addresses by which the API server may call the host.
 fn names(reach: &Reach, addr: SocketAddr) -> Vec<String> {
     match reach {
         Reach::Service { namespace, name, .. } => {

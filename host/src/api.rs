@@ -1,4 +1,4 @@
-//! The API server as the host sees it: names of kinds and objects, discovery, selectors, and how a client is made.
+//! Access to the API server: names of kinds and objects, discovery, selectors, client configuration.
 
 pub mod client;
 pub mod discovery;
@@ -12,7 +12,7 @@ pub use selector::Selector;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr, sync::Arc};
 
-/// What a document says of its type: API group, version and kind.
+/// The type of a document: API group, version and kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GroupVersionKind {
     /// The API group, such as `apps`; empty for the core group.
@@ -25,12 +25,12 @@ pub struct GroupVersionKind {
 }
 
 impl GroupVersionKind {
-    /// Names a kind; an empty `group` is the core group.
+    /// Creates a kind; an empty `group` is the core group.
     pub fn new(group: impl Into<String>, version: impl Into<String>, kind: impl Into<String>) -> Self {
         Self { group: group.into(), version: version.into(), kind: kind.into() }
     }
 
-    /// Reads the kind of a document: `api_version` is `v1` or `apps/v1`.
+    /// Parses the kind of a document: `api_version` is `v1` or `apps/v1`.
     pub fn from_api_version(api_version: &str, kind: impl Into<String>) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self::new(group, version, kind)
@@ -49,9 +49,9 @@ impl fmt::Display for GroupVersionKind {
     }
 }
 
-/// Which object of a kind: what a workqueue and a store are keyed by.
+/// Namespace and name of an object of one kind: the key of workqueues and stores.
 ///
-/// Cloning counts references; the strings are shared.
+/// A clone shares the strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectKey {
     /// Empty for objects of cluster-scoped kinds.
@@ -62,7 +62,7 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// Names an object; an empty `namespace` means cluster-scoped.
+    /// Creates a key; an empty `namespace` means cluster-scoped.
     pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
@@ -83,7 +83,7 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// A text that is not `name` or `namespace/name`.
+/// A text that is neither `name` nor `namespace/name`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is neither `name` nor `namespace/name`")]
 pub struct ParseKeyError(String);
@@ -91,7 +91,7 @@ pub struct ParseKeyError(String);
 impl FromStr for ObjectKey {
     type Err = ParseKeyError;
 
-    /// Reads what [`Display`](fmt::Display) writes.
+    /// Parses the output of [`Display`](fmt::Display).
     fn from_str(text: &str) -> Result<Self, ParseKeyError> {
         let (namespace, name) = text.split_once('/').map_or(("", text), |(ns, name)| (ns, name));
         let slash = text.contains('/');
@@ -102,12 +102,12 @@ impl FromStr for ObjectKey {
     }
 }
 
-/// The segments below which a group and version is served.
+/// The URL path segments of a group and version.
 fn version_segments<'a>(group: &'a str, version: &'a str) -> Vec<&'a str> {
     if group.is_empty() { vec!["api", version] } else { vec!["apis", group, version] }
 }
 
-/// How a kind is served: what discovery tells about it, enough to build its URLs.
+/// A resource that serves a kind, as discovery describes it, with enough information for its URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// The kind this serves.
@@ -116,7 +116,7 @@ pub struct Resource {
     pub plural: String,
     /// Whether objects live in namespaces.
     pub namespaced: bool,
-    /// What may be done to the resource itself: `list`, `watch`, `patch` …
+    /// The verbs of the resource itself: `list`, `watch`, `patch` …
     pub verbs: Vec<String>,
     /// Subresources by their own names, such as `status` and `scale`, sorted.
     pub subresources: Vec<String>,
@@ -194,7 +194,7 @@ mod tests {
         resource.plural = "nodes".into();
         resource.namespaced = false;
         assert_eq!(resource.path("ignored", Some("n1"), None), "/api/v1/nodes/n1");
-        // Whatever a name is, it names an object of this resource.
+        // Any name addresses an object of this resource.
         assert_eq!(resource.path("", Some("n1/proxy?x=y"), Some("a/b")), "/api/v1/nodes/n1%2Fproxy%3Fx%3Dy/a%2Fb");
     }
 }

@@ -1,13 +1,14 @@
-//! The one writer: changes → grants → preconditions → writes → remember what was written.
+//! The single writer to the API server: grants, preconditions, writes, and memory of own writes.
 //!
-//! Every write to the API server goes through [`Writer`]: what plugins ask for, and what the host does on their behalf
-//! (finalizers, status, events). Leases alone have their own.
+//! Every write to the API server goes through [`Writer`]: the changes of plugins, and the host's writes on their behalf (finalizers,
+//! status, events). Only Leases have a writer of their own.
 
 pub mod access;
 pub mod applied;
 mod change;
 pub mod events;
 mod finalizer;
+pub(crate) mod fuzzing;
 mod host;
 mod known;
 mod own;
@@ -29,59 +30,59 @@ use request::Outgoing;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The name the host has among plugins.
+/// The host's own name in the place of a plugin name.
 pub const HOST: &str = "oarlock";
 
-/// Who writes, for the field manager, the grant and the metrics.
+/// The identity of a write: plugin, grants and term.
 #[derive(Clone, Debug)]
 pub struct Author {
     /// Plugin name.
     pub plugin: String,
-    /// What it may do.
+    /// The plugin's grants.
     pub grants: Arc<Grants>,
-    /// When it may write: nothing is sent after its end.
+    /// The term of the writes: nothing is sent after its end.
     pub term: Term,
 }
 
 impl Author {
-    /// A plugin, whoever holds its Lease: for what is read, and for what is not its own doing.
+    /// The identity of a plugin without a term: for reads, and for writes that do not depend on its Lease.
     #[must_use]
     pub fn new(plugin: &str, grants: Arc<Grants>) -> Self {
         Self { plugin: plugin.to_owned(), grants, term: Term::for_ever() }
     }
 
-    /// The same, in a term: its writes are refused and cut off after it.
+    /// The same identity within a term: its writes are refused and cancelled after the end of the term.
     #[must_use]
     pub fn within(&self, term: &Term) -> Self {
         Self { term: term.clone(), ..self.clone() }
     }
 
-    /// The host itself, for what it writes about itself. No plugin can have its name.
+    /// The identity of the host for its own objects. No plugin can have this name.
     #[must_use]
     pub fn host() -> Self {
         Self::new(HOST, Arc::new(Grants::none()))
     }
 
-    /// The field manager of what the plugin applies.
+    /// The field manager of the plugin's applies.
     #[must_use]
     pub fn field_manager(&self) -> String {
         if self.plugin == HOST { HOST.to_owned() } else { format!("oarlock.{}", self.plugin) }
     }
 
-    /// The field manager of what the host writes on the plugin's behalf.
+    /// The field manager of the host's writes on the plugin's behalf.
     #[must_use]
     pub fn host_manager(&self) -> String {
         format!("oarlock.{}.host", self.plugin)
     }
 
-    /// The finalizer of objects this plugin cleans up after.
+    /// The finalizer of objects that this plugin cleans up.
     #[must_use]
     pub fn finalizer(&self) -> String {
         format!("oarlock.dev/{}", self.plugin)
     }
 }
 
-/// Writes to the API server. Cheap to clone.
+/// The writer to the API server. Cheap to clone.
 #[derive(Clone)]
 pub struct Writer {
     client: kube::Client,
@@ -100,46 +101,46 @@ impl std::fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// A writer that records its writes in `informers`, so that no reconcile acts on a cache older than they are.
+    /// A writer that records its writes in `informers`, so that no reconcile acts on an older cache.
     #[must_use]
     pub fn new(client: kube::Client, discovery: Discovery, informers: Informers, metrics: Metrics) -> Self {
         let (applied, own) = (Arc::default(), Arc::default());
         Self { client, discovery, informers, applied, own, metrics, impersonate: None }
     }
 
-    /// Sends what plugins ask for as one ServiceAccount each, so that the API server enforces what they may do; what the host does on
-    /// their behalf (finalizers, status, events) still goes out as the host.
+    /// Sends the changes of each plugin as a ServiceAccount of its own, so that the API server enforces their permissions. The host's
+    /// writes on their behalf (finalizers, status, events) still use the host's identity.
     ///
-    /// * `namespace` - of the ServiceAccounts; see [`service_account`](crate::rbac::service_account).
+    /// * `namespace` - namespace of the ServiceAccounts; see [`service_account`](crate::rbac::service_account).
     #[must_use]
     pub fn impersonating(self, namespace: &str) -> Self {
         Self { impersonate: Some(namespace.into()), ..self }
     }
 
-    /// Which resources serve which kinds.
+    /// Discovery: the resources of the kinds.
     #[must_use]
     pub fn discovery(&self) -> &Discovery {
         &self.discovery
     }
 
-    /// What the host remembers of its applies.
+    /// The memory of applied documents.
     #[must_use]
     pub fn applied(&self) -> &AppliedMemory {
         &self.applied
     }
 
-    /// The host's own writes of primaries.
+    /// The host's own writes of primaries, for echo suppression.
     #[must_use]
     pub fn own(&self) -> &OwnWrites {
         &self.own
     }
 
-    /// Carries out one change a plugin asked for.
+    /// Carries out one change of a plugin.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Denied`] before anything is sent when the grant does not allow it, [`WriteError::Malformed`] when the change
-    /// makes no sense, otherwise what the API server answered. A delete of what is gone is no error.
+    /// [`WriteError::Denied`] before any request when the grant does not allow the change, [`WriteError::Malformed`] when the change is
+    /// invalid, otherwise the API server's error. Deleting an absent object is no error.
     pub async fn carry_out(&self, author: &Author, change: &Change) -> Result<(), WriteError> {
         match change {
             Change::Apply { object, subresource, force, precondition } => {
@@ -236,23 +237,24 @@ impl Writer {
         let outgoing = Outgoing::new("DELETE", &resource, &key, "").body("application/json", &options);
         match self.request(author, outgoing).await {
             Ok(answer) => {
-                // An object with finalizers is answered as it stands now; what is gone at once, as a Status or as its last state.
+                // For an object with finalizers the API server returns its present state. For an object that is gone at once it returns a
+                // Status or the last state.
                 match Object::parse(&answer).ok().filter(Object::deleting) {
                     Some(object) => self.wrote(author, &resource.gvk, &object),
                     None => self.deleted(author, &resource, &key, precondition),
                 }
                 Ok(())
             }
-            Err(WriteError::NotFound) => Ok(()),
+            Err(WriteError::NotFound(_)) => Ok(()),
             Err(e) => Err(e),
         }
     }
 
-    /// Reads one object past the cache. None: it does not exist.
+    /// Reads one object from the API server. None: it does not exist.
     ///
     /// # Errors
     ///
-    /// What the API server answered.
+    /// The API server's error.
     pub async fn read(
         &self,
         author: &Author,
@@ -267,17 +269,17 @@ impl Writer {
         let key = &change::checked_key(&resource, key)?;
         match self.request(author, Outgoing::new("GET", &resource, key, "").identity(identity)).await {
             Ok(answer) => request::parse_object(&answer).map(|o| Some(Arc::new(o))),
-            Err(WriteError::NotFound) => Ok(None),
+            Err(WriteError::NotFound(_)) => Ok(None),
             Err(e) => Err(e),
         }
     }
 
-    /// The resource that serves a kind a plugin named. Of groups its grant says nothing about, the API server is not asked.
+    /// The resource of a kind that a plugin names. The API server is not asked about groups outside the grant.
     ///
     /// # Errors
     ///
-    /// [`WriteError::UnknownKind`] when the API server does not serve it (yet); [`WriteError::Denied`] and
-    /// [`WriteError::Malformed`] before it is asked.
+    /// [`WriteError::UnknownKind`] when the API server does not serve the kind (yet); [`WriteError::Denied`] and
+    /// [`WriteError::Malformed`] before any request.
     pub async fn resource_of(&self, author: &Author, kind: &GroupVersionKind) -> Result<Resource, WriteError> {
         change::checked_kind(kind)?;
         if author.grants.allows_group(&kind.group) {
@@ -295,7 +297,7 @@ impl Writer {
         }
     }
 
-    /// Sends a write whose answer is the object as it is now, and records it.
+    /// Sends a write whose response is the present object, and records it.
     async fn send(&self, author: &Author, resource: &Resource, outgoing: Outgoing) -> Result<Object, WriteError> {
         let answer = self.request(author, outgoing).await?;
         let object = request::parse_object(&answer)?;
@@ -333,10 +335,10 @@ mod tests {
     use serde_json::json;
     use std::sync::Mutex;
 
-    /// As whom each request was sent, `method path`, that of the host last.
+    /// The impersonated user and `method path` of each request; no user for the host's own identity.
     type Journal = Arc<Mutex<Vec<(Option<String>, String)>>>;
 
-    /// A writer to a server that serves ConfigMaps and Events and answers everything with one ConfigMap.
+    /// A writer to a server that serves ConfigMaps and Events and returns one ConfigMap for every request.
     fn writer(impersonate: Option<&str>) -> (Writer, Journal) {
         let journal = Journal::default();
         let seen = Arc::clone(&journal);
@@ -378,7 +380,7 @@ mod tests {
         Author::new("p", Arc::new(grants))
     }
 
-    /// Everything a plugin may ask for, and everything the host does on its behalf.
+    /// All writes of a plugin, and all writes of the host on its behalf.
     async fn everything(writer: &Writer) {
         let (author, kind) = (author(), GroupVersionKind::new("", "v1", "ConfigMap"));
         let target = || change::target_of(&object()).unwrap();
@@ -443,7 +445,7 @@ mod tests {
         let (writer, journal) = writer(None);
         let mut nameless = object();
         nameless["metadata"] = json!({"generateName": "x-", "namespace": "a"});
-        // A second try could not find what the first one made.
+        // A retry could not find the object of the first attempt.
         let refused = writer.carry_out(&author(), &Change::Create(nameless)).await;
         assert!(matches!(&refused, Err(WriteError::Malformed(_))), "{refused:?}");
         assert!(journal.lock().unwrap().is_empty());

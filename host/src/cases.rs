@@ -1,7 +1,7 @@
-//! Recorded cases: one reconcile of a plugin file, in whatever language it was written, without a cluster.
+//! Recorded cases: tests of one reconcile of a plugin file in any language, without a cluster.
 //!
-//! A case is a YAML file: what the plugin is asked, what it can read, which HTTP exchanges it has, and what it should answer. The plugin runs
-//! in the sandbox, with the grant its manifest asks for.
+//! A case is a YAML file with the request, the readable objects, the HTTP exchanges, and the expected results. The plugin runs in the
+//! sandbox with the grant that its manifest asks for.
 
 mod answers;
 mod format;
@@ -27,23 +27,23 @@ use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Why a case cannot be played.
+/// Why a case cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum CaseError {
-    /// It is no case.
+    /// The text is no case.
     #[error("not a case: {0}")]
     Format(String),
-    /// An object in it is none.
+    /// An object in the case is invalid.
     #[error("{place}: {reason}")]
     Object {
-        /// Where.
+        /// Its path in the case.
         place: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
 }
 
-/// A plugin to play cases with.
+/// A plugin to run cases with.
 #[derive(Debug)]
 pub struct Player {
     component: Component,
@@ -51,21 +51,21 @@ pub struct Player {
     metrics: Metrics,
 }
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// The differences to what was expected, a line each. Empty: the case holds.
+    /// The differences from the expectation, one line each. Empty: the case passes.
     pub differences: Vec<String>,
-    /// What the plugin answered, in the shape of a case's `expect`.
+    /// The plugin's results, in the format of a case's `expect`.
     pub answered: Value,
 }
 
-/// A plugin with the world of a case around it.
+/// A plugin with the objects of a case.
 #[derive(Debug)]
 pub struct Stage {
-    /// Where its instances come from, and where they can be given back.
+    /// The pool of its instances.
     pub pool: Pool,
-    /// What it is asked about.
+    /// The request of the case.
     pub request: Request,
     run: Run,
 }
@@ -94,13 +94,13 @@ impl Player {
         Ok(Self { component, manifest, metrics })
     }
 
-    /// Plays one case.
+    /// Runs one case.
     ///
     /// * `text` - YAML.
     ///
     /// # Errors
     ///
-    /// See [`CaseError`]: the text is no case. What the plugin does wrong is in [`Played::differences`].
+    /// See [`CaseError`]: the text is no case. Faults of the plugin are in [`Played::differences`].
     pub async fn play(&self, text: &str) -> Result<Played, CaseError> {
         let case = parse(text)?;
         let exchanges = RecordedHttp::new(case.http.iter().map(exchange));
@@ -118,7 +118,7 @@ impl Player {
         Ok(Played { differences, answered: answers.fields.into() })
     }
 
-    /// What a case is played on, to ask the plugin again and again. What it expects and its HTTP exchanges do not count.
+    /// Prepares a case for repeated calls of the plugin. Its expectation and its HTTP exchanges do not count.
     ///
     /// * `text` - YAML.
     /// * `instance_reuses` - `limits.instanceReuses`.
@@ -177,17 +177,17 @@ impl Player {
     }
 }
 
-/// Desired, actual and, where they differ, patch: as the host asks.
+/// Calls get-desired, get-actual and, where they differ, patch, as the host does.
 async fn converse(instance: &mut Instance, request: &Request, answers: &mut Answers) -> Result<(), CallError> {
     let gone = request.deleting || request.object.is_none();
     let desired = if gone { None } else { instance.get_desired(request).await? };
-    answers.set("desired", desired.clone());
+    answers.set("desired", desired.as_deref().cloned());
     let observed = instance.get_actual(request).await?;
-    answers.set("actual", observed.state.clone());
+    answers.set("actual", observed.state.as_deref().cloned());
     answers.set("status", observed.status.map(Value::from));
-    answers.set("requeueAfterMs", observed.requeue_after.map(answers::milliseconds));
+    answers.set("requeueAfterMs", observed.requeue_after.map(crate::milliseconds));
     answers.set("changes", Vec::<Value>::new());
-    if same_state(desired.as_ref(), observed.state.as_ref()) {
+    if same_state(desired.as_deref(), observed.state.as_deref()) {
         return Ok(());
     }
     let outcome = instance.patch(request, desired.as_ref(), observed.state.as_ref()).await?;
@@ -199,7 +199,7 @@ fn parse(text: &str) -> Result<Case, CaseError> {
     serde_saphyr::from_str(text).map_err(|e| CaseError::Format(e.to_string()))
 }
 
-/// The request, and the object that is in the caches because of it.
+/// The request, and its object for the caches.
 fn request(case: &Case) -> Result<(Request, Option<Value>), CaseError> {
     let asked = &case.request;
     let of = asked.object.as_ref().or(asked.last_seen.as_ref());
@@ -241,7 +241,7 @@ fn request(case: &Case) -> Result<(Request, Option<Value>), CaseError> {
         review: asked.review.as_ref().map(text),
         dry_run: asked.dry_run,
     };
-    // What is under review is not stored yet.
+    // An object under review is not stored yet.
     let stored = asked.object.clone().filter(|_| !admission);
     Ok((request, stored))
 }
@@ -288,7 +288,7 @@ fn answer(text: &ExchangeText) -> Result<http::Response<Bytes>, HttpFailure> {
     answer.body(Bytes::from(body)).map_err(|e| HttpFailure::Invalid(format!("the case's response makes no sense: {e}")))
 }
 
-/// What of a request is not as the case says.
+/// The faults of a request compared with the case.
 fn request_faults(wanted: &HttpRequest, head: &http::request::Parts, body: &Bytes) -> Vec<String> {
     let mut faults = Vec::new();
     let mut compare = |what: &str, wanted: Option<&str>, found: &str| {

@@ -1,9 +1,11 @@
 //! The command line: one file per subcommand.
 
+mod address;
 mod admission;
 mod apiserver;
 mod compile;
 mod compiling;
+mod completion;
 mod dev;
 mod grant;
 mod impersonation;
@@ -18,8 +20,10 @@ mod run;
 mod signals;
 mod sources;
 mod test;
+mod version;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// A Kubernetes controller host: reconcilers are WebAssembly components in a directory.
@@ -71,14 +75,18 @@ enum Command {
     Pull(pull::PullArgs),
     /// Compile plugins ahead of their first start
     Compile(compile::CompileArgs),
+    /// Print the completion script of a shell
+    Completion(completion::CompletionArgs),
+    /// Print the versions of this program and of the contract with plugins
+    Version(version::VersionArgs),
 }
 
-/// Carries out a command.
+/// Runs a command.
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     if let Command::Compile(args) = &args.command
         && args.serves()
     {
-        // Its limits hold for threads that are started after them.
+        // The limits apply only to threads that start after them.
         return compile::serve(args);
     }
     let format = match args.log_format {
@@ -102,26 +110,42 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             Command::Push(args) => push::run(args).await,
             Command::Pull(args) => pull::run(args).await,
             Command::Compile(args) => compile::run(args).await,
+            Command::Completion(args) => completion::run(&args),
+            Command::Version(args) => version::run(&args),
         }
     });
-    // A file may still be read or checked; nobody waits for the result any more.
+    // A file may still be read or checked; its result is no longer needed.
     runtime.shutdown_background();
     result
 }
 
 /// Prints an error and its causes, once, at the edge.
-#[expect(clippy::print_stderr, reason = "the one place where a command reports its failure to a person")]
 pub(crate) fn complain(error: &anyhow::Error) {
-    eprintln!("oarlock: {error:#}");
+    // What cannot be written is lost: nobody is there to be told.
+    let _ = writeln!(std::io::stderr(), "oarlock: {}", oarlock::text::lines(&format!("{error:#}")));
 }
 
-/// Prints the result of a command.
-#[expect(clippy::print_stdout, reason = "the one place where a command prints its result")]
-fn say(text: &str) {
-    println!("{text}");
+/// Prints the result of a command. It may quote strangers: a terminal shows what they say, and does not obey it.
+///
+/// # Errors
+///
+/// It cannot be written, to a full disk for instance. A pipe whose reader has ended is no error: it wants no more.
+fn say(text: &str) -> anyhow::Result<()> {
+    print(format!("{}\n", oarlock::text::lines(text)).as_bytes())
 }
 
-/// Writes a kubeconfig and the folders above it.
+/// Prints bytes of the command's own making. Errors as in [`say`].
+fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::from(error).context("cannot write to standard output"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a kubeconfig, and creates its parent folders.
 fn write_kubeconfig(path: &Path, text: &str) -> anyhow::Result<PathBuf> {
     use anyhow::Context as _;
     if let Some(folder) = path.parent() {

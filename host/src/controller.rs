@@ -1,7 +1,6 @@
-//! One plugin at work: its queue, its workers, its resync, and the version that answers.
+//! Controller of one plugin: queue, workers, resync, and the current version.
 //!
-//! The queue belongs to the plugin, not to a version: a key is held by at most one worker, whichever version it runs on, and
-//! backoff outlives a replacement.
+//! The queue belongs to the plugin, not to a version. So at most one worker holds a key, on any version, and backoff survives a swap.
 
 mod admit;
 mod breaker;
@@ -9,6 +8,7 @@ mod compare;
 mod handler;
 mod health;
 mod lead;
+mod mapping;
 mod outcome;
 mod reconcile;
 mod stats;
@@ -46,21 +46,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tombstones::Tombstones;
 
-/// Of many objects, this many are named.
+/// Of many objects, the view names this many.
 const SHOWN: usize = 20;
 
-/// A key of the queue: nothing but names crosses it. Cloning one copies none of them.
+/// A key of the queue, which contains only names. Cloning a key copies none of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReconcileKey {
-    /// One of the plugin's primaries.
+    /// The kind: one of the plugin's primaries.
     pub kind: Arc<GroupVersionKind>,
-    /// The object.
+    /// Namespace and name of the object.
     pub key: ObjectKey,
 }
 
 impl std::hash::Hash for ReconcileKey {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        // Groups and versions of one plugin's kinds hardly tell keys apart, and each event hashes a key several times.
+        // Groups and versions of one plugin's kinds hardly distinguish keys, and each event hashes a key several times.
         self.kind.kind.hash(state);
         self.key.hash(state);
     }
@@ -72,7 +72,7 @@ impl std::fmt::Display for ReconcileKey {
     }
 }
 
-/// What controllers share.
+/// The parts that all controllers share.
 #[derive(Clone, Debug)]
 pub struct Shared {
     /// The watches.
@@ -83,18 +83,18 @@ pub struct Shared {
     pub recorder: Recorder,
     /// Counters.
     pub metrics: Metrics,
-    /// Who reconciles what, where there are several hosts.
+    /// Leader election, where several hosts run.
     pub leases: Leases,
 }
 
-/// What a controller tells whoever loads its versions.
+/// A message from a controller to the lifecycle.
 #[derive(Debug)]
 pub struct Notice {
     /// Plugin name.
     pub plugin: String,
-    /// SHA-256 of the version that is meant.
+    /// SHA-256 of the version in question.
     pub digest: String,
-    /// What happened.
+    /// The kind of event.
     pub what: Happened,
 }
 
@@ -103,32 +103,49 @@ pub struct Notice {
 pub enum Happened {
     /// The first reconcile on this version ended.
     FirstReconcile,
-    /// The version went through its probation.
+    /// The version passed its probation.
     Proven,
-    /// The version strikes on too many objects: why.
+    /// The version strikes on too many objects, for this reason.
     Failing(String),
-    /// Its keys wait for this long.
+    /// The plugin's keys wait for this long.
     Quarantined(Duration),
 }
 
-/// Objects that still differ from their desired state after the last patch. The handlers of its watches share it.
+/// Sizes of a controller's maps, in entries unless the name says bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sizes {
+    /// Deleted objects whose key has to run once more.
+    pub tombstones: usize,
+    /// Bytes of the deleted objects.
+    pub tombstone_bytes: usize,
+    /// Keys with a timer.
+    pub timers: usize,
+    /// Keys with a backoff.
+    pub failing: usize,
+    /// Objects whose patches are counted, to slow down a fight.
+    pub patched: usize,
+    /// Keys remembered because of strikes.
+    pub struck: usize,
+}
+
+/// Out-of-sync objects: they still differ from their desired state after the last patch. Shared with the handlers of the watches.
 type Unsettled = Mutex<BTreeSet<ReconcileKey>>;
 
-/// One plugin at work.
+/// The controller of one plugin.
 #[derive(Debug)]
 pub struct Controller {
     name: String,
     shared: Shared,
     queue: WorkQueue<ReconcileKey>,
     version: ArcSwapOption<Version>,
-    /// How many workers there should be.
+    /// The wanted number of workers.
     workers: watch::Sender<u32>,
     tombstones: Arc<Tombstones>,
     lead: Lead,
     breaker: Breaker,
     health: Health,
     stats: Stats,
-    /// Objects that still differ from their desired state after the last patch.
+    /// Out-of-sync objects: they still differ from their desired state after the last patch.
     unsettled: Arc<Unsettled>,
     metrics: PluginMetrics,
     notices: mpsc::UnboundedSender<Notice>,
@@ -137,9 +154,9 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A plugin without a version: nothing runs before [`Self::switch`].
+    /// A controller without a version: nothing runs before [`Self::switch`].
     ///
-    /// * `notices` - told of what its versions do.
+    /// * `notices` - receives events of its versions.
     #[must_use]
     pub fn new(name: &str, shared: Shared, notices: mpsc::UnboundedSender<Notice>) -> Arc<Self> {
         let queue = WorkQueue::new(name, crate::workqueue::Config::default(), shared.metrics.queue(name));
@@ -162,7 +179,7 @@ impl Controller {
         })
     }
 
-    /// Subscribes a version to its watches. It wakes no key before [`Self::switch`].
+    /// Subscribes a version to its watches. It enqueues no key before [`Self::switch`].
     #[must_use]
     pub fn prepare(&self, loaded: Loaded) -> Arc<Version> {
         let author = Author::new(&self.name, Arc::clone(&loaded.guest.grants));
@@ -194,19 +211,19 @@ impl Controller {
         })
     }
 
-    /// Makes a version the current one and enqueues all its objects at low priority. Answers the one before.
+    /// Makes a version current and enqueues all its objects at low priority. Returns the previous version.
     ///
-    /// Reconciles under way finish on the version they began on; the queue keeps any key from running on two at once. Timers
-    /// and backoff of the keys stay. The caller drains the version before: [`Self::retire`].
+    /// Reconciles in flight finish on the version they began on; the queue keeps a key from running on two versions at once. Timers and
+    /// backoff of the keys stay. The caller drains the previous version: [`Self::retire`].
     ///
     /// * `version` - from [`Self::prepare`], in sync.
-    /// * `back` - the current version failed its probation, and this is the one before.
+    /// * `back` - whether this is a rollback, because the current version failed its probation.
     pub fn switch(self: &Arc<Self>, version: &Arc<Version>, back: bool) -> Option<Arc<Version>> {
         let manifest = &version.loaded.manifest;
         let turn = self.lead.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.health.begin(version.objects(), back);
-        // In this order: no event of a kind that only the new version knows meets the old one, and what comes while neither
-        // is live is in the stores that are enqueued afterwards.
+        // The order matters: no event of a kind that only the new version has reaches the old version. Objects that arrive while neither
+        // version is live are in the stores, whose keys are enqueued afterwards.
         let before = self.version.swap(Some(Arc::clone(version)));
         if !self.leads() {
             version.wake(Wakes::NobodyYet);
@@ -228,10 +245,9 @@ impl Controller {
         before
     }
 
-    /// Lets the reconciles under way on a version that was replaced come to their end, and leaves its watches. Does not wait for that;
-    /// [`Self::stop`] does.
+    /// Drains a replaced version and closes its watches. Does not wait for that; [`Self::stop`] does.
     ///
-    /// * `drain` - after this long they are cut off; their keys run again.
+    /// * `drain` - drain time; then the reconciles are cancelled, and their keys run again.
     pub fn retire(&self, version: Arc<Version>, drain: Duration) {
         let plugin = self.name.clone();
         self.tasks.spawn(async move {
@@ -258,13 +274,13 @@ impl Controller {
         &self.name
     }
 
-    /// Until when its keys wait because of strikes.
+    /// The end of the quarantine.
     #[must_use]
     pub fn quarantined_until(&self) -> Option<Instant> {
         self.health.quarantined_until()
     }
 
-    /// What people and machines are shown of it.
+    /// State of the controller for `/plugins`.
     #[must_use]
     pub fn describe(&self) -> Value {
         let Some(version) = self.current() else { return json!({}) };
@@ -284,16 +300,35 @@ impl Controller {
                 (kind.to_string(), json!(stores.map(|of| of.store.len()).sum::<usize>()))
             }).collect::<serde_json::Map<_, _>>(),
         });
-        if let (Some(all), Value::Object(stats)) = (described.as_object_mut(), self.stats.describe()) {
+        let warnings = version.dead_mappings();
+        if let (Some(all), false) = (described.as_object_mut(), warnings.is_empty()) {
+            all.insert("warnings".to_owned(), json!(warnings));
+        }
+        if let (Some(all), Value::Object(stats)) = (described.as_object_mut(), self.stats.describe(&component.digest)) {
             all.extend(stats);
             all.extend(self.lead.seat.describe().map(|lease| ("lease".to_owned(), lease)));
         }
         described
     }
 
-    /// Takes no new key, drops those that wait with their timers, waits for those in work, and leaves the watches.
+    /// The sizes of the maps with keys.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        let (tombstones, tombstone_bytes) = self.tombstones.size();
+        let queue = self.queue.snapshot(0);
+        Sizes {
+            tombstones,
+            tombstone_bytes,
+            timers: queue.delayed,
+            failing: queue.failing,
+            patched: self.breaker.remembered(),
+            struck: self.health.remembered(),
+        }
+    }
+
+    /// Accepts no new key, drops the waiting keys with their timers, waits for the keys in work, and closes the watches.
     ///
-    /// * `drain` - after this long those in work are cut off.
+    /// * `drain` - drain time; then the reconciles in flight are cancelled.
     pub async fn stop(&self, drain: Duration) {
         self.stop.cancel();
         self.queue.purge();
@@ -304,7 +339,7 @@ impl Controller {
             return;
         };
         version.wake(Wakes::Nobody);
-        // No reconcile begins any more, and until those under way have ended the lease is kept.
+        // No further reconcile begins. The host keeps the Lease until those in flight have ended.
         if !version.drain(drain).await {
             tracing::warn!(
                 plugin = self.name,
@@ -317,11 +352,11 @@ impl Controller {
         self.version.store(None);
     }
 
-    /// Notes whether an object is as desired.
+    /// Records whether an object is in sync.
     fn settle(&self, key: &ReconcileKey, settled: bool) {
         let mut unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner);
-        // A swap moves the pointer before it forgets keys, under this lock: a reconcile that ends on the version before cannot note a
-        // key afterwards that no version reaches any more.
+        // A swap moves the pointer before it forgets keys, under this lock. So a reconcile that ends on the previous version cannot
+        // record a key that the current version does not reach.
         let reached = self.current().is_some_and(|version| version.reaches(key));
         let changed = if settled || !reached { unsettled.remove(key) } else { unsettled.insert(key.clone()) };
         if changed {
@@ -329,7 +364,7 @@ impl Controller {
         }
     }
 
-    /// Of objects that are not reconciled any more nothing is shown: neither that they are not as desired, nor their last error.
+    /// Drops the out-of-sync mark and the last error of objects that are not reconciled any more.
     fn forget_what(&self, gone: impl Fn(&ReconcileKey) -> bool) {
         let mut unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner);
         unsettled.retain(|key| !gone(key));
@@ -338,7 +373,7 @@ impl Controller {
         self.stats.forget(gone);
     }
 
-    /// How many objects are not as desired, and some of them.
+    /// The number of out-of-sync objects, and some of their keys.
     fn out_of_sync(&self) -> Value {
         let unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner);
         let some: Vec<String> = unsettled.iter().take(SHOWN).map(ToString::to_string).collect();
@@ -347,7 +382,7 @@ impl Controller {
 
     fn tell(&self, version: &Version, what: Happened) {
         let digest = version.loaded.component.digest.clone();
-        // Nobody listens any more when the host stops.
+        // The send fails while the host stops.
         let _ = self.notices.send(Notice { plugin: self.name.clone(), digest, what });
     }
 }

@@ -1,6 +1,6 @@
-//! What one plugin is allowed: the grant, checked once, then asked before every read, write and request.
+//! Grants: the permissions of one plugin, validated once, then checked before every read, write and request.
 //!
-//! A pure type: no IO, no clock. The API server's own RBAC stands behind it.
+//! A pure type: no IO, no clock. The API server's own RBAC applies in addition.
 
 mod admission;
 mod asked;
@@ -16,55 +16,97 @@ use oarlock_manifest::{GrantedAdmission, Limits, PluginGrant, PluginManifest, Po
 use std::collections::{BTreeMap, BTreeSet};
 use url::Url;
 
-/// What may be done to a resource, in the order in which it is told.
-pub const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
+/// What may be done to objects of a resource, in the order in which it is told. `*` in a manifest asks for these.
+pub const OBJECT_VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
+
+/// Every verb a manifest or a grant may name: those of objects, and those the API server asks about when roles are bound, users
+/// impersonated, certificates approved (<https://kubernetes.io/docs/reference/access-authn-authz/authorization/>).
+pub const VERBS: [&str; 14] = [
+    "get",
+    "list",
+    "watch",
+    "create",
+    "update",
+    "patch",
+    "delete",
+    "bind",
+    "escalate",
+    "impersonate",
+    "approve",
+    "attest",
+    "sign",
+    "use",
+];
+
+/// What is wrong with the verbs of rules, a sentence for each verb that is unknown.
+pub(crate) fn verb_faults(rules: &[PolicyRule]) -> impl Iterator<Item = String> {
+    rules.iter().enumerate().flat_map(|(i, rule)| {
+        let unknown = rule.verbs.iter().filter(|verb| *verb != "*" && !VERBS.contains(&verb.as_str()));
+        unknown
+            .map(move |verb| format!("permissions[{i}].verbs holds {verb:?}; known verbs are {}, *", VERBS.join(", ")))
+    })
+}
+
+/// Most workers that a grant can give to a plugin.
+pub const MOST_WORKERS: u32 = 64;
+
+/// Most workers that a manifest can ask for: more would take resources from other plugins, which a person has to decide.
+pub const ASKED_WORKERS: u32 = 8;
+
+/// Longest sentence about a fault of a grant.
+const FAULT_BYTES: usize = 1024;
 
 /// Why a grant cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// `http.origins` holds something that is not an origin.
+    /// An entry of `http.origins` is no origin.
     #[error("http origin {origin:?} is not scheme://host[:port]: {reason}")]
     Origin {
-        /// As written.
+        /// The entry.
         origin: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
-    /// `apiVersion` or `kind` name another document.
+    /// `apiVersion` or `kind` belong to another type of document.
     #[error("expected apiVersion {API} and kind PluginGrant, found {found}", API = oarlock_manifest::API_VERSION)]
     NotAGrant {
-        /// What it says.
+        /// The type found.
         found: String,
     },
-    /// A secret file could not be read.
+    /// A secret file cannot be read.
     #[error("configuration value {key:?} could not be read from {path}")]
     SecretFile {
         /// Configuration key.
         key: String,
-        /// Path as written.
+        /// The path in the grant.
         path: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// A number or a word is none of those there are.
+    /// A number or a word is not allowed.
     #[error("{0}")]
     Limit(String),
+    /// A rule names a verb that Kubernetes does not know.
+    #[error("{0}")]
+    Verb(String),
     /// The permissions are lists times lists, and too many.
     #[error(
         "permissions stand for {count} combinations of verb, group, resource, name and namespace; there may be {PERMISSIONS}"
     )]
     TooManyPermissions {
-        /// How many.
+        /// The number of permissions.
         count: usize,
     },
 }
 
-/// What a plugin may do, and its configuration.
+/// The permissions, limits and configuration of a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grants {
     partial: bool,
     permissions: Vec<PolicyRule>,
+    cleanup: bool,
+    manage_status: bool,
     admission: Vec<GrantedAdmission>,
     origins: BTreeSet<String>,
     safe_requests: Vec<SafeRequest>,
@@ -76,12 +118,14 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Nothing at all, and little time: what a plugin describes itself with.
+    /// No permissions and little time: the grants for calling describe.
     #[must_use]
     pub fn none() -> Self {
         Self {
             partial: false,
             permissions: Vec::new(),
+            cleanup: false,
+            manage_status: false,
             admission: Vec::new(),
             origins: BTreeSet::new(),
             safe_requests: Vec::new(),
@@ -93,11 +137,11 @@ impl Grants {
         }
     }
 
-    /// Checks a grant file. Relative paths in `secretFiles` are taken from `folder`.
+    /// Validates a grant file. Relative paths in `secretFiles` start from `folder`.
     ///
     /// # Errors
     ///
-    /// See [`Error`]; the first fault found.
+    /// See [`Error`]; the first fault.
     pub fn new(grant: &PluginGrant, folder: &std::path::Path) -> Result<Self, Error> {
         let secrets = grant.secret_files.iter().map(|(key, path)| {
             let source = |source| Error::SecretFile { key: key.clone(), path: path.clone(), source };
@@ -108,11 +152,11 @@ impl Grants {
         Self::with_secrets(grant, secrets)
     }
 
-    /// Checks a grant file without reading the files with secrets: enough to compare it with a manifest, anywhere.
+    /// Validates a grant file without reading its secret files: enough for a comparison with a manifest on any machine.
     ///
     /// # Errors
     ///
-    /// See [`Error`]; the first fault found.
+    /// See [`Error`]; the first fault.
     pub fn without_secrets(grant: &PluginGrant) -> Result<Self, Error> {
         Self::with_secrets(grant, grant.secret_files.keys().map(|key| (key.clone(), String::new())).collect())
     }
@@ -125,6 +169,9 @@ impl Grants {
         if count > PERMISSIONS {
             return Err(Error::TooManyPermissions { count });
         }
+        if let Some(fault) = verb_faults(&grant.permissions).next() {
+            return Err(Error::Verb(crate::quoted(&fault, FAULT_BYTES)));
+        }
         let mut config = grant.config.clone();
         let secrets = values.keys().cloned().collect();
         config.extend(values);
@@ -136,6 +183,9 @@ impl Grants {
                 return Err(Error::Limit(format!("{name} must be at least 1")));
             }
         }
+        if let Some(workers) = grant.workers.filter(|workers| *workers > MOST_WORKERS) {
+            return Err(Error::Limit(format!("workers is {workers}, must be at most {MOST_WORKERS}")));
+        }
         if let Some(fault) =
             grant.admission.iter().enumerate().find_map(|(i, granted)| admission::granted_fault(i, granted))
         {
@@ -145,6 +195,8 @@ impl Grants {
         Ok(Self {
             partial: grant.partial,
             permissions: grant.permissions.clone(),
+            cleanup: grant.cleanup,
+            manage_status: grant.manage_status,
             admission: grant.admission.clone(),
             origins,
             safe_requests: grant.http.safe_requests.clone(),
@@ -156,32 +208,33 @@ impl Grants {
         })
     }
 
-    /// What a grant file would say that allows everything the manifest asks for, with `config` as its configuration.
+    /// The grant file that allows everything in the manifest, with `config` as its configuration.
     ///
-    /// * `plurals` - the resources of the manifest's kinds, where they are known.
+    /// * `plurals` - the resources of the manifest's kinds, where known.
     #[must_use]
     pub fn asked(manifest: &PluginManifest, config: BTreeMap<String, String>, plurals: &Plurals<'_>) -> PluginGrant {
         asked::grant(manifest, config, plurals)
     }
 
-    /// What the manifest asks for and this grant does not allow, line by line, for a person to read; empty when nothing is missing,
-    /// and for a grant that says `partial`.
+    /// The permissions that the manifest asks for and this grant lacks, line by line, for people. Empty when none is missing, and for a
+    /// grant with `partial`.
     ///
-    /// To allow in some namespaces (or for some names) what is asked for everywhere is the operator's choice, and not missing.
+    /// A permission that the operator narrows to some namespaces or names is not missing.
     ///
-    /// * `plurals` - the resources of the manifest's kinds, where they are known.
+    /// * `plurals` - the resources of the manifest's kinds, where known.
     #[must_use]
     pub fn missing(&self, manifest: &PluginManifest, plurals: &Plurals<'_>) -> Vec<String> {
         compare::missing(self, manifest, plurals)
     }
 
-    /// The rules of a manifest that it may answer at admission, on the terms of this grant.
+    /// The granted admission rules of a manifest, with the terms of this grant.
     #[must_use]
     pub fn admission(&self, manifest: &PluginManifest) -> Vec<Admission> {
         admission::granted(&self.admission, manifest)
     }
 
-    /// Where a kind may be both listed and watched, of where the manifest asks for it. `None`: everywhere. An empty list: nowhere.
+    /// The namespaces, of those that the manifest asks for, where a kind may be listed and watched. `None`: everywhere. An empty list:
+    /// nowhere.
     ///
     /// * `resource` - plural.
     /// * `asked` - the namespaces of a primary or a watch; empty: everywhere.
@@ -216,7 +269,7 @@ impl Grants {
         Some(places)
     }
 
-    /// Whether `verb` is allowed on any object of a resource, in `namespace`, or in whatever namespace.
+    /// Whether `verb` is allowed on any object of a resource, in `namespace`, or in any namespace.
     #[must_use]
     pub fn allows_some(&self, verb: &str, group: &str, resource: &str, namespace: Option<&str>) -> bool {
         self.rules(verb, group, resource).any(|rule| {
@@ -225,19 +278,31 @@ impl Grants {
         })
     }
 
-    /// Whether any rule is about this API group.
+    /// Whether any rule concerns this API group.
     #[must_use]
     pub fn allows_group(&self, group: &str) -> bool {
         self.permissions.iter().any(|rule| covers(&rule.api_groups, group))
     }
 
-    /// The rules as granted.
+    /// Whether the host adds the plugin's finalizer to its primaries: the manifest asks for it, and it is granted.
+    #[must_use]
+    pub fn cleanup(&self, manifest: &PluginManifest) -> bool {
+        manifest.cleanup && self.cleanup
+    }
+
+    /// Whether the host manages the status of the plugin's primaries: the manifest asks for it, and it is granted.
+    #[must_use]
+    pub fn manage_status(&self, manifest: &PluginManifest) -> bool {
+        manifest.manage_status && self.manage_status
+    }
+
+    /// The rules of the grant.
     #[must_use]
     pub fn permissions(&self) -> &[PolicyRule] {
         &self.permissions
     }
 
-    /// The rules about `verb` on a resource, somewhere and for some names.
+    /// The rules about `verb` on a resource, in any namespace and for any names.
     fn rules<'a>(&'a self, verb: &'a str, group: &'a str, resource: &'a str) -> impl Iterator<Item = &'a PolicyRule> {
         self.permissions.iter().filter(move |rule| {
             covers(&rule.verbs, verb) && covers(&rule.api_groups, group) && covers(&rule.resources, resource)
@@ -246,7 +311,7 @@ impl Grants {
 
     /// Whether `verb` on an object is allowed.
     ///
-    /// * `resource` - plural, with `/subresource` where one is meant.
+    /// * `resource` - plural, with `/subresource` for a subresource.
     /// * `namespace` - empty for cluster-scoped resources and for reads across namespaces.
     #[must_use]
     pub fn allows(&self, verb: &str, group: &str, resource: &str, namespace: &str, name: &str) -> bool {
@@ -268,7 +333,7 @@ impl Grants {
         self.origins.iter().map(String::as_str).collect()
     }
 
-    /// Whether a request may go out in a dry run.
+    /// Whether a request is allowed in a dry run.
     #[must_use]
     pub fn is_safe_request(&self, method: &str, path: &str) -> bool {
         matches!(method, "GET" | "HEAD")
@@ -281,23 +346,23 @@ impl Grants {
         &self.config
     }
 
-    /// Whether the value of this configuration key must not be shown.
+    /// Whether the value of this configuration key is secret.
     #[must_use]
     pub fn is_secret(&self, key: &str) -> bool {
         let key_lower = key.to_ascii_lowercase();
         self.secrets.contains(key) || ["password", "secret", "token"].iter().any(|word| key_lower.contains(word))
     }
 
-    /// What one reconcile may use.
+    /// The resource limits of one reconcile.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// How many keys are reconciled at the same time.
+    /// The number of concurrent reconciles: from the grant, otherwise from the manifest.
     #[must_use]
     pub fn workers(&self, manifest: &PluginManifest) -> u32 {
-        self.workers.unwrap_or(manifest.workers).clamp(1, 64)
+        self.workers.unwrap_or_else(|| manifest.workers.clamp(1, ASKED_WORKERS))
     }
 
     /// Time between two resyncs.
@@ -307,24 +372,24 @@ impl Grants {
     }
 }
 
-/// How many single permissions (a verb, a group, a resource, and a namespace and a name where such are given) a manifest asks for.
+/// The number of single permissions (a verb, a group, a resource, and a namespace and a name if given) that a manifest asks for.
 #[must_use]
 pub fn count_asked(manifest: &PluginManifest) -> usize {
     permission::count(asked::permissions(manifest, &|_| None).iter().map(|(_, rule)| rule))
 }
 
-/// Whether a list of verbs, groups or resources holds `wanted`, or `*`.
+/// Whether a list of verbs, groups or resources contains `wanted`, or `*`.
 fn covers(list: &[String], wanted: &str) -> bool {
     list.iter().any(|l| l == "*" || l == wanted)
 }
 
-/// Whether a granted request stands for one with this path, or with a path that ends like this: `*/auth/tokens`.
+/// Whether a granted request covers this path, or a path with this suffix: `*/auth/tokens`.
 fn safe_request_covers(granted: &SafeRequest, method: &str, path: &str) -> bool {
     granted.method == method
         && granted.path.strip_prefix('*').map_or(granted.path == path, |suffix| path.ends_with(suffix))
 }
 
-/// Checks `scheme://host[:port]` and writes it in its one canonical form.
+/// Parses `scheme://host[:port]` into its canonical form.
 ///
 /// # Errors
 ///
@@ -375,6 +440,17 @@ mod tests {
     }
 
     #[test]
+    fn n9_verbs_that_kubernetes_does_not_know_are_refused() {
+        let with = |verbs: &[&str]| grants(vec![rule(&["g"], &["roles"], verbs, &[])], &[]);
+        let some = with(&["bind", "escalate", "impersonate", "approve"]).unwrap();
+        assert!(some.allows("escalate", "g", "roles", "", "x") && !some.allows("get", "g", "roles", "", "x"));
+        assert!(with(&["*"]).is_ok());
+        let fault = with(&["get", "foo"]).unwrap_err().to_string();
+        assert!(fault.starts_with("permissions[0].verbs holds \"foo\"; known verbs are get, list"), "{fault}");
+        assert!(with(&["Get"]).is_err() && with(&[""]).is_err());
+    }
+
+    #[test]
     fn nothing_is_allowed_that_is_not_said() {
         let none = grants(vec![], &[]).unwrap();
         assert!(!none.allows("get", "", "secrets", "default", "a"));
@@ -390,6 +466,38 @@ mod tests {
         ] {
             assert!(!some.allows(verb, group, resource, namespace, "x"), "{verb} {group} {resource} {namespace}");
         }
+    }
+
+    #[test]
+    fn t6_finalizer_and_status_take_both_the_manifest_and_the_grant() {
+        let asking = |cleanup: bool, manage_status: bool| PluginManifest { cleanup, manage_status, ..manifest() };
+        for asked in [false, true] {
+            for granted in [false, true] {
+                let grant = PluginGrant {
+                    partial: true,
+                    cleanup: granted,
+                    manage_status: granted,
+                    ..Grants::asked(&manifest(), BTreeMap::new(), &|_| None)
+                };
+                let grants = Grants::without_secrets(&grant).unwrap();
+                assert_eq!(grants.cleanup(&asking(asked, false)), asked && granted);
+                assert_eq!(grants.manage_status(&asking(false, asked)), asked && granted);
+            }
+        }
+        assert!(!Grants::none().cleanup(&asking(true, true)) && !Grants::none().manage_status(&asking(true, true)));
+    }
+
+    #[test]
+    fn t11_a_manifest_asks_for_few_workers_and_only_a_grant_gives_many() {
+        let workers = |asked: u32, granted: Option<u32>| {
+            let grant = PluginGrant { workers: granted, ..Grants::asked(&manifest(), BTreeMap::new(), &|_| None) };
+            Grants::without_secrets(&grant)
+                .map(|grants| grants.workers(&PluginManifest { workers: asked, ..manifest() }))
+        };
+        assert_eq!(workers(2, None).unwrap(), 2);
+        assert_eq!(workers(64, None).unwrap(), ASKED_WORKERS);
+        assert_eq!(workers(2, Some(64)).unwrap(), 64);
+        assert_eq!(workers(2, Some(65)).unwrap_err().to_string(), "workers is 65, must be at most 64");
     }
 
     #[test]
@@ -444,7 +552,7 @@ mod tests {
         assert!(g.is_safe_request("POST", "/v3/auth/tokens"));
         assert!(!g.is_safe_request("POST", "/v2.0/networks"));
         assert!(!g.is_safe_request("DELETE", "/v3/auth/tokens"));
-        // What a manifest declares safe is not safe before it is granted.
+        // A request that the manifest declares safe is safe only after it is granted.
         let mut grant = Grants::asked(&manifest(), BTreeMap::new(), &|_| None);
         grant.http.safe_requests.clear();
         let g = Grants::new(&grant, std::path::Path::new(".")).unwrap();

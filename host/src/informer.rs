@@ -1,17 +1,18 @@
-//! Watches of the API server, shared by everyone who needs them.
+//! Informers: shared watches of the API server, with stores and event handlers.
 //!
-//! One watch runs per [`WatchSpec`], however many subscribe; the last one out closes it. Late subscribers get what is
-//! stored, then the stream, without gap or repetition. A kind that is not served yet is waited for.
+//! One watch runs per [`WatchSpec`] for any number of subscribers; the last unsubscription closes it. Late subscribers get the stored
+//! objects, then the stream, without gap or repetition. A watch of a kind that is not served yet waits for it.
 //!
-//! What a subscriber sees of one object is an ordered subsequence of its states at the API server: states may be
-//! skipped, never reordered. Between objects there is no order. A new uid under an old name is told as the end of one
-//! object and the start of another.
+//! The states of one object that a subscriber sees are an ordered subsequence of its states at the API server: states may be skipped,
+//! never reordered. Between objects there is no order. A new uid under an old name appears as the end of one object and the start of
+//! another.
 //!
 //! # Source
 //!
-//! client-go `tools/cache/shared_informer.go` for the promises; the fan-out is our own, because kube's shared streams
-//! cannot be subscribed late, never deliver deletions, and let one slow subscriber hold up all.
+//! client-go `tools/cache/shared_informer.go` for the guarantees. The fan-out is Oarlock's own, because kube's shared streams accept no
+//! late subscribers, never deliver deletions, and let one slow subscriber block all.
 
+pub(crate) mod fuzzing;
 mod index;
 mod list_watch;
 mod object;
@@ -21,7 +22,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use index::ListOptions;
+pub use index::{ListOptions, Reference};
 pub use object::{Malformed, Object, Owner};
 pub use store::{Stale, Store};
 
@@ -41,7 +42,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// What to watch. Subscriptions to equal specs share one watch.
+/// The objects of a watch. Subscriptions with equal specs share one watch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WatchSpec {
     /// The kind.
@@ -50,12 +51,12 @@ pub struct WatchSpec {
     pub namespace: Option<String>,
     /// Only objects whose labels match, as in [`Selector`].
     pub label_selector: Option<String>,
-    /// Only objects whose fields match; which fields can be asked for is up to the API server.
+    /// Only objects whose fields match; the API server decides which fields it supports.
     pub field_selector: Option<String>,
 }
 
 impl WatchSpec {
-    /// Everything of one kind.
+    /// All objects of a kind.
     pub fn all(gvk: GroupVersionKind) -> Self {
         Self { gvk, namespace: None, label_selector: None, field_selector: None }
     }
@@ -65,71 +66,71 @@ impl WatchSpec {
         self.namespace.as_ref().is_none_or(|own| own == namespace)
     }
 
-    /// The field selector of all objects of one name.
+    /// The field selector for objects with one name.
     pub fn field_of_name(name: &str) -> String {
         format!("metadata.name={name}")
     }
 
-    /// Whether an object of this name may be watched, as far as the field selector tells without asking the API server.
+    /// Whether the watch may contain an object of this name, as far as the field selector shows without the API server.
     pub fn may_be_named(&self, name: &str) -> bool {
         let only = self.field_selector.as_deref().and_then(|fields| fields.strip_prefix("metadata.name="));
         only.filter(|only| !only.contains(',')).is_none_or(|only| only == name)
     }
 
-    /// Whether every object of the namespaces it covers is watched.
+    /// Whether the watch contains every object of its namespaces.
     pub fn is_complete(&self) -> bool {
         self.label_selector.is_none() && self.field_selector.is_none()
     }
 
-    /// One spelling for specs that mean the same.
+    /// A normal form for equivalent specs.
     fn normalized(mut self) -> Self {
         let not_empty = |text: &String| !text.is_empty();
         self.namespace = self.namespace.filter(not_empty);
         self.field_selector = self.field_selector.filter(not_empty);
-        // A selector that cannot be read stays: the API server's refusal becomes the status.
+        // An invalid selector stays: the API server's rejection becomes the status.
         let respelled = |text: String| text.parse::<Selector>().map_or(text, |selector| selector.to_string());
         self.label_selector = self.label_selector.map(respelled).filter(not_empty);
         self
     }
 }
 
-/// A change of what is stored, told after it was made.
+/// A change of the store, delivered after it was made.
 #[derive(Clone, Debug)]
 pub enum Delta {
     /// An object is new or changed.
     Applied {
-        /// What was stored before; `None` for a new object.
+        /// The stored object before; `None` for a new object.
         old: Option<Arc<Object>>,
-        /// What is stored now.
+        /// The stored object now.
         new: Arc<Object>,
         /// Part of the first list or of the replay to a late subscriber, not a live change.
         initial: bool,
     },
-    /// An object is gone, or no longer selected; its last known state.
+    /// An object was deleted, or is no longer selected; its last known state.
     Deleted(Arc<Object>),
-    /// All that existed has been told. It comes again after the kind was gone and came back.
+    /// All existing objects have been delivered. Repeated after the kind disappeared and came back.
     Synced,
 }
 
-/// Called for every change, inline and one at a time per watch: compute keys, add them to a queue, return. It must not
-/// block and must not subscribe; it may read the store.
+/// Called for every change, inline and one at a time per watch: it computes keys, adds them to a queue, and returns. It must not block
+/// and must not subscribe; it may read the store.
 pub type Handler = Arc<dyn Fn(&Delta) + Send + Sync>;
 
-/// What a watch is doing.
+/// The state of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchStatus {
-    /// The API server does not serve the kind; it is asked again and again.
+    /// The API server does not serve the kind; discovery is repeated.
     WaitingForKind,
-    /// The first list is under way.
+    /// The first list is in progress.
     Listing,
     /// The store is complete and follows the API server.
     Synced,
-    /// Listing or watching fails and is tried again; what is stored is kept.
+    /// List or watch fails and is retried; the stored objects stay.
     Failing {
         /// The last error with its causes.
         reason: Arc<str>,
     },
-    /// Nobody subscribes any more; the store is not kept up.
+    /// The last subscriber left; the store is no longer updated.
     Stopped,
 }
 
@@ -145,36 +146,38 @@ impl fmt::Display for WatchStatus {
     }
 }
 
-/// Numbers of one watch, for metrics.
+/// Statistics of one watch, for metrics.
 #[derive(Clone, Debug)]
 pub struct WatchStats {
-    /// What is watched.
+    /// The spec of the watch.
     pub spec: WatchSpec,
-    /// What the watch is doing.
+    /// The state of the watch.
     pub status: WatchStatus,
-    /// How many share it.
+    /// The number of subscribers.
     pub subscribers: usize,
-    /// Objects stored.
+    /// The number of stored objects.
     pub objects: usize,
-    /// Roughly the bytes they keep.
+    /// Approximate bytes of the stored objects.
     pub bytes: usize,
-    /// Changes told since the watch began.
+    /// Own writes that the store does not show yet.
+    pub own_writes: usize,
+    /// Changes delivered since the watch began.
     pub events: u64,
-    /// Lists completed; all but the first are relists.
+    /// Completed lists; all but the first are relists.
     pub lists: u64,
     /// Failed attempts to list or watch.
     pub failures: u64,
-    /// Objects skipped because they could not be read.
+    /// Objects skipped because they are malformed.
     pub malformed: u64,
 }
 
-/// `synced` ran out of time.
+/// `synced` reached its deadline.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{gvk} is not synced: {status}")]
 pub struct NotSynced {
-    /// The kind waited for.
+    /// The kind of the watch.
     pub gvk: GroupVersionKind,
-    /// What its watch was doing at the deadline.
+    /// The state of its watch at the deadline.
     pub status: WatchStatus,
 }
 
@@ -203,14 +206,14 @@ impl fmt::Debug for Informers {
 }
 
 impl Informers {
-    /// Watches through `client`; nothing is watched before the first subscription.
+    /// Informers that watch through `client`; the first subscription starts the first watch.
     pub fn new(client: kube::Client, discovery: Discovery) -> Self {
         Self { hub: Arc::new(Hub { client, discovery, watches: Mutex::default() }) }
     }
 
-    /// Subscribes to `spec`, starting its watch if nobody had yet. Call it within a tokio runtime.
+    /// Subscribes to `spec`, and starts its watch if there is none. Must be called within a tokio runtime.
     ///
-    /// Before this returns, `handler` has been told of everything that is stored, as initial.
+    /// Before this returns, `handler` has received all stored objects, as initial.
     pub fn subscribe(&self, spec: WatchSpec, handler: Handler) -> Subscription {
         let spec = spec.normalized();
         let store = {
@@ -231,41 +234,41 @@ impl Informers {
         Watch { store, task, subscribers: 0 }
     }
 
-    /// The stores of a kind that contain objects of `namespace`; `None`: of all namespaces. Selectors may narrow
-    /// them; [`Store::spec`] tells.
+    /// The stores of a kind that contain objects of `namespace`; `None`: of all namespaces. Selectors may narrow them; see
+    /// [`Store::spec`].
     pub fn find(&self, gvk: &GroupVersionKind, namespace: Option<&str>) -> Vec<Store> {
         let covers = |spec: &WatchSpec| namespace.map_or(spec.namespace.is_none(), |ns| spec.covers(ns));
         self.stores(gvk, covers)
     }
 
-    /// A store that contains every object of a kind in `namespace` (`None`: all namespaces), the synced before others.
+    /// A store with every object of a kind in `namespace` (`None`: all namespaces); synced stores come first.
     pub fn reader(&self, gvk: &GroupVersionKind, namespace: Option<&str>) -> Option<Store> {
         let complete = self.find(gvk, namespace).into_iter().filter(|store| store.spec().is_complete());
         complete.max_by_key(Store::synced)
     }
 
-    /// Notes a write in every store of the kind: see [`Store::record_write`].
+    /// Records a write in every store of the kind: see [`Store::record_write`].
     pub fn record_write(&self, gvk: &GroupVersionKind, key: &ObjectKey, uid: &str, resource_version: Option<&str>) {
         for store in self.stores(gvk, |spec| spec.covers(&key.namespace)) {
             store.record_write(key, uid, resource_version);
         }
     }
 
-    /// Notes a write in every store of the kind that selects the object: see [`Store::record_object`].
+    /// Records a write in every store of the kind that selects the object: see [`Store::record_object`].
     pub fn record_object(&self, gvk: &GroupVersionKind, object: &Object) {
         for store in self.stores(gvk, |spec| spec.covers(&object.key().namespace)) {
             store.record_object(object);
         }
     }
 
-    /// Notes a deletion in every store of the kind: see [`Store::record_delete`].
+    /// Records a deletion in every store of the kind: see [`Store::record_delete`].
     pub fn record_delete(&self, gvk: &GroupVersionKind, key: &ObjectKey, uid: &str) {
         for store in self.stores(gvk, |spec| spec.covers(&key.namespace)) {
             store.record_delete(key, uid);
         }
     }
 
-    /// The numbers of every running watch.
+    /// Statistics of every running watch.
     pub fn stats(&self) -> Vec<WatchStats> {
         let watches = self.hub.watches();
         watches.values().map(|watch| stats(&watch.store, watch.subscribers)).collect()
@@ -286,6 +289,7 @@ fn stats(store: &Store, subscribers: usize) -> WatchStats {
         subscribers,
         objects: store.len(),
         bytes: store.heap_bytes(),
+        own_writes: store.own_writes(),
         events: counters.events.load(Relaxed),
         lists: counters.lists.load(Relaxed),
         failures: counters.failures.load(Relaxed),
@@ -307,7 +311,7 @@ impl Drop for Hub {
     }
 }
 
-/// Keeps a handler subscribed. Dropping it ends that; the handler may still be in a call on another thread then.
+/// A handler's subscription, which ends when this is dropped. At that moment the handler may still be in a call on another thread.
 pub struct Subscription {
     hub: Arc<Hub>,
     spec: WatchSpec,
@@ -322,28 +326,28 @@ impl fmt::Debug for Subscription {
 }
 
 impl Subscription {
-    /// What is stored. It outlives the subscription, but is not kept up then.
+    /// The store of the watch. It outlives the subscription, but is no longer updated then.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// What the watch is doing.
+    /// The state of the watch.
     pub fn status(&self) -> WatchStatus {
         self.store.status()
     }
 
-    /// Waits until everything that exists is stored.
+    /// Waits until all existing objects are stored.
     ///
     /// # Errors
     ///
-    /// [`NotSynced`] at `deadline`, with what holds it up.
+    /// [`NotSynced`] at `deadline`, with the state of the watch.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future changes nothing.
     pub async fn synced(&self, deadline: Instant) -> Result<(), NotSynced> {
         let mut status = self.store.watch_status();
-        // Not the status alone: a watch that fails after its list is still synced.
+        // Not by the status: a watch that fails after its list is still synced.
         while !self.store.synced() {
             if !matches!(timeout_at(deadline, status.changed()).await, Ok(Ok(()))) {
                 return Err(NotSynced { gvk: self.spec.gvk.clone(), status: self.status() });

@@ -1,17 +1,17 @@
-//! Who reconciles what, when several hosts run: one Lease per plugin, and one for what hosts do as such.
+//! Leader election with Leases: acquire, renew, release, fencing. Each plugin has one Lease; the host's own duties have another.
 //!
-//! Whoever holds a plugin's Lease has a [`Term`]: a span of time that ends by itself unless the API server confirms the Lease again. No
-//! write and no HTTP request of a plugin begins outside of a term, and those under way are cut off at its end. The others are
-//! standbys: their caches are filled and their components compiled, they answer admission, and wait.
+//! The holder of a plugin's Lease has a [`Term`], the fencing token. A term ends by itself unless the API server confirms a renewal of
+//! the Lease. Writes and HTTP requests of a plugin begin only within a term, and its end cancels those in flight. Hosts without the Lease
+//! are standbys: they fill their caches, compile their components, answer admission reviews, and wait.
 //!
-//! The Leases' own requests go over a connection of their own and are made by a thread of their own: nothing a plugin does
-//! keeps them waiting. Without [`Options`] there are no Leases, and every term lasts for ever.
+//! Requests for Leases have a connection and a thread of their own, so no plugin can delay them. Without [`Options`] the host uses no
+//! Leases, and every term lasts for ever.
 //!
 //! # Source
 //!
-//! The algorithm is client-go's, `tools/leaderelection/leaderelection.go`: a Lease that has not changed for as long as it says may be
-//! taken, by the clock of whoever looks, and every update is guarded by the resourceVersion. What differs: a holder gives up at once when
-//! its Lease is gone or another's, and its time counts from before the request that renewed it.
+//! The algorithm is that of client-go, `tools/leaderelection/leaderelection.go`. A host may acquire a Lease that did not change for the
+//! Lease's duration, by the clock of that host. A resourceVersion guards every update. Oarlock differs in two points. A holder stops at
+//! once when its Lease is deleted or acquired by another host, and its time counts from before the renewal request.
 
 mod bequest;
 mod client;
@@ -30,34 +30,34 @@ use office::Office;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The Lease of what a host does as such: the webhook configurations, and events about initializers.
+/// The Lease of the host's own duties: webhook configurations, and events about initializers.
 pub const HOST_LEASE: &str = "oarlock";
 
-/// The Lease of a plugin.
+/// The name of a plugin's Lease.
 #[must_use]
 pub fn name_of(plugin: &str) -> String {
     format!("oarlock-{plugin}")
 }
 
-/// How Leases are used.
+/// Configuration of leader election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Where the Leases are.
+    /// Namespace of the Leases.
     pub namespace: String,
-    /// Who this is, for people. A random part is added, so that no two processes are taken for one.
+    /// Name of this host, for people. The elector adds a random part, so that the identities of two processes always differ.
     pub identity: String,
-    /// When they are renewed and lost.
+    /// When the holder renews a Lease, and when it loses it.
     pub timing: Timing,
 }
 
-/// How long a Lease lasts, and what follows from it. By default as client-go's: 15, 10 and 2 seconds.
+/// Durations of leader election. The defaults are those of client-go: 15, 10 and 2 seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Others may take a Lease that they have not seen change for this long.
+    /// Other hosts may acquire a Lease that did not change for this long.
     pub lease_duration: Duration,
-    /// Its holder stops when it could not renew it for this long.
+    /// The holder stops when it could not renew the Lease for this long.
     pub renew_deadline: Duration,
-    /// Between two attempts.
+    /// Time between two attempts.
     pub retry_period: Duration,
 }
 
@@ -69,7 +69,8 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// Says what is wrong with it, if anything is: a holder must have stopped before others take over, and have tried more than once.
+    /// Validates the durations: a holder must stop before another host acquires the Lease, and must have tried to renew it more than
+    /// once.
     ///
     /// # Errors
     ///
@@ -94,27 +95,27 @@ impl Timing {
     }
 }
 
-/// Between two attempts to take a Lease there is up to this share of the retry period more.
+/// Jitter: two attempts are up to this share of the retry period further apart.
 const JITTER: f64 = 1.2;
 
-/// The Leases of this host. Cheap to clone.
+/// Leader election of this host. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Leases {
     office: Option<Arc<Office>>,
 }
 
 impl Leases {
-    /// No Leases: this is the only host.
+    /// No leader election: this is the only host.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Begins to look after Leases, in a thread of its own. It ends with the process.
+    /// Starts leader election on a thread of its own, which ends with the process.
     ///
     /// # Errors
     ///
-    /// The API server's address or credentials cannot be used, or there is no thread to be had.
+    /// The address or the credentials of the API server cannot be used, or no thread can be started.
     pub async fn start(options: Options, client: api::client::Options) -> anyhow::Result<Self> {
         let config = api::client::load_config(&client).await?;
         let (started, office) = tokio::sync::oneshot::channel();
@@ -137,7 +138,7 @@ impl Leases {
         Ok(Self { office: Some(office) })
     }
 
-    /// The place of a plugin; it does not compete for its Lease before [`Seat::compete`].
+    /// The [`Seat`] of a plugin. It competes for the Lease only after [`Seat::compete`].
     #[must_use]
     pub fn seat(&self, plugin: &str) -> Seat {
         match &self.office {
@@ -146,7 +147,7 @@ impl Leases {
         }
     }
 
-    /// The place of the host itself, competing.
+    /// The [`Seat`] of the host's own duties, which competes at once.
     #[must_use]
     pub fn host_seat(&self) -> Seat {
         match &self.office {
@@ -159,19 +160,19 @@ impl Leases {
         }
     }
 
-    /// As whom this host holds Leases. None: there are no Leases.
+    /// The holder identity of this host. None: no leader election.
     #[must_use]
     pub fn identity(&self) -> Option<&str> {
         self.office.as_ref().map(|office| office.identity())
     }
 
-    /// Where the Leases are. None: there are none.
+    /// Namespace of the Leases. None: no leader election.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.office.as_ref().map(|office| office.namespace())
     }
 
-    /// Takes no further Lease; those that are held stay until their seats release them.
+    /// Stops acquiring Leases; the host keeps those it holds until their seats release them.
     pub fn stop_taking(&self) {
         if let Some(office) = &self.office {
             office.stop_taking();

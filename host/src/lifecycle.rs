@@ -1,9 +1,10 @@
-//! The plugin directory is the running set of controllers: a file that comes starts one, a file that changes swaps its logic,
-//! a file that goes ends it, and a bad file never hurts a good one.
+//! Lifecycle of plugins: load, grant, swap, roll back, retire, driven by the plugin directory.
 //!
-//! Everything that decides is one task, [`Lifecycle::run`], which never waits: what takes time (compiling, syncing, draining,
-//! asking the API server) are tasks of their own that send a message when they are done. Each task is told which
-//! generation of its file it works for, so that what comes late changes nothing.
+//! A new file starts a controller, a changed file swaps its version, and a removed file ends it. A bad file never affects a good version.
+//!
+//! One task, [`Lifecycle::run`], takes all decisions and never waits. Slow work (compiling, syncing, draining, requests to the API
+//! server) runs in tasks that send a message when they finish. Each message carries the generation of its file, so a late result changes
+//! nothing.
 
 mod accept;
 mod access;
@@ -35,57 +36,59 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Reconciles under way get this long when their version is replaced, their plugin removed or the host stopped.
+/// Drain time of reconciles in flight when a version is replaced, a plugin is removed or the host stops.
 const DRAIN: Duration = Duration::from_secs(20);
 
-/// How often is looked whether something changed that nobody tells of: watches in sync, the end of a quarantine.
+/// Poll interval for changes without a notification: synced watches, the end of a quarantine.
 const TICK: Duration = Duration::from_millis(500);
 
-/// A version that is being loaded gets this long although its file was replaced meanwhile: else a file that is replaced faster
-/// than it compiles would never be swapped.
+/// A load continues for this long although its file was replaced meanwhile. Otherwise a file that is replaced faster than it compiles
+/// would never be swapped.
 const LOAD_ANYWAY: Duration = Duration::from_secs(2);
 
-/// How long the removal of a file waits for files that came with it: one of them may be it, under another name.
+/// Time that the removal of a file waits for files that appeared with it: one of them may be the renamed file.
 const RENAMED_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a file that is still being written at the start keeps the host from being ready.
+/// Longest delay of readiness by a file that is still being written at the start.
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long a registry that is slow to answer for the first time keeps it.
+/// Longest delay of readiness by a registry's first response.
 const PULLED_WITHIN: Duration = Duration::from_secs(60);
 
-/// What a lifecycle is told.
+/// Configuration of the lifecycle.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Directory of `.wasm` files, each with its grant beside it.
+    /// Directory of `.wasm` files, each with its grant file beside it.
     pub plugins: PathBuf,
-    /// What is pulled from registries beside them.
+    /// Plugins pulled from registries, in addition to the directory.
     pub pulled: Option<Standings>,
-    /// Instead of every plugin's own resync period.
+    /// Replaces the resync period of every plugin.
     pub resync_seconds: Option<u32>,
-    /// Grant every plugin without a grant file what its manifest asks for.
+    /// Grants a plugin without a grant file everything in its manifest.
     pub grant_what_is_asked: bool,
+    /// `limits.deadlineSeconds` where a grant does not state it, instead of the usual one.
+    pub unstated_deadline_seconds: Option<u32>,
     /// What the events about plugins are events of: the host's own object.
     pub host_object: Regarding,
-    /// Whether somebody asks plugins about admission.
+    /// Whether the host runs an admission server.
     pub answers_admission: bool,
 }
 
-/// Something that was waited for, or that somebody wants.
+/// The result of a task, or a request of a person.
 enum Message {
-    /// A file was read, compiled and described.
+    /// A file was read, compiled and described, or failed.
     Loaded { file: String, generation: u64, read: Result<Box<Read>, loading::Failed> },
-    /// The watches of a version that is to be switched to are in sync.
+    /// The watches of a version are in sync, so that the plugin can switch to it.
     Synced { plugin: String, version: Arc<Version> },
-    /// The API server was asked what it allows a plugin.
+    /// The access review of a plugin ended.
     Access { plugin: String, asked: Arc<Asked>, missing: Vec<String> },
-    /// A plugin that was removed has come to its end.
+    /// A removed plugin has drained.
     Drained { plugin: String, held: Vec<(GroupVersionKind, usize)> },
-    /// A person wants something.
+    /// A person requests an action.
     Action { action: Action, answer: oneshot::Sender<Result<String, String>> },
 }
 
-/// See the module.
+/// The lifecycle of all plugins of a host; see the module.
 pub struct Lifecycle {
     options: Options,
     shared: Shared,
@@ -97,7 +100,7 @@ pub struct Lifecycle {
     notices: mpsc::UnboundedSender<Notice>,
     noticed: mpsc::UnboundedReceiver<Notice>,
     told: view::Told,
-    /// Plugins and versions that come to their end. The host ends after them, so that their reconciles finish and their Leases are
+    /// Draining plugins and versions. The host waits for them before it ends, so that their reconciles finish and their Leases are
     /// released.
     draining: TaskTracker,
 }
@@ -108,7 +111,7 @@ impl std::fmt::Debug for Lifecycle {
     }
 }
 
-/// Looks at a lifecycle, and asks it for something. Cheap to clone.
+/// Read access to the lifecycle, and requests to it. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
     registry: Arc<Mutex<Registry>>,
@@ -123,25 +126,25 @@ impl std::fmt::Debug for Handle {
 }
 
 impl Handle {
-    /// The answer to `/plugins`: every file, and what became of it.
+    /// The response to `/plugins`: every file, and the state of its plugin.
     #[must_use]
     pub fn describe(&self) -> Value {
         view::describe(&lock(&self.registry), self.pulled.as_ref())
     }
 
-    /// The plugin of this name, if one runs or is about to.
+    /// The controller of a plugin that runs or is about to.
     #[must_use]
     pub fn controller(&self, plugin: &str) -> Option<Arc<Controller>> {
         lock(&self.registry).plugins.get(plugin).map(|plugin| Arc::clone(&plugin.controller))
     }
 
-    /// All plugins that run or are about to.
+    /// The controllers of all plugins that run or are about to.
     #[must_use]
     pub fn controllers(&self) -> Vec<Arc<Controller>> {
         lock(&self.registry).plugins.values().map(|plugin| Arc::clone(&plugin.controller)).collect()
     }
 
-    /// Whether a plugin that does not run may be about to: a file is being compiled, or its first version waits for its watches.
+    /// Whether a plugin that does not run may be about to: a file is compiling, or its first version waits for its watches.
     #[must_use]
     pub fn may_come(&self, plugin: &str) -> bool {
         let registry = lock(&self.registry);
@@ -149,17 +152,18 @@ impl Handle {
         registry.starting || !registry.nothing_is_compiling() || registry.plugins.get(plugin).is_some_and(waits)
     }
 
-    /// Begins no further reconcile, finishes those under way, and leaves the plugins to other hosts. They go on to answer admission.
+    /// Starts no further reconcile, finishes those in flight, and releases the plugins' Leases. The plugins continue to answer admission
+    /// reviews.
     pub async fn hand_over(&self) {
         let controllers = self.controllers();
         futures::future::join_all(controllers.iter().map(|controller| controller.step_down(DRAIN))).await;
     }
 
-    /// Asks for something; answers with a line for people.
+    /// Requests an action; returns a line for people.
     ///
     /// # Errors
     ///
-    /// Why it was not done, for people.
+    /// Why the action failed, for people.
     pub async fn act(&self, action: Action) -> Result<String, String> {
         let (answer, answered) = oneshot::channel();
         let stopping = || "the host is stopping".to_owned();
@@ -173,7 +177,7 @@ fn lock(registry: &Mutex<Registry>) -> MutexGuard<'_, Registry> {
 }
 
 impl Lifecycle {
-    /// A lifecycle that has not looked into its directory yet.
+    /// A lifecycle that has not scanned its directory yet.
     #[must_use]
     pub fn new(options: Options, shared: Shared, engine: Engine, http: HttpGate) -> Self {
         let (messages, inbox) = mpsc::unbounded_channel();
@@ -193,17 +197,17 @@ impl Lifecycle {
         }
     }
 
-    /// For those who look and ask.
+    /// A handle for readers and requests.
     #[must_use]
     pub fn handle(&self) -> Handle {
         let pulled = self.options.pulled.clone();
         Handle { registry: Arc::clone(&self.registry), pulled, messages: self.messages.clone() }
     }
 
-    /// Keeps to the directory until `stop` is cancelled, then lets every plugin come to its end.
+    /// Follows the directory until `stop` is cancelled, then stops every plugin.
     ///
-    /// * `settled` - called once, when everything that was there at the start has been compiled or refused.
-    /// * `came_round` - called at every turn, at least every half second unless this is stuck.
+    /// * `settled` - called once, when every file that existed at the start has been compiled or refused.
+    /// * `came_round` - called in each iteration of the loop, at least every half second unless the loop is stuck.
     pub async fn run(mut self, stop: CancellationToken, settled: impl FnOnce(), came_round: impl Fn()) {
         let mut watch = Sources::start(self.options.plugins.clone(), self.options.pulled.clone());
         let mut settled = Some(settled);
@@ -230,7 +234,7 @@ impl Lifecycle {
                 },
                 Some(message) = self.inbox.recv() => {
                     self.receive(message);
-                    // What has come meanwhile is told of at once.
+                    // Messages that arrived meanwhile are handled before the next report.
                     while let Ok(message) = self.inbox.try_recv() {
                         self.receive(message);
                     }
@@ -256,13 +260,13 @@ impl Lifecycle {
         self.stop_all().await;
     }
 
-    /// Whether nothing in the directory is still being written.
+    /// Whether no file in the directory is still being written.
     fn is_complete(&self, snapshot: &Snapshot) -> bool {
         let there = directory::scan(&self.options.plugins).unwrap_or_default();
         there.iter().all(|candidate| snapshot.files.contains_key(&candidate.file_name))
     }
 
-    /// Compares the directory with what is known of it.
+    /// Compares the directory with the registry.
     fn look(&mut self, snapshot: Snapshot, looked: bool) {
         let gone: Vec<String> = {
             let registry = lock(&self.registry);
@@ -281,11 +285,11 @@ impl Lifecycle {
         }
     }
 
-    /// Begins to load what a file holds now, or puts that off until what it held before is loaded.
+    /// Loads the file's current content, or postpones that until the load of its earlier content ends.
     fn load_now_or_next(&mut self, name: String, found: crate::plugin::directory::Found) {
         if let Some(file) = lock(&self.registry).files.get_mut(&name)
             && file.is_under_way(LOAD_ANYWAY)
-            // Another grant counts at once.
+            // A changed grant takes effect at once.
             && file.found.grant == found.grant
         {
             file.next = Some(found);
@@ -294,7 +298,7 @@ impl Lifecycle {
         self.load(name, found);
     }
 
-    /// Begins to load what was put off.
+    /// Starts the postponed loads.
     fn load_next(&mut self) {
         let next: Vec<_> = {
             let mut registry = lock(&self.registry);
@@ -306,7 +310,7 @@ impl Lifecycle {
         }
     }
 
-    /// Begins to load what a file holds now; what was under way for it before is given up.
+    /// Loads the file's current content; an earlier load of the file is aborted.
     fn load(&mut self, name: String, found: crate::plugin::directory::Found) {
         let candidate = found.candidate.clone();
         let mut registry = lock(&self.registry);
@@ -320,6 +324,7 @@ impl Lifecycle {
             running,
             resync_seconds: self.options.resync_seconds,
             grant_what_is_asked: self.options.grant_what_is_asked,
+            unstated_deadline_seconds: self.options.unstated_deadline_seconds,
             engine: self.engine.clone(),
             http: self.http.clone(),
             shared: self.shared.clone(),
@@ -327,7 +332,7 @@ impl Lifecycle {
         let messages = self.messages.clone();
         let task = tokio::spawn(async move {
             let read = load.run().await.map(Box::new);
-            // Nobody waits for it any more when the host stops.
+            // The send fails while the host stops.
             let _ = messages.send(Message::Loaded { file: name, generation, read });
         });
         file.task = Some(registry::Task(task.abort_handle()));
@@ -369,7 +374,7 @@ impl Lifecycle {
         };
         let stopped = futures::future::join_all(controllers.values().map(|plugin| plugin.controller.stop(DRAIN)));
         self.draining.close();
-        // Each of them has a deadline of its own.
+        // Each of these tasks has its own deadline.
         tokio::join!(stopped, self.draining.wait());
     }
 }

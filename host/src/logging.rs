@@ -4,8 +4,7 @@
 //! 2026-01-31T12:00:00.000Z  INFO network synced plugin=network key=default/example took_ms=12
 //! ```
 //!
-//! An event is one line whatever is in it: line breaks and control characters, which guests and servers can put into what
-//! is logged, are escaped.
+//! Each event is one line, with line breaks and control characters escaped: guests and servers can put them into messages.
 
 pub mod flood;
 mod human;
@@ -22,10 +21,10 @@ use self::human::{HumanEvents, HumanFields};
 /// The variable that holds the filter, for example `info,oarlock::informer=debug`.
 pub const FILTER_VARIABLE: &str = "OARLOCK_LOG";
 
-/// What is logged when nobody says: what happens, and of the libraries only what is wrong.
+/// The default filter: events of the host, and only warnings of libraries.
 const DEFAULT_FILTER: &str = "info,kube=warn,hyper=warn,tower=warn,rustls=warn,wasmtime=warn,cranelift=warn";
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// One line per event: time, level, message, `key=value`. Coloured on a terminal, unless `NO_COLOR` is set.
@@ -37,24 +36,24 @@ pub enum Format {
 
 /// Starts logging for the process.
 ///
-/// It never fails: with a filter that cannot be read the default is used and a warning says so; when logging was started
-/// before, nothing changes; and lines that cannot be written are lost.
+/// It never fails. An invalid filter is replaced by the default, with a warning. If logging was started before, nothing changes. Lines
+/// that cannot be written are lost.
 ///
-/// * `filter` - directives as in `tracing_subscriber::EnvFilter`; without it the variable `OARLOCK_LOG`, without that
-///   `info`, and warnings of libraries.
+/// * `filter` - directives as in `tracing_subscriber::EnvFilter`; without it the variable `OARLOCK_LOG`, without that `info`, and
+///   warnings of libraries.
 pub fn init(format: Format, filter: Option<&str>) {
     let from_variable = std::env::var(FILTER_VARIABLE).ok();
     let asked = filter.map(str::to_owned).or(from_variable).filter(|filter| !filter.trim().is_empty());
     let (filter, refused) = parse(asked.as_deref());
     let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    // An error means that somebody else has started logging: a test, or a program this is part of.
+    // An error means that logging is already started, by a test or by a program that embeds this one.
     let _ = subscriber(format, filter, io::stderr, colour).try_init();
     if let Some(reason) = refused {
         tracing::warn!(filter = asked.unwrap_or_default(), reason, "the log filter cannot be read, using the default");
     }
 }
 
-/// The filter, and why it is not the one asked for.
+/// The filter, and why it is not the requested one.
 fn parse(asked: Option<&str>) -> (EnvFilter, Option<String>) {
     let Some(asked) = asked else { return (EnvFilter::new(DEFAULT_FILTER), None) };
     match EnvFilter::builder().parse(asked) {
@@ -67,7 +66,7 @@ fn subscriber<W>(format: Format, filter: EnvFilter, writer: W, colour: bool) -> 
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    // What cannot be written is lost: the alternative is a panic when standard error is closed.
+    // Lines that cannot be written are lost; otherwise a closed standard error would cause a panic.
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).log_internal_errors(false);
     match format {
         Format::Human => Box::new(builder.with_ansi(colour).fmt_fields(HumanFields).event_format(HumanEvents).finish()),
@@ -104,7 +103,7 @@ mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
-    /// The lines without their times, which must look like times.
+    /// The lines without their times, which are checked for their format.
     fn human(filter: &str, events: impl FnOnce()) -> Vec<String> {
         let text = log(Format::Human, filter, false, events);
         text.lines()

@@ -1,8 +1,8 @@
-//! What the host counts and measures, under the names that dashboards for Go controllers know.
+//! Prometheus metrics of the host, with the names that dashboards for Go controllers use.
 //!
-//! [`Metrics`] is made once and cloned to whoever records. Each plugin records through its own [`PluginMetrics`] and
-//! [`QueueMetrics`]; [`Metrics::remove_plugin`] drops all series of a plugin, so that their number is bounded by the
-//! plugins there are. Label values come from the host, never from a guest.
+//! [`Metrics`] is created once and cloned. Each plugin records through its own [`PluginMetrics`] and [`QueueMetrics`].
+//! [`Metrics::remove_plugin`] drops all series of a plugin, so that their number is bounded by the number of plugins. Label values come
+//! from the host, never from a guest.
 //!
 //! # Source
 //!
@@ -11,6 +11,7 @@
 
 mod admission;
 mod exposition;
+mod maps;
 mod plugin;
 mod process;
 mod queue;
@@ -33,14 +34,15 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use self::admission::AdmissionFamilies;
+use self::maps::MapFamilies;
 use self::plugin::PluginFamilies;
 use self::queue::QueueFamilies;
 use self::series::Series;
 
-/// What the host's own requests are counted under.
+/// The label of the host's own requests.
 const HOST: &str = "oarlock";
 
-/// All metrics of a host; cloning it gives another handle to the same.
+/// All metrics of a host; a clone is another handle to the same metrics.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     shared: Arc<Shared>,
@@ -56,15 +58,21 @@ struct Shared {
     informer_relists: Series<InformerLabels, Counter>,
     newest: Series<NewestLabels, Gauge>,
     registry_answers: Series<ReferenceLabels, Gauge>,
+    maps: MapFamilies,
     known: Mutex<Known>,
 }
 
-/// Handles given out, by plugin.
+/// The handles of each plugin.
 #[derive(Debug, Default)]
 struct Known {
     queues: HashMap<Arc<str>, QueueMetrics>,
-    /// False once the plugin is removed: handles that are still around then record nothing.
+    /// After the removal of a plugin, handles still in use record nothing.
     plugins: HashMap<Arc<str>, PluginMetrics>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct VersionLabels {
+    version: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
@@ -91,11 +99,14 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Makes a registry with every metric in it, and the series of the process and of the host's own requests.
+    /// Creates a registry with every metric, and the series of the process and of the host's own requests.
     #[must_use]
     pub fn new() -> Self {
         let mut registry = Registry::default();
         process::register(&mut registry);
+        let build = Series::<_, Gauge>::new(Gauge::default);
+        build.get(&VersionLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
+        registry.register("oarlock_build_info", "1 on every host, by the version of its program", build);
         let queue = QueueFamilies::register(&mut registry);
         let plugin = PluginFamilies::register(&mut registry);
         plugin.begin_api_requests(&Arc::from(HOST));
@@ -120,6 +131,7 @@ impl Metrics {
             "Whether a registry could be asked about a plugin the last time: 1 or 0, by reference",
             registry_answers.clone(),
         );
+        let maps = MapFamilies::register(&mut registry);
         let shared = Shared {
             registry,
             queue,
@@ -129,12 +141,13 @@ impl Metrics {
             informer_relists,
             newest,
             registry_answers,
+            maps,
             known: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
     }
 
-    /// The metrics of a workqueue. Asked for twice, the same series; they tell of the queue that was made last.
+    /// The metrics of a workqueue. A second call returns the same series, which then follow the queue created last.
     ///
     /// * `name` - the plugin's name, which becomes the label `name`.
     #[must_use]
@@ -149,7 +162,7 @@ impl Metrics {
         queue
     }
 
-    /// The metrics of a plugin; counters that alerts compare start at zero. Asked for twice, the same series.
+    /// The metrics of a plugin; counters that alerts compare start at zero. A second call returns the same series.
     ///
     /// * `name` - the plugin's name, which becomes the label `plugin`, or `controller`.
     #[must_use]
@@ -164,11 +177,11 @@ impl Metrics {
         plugin
     }
 
-    /// Counts a request to the API server. Of a plugin that was removed nothing is counted: its finalizers may still be taken off.
+    /// Counts a request to the API server. Requests for a removed plugin, such as the removal of its finalizers, are not counted.
     ///
     /// * `writer` - a plugin, or the host itself, which has no other series.
-    /// * `verb` - the verb of the request, as RBAC names it.
-    /// * `code` - the HTTP status; none when there was no answer.
+    /// * `verb` - the verb of the request, as in RBAC.
+    /// * `code` - the HTTP status; none without a response.
     pub fn api_request(&self, writer: &str, verb: ApiVerb, code: Option<u16>) {
         let plugin = self.known().plugins.get(writer).cloned();
         match plugin {
@@ -180,7 +193,7 @@ impl Metrics {
 
     /// Drops every series of a plugin and of its queue.
     ///
-    /// Handles that are still in use record nothing any more. A plugin that comes back under the name needs new ones.
+    /// Handles in use record nothing any more. A plugin that returns under the name needs new ones.
     pub fn remove_plugin(&self, name: &str) {
         let mut known = self.known();
         known.queues.remove(name);
@@ -192,7 +205,7 @@ impl Metrics {
         self.shared.admission.remove(name);
     }
 
-    /// Sets the state of the newest content of every plugin file for which it is not what runs: compiling, waiting, or refused.
+    /// Sets the state of every plugin file whose newest content is not running: compiling, waiting, or refused.
     ///
     /// * `states` - by file name; each one of [`PLUGIN_STATES`].
     pub fn set_newest(&self, states: &BTreeMap<&str, &'static str>) {
@@ -202,17 +215,30 @@ impl Metrics {
         }
     }
 
-    /// Tells whether a registry could be asked about a plugin the last time.
+    /// Sets whether a registry answered the last request about a plugin.
     ///
-    /// * `reference` - one of those the host was started with.
+    /// * `reference` - one of the references that the host was started with.
     pub fn set_registry_answers(&self, reference: &str, answers: bool) {
         self.shared.registry_answers.get(&ReferenceLabels { reference: Arc::from(reference) }).set(i64::from(answers));
     }
 
-    /// Sets how many objects of a kind the store holds, and counts lists made because a watch could not be resumed.
+    /// Sets the size of one of the host's maps.
+    ///
+    /// * `map` - a name from docs/memory.md.
+    /// * `bytes` - bytes of all entries. None: the map only counts entries.
+    pub fn set_map(&self, map: &'static str, entries: usize, bytes: Option<usize>) {
+        self.shared.maps.set(map, entries, bytes);
+    }
+
+    /// Sets the number of running asynchronous tasks.
+    pub fn set_tasks(&self, tasks: usize) {
+        self.shared.maps.tasks.set(count(tasks));
+    }
+
+    /// Sets the number of stored objects of a kind, and counts relists.
     ///
     /// * `group` - the API group, empty for the core group.
-    /// * `relists` - since the last call.
+    /// * `relists` - relists since the last call.
     pub fn informer(&self, group: &str, kind: &str, objects: usize, relists: u64) {
         let labels = InformerLabels::new(group, kind);
         self.shared.informer_objects.get(&labels).set(count(objects));
@@ -226,11 +252,27 @@ impl Metrics {
         self.shared.informer_relists.retain(|labels| *labels != gone);
     }
 
-    /// Counts a request to the admission server and how long it took. Of a plugin that was removed meanwhile nothing is counted.
+    /// Creates the series of a webhook when its configuration is written: a counter that begins at 1 shows no increase.
     ///
-    /// * `webhook` - of those there are; never what a client made up.
+    /// * `webhook` - `/mutate/PLUGIN`, `/validate/PLUGIN` or `/initialize`.
+    pub fn begin_webhook(&self, webhook: &str) {
+        let known = self.known();
+        let plugin = AdmissionFamilies::plugin_of(webhook);
+        if plugin.is_none_or(|plugin| known.plugins.contains_key(plugin)) {
+            self.shared.admission.begin(webhook, plugin);
+        }
+    }
+
+    /// Creates the series that count repairs of webhook configurations.
+    pub fn begin_repairs(&self, kind: &'static str) {
+        self.shared.admission.begin_repairs(kind);
+    }
+
+    /// Records a request to the admission server and its duration. Requests for a plugin that was removed meanwhile are not recorded.
+    ///
+    /// * `webhook` - an existing webhook, never a name from a client.
     pub fn webhook_answered(&self, webhook: &str, code: u16, took: std::time::Duration) {
-        // The lock is held meanwhile, so that the plugin cannot be removed in between and its series stay.
+        // The lock is held meanwhile, so that the plugin cannot be removed in between and leave its series behind.
         let known = self.known();
         if AdmissionFamilies::plugin_of(webhook).is_some_and(|plugin| !known.plugins.contains_key(plugin)) {
             return;
@@ -238,7 +280,7 @@ impl Metrics {
         self.shared.admission.answered(webhook, code, took);
     }
 
-    /// Counts a review by what came of it: `allowed`, `changed`, `refused` or `ignored`.
+    /// Counts a review by its result: `allowed`, `changed`, `refused`, `failed` or `ignored`.
     pub fn reviewed(&self, plugin: &str, result: &'static str) {
         let known = self.known();
         if known.plugins.contains_key(plugin) {
@@ -246,7 +288,7 @@ impl Metrics {
         }
     }
 
-    /// Tells how many initializers of each InitializerConfiguration there is nobody answers to.
+    /// Sets the number of unanswered initializers of each InitializerConfiguration.
     pub fn set_unanswered(&self, counts: &BTreeMap<&str, usize>) {
         self.shared.admission.set_unanswered(counts);
     }
@@ -256,11 +298,11 @@ impl Metrics {
         self.shared.admission.repaired(kind);
     }
 
-    /// Writes all metrics as text.
+    /// Encodes all metrics as text.
     ///
     /// # Errors
     ///
-    /// When a value cannot be formatted; none of ours is known to.
+    /// A value cannot be formatted; no known value of the host is such.
     pub fn encode(&self, format: Format) -> Result<String, fmt::Error> {
         for queue in self.known().queues.values() {
             queue.refresh();
@@ -281,7 +323,7 @@ impl InformerLabels {
     }
 }
 
-/// A count as a gauge takes it.
+/// Converts a count into the type of gauges.
 fn count(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
@@ -312,7 +354,7 @@ mod tests {
         }
     }
 
-    /// Answers the queue, which is read as long as it is there.
+    /// Returns the queue, whose metrics are read while it exists.
     fn record_everything(metrics: &Metrics, name: &str) -> Arc<Queue> {
         let totals = QueueTotals { adds: 1, retries: 1, ..QueueTotals::default() };
         let queue = Arc::new(Queue(QueueReading { totals, depth: 1, ..QueueReading::default() }));
@@ -428,12 +470,12 @@ mod tests {
         let after = lines(&metrics);
         assert!(!after.iter().any(|line| line.contains("gone")), "{}", after.join("\n"));
         assert_eq!(after.len(), before);
-        // It comes back under its name.
+        // The plugin returns under its name.
         metrics.plugin("gone").reconciled(ReconcileResult::Success, Duration::ZERO);
         has(&metrics, &[r#"controller_runtime_reconcile_total{controller="gone",result="success"} 1"#]);
     }
 
-    /// No plugin of that name leads anything: an alert would wait for it for ever.
+    /// A series for the host would be a plugin without a leader: its alert would fire for ever.
     #[test]
     fn b1_what_the_host_asks_for_itself_makes_no_series_of_a_plugin() {
         let metrics = Metrics::new();

@@ -1,7 +1,7 @@
-//! Plugins from OCI registries: found, checked, kept and looked after.
+//! Plugins from OCI registries: references, pull, trust, cache, and updates.
 //!
-//! A registry is a stranger: whatever it answers is bounded in size and time, everything is named by the digest of its bytes, and
-//! an artifact is code and nothing else. What a plugin may do is never part of it.
+//! A registry is untrusted: its responses are bounded in size and time, and the digest of its bytes identifies each of them. An artifact
+//! contains only code, never permissions of a plugin.
 
 mod artifact;
 mod cache;
@@ -9,6 +9,7 @@ mod client;
 mod credentials;
 mod error;
 mod fetch;
+pub(crate) mod fuzzing;
 mod puller;
 mod push;
 mod reference;
@@ -25,8 +26,8 @@ pub use reference::{Digest, Reference, SCHEME};
 pub use signature::{PublicKey, SigningKey};
 pub use trust::Trust;
 
-/// Largest manifest, index or other document that is read whole.
+/// Largest manifest, index or other document that is read as a whole.
 const MANIFEST_BYTES: u64 = 4 << 20;
 
-/// Largest layer: that of a plugin file.
+/// Largest layer, which is a plugin file.
 pub(crate) const LAYER_BYTES: u64 = 256 << 20;

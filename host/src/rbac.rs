@@ -1,7 +1,7 @@
-//! The least RBAC that plugins need, as they are granted now: what the host does for them, and what they do themselves.
+//! Least RBAC for plugins and their present grants: permissions of the host on their behalf, and of the plugins themselves.
 //!
-//! Pure: from manifests and grants to permissions, and from permissions to YAML. What is printed is what is asked for with
-//! SelfSubjectAccessReviews when a plugin is loaded.
+//! Pure: from manifests and grants to permissions, and from permissions to YAML. The printed permissions are the same that the host
+//! reviews with SelfSubjectAccessReviews when it loads a plugin.
 
 mod needs;
 mod yaml;
@@ -13,18 +13,18 @@ use crate::grants::{self, Grants, Permission, Plurals, guess_plural};
 use crate::lease;
 use oarlock_manifest::{Kind, PluginManifest};
 
-/// The Secret in which the host keeps the certificates of its admission server.
+/// The Secret with the certificates of the admission server.
 pub const ADMISSION_SECRET: &str = "oarlock-admission";
 
-/// The name of the webhook configurations the host generates.
+/// The name of the generated webhook configurations.
 pub const WEBHOOKS: &str = "oarlock";
 
 /// Group and resource of Leases.
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
-/// What the host itself does for a plugin: list and watch its kinds, keep finalizers and status, write events.
+/// Permissions of the host for a plugin: list and watch its kinds, write finalizers and status, write events.
 ///
-/// * `plurals` - the resources of the manifest's kinds, where they are known; else they are guessed.
+/// * `plurals` - the resources of the manifest's kinds, where known; others are guessed.
 #[must_use]
 pub fn of_host(manifest: &PluginManifest, grants: &Grants, plurals: &Plurals<'_>) -> Needs {
     let mut needs = Needs::default();
@@ -37,11 +37,11 @@ pub fn of_host(manifest: &PluginManifest, grants: &Grants, plurals: &Plurals<'_>
                 needs.add(plugin, why, &namespace, group, resource, verbs);
             };
             add(&kind.group, &plural, &["get", "list", "watch"], "its primary");
-            if manifest.cleanup {
+            if grants.cleanup(manifest) {
                 add(&kind.group, &plural, &["patch"], "its finalizer");
             }
-            // Without manageStatus the plugin's own fields are written if it has any; that it may have is told by its grant.
-            if manifest.manage_status || grants.allows_some("patch", &kind.group, &status, None) {
+            // Without manageStatus the host writes the plugin's own status fields, if any; the grant shows whether there may be any.
+            if grants.manage_status(manifest) || grants.allows_some("patch", &kind.group, &status, None) {
                 add(&kind.group, &status, &["patch"], "status of its primary");
             }
             add("", "events", &["get", "create", "patch"], "events about its primary");
@@ -59,7 +59,7 @@ pub fn of_host(manifest: &PluginManifest, grants: &Grants, plurals: &Plurals<'_>
     needs
 }
 
-/// What the host needs to have its plugins asked at admission, but for the Secret with its certificates.
+/// Permissions of the host for admission reviews, without the Secret of its certificates.
 fn of_admission(needs: &mut Needs, plugin: &str) {
     let group = "admissionregistration.k8s.io";
     for resource in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
@@ -80,7 +80,7 @@ fn of_admission(needs: &mut Needs, plugin: &str) {
     needs.add(plugin, "events about initializers", "default", "", "events", &["get", "create", "patch"]);
 }
 
-/// What the host needs to keep its certificates in the Secret [`ADMISSION_SECRET`] in its namespace.
+/// Permissions of the host to store its certificates in the Secret [`ADMISSION_SECRET`] in its namespace.
 #[must_use]
 pub fn of_certificates(plugin: &str, namespace: &str) -> Needs {
     let mut needs = Needs::default();
@@ -97,7 +97,7 @@ pub fn of_certificates(plugin: &str, namespace: &str) -> Needs {
     needs
 }
 
-/// What the host needs to share its plugins with other hosts by Leases in a namespace, but for [`of_lease`] of each plugin.
+/// Permissions of the host to distribute its plugins over several hosts by Leases in a namespace, without [`of_lease`] of each plugin.
 #[must_use]
 pub fn of_leases(namespace: &str) -> Needs {
     let host = "the host";
@@ -106,9 +106,9 @@ pub fn of_leases(namespace: &str) -> Needs {
     needs
 }
 
-/// What the host needs to take turns with other hosts for a plugin.
+/// Permissions of the host for the Lease of a plugin.
 ///
-/// * `namespace` - of the Leases.
+/// * `namespace` - namespace of the Leases.
 #[must_use]
 pub fn of_lease(plugin: &str, namespace: &str) -> Needs {
     lease_named(&lease::name_of(plugin), namespace, plugin, "which host reconciles")
@@ -124,7 +124,7 @@ fn lease_named(name: &str, namespace: &str, who: &str, why: &str) -> Needs {
     needs
 }
 
-/// What the host needs to write and read as a plugin's ServiceAccount, which is in `namespace`.
+/// Permissions of the host to write and read as a plugin's ServiceAccount in `namespace`.
 #[must_use]
 pub fn of_impersonator(plugin: &str, namespace: &str) -> Needs {
     let mut needs = Needs::default();
@@ -139,20 +139,20 @@ pub fn of_impersonator(plugin: &str, namespace: &str) -> Needs {
     needs
 }
 
-/// The ServiceAccount a plugin is impersonated as.
+/// The ServiceAccount that is impersonated for a plugin.
 #[must_use]
 pub fn service_account(plugin: &str) -> String {
     format!("oarlock-{plugin}")
 }
 
-/// What a plugin itself does: exactly what it is granted.
+/// Permissions of a plugin itself: exactly its grant.
 #[must_use]
 pub fn of_plugin(name: &str, grants: &Grants) -> Needs {
     let mut needs = Needs::default();
     for permission in grants.permissions().iter().flat_map(grants::each) {
         let creates = ["create", "*"].contains(&permission.verb.as_str());
         if creates && !permission.name.is_empty() {
-            // What is created has no name yet where the API server asks whether it may be.
+            // The API server authorizes a create before the object has a name.
             let anything = Permission { name: String::new(), verb: "create".to_owned(), ..permission.clone() };
             needs.insert(anything, name, "granted; RBAC cannot limit create by name, the host does");
         }
@@ -163,7 +163,7 @@ pub fn of_plugin(name: &str, grants: &Grants) -> Needs {
     needs
 }
 
-/// The kinds of a manifest that are listed and watched nowhere, because the grant does not say so.
+/// The kinds of a manifest that the grant allows to list and watch nowhere.
 fn unwatched(manifest: &PluginManifest, grants: &Grants, plurals: &Plurals<'_>) -> Vec<Kind> {
     let primaries = manifest.primaries.iter().map(|p| (p.gvk(), &p.namespaces, &[][..]));
     let watches = manifest.watches.iter().map(|w| (w.gvk(), &w.namespaces, w.names.as_slice()));
@@ -178,7 +178,7 @@ fn plural_of(kind: &Kind, plurals: &Plurals<'_>) -> String {
     plurals(kind).unwrap_or_else(|| guess_plural(&kind.kind))
 }
 
-/// The namespaces as they stand in a [`Permission`]: one that is empty for everywhere.
+/// The namespaces in the form of a [`Permission`]: an empty one for everywhere.
 fn places(namespaces: Option<Vec<String>>) -> Vec<String> {
     namespaces.unwrap_or_else(|| vec![String::new()])
 }

@@ -1,54 +1,55 @@
-//! Wires the parts: start order, readiness, shutdown.
+//! Runtime of the host: wiring of the parts, start order, readiness, shutdown.
+
+mod gauges;
 
 use crate::admission::{self, Admission};
 use crate::api::{self, Discovery, GroupVersionKind, ObjectKey};
 use crate::apply::Writer;
 use crate::apply::events::{Recorder, Regarding};
 use crate::controller::Shared;
-use crate::informer::{Informers, WatchSpec};
+use crate::informer::Informers;
 use crate::lease::{self, Leases};
 use crate::lifecycle::{self, Lifecycle};
 use crate::metrics::Metrics;
-use crate::oci::{self, Puller, Standings};
+use crate::oci::{self, Puller};
 use crate::plugin::{Engine, EngineOptions, HttpGate, directory};
 use anyhow::Context as _;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Events still waiting get this long when the host stops.
+/// Time for waiting events when the host stops.
 const FLUSH: Duration = Duration::from_secs(3);
 
-/// How often the objects in the caches are counted for /metrics.
-const COUNTING: Duration = Duration::from_secs(5);
-
-/// What `oarlock run` and `oarlock dev` are told.
+/// Configuration of `oarlock run` and `oarlock dev`.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Directory of `.wasm` files, each with its grant beside it.
     pub plugins: PathBuf,
-    /// What to pull from registries beside it.
+    /// Plugins to pull from registries in addition.
     pub oci: Option<oci::Options>,
-    /// How to reach the API server.
+    /// Connection to the API server.
     pub client: api::client::Options,
-    /// Where /livez, /readyz, /metrics and /plugins are served.
+    /// Listen address of /livez, /readyz, /metrics and /plugins.
     pub admin_addr: SocketAddr,
-    /// Instead of every plugin's own resync period.
+    /// Replaces the resync period of every plugin.
     pub resync_seconds: Option<u32>,
-    /// Write and read as one ServiceAccount per plugin, in this namespace. `None`: the host does everything as itself.
+    /// Namespace of one ServiceAccount per plugin, as which the plugins' writes and reads are sent. `None`: the host sends all as itself.
     pub impersonate: Option<String>,
     /// How plugins are compiled.
     pub engine: EngineOptions,
-    /// Grant every plugin without a grant file what its manifest asks for.
+    /// Grants a plugin without a grant file everything in its manifest.
     pub grant_what_is_asked: bool,
+    /// The deadline of a reconcile where no grant states one, instead of the usual one.
+    pub unstated_deadline_seconds: Option<u32>,
     /// How admission is answered. `None`: it is not.
     pub admission: Option<admission::Options>,
-    /// How plugins are shared with other hosts. `None`: this is the only one.
+    /// Configuration of leader election. `None`: this is the only host.
     pub leases: Option<lease::Options>,
-    /// Admission is answered for this long at least after `stop`.
+    /// Least time after `stop` in which admission reviews are still answered.
     pub shutdown_delay: Duration,
 }
 
@@ -56,9 +57,20 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// What makes running pointless: no API server configured, no plugin directory, the admin address is taken, wasmtime does not run
-/// here. Plugins that cannot be loaded are reported and do not stop the others.
+/// Running is impossible: no API server is configured, the plugin directory does not exist, the admin address is in use, or wasmtime does
+/// not run here. Plugins that cannot be loaded are reported and do not stop the others.
 pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
+    run_on(None, options, stop).await
+}
+
+/// As [`run`], on an admin address that is bound already.
+///
+/// * `listener` - from [`admin::bind`](crate::admin::bind); without it `admin_addr` is bound when the rest is ready.
+///
+/// # Errors
+///
+/// As [`run`].
+pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: CancellationToken) -> anyhow::Result<()> {
     let config = api::client::load_config(&options.client).await?;
     let url = config.cluster_url.to_string();
     let client = api::client::renewing(options.client.clone(), config)?;
@@ -87,6 +99,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
             pulled: puller.as_ref().map(Puller::standings),
             resync_seconds: options.resync_seconds,
             grant_what_is_asked: options.grant_what_is_asked,
+            unstated_deadline_seconds: options.unstated_deadline_seconds,
             host_object: host_object(),
             answers_admission: options.admission.is_some(),
         },
@@ -98,7 +111,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let (liveness, readiness) = (crate::admin::Liveness::default(), crate::admin::Readiness::default());
     let loaded = readiness.condition("plugins", "the plugins are being compiled");
     let admin_stop = CancellationToken::new();
-    let listener = crate::admin::bind(options.admin_addr).await?;
+    let listener = bound(listener, options.admin_addr).await?;
     let admin_addr = listener.local_addr()?;
     let (shown, asked, leaving) = (lifecycle.handle(), lifecycle.handle(), lifecycle.handle());
     let staying = readiness.condition("running", "it begins");
@@ -117,7 +130,8 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let admin = tokio::spawn(crate::admin::serve(listener, state, admin_stop.clone()));
 
     tracing::info!(api_server = url, plugins = %options.plugins.display(), "oarlock {}", env!("CARGO_PKG_VERSION"));
-    let counting = tokio::spawn(count(shared.clone(), puller.as_ref().map(Puller::standings)));
+    let standings = puller.as_ref().map(Puller::standings);
+    let counting = tokio::spawn(gauges::keep(shared.clone(), lifecycle.handle(), standings));
     let door = match options.admission {
         Some(options) => Some(Admission::open(options, shared.clone(), lifecycle.handle()).await?),
         None => None,
@@ -134,11 +148,18 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let _ = counting.await;
     drop(shared);
     admin_stop.cancel();
-    // The recorder ends when its last handle is gone.
+    // The recorder ends with its last handle.
     let _ = tokio::time::timeout(FLUSH, recording).await;
     let _ = tokio::time::timeout(FLUSH, admin).await;
     tracing::info!("stopped");
     Ok(())
+}
+
+async fn bound(listener: Option<TcpListener>, addr: SocketAddr) -> Result<TcpListener, crate::admin::Error> {
+    match listener {
+        Some(listener) => Ok(listener),
+        None => crate::admin::bind(addr).await,
+    }
 }
 
 /// What happens between the signal to stop and the end of the plugins.
@@ -151,14 +172,14 @@ struct Ending {
 }
 
 impl Ending {
-    /// Reconciling goes to other hosts first; admission is answered until nobody asks any more, and reviews under way are finished before
-    /// the plugins that answer them end.
+    /// Reconciling moves to other hosts first. Admission reviews are answered until no more arrive, and those in flight finish before the
+    /// plugins that answer them end.
     async fn run(self, stop: CancellationToken, closed: CancellationToken) {
         stop.cancelled().await;
         tracing::info!("stopping: reconciles under way are finished first");
         self.staying.waiting("it is stopping");
         self.leases.stop_taking();
-        // Who deletes them while the host ends, as when it is uninstalled, must not get them back.
+        // A client that deletes the configurations while the host ends, as in an uninstallation, must not get them back.
         if let Some(door) = &self.door {
             door.leave();
         }
@@ -170,7 +191,7 @@ impl Ending {
     }
 }
 
-/// What the host's own events are events of: its Pod, as the downward API tells it; outside of a cluster the namespace `default`.
+/// The object of the host's own events: its Pod, from the downward API; outside of a cluster the namespace `default`.
 fn host_object() -> Regarding {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let core = |kind: &str| GroupVersionKind::new("", "v1", kind);
@@ -179,35 +200,5 @@ fn host_object() -> Regarding {
             Regarding::named(core("Pod"), ObjectKey::new(namespace, name), &variable("POD_UID").unwrap_or_default())
         }
         _ => Regarding::named(core("Namespace"), ObjectKey::new("", "default"), ""),
-    }
-}
-
-/// Keeps the gauges of informers and registries up to date.
-async fn count(shared: Shared, pulled: Option<Standings>) {
-    let mut counted: BTreeMap<GroupVersionKind, (usize, u64)> = BTreeMap::new();
-    let mut relisted: BTreeMap<WatchSpec, u64> = BTreeMap::new();
-    loop {
-        let mut by_kind: BTreeMap<GroupVersionKind, (usize, u64)> = BTreeMap::new();
-        let stats = shared.informers.stats();
-        for watch in &stats {
-            let (objects, relists) = by_kind.entry(watch.spec.gvk.clone()).or_default();
-            *objects += watch.objects;
-            // A watch that ended and began again counts from zero; its first list is none that was made again.
-            let again = watch.lists.saturating_sub(1);
-            let before = relisted.get(&watch.spec).filter(|before| **before <= again);
-            *relists += again - before.copied().unwrap_or_default();
-        }
-        relisted = stats.into_iter().map(|watch| (watch.spec, watch.lists.saturating_sub(1))).collect();
-        for gone in counted.keys().filter(|gvk| !by_kind.contains_key(gvk)) {
-            shared.metrics.remove_informer(&gone.group, &gone.kind);
-        }
-        for (gvk, (objects, relists)) in &by_kind {
-            shared.metrics.informer(&gvk.group, &gvk.kind, *objects, *relists);
-        }
-        counted = by_kind;
-        for (reference, standing) in pulled.as_ref().map(Standings::now).unwrap_or_default() {
-            shared.metrics.set_registry_answers(&reference, standing.problem.is_none());
-        }
-        tokio::time::sleep(COUNTING).await;
     }
 }

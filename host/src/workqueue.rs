@@ -1,12 +1,12 @@
-//! The queue between events and workers: keys in, one key per worker out, retries paced.
+//! Workqueue between event handlers and workers: deduplication, priorities, delays, retry rate limits.
 //!
-//! It is fair (within a priority, first in is first out), stingy (a key is never held by two workers, and however often
-//! it is added while it waits it is handed out once) and level-triggered (only the key crosses; an add while a worker
-//! holds the key means exactly one more run). There is one queue per plugin, shared by all its versions, so that removing
-//! the plugin purges its keys, and a plugin that floods its own queue delays nobody else's keys.
+//! It is fair (within a priority, first in is first out) and stingy. Two workers never hold the same key, and a key added several times
+//! while it waits is handed out once. It is level-triggered: only the key crosses, and an add while a worker holds the key means exactly
+//! one more run. Each plugin has one queue for all its versions. So removing the plugin purges its keys, and a plugin that floods its own
+//! queue delays no other plugin's keys.
 //!
-//! A key is in at most one of *ready* (waits for a worker) and *processing* (a worker holds it; it may be marked dirty,
-//! which makes it ready again at [`WorkQueue::done`]). Besides, it may have one timer, which adds it when it fires.
+//! A key is in at most one of *ready* (waits for a worker) and *processing* (a worker holds it; it may be marked dirty, which makes it
+//! ready again at [`WorkQueue::done`]). In addition it may have one timer, which adds the key when it fires.
 //!
 //! # Example
 //!
@@ -57,7 +57,7 @@ use std::time::Duration;
 use self::shared::Shared;
 use crate::metrics::QueueMetrics;
 
-/// What the shared part is made of.
+/// The primitives of the shared part.
 mod sync {
     pub(super) use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -74,15 +74,15 @@ mod sync {
 pub struct Item<K> {
     /// The key to reconcile. The worker must call [`WorkQueue::done`] with it, whatever the outcome.
     pub key: K,
-    /// Why it runs. Of several adds that were coalesced, the one with the highest priority; the first of equals.
+    /// Why the key runs. Of several coalesced adds, the trigger with the highest priority; the first of equals.
     pub trigger: Trigger,
     /// 1 plus the failures since the key was last forgotten: 1 on a first try.
     pub attempt: u32,
-    /// How long it was ready before a worker took it; time spent in a timer does not count.
+    /// How long the key was ready before a worker took it; time in a timer does not count.
     pub waited: Duration,
 }
 
-/// A queue of keys; cloning it gives another handle to the same queue.
+/// A queue of keys; a clone is another handle to the same queue.
 ///
 /// Every operation takes O(log n) of the keys that wait. Time is tokio's clock, which is monotonic: a jump of the wall
 /// clock neither fires nor holds back anything.
@@ -104,7 +104,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Debug for WorkQueue<K> {
 }
 
 impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
-    /// Makes an empty queue.
+    /// Creates an empty queue.
     ///
     /// * `name` - the plugin's name; it appears in [`Self::name`] and `Debug` only, the metrics carry their own.
     /// * `config` - values out of range are brought into range as [`Config`] says.
@@ -116,7 +116,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
         Self { name: Arc::from(name), shared }
     }
 
-    /// The name the queue was made with.
+    /// The name from [`Self::new`].
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -124,9 +124,9 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
 
     /// Adds `key`, or marks it dirty while a worker holds it.
     ///
-    /// However often a key is added before [`get`](Self::get), it is handed out once, with the highest priority it was
-    /// added with, and at the place in line it had in age. Its timer, if it has one, keeps running and will add it
-    /// again: who asked for a look at that time gets one. After a shutdown the call does nothing.
+    /// A key that is added several times before [`get`](Self::get) is handed out once, with the highest priority of the adds, and in the
+    /// order of its age. Its timer, if any, keeps running and adds it again, so the caller of [`add_after`](Self::add_after) gets its
+    /// run. After a shutdown the call does nothing.
     ///
     /// # Source
     ///
@@ -137,9 +137,8 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
 
     /// Adds `key` when `delay` has passed.
     ///
-    /// A key has one timer: of two delays the one that ends first counts, with the higher of their priorities; the key
-    /// has then been looked at since both were asked for, and whoever wants a later look asks again. After a shutdown the
-    /// call does nothing.
+    /// A key has one timer: of two delays the one that ends first counts, with the higher of their priorities. That run comes after both
+    /// calls; a caller that needs a later run adds the key again. After a shutdown the call does nothing.
     ///
     /// * `delay` - zero is the same as [`add`](Self::add); more than [`MAX_DELAY`] is lowered to it. The clock ticks in
     ///   milliseconds, and a key is never handed out early.
@@ -178,7 +177,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
         self.shared.lock().failures(key)
     }
 
-    /// Waits for the next key and hands it out.
+    /// Waits for the next key and returns it.
     ///
     /// The caller must call [`done`](Self::done) when it has finished with the key, also when it failed or panicked;
     /// until then no other caller gets it. After a shutdown the keys that are ready are still handed out (call
@@ -196,7 +195,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
         self.shared.get().await
     }
 
-    /// Gives `key` back. If it was added while it was held, it is ready again at once.
+    /// Ends the processing of `key`. If it was added while it was held, it is ready again at once.
     ///
     /// A key that is not held is ignored.
     pub fn done(&self, key: &K) {
@@ -215,15 +214,15 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
         self.shared.purge()
     }
 
-    /// Drops every key that `keep` does not want, as [`remove`](Self::remove) does.
+    /// Drops every key that `keep` rejects, as [`remove`](Self::remove) does.
     ///
-    /// * `keep` - asked under the queue's lock: it must not call the queue.
+    /// * `keep` - called under the queue's lock: it must not call the queue.
     pub fn retain(&self, keep: impl Fn(&K) -> bool) {
         self.shared.with(|state, _| state.retain(keep));
         self.shared.left();
     }
 
-    /// How many keys are ready; keys that are delayed or processing do not count.
+    /// The number of ready keys; delayed or processing keys do not count.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.with(|state, _| state.ready.len())
@@ -241,7 +240,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
         self.shared.lock().is_processing(key)
     }
 
-    /// What is in the queue, for people to look at: totals, and the first `limit` keys.
+    /// The content of the queue, for people: totals, and the first `limit` keys.
     ///
     /// * `limit` - bounds [`Snapshot::keys`] and the time the queue is locked: processing, then ready, then delayed keys.
     #[must_use]
@@ -249,8 +248,8 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
         self.shared.with(|state, now| snapshot::take(state, limit, now))
     }
 
-    /// Ends the queue: adds are ignored from now on, timers are dropped, and [`get`](Self::get) answers `None` when the
-    /// keys that are ready have been handed out. Ends a drain that is under way. Repeated calls do nothing.
+    /// Ends the queue: it ignores further adds, drops timers, and [`get`](Self::get) returns `None` after the ready keys have been handed
+    /// out. Ends a drain in progress. Repeated calls do nothing.
     pub fn shut_down(&self) {
         self.shared.shut_down();
     }
@@ -258,7 +257,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     /// Ends the queue as [`shut_down`](Self::shut_down) does, and waits until every ready key was handed out and every
     /// key that was handed out is done.
     ///
-    /// That takes workers that keep calling [`get`](Self::get) until it answers `None`. Without a worker it waits for
+    /// This needs workers that call [`get`](Self::get) until it returns `None`. Without a worker it waits for
     /// ever: give it a deadline, and call [`shut_down`](Self::shut_down) when it has passed.
     ///
     /// # Cancel safety

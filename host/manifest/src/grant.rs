@@ -23,6 +23,12 @@ pub struct PluginGrant {
     /// Kubernetes permissions: `get` on a kind lets the plugin read it, write verbs let the host carry out its changes.
     #[serde(default)]
     pub permissions: Vec<PolicyRule>,
+    /// The plugin may hold the deletion of its primaries until it has cleaned up: the host puts the plugin's finalizer on them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cleanup: bool,
+    /// The plugin may decide the status of its primaries: the host writes it, as their owner.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub manage_status: bool,
     /// What it may answer at admission, and on which terms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub admission: Vec<GrantedAdmission>,
@@ -39,7 +45,7 @@ pub struct PluginGrant {
     /// What one reconcile may use.
     #[serde(default)]
     pub limits: Limits,
-    /// Instead of the manifest's `workers`.
+    /// Instead of the manifest's `workers`; 1 to 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
     /// Instead of the manifest's `resyncSeconds`.
@@ -86,7 +92,7 @@ pub struct GrantedAdmission {
 }
 
 impl GrantedAdmission {
-    /// What grants just this rule, on its own terms.
+    /// The entry that grants exactly this rule, on its own terms.
     #[must_use]
     pub fn just(rule: &AdmissionRule) -> Self {
         Self {
@@ -155,7 +161,7 @@ impl Limits {
     /// Most table elements that can be granted.
     pub const MOST_TABLE_ELEMENTS: u32 = 100_000;
 
-    /// The first value that makes no sense, in a sentence that names it as the grant does.
+    /// The first invalid value, in a sentence with its name in the grant.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let at_least_one = [

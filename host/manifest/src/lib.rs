@@ -1,8 +1,7 @@
-//! What a plugin says of itself ([`PluginManifest`]) and what it is granted ([`PluginGrant`]).
+//! The documents about a plugin: its manifest ([`PluginManifest`]) and its grant ([`PluginGrant`]).
 //!
-//! Both are JSON documents under `oarlock.dev/v1alpha1`. The types here only carry the shape: unknown fields are refused by
-//! name when one is read, the host checks the rest. The guest SDK writes manifests with the same types, so that the two cannot
-//! drift apart.
+//! Both are JSON documents under `oarlock.dev/v1alpha1`. The types here define only the shape: a parser rejects unknown fields by name,
+//! and the host validates the rest. The guest SDK writes manifests with the same types, so that the two cannot diverge.
 
 mod grant;
 mod manifest;
@@ -10,12 +9,12 @@ mod manifest;
 pub use grant::{GrantedAdmission, GrantedHttp, Limits, PluginGrant};
 pub use manifest::{AdmissionRule, HttpAccess, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch};
 
-/// The version both documents carry in `apiVersion`.
+/// The `apiVersion` of both documents.
 pub const API_VERSION: &str = "oarlock.dev/v1alpha1";
 
 #[cfg(test)]
 mod tests {
-    /// The published schemas are the types. `UPDATE_EXPECT=1` writes them anew.
+    /// The published schemas match the types. `UPDATE_EXPECT=1` writes them anew.
     #[test]
     fn the_published_schemas_are_the_types() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");

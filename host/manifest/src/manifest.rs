@@ -43,7 +43,7 @@ pub struct PluginManifest {
     /// JSON Schema of the configuration values (an object whose properties are the keys `config.get` answers).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<serde_json::Value>,
-    /// How many keys are reconciled at the same time, 1 to 64.
+    /// How many keys are reconciled at the same time, 1 to 8. A grant may say more, up to 64.
     #[serde(default = "default_workers")]
     pub workers: u32,
     /// Every key is reconciled again after this many seconds although nothing changed, plus or minus 10 %. At least 1.
@@ -180,6 +180,8 @@ pub struct PolicyRule {
     /// Resources in the plural, `networks` or `networks/status` for instance.
     pub resources: Vec<String>,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`. An apply needs `patch`, and `create` if the object may be new.
+    /// Also `bind`, `escalate`, `impersonate`, `approve`, `attest`, `sign`, `use`: the API server asks for them where a plugin with a
+    /// ServiceAccount of its own writes roles, bindings or certificates.
     pub verbs: Vec<String>,
     /// Only objects with these names. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -206,7 +208,7 @@ pub struct HttpAccess {
 }
 
 impl HttpAccess {
-    /// Whether nothing is asked for.
+    /// Whether the manifest asks for no HTTP access.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.origins.is_empty() && self.origins_from_config.is_empty() && self.safe_requests.is_empty()

@@ -1,4 +1,4 @@
-//! Whether the host still comes round, or is stuck.
+//! Liveness: whether the host's loops still run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A loop that has not come round for this long is stuck. It comes round at least every half second, however much there is to do.
+/// A loop without a beat for this long is stuck. Loops beat at least every half second under any load.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
-/// The loops that must come round; cloning it gives another handle to the same list.
+/// The watched loops; a clone is another handle to the same list.
 #[derive(Debug, Clone, Default)]
 pub struct Liveness {
     loops: Arc<Mutex<BTreeMap<String, Rounds>>>,
 }
 
-/// One loop. Dropping it takes the loop off the list: it came to its end.
+/// One loop. Dropping it removes the loop from the list, because it ended.
 #[derive(Debug)]
 pub struct Pulse {
     name: String,
@@ -29,7 +29,7 @@ struct Rounds {
 }
 
 impl Liveness {
-    /// Adds a loop, which has just come round.
+    /// Adds a loop, with its first beat now.
     #[must_use = "dropping it takes the loop off the list"]
     pub fn watch(&self, name: &str) -> Pulse {
         let pulse = Pulse { name: name.to_owned(), list: self.clone() };
@@ -37,7 +37,7 @@ impl Liveness {
         pulse
     }
 
-    /// All loops by name: how often each came round, and for how long it has not, where that is too long.
+    /// All loops by name: number of beats, and the time since the last one if that is too long.
     #[must_use]
     pub fn loops(&self) -> Vec<(String, u64, Option<Duration>)> {
         let stuck = |rounds: &Rounds| Some(rounds.last.elapsed()).filter(|silent| *silent > STUCK_AFTER);
@@ -50,7 +50,7 @@ impl Liveness {
 }
 
 impl Pulse {
-    /// The loop came round.
+    /// Records a beat of the loop.
     pub fn beat(&self) {
         let now = Instant::now();
         let mut loops = self.list.lock();

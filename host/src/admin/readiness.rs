@@ -1,17 +1,17 @@
-//! What the host waits for before it calls itself ready.
+//! Readiness: conditions that must be met before the host is ready.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A list of conditions that must all be met; cloning it gives another handle to the same list.
+/// A list of conditions that must all be met; a clone is another handle to the same list.
 ///
-/// With no condition in it, it is ready: register the conditions before the server is started.
+/// An empty list is ready: register the conditions before the server starts.
 #[derive(Debug, Clone, Default)]
 pub struct Readiness {
     conditions: Arc<Mutex<BTreeMap<String, Option<String>>>>,
 }
 
-/// One condition. Dropping it changes nothing: a task that dies with its condition unmet must not make the host ready.
+/// One condition. Dropping it changes nothing: a task that dies with an unmet condition must not make the host ready.
 #[derive(Debug)]
 pub struct Condition {
     name: String,
@@ -19,9 +19,9 @@ pub struct Condition {
 }
 
 impl Readiness {
-    /// Adds a condition, not met yet. Of two with one name, the later replaces the earlier.
+    /// Adds an unmet condition. A later condition replaces an earlier one of the same name.
     ///
-    /// * `name` - what is waited for, for example `caches`.
+    /// * `name` - name of the condition, for example `caches`.
     /// * `reason` - why it is not met, in a few words for people.
     #[must_use = "without it the condition is never met"]
     pub fn condition(&self, name: &str, reason: &str) -> Condition {
@@ -36,7 +36,7 @@ impl Readiness {
         self.lock().values().all(Option::is_none)
     }
 
-    /// All conditions by name; with those that are not met, the reason.
+    /// All conditions by name, with the reasons of unmet ones.
     #[must_use]
     pub fn conditions(&self) -> Vec<(String, Option<String>)> {
         self.lock().iter().map(|(name, waiting)| (name.clone(), waiting.clone())).collect()
@@ -48,17 +48,17 @@ impl Readiness {
 }
 
 impl Condition {
-    /// The condition is met.
+    /// Marks the condition as met.
     pub fn met(&self) {
         self.list.lock().insert(self.name.clone(), None);
     }
 
-    /// The condition is not met, or not any more.
+    /// Marks the condition as not met, or not any more.
     pub fn waiting(&self, reason: &str) {
         self.list.lock().insert(self.name.clone(), Some(reason.to_owned()));
     }
 
-    /// Takes the condition off the list: nobody waits for it any more.
+    /// Removes the condition from the list.
     pub fn remove(self) {
         self.list.lock().remove(&self.name);
     }

@@ -1,4 +1,4 @@
-//! From a request to a webhook to its answer: which plugin, which version, which rule; and what its failure means.
+//! From an AdmissionReview to its response: choice of plugin, version and rule, and the failure policy.
 
 use super::Door;
 use super::initializers::{self, Initializer};
@@ -10,23 +10,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often what is still being loaded is looked for again.
+/// Poll interval while a plugin or the initializers are still loading.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The time of a review.
+/// Time limits of a review.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time {
     pub(super) arrived: Instant,
-    /// When the answer is needed.
+    /// When the response is due.
     pub(super) deadline: Instant,
 }
 
-/// What a path asks for.
+/// The target of a request path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Path {
-    /// A rule of a plugin, by its place in the manifest.
+    /// A plugin's rule, by its index in the manifest.
     Rule { plugin: String, index: usize, validate: bool },
-    /// All initializers that are about the object.
+    /// All initializers that match the object.
     Initialize,
 }
 
@@ -45,7 +45,7 @@ impl Path {
         parts.next().is_none().then_some(Self::Rule { plugin, index, validate })
     }
 
-    /// What a review on this path is charged to.
+    /// The plugin to which the host charges a review on this path.
     pub(super) fn plugin(&self) -> &str {
         match self {
             Self::Rule { plugin, .. } => plugin,
@@ -54,7 +54,7 @@ impl Path {
     }
 }
 
-/// A version that runs, and its rule for the request.
+/// A running version, and its rule for the request.
 struct Chosen {
     controller: Arc<Controller>,
     entered: Entered,
@@ -78,15 +78,15 @@ impl Door {
         }
     }
 
-    /// Waits until a review on this path can be worked on: its plugin runs, and has its watches in sync.
+    /// Waits until the host can work on a review on this path: the plugin runs and its watches are in sync.
     ///
     /// # Errors
     ///
-    /// 404 when there is no such plugin, 503 when it does not come in time.
+    /// 404 when the plugin does not exist, 503 when it is not ready in time.
     pub(super) async fn ready(&self, path: &Path, latest: Instant) -> Result<(), Unreadable> {
         let Path::Rule { plugin, .. } = path else { return self.known(latest).await.map(drop) };
         loop {
-            // It is held for a moment only: a version that is replaced can drain.
+            // Held only for a moment, so that a replaced version can drain.
             match self.choose(plugin, latest, |_| None).await? {
                 Some(chosen) if !chosen.entered.synced() => {}
                 _ => return Ok(()),
@@ -98,7 +98,7 @@ impl Door {
         }
     }
 
-    /// The initializers, once they have been read.
+    /// The initializers. Waits until the host has read them.
     async fn known(&self, latest: Instant) -> Result<Vec<Initializer>, Unreadable> {
         loop {
             if let Some(all) = self.initializers() {
@@ -111,7 +111,7 @@ impl Door {
         }
     }
 
-    /// The version to ask. None: the plugin was removed a moment ago, and the API server does not know yet.
+    /// The version that answers. None: the plugin was removed a moment ago, and the API server still calls it.
     async fn choose(
         &self,
         plugin: &str,
@@ -141,7 +141,7 @@ impl Door {
     async fn by_rule(&self, chosen: &Chosen, asked: &Asked, validate: bool, time: Time) -> Answer {
         let Chosen { controller, entered, rule } = chosen;
         let Some(rule) = rule else {
-            // A version before had such a rule; this one has nothing to say about it.
+            // An earlier version had such a rule; this one has none that matches.
             return Answer::default();
         };
         let review = review(asked, asked.object.clone(), asked.request(None), validate, time);
@@ -153,7 +153,7 @@ impl Door {
         answer
     }
 
-    /// Calls the initializers that are about the object, each with what those before made of it.
+    /// Calls the initializers that match the object. Each gets the object as the ones before left it.
     async fn initialize(&self, asked: &Asked, time: Time) -> Result<Answer, Unreadable> {
         let all = self.known(time.deadline).await?;
         let due = initializers::of(&all, asked);
@@ -202,7 +202,7 @@ impl Door {
             Ok(Admitted { verdict, warnings }) => (verdict, warnings),
             Err(failure) => {
                 let answer = failed(rule, failure);
-                // Ignored: the next one goes on with the object as it was.
+                // Failure policy Ignore: the next initializer continues with the unchanged object.
                 return Ok(match answer.refusal {
                     Some(refusal) => refused(refusal.code, &refusal.reason, refusal.message),
                     None => Step::Passed(object, answer.warnings),
@@ -233,13 +233,13 @@ impl Door {
     }
 }
 
-/// What came of one initializer.
+/// Result of one initializer.
 enum Step {
     Refused(Answer),
     Passed(Value, Vec<String>),
 }
 
-/// The rule a path means, if it is about the request; else the first that is: places change from version to version.
+/// The rule of the path if it matches the request, else the first rule that matches: indexes change from version to version.
 fn pick(rules: &[Admission], asked: &Asked, index: usize, validate: bool) -> Option<Admission> {
     let fits = |rule: &&Admission| rule.rule.validate == validate && !rule.only_as_initializer && asked.is_for(rule);
     let meant = rules.iter().find(|rule| rule.index == index).filter(fits);
@@ -264,7 +264,7 @@ fn review(asked: &Asked, object: Value, request: Arc<str>, validate: bool, time:
     }
 }
 
-/// The answer to a verdict.
+/// The response to a verdict.
 fn said(plugin: &str, verdict: Verdict, warnings: Vec<String>) -> Answer {
     match verdict {
         Verdict::Allowed => Answer { warnings, ..Answer::default() },
@@ -275,13 +275,13 @@ fn said(plugin: &str, verdict: Verdict, warnings: Vec<String>) -> Answer {
     }
 }
 
-/// The answer where a plugin has none.
+/// The response when the plugin failed.
 fn failed(rule: &Admission, failure: String) -> Answer {
     if rule.rule.failure_policy.as_deref() == Some("Ignore") {
         let warning = format!("{failure} (ignored, as its failurePolicy says)");
         return Answer { warnings: vec![warning], ignored: true, ..Answer::default() };
     }
-    Answer::refused(500, "InternalError", failure)
+    Answer { failed: true, ..Answer::refused(500, "InternalError", failure) }
 }
 
 #[cfg(test)]
@@ -347,7 +347,9 @@ mod tests {
             only_as_initializer: false,
         };
         for policy in [None, Some("Fail")] {
-            let refusal = failed(&rule(policy), "plugin p: too slow".to_owned()).refusal.unwrap();
+            let answer = failed(&rule(policy), "plugin p: too slow".to_owned());
+            assert!(answer.failed && !answer.ignored);
+            let refusal = answer.refusal.unwrap();
             assert_eq!((refusal.code, refusal.message.as_str()), (500, "plugin p: too slow"));
         }
         let ignored = failed(&rule(Some("Ignore")), "plugin p: too slow".to_owned());

@@ -1,4 +1,4 @@
-//! The certificates of the door: who makes them, where they are kept, and how they change without a request being dropped.
+//! Certificates of the admission server: issuing, storage, and rotation without dropped requests.
 
 mod issue;
 
@@ -19,30 +19,30 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often the Secret is read again, at least: another replica may have renewed what is in it.
+/// Longest time between two reads of the Secret: another replica may have renewed its certificates.
 const READ_SECRET: Duration = Duration::from_secs(60);
 
-/// How often the files are looked at.
+/// Poll interval for the files.
 const READ_FILES: Duration = Duration::from_secs(1);
 
-/// How often a Secret is tried that another replica writes at the same time.
+/// Attempts to write a Secret that another replica writes at the same time.
 const ATTEMPTS: usize = 5;
 
-/// Where certificates come from.
+/// Source of certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The host makes them.
+    /// The host issues the certificates.
     Own {
-        /// DNS names and addresses to make them for.
+        /// DNS names and addresses of the certificates.
         names: Vec<String>,
-        /// Where they are kept. None: nowhere.
+        /// The Secret that stores the certificates. None: memory only.
         secret: Option<ObjectKey>,
     },
     /// `tls.crt`, `tls.key` and `ca.crt` in this directory.
     Files(PathBuf),
 }
 
-/// What is served now. A connection is served with what there is when it begins; those that are open go on.
+/// The current certificates. A connection gets the certificate that is current at its handshake; open connections continue.
 pub(super) struct Certificates {
     source: Source,
     writer: Writer,
@@ -61,7 +61,7 @@ impl ResolvesServerCert for Serving {
 }
 
 impl Certificates {
-    /// Reads or makes the certificates to begin with.
+    /// Reads or issues the first certificates.
     pub(super) async fn load(source: Source, writer: Writer) -> anyhow::Result<Self> {
         let (bundle, certified, issued) = match &source {
             Source::Own { names, secret } => {
@@ -77,17 +77,17 @@ impl Certificates {
         Ok(Self { source, writer, issued, serving, bundle: watch::Sender::new(bundle) })
     }
 
-    /// The CA bundle, PEM, and its changes.
+    /// The CA bundle in PEM, and its changes.
     pub(super) fn bundle(&self) -> watch::Receiver<String> {
         self.bundle.subscribe()
     }
 
-    /// What chooses the certificate of a connection.
+    /// The resolver that chooses the certificate of a connection.
     pub(super) fn resolver(&self) -> Arc<dyn ResolvesServerCert> {
         Arc::clone(&self.serving) as Arc<dyn ResolvesServerCert>
     }
 
-    /// Renews what is due, and takes over what others renewed.
+    /// Renews certificates that are due, and adopts those that other replicas renewed.
     pub(super) async fn keep(mut self) {
         loop {
             tokio::time::sleep(self.rest()).await;
@@ -101,7 +101,7 @@ impl Certificates {
         }
     }
 
-    /// How long nothing has to be looked at: what is due is renewed when it is.
+    /// Time until the next renewal check.
     fn rest(&self) -> Duration {
         let Some(issued) = &self.issued else { return READ_FILES };
         let now = jiff::Timestamp::now().as_second();
@@ -120,7 +120,7 @@ impl Certificates {
             Source::Files(folder) => files(folder)?,
         };
         let new = certified(&certificate, &key)?;
-        // Published first, so that what is served is known to those who check it.
+        // The bundle is published first, so that clients already trust the new certificate when the server presents it.
         self.bundle.send_if_modified(|there| {
             let changed = *there != bundle;
             *there = bundle;
@@ -144,7 +144,7 @@ fn files(folder: &Path) -> anyhow::Result<(String, String, String)> {
     Ok((read("ca.crt")?, read("tls.crt")?, read("tls.key")?))
 }
 
-/// A certificate with its key, if they belong together.
+/// A certificate with its key, if the two match.
 fn certified(certificate: &str, key: &str) -> anyhow::Result<CertifiedKey> {
     let chain = CertificateDer::pem_slice_iter(certificate.as_bytes())
         .collect::<Result<Vec<_>, _>>()
@@ -154,9 +154,9 @@ fn certified(certificate: &str, key: &str) -> anyhow::Result<CertifiedKey> {
     CertifiedKey::from_der(chain, key, &provider).context("tls.crt and tls.key do not belong together")
 }
 
-/// The host's own certificates, renewed where that is due.
+/// The host's own certificates, renewed where due.
 ///
-/// * `there` - what is served now, if anything.
+/// * `there` - the current certificates, if any.
 async fn own(
     names: &[String],
     secret: Option<&ObjectKey>,
@@ -181,7 +181,7 @@ async fn own(
         };
         match written {
             Ok(_) => return Ok(issued),
-            // Another replica was faster.
+            // Another replica wrote first.
             Err(error @ WriteError::Conflict(_)) => conflict = Some(error),
             Err(error) => return Err(error).with_context(|| format!("Secret {key} cannot be written")),
         }
@@ -190,9 +190,9 @@ async fn own(
         .with_context(|| format!("Secret {key} is written by others all the time"))
 }
 
-/// What should be kept, and whether that is something else than what is.
+/// The certificates to store, and whether they differ from the stored ones.
 ///
-/// * `kept` - what is. Without it what is served is kept again: API servers trust that already.
+/// * `kept` - the stored certificates. Without them the current ones are stored again, because API servers trust them already.
 fn renewed(
     kept: Option<&Issued>,
     served: Option<&Issued>,
@@ -222,7 +222,7 @@ fn to_secret(key: &ObjectKey, issued: &Issued, version: Option<Value>) -> Value 
     secret
 }
 
-/// What a Secret holds. None: not all of it.
+/// The certificates in a Secret. None: one of them is missing.
 fn from_secret(secret: &Value) -> Option<Issued> {
     let decode = |name: &str| {
         let text = secret.get("data")?.get(name)?.as_str()?;
@@ -249,7 +249,7 @@ mod tests {
         for kept in [None, Some(&spoilt)] {
             assert_eq!(renewed(kept, Some(&served), &names, now + 1).unwrap(), (served.clone(), true));
         }
-        // What another replica made counts.
+        // The certificates of another replica take precedence.
         let other = renewed(None, None, &names, now).unwrap().0;
         assert_eq!(renewed(Some(&other), Some(&served), &names, now + 1).unwrap(), (other, false));
     }

@@ -1,6 +1,6 @@
-//! Who may ask: client certificates on the admission port, and the TLS settings of the listener.
+//! Client certificates at the admission port, and the TLS settings of the listener.
 //!
-//! Without a CA of clients anybody who reaches the port can send reviews. They are answered, but count for nothing:
+//! Without a client CA every client that reaches the port can send reviews. The host answers them, but they count for nothing:
 //! [`crate::controller::Review::authenticated`].
 
 use anyhow::Context as _;
@@ -15,48 +15,49 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use x509_parser::extensions::GeneralName;
 
-/// How often the file is read again.
+/// Poll interval for the file.
 const READ_FILE: Duration = Duration::from_secs(1);
 
-/// Which clients the admission port admits.
+/// The clients that the admission port accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clients {
-    /// The CAs that issue their certificates.
+    /// The CAs that issue client certificates.
     pub ca: ClientCa,
-    /// Common names or alternative names of certificates; one of them is needed. Empty: every certificate of the CAs is enough.
+    /// Accepted common names or subject alternative names; a certificate needs one of them. Empty: every certificate of the CAs is
+    /// accepted.
     pub names: Vec<String>,
 }
 
-/// Where the CAs of clients come from.
+/// Source of the client CAs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientCa {
-    /// A file in PEM, read again when it changes.
+    /// A PEM file, read again when it changes.
     File(PathBuf),
-    /// PEM.
+    /// PEM text.
     Pem(String),
 }
 
-/// Whose request it is.
+/// The client of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Client {
-    /// No certificates are asked for: it may be anybody's.
+    /// The server requests no client certificates, so the client may be any.
     Unknown,
-    /// An API server, as far as its certificate says.
+    /// An API server, according to its certificate.
     Authenticated,
-    /// The certificate is valid, and names somebody else: these names.
+    /// The certificate is valid but has none of the accepted names; these are its names.
     Refused(Vec<String>),
 }
 
-/// How connections are accepted at the moment.
+/// The current TLS settings for new connections.
 #[derive(Debug)]
 pub(super) struct Accepting {
     pub(super) tls: Arc<ServerConfig>,
     names: Option<Vec<String>>,
-    /// Cancelled when other CAs count: what these let in must prove itself again.
+    /// Cancelled when the client CAs change: clients that older CAs admitted must authenticate again.
     pub(super) over: CancellationToken,
 }
 
-/// Keeps [`Accepting`] in step with the file.
+/// Keeps [`Accepting`] equal to the file.
 pub(super) struct Admitting {
     clients: Option<Clients>,
     resolver: Arc<dyn ResolvesServerCert>,
@@ -65,7 +66,7 @@ pub(super) struct Admitting {
 }
 
 impl Admitting {
-    /// * `resolver` - the certificates that the server shows.
+    /// * `resolver` - the server's certificates.
     ///
     /// # Errors
     ///
@@ -80,7 +81,7 @@ impl Admitting {
         Arc::clone(&self.now)
     }
 
-    /// Reads the file again and again. A file that cannot be used changes nothing.
+    /// Polls the file. An unusable file changes nothing.
     pub(super) async fn keep(mut self) {
         if !matches!(&self.clients, Some(Clients { ca: ClientCa::File(_), .. })) {
             return;
@@ -141,7 +142,7 @@ fn accepting(
     let mut tls = config.with_cert_resolver(Arc::clone(resolver));
     tls.alpn_protocols = vec![b"http/1.1".to_vec()];
     if pem.is_some() {
-        // A session that is resumed is not verified again: no certificate would ever end.
+        // TLS does not verify the certificate again when a session resumes, so a client could use an expired one for ever.
         tls.session_storage = Arc::new(NoServerSessionStorage {});
         tls.send_tls13_tickets = 0;
     }
@@ -161,7 +162,7 @@ fn roots(pem: &str) -> anyhow::Result<RootCertStore> {
 }
 
 impl Accepting {
-    /// Who is at the other end of a connection whose handshake is done.
+    /// The client of a connection, after the handshake.
     pub(super) fn client(&self, connection: &ServerConnection) -> Client {
         let Some(allowed) = &self.names else { return Client::Unknown };
         let names = connection.peer_certificates().and_then(<[_]>::first).map(names).unwrap_or_default();
@@ -173,7 +174,7 @@ impl Accepting {
     }
 }
 
-/// The common names and the alternative names of a certificate.
+/// The common names and the subject alternative names of a certificate.
 fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
     let Ok((_, parsed)) = x509_parser::parse_x509_certificate(certificate) else { return Vec::new() };
     let mut names: Vec<String> =

@@ -1,4 +1,4 @@
-//! Keeps the webhook configurations in step with the plugins that run, the initializers there are, and the CA.
+//! Reconciler of the webhook configurations: keeps them equal to the running plugins, the initializers, and the CA bundle.
 
 use super::Door;
 use super::contest::{self, Contest};
@@ -18,16 +18,16 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-/// How often is looked whether something changed that nobody tells of.
+/// Poll interval for changes without a notification.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// For so long after the start initializers are waited for that cannot be read: their kind may not be there at all.
+/// Grace period after start for unreadable InitializerConfigurations: the API server may not serve their kind at all.
 const UNREAD: Duration = Duration::from_secs(60);
 
-/// After a write that failed.
+/// Pause after a failed write.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
-/// What is kept in step.
+/// The reconciler of the webhook configurations.
 pub(super) struct Keeper {
     door: Arc<Door>,
     shared: Shared,
@@ -38,7 +38,7 @@ pub(super) struct Keeper {
     initializers: Subscription,
     unanswered: Unanswered,
     began: Instant,
-    /// By kind.
+    /// Keys are kinds.
     written: HashMap<&'static str, Written>,
     contests: HashMap<&'static str, Contest>,
     running: BTreeSet<String>,
@@ -46,12 +46,12 @@ pub(super) struct Keeper {
     seat: Seat,
 }
 
-/// What the host did last to a configuration.
+/// The host's last write of a configuration.
 #[derive(Debug, PartialEq)]
 struct Written {
-    /// None: it was removed.
+    /// None: the host removed it.
     document: Option<Value>,
-    /// The resourceVersion it got, or had when it was removed.
+    /// The resourceVersion after the write, or at the removal.
     version: String,
 }
 
@@ -74,6 +74,9 @@ impl Keeper {
             (kind, shared.informers.subscribe(spec, Arc::clone(&handler)))
         };
         let configurations = [ours("MutatingWebhookConfiguration"), ours("ValidatingWebhookConfiguration")];
+        for (kind, _) in &configurations {
+            shared.metrics.begin_repairs(kind);
+        }
         let initializers = shared.informers.subscribe(WatchSpec::all(initializers::kind()), Arc::clone(&handler));
         Self {
             door,
@@ -97,7 +100,7 @@ impl Keeper {
         loop {
             tokio::select! {
                 () = self.changed.notified() => {}
-                // An error is the end of the host.
+                // An error means that the host stops.
                 Ok(()) = self.bundle.changed() => {}
                 () = tokio::time::sleep(LOOK) => {}
             }
@@ -112,9 +115,9 @@ impl Keeper {
                 continue;
             }
             self.try_again = None;
-            // Of several hosts one writes, by the plugins it has.
+            // Of several hosts, only the leader writes, with the plugins that it runs.
             let Some(term) = term else {
-                // The next one that is ours begins with what the holders before it wrote.
+                // The next term begins with the configurations that the leaders in between wrote.
                 self.written.clear();
                 self.contests.clear();
                 continue;
@@ -128,7 +131,7 @@ impl Keeper {
         }
     }
 
-    /// Whether the initializers there are are known.
+    /// Whether the host has read the initializers, or waited long enough for them.
     fn has_read(&self) -> bool {
         self.initializers.store().synced() || self.began.elapsed() >= UNREAD
     }
@@ -147,6 +150,14 @@ impl Keeper {
             self.door.ended.note(ended);
         }
         self.running = running;
+        let metrics = &self.shared.metrics;
+        for Called { plugin, admission } in &called {
+            metrics
+                .begin_webhook(&format!("/{}/{plugin}", if admission.rule.validate { "validate" } else { "mutate" }));
+        }
+        if !initializers.is_empty() {
+            metrics.begin_webhook(webhooks::INITIALIZE);
+        }
         let namespace = match &self.reach {
             Reach::Service { namespace, .. } => Some(namespace.clone()),
             Reach::Url(_) => std::env::var("POD_NAMESPACE").ok().filter(|namespace| !namespace.is_empty()),
@@ -155,7 +166,7 @@ impl Keeper {
         Wanted { called, initializers, reach: self.reach.clone(), namespace, ca_bundle }
     }
 
-    /// Writes a configuration that is not as it should be, or removes it; less and less often while another client writes it too.
+    /// Writes or removes a configuration that differs from the wanted one. Repairs back off while another client writes it too.
     async fn keep(&mut self, term: &Term, kind: &'static str, wanted: Option<Value>) -> Result<(), String> {
         let Some((_, subscription)) = self.configurations.iter().find(|(of, _)| *of == kind) else { return Ok(()) };
         let store = subscription.store();
@@ -169,7 +180,7 @@ impl Keeper {
             return Ok(());
         }
         let version = live.as_deref().map(Object::resource_version);
-        // None: what is wanted has changed since, so that this write is no repair.
+        // None: the wanted configuration has changed since, so this write is no repair.
         let before = self.written.get(kind).filter(|written| written.document == document);
         let before = before.map(|written| written.version.clone());
         if before.is_some() {
@@ -189,7 +200,7 @@ impl Keeper {
             (None, Some(live)) => self.remove(term, kind, live).await?,
             (None, None) => return Ok(()),
         };
-        // A cache that lags behind our own write makes an apply that changes nothing.
+        // While the cache lags behind the host's own write, an apply changes nothing.
         if changed && before.is_some_and(|before| before != after) {
             self.contests.entry(kind).or_default().repaired(Instant::now());
             self.shared.metrics.webhooks_repaired(kind);
@@ -198,7 +209,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Answers the resourceVersion, and whether it is new.
+    /// Returns the resourceVersion, and whether it is new.
     async fn apply(
         &self,
         term: &Term,
@@ -222,10 +233,10 @@ impl Keeper {
         Ok((live.resource_version().to_owned(), true))
     }
 
-    /// Reports who else writes a configuration, each once in a contest.
+    /// Reports the other clients that write a configuration, each once per contest.
     async fn report(&mut self, term: &Term, kind: &'static str, live: Option<&Object>) {
         let key = ObjectKey::new("", webhooks::NAME);
-        // Caches keep no managedFields of others.
+        // Caches contain no managedFields of other managers.
         let rival = match self.shared.writer.read_own(&configuration(kind), &key).await {
             Ok(object) => contest::rival(object.as_ref()),
             Err(error) => return tracing::debug!(kind, %error, "the webhook configuration cannot be read"),
@@ -246,7 +257,7 @@ impl Keeper {
         self.shared.recorder.record(&Author::host().within(term), &about, event);
     }
 
-    /// What is to be written while plugins are still being loaded: nothing that takes away a webhook of one that may come. None: wait.
+    /// The configuration to write while plugins are loading: it removes no webhook of a plugin that may still come. None: wait.
     #[expect(clippy::option_option, reason = "wait, none, or this one")]
     fn complete(&self, kind: &str, wanted: Option<Value>, live: Option<&str>) -> Option<Option<Value>> {
         let names = |document: &Value| -> BTreeSet<String> {

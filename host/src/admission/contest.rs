@@ -6,14 +6,17 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// After the first repair; each further one doubles it.
+/// Backoff after the first repair; each further repair doubles it.
 const FIRST: Duration = Duration::from_millis(500);
 
-/// The longest time between two repairs.
+/// Longest backoff.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Without a repair for so long the contest is over. Longer than GitOps tools take from one look to the next.
+/// A contest is over after this time without a repair. GitOps tools check more often than that.
 const QUIET: Duration = Duration::from_secs(300);
+
+/// Rivals that are reported in one contest; a client that changes its name each time gets no more events.
+const MOST_RIVALS: usize = 64;
 
 /// A person who edits twice is no contest.
 const EDITS: u32 = 2;
@@ -27,7 +30,7 @@ pub(super) struct Contest {
 }
 
 impl Contest {
-    /// Whether a repair may be written now. The first one may always.
+    /// Whether a repair may be written now. The first one always may.
     pub(super) fn due(&mut self, now: Instant) -> bool {
         let Some(last) = self.last else { return true };
         let since = now.saturating_duration_since(last);
@@ -37,20 +40,20 @@ impl Contest {
         since >= self.pause()
     }
 
-    /// Notes that a repair was written.
+    /// Records a repair.
     pub(super) fn repaired(&mut self, now: Instant) {
         self.repairs = self.repairs.saturating_add(1);
         self.last = Some(now);
     }
 
-    /// Whether the next repair is one too many for a person's edits.
+    /// Whether the repairs exceed those of a person's edits.
     pub(super) fn lasts(&self) -> bool {
         self.repairs >= EDITS
     }
 
-    /// Whether this rival is new in this contest; it is not afterwards.
+    /// Whether this rival is new in the contest; the call records it.
     pub(super) fn report(&mut self, rival: &str) -> bool {
-        self.reported.insert(rival.to_owned())
+        self.reported.len() < MOST_RIVALS && self.reported.insert(rival.to_owned())
     }
 
     fn pause(&self) -> Duration {
@@ -61,9 +64,9 @@ impl Contest {
     }
 }
 
-/// Who changed a configuration since the host wrote it, in words.
+/// A description of the client that changed a configuration after the host's last write.
 ///
-/// An apply of another host has the same field manager as our own. An update that only takes fields away is not in managedFields, and
+/// An apply of another host has the same field manager as this host. An update that only removes fields is not in managedFields, and
 /// neither is a deletion.
 ///
 /// * `live` - the configuration with all its managedFields. None: it was deleted.
@@ -73,7 +76,7 @@ pub(super) fn rival(live: Option<&Value>) -> String {
     let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let is_own = |entry: &&Value| text(entry, "manager") == HOST && text(entry, "operation") == "Apply";
     let own = entries.iter().find(is_own);
-    // All are in UTC and to the second, so that text compares like time.
+    // All times are UTC with seconds, so they compare as text.
     let since = own.map(|own| text(own, "time")).unwrap_or_default();
     let others = entries.iter().filter(|entry| !is_own(entry) && text(entry, "time") >= since);
     let newest = others.clone().map(|entry| text(entry, "time")).max().unwrap_or_default();
@@ -108,6 +111,8 @@ mod tests {
         }
         assert_eq!(pauses, [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, 60.0]);
         assert!(contest.lasts() && contest.report("a") && !contest.report("a"));
+        let reported = (0..1000).filter(|number| contest.report(&number.to_string())).count();
+        assert_eq!(reported, MOST_RIVALS - 1, "a rival that changes its name is not remembered for ever");
         tokio::time::advance(QUIET).await;
         assert!(contest.due(Instant::now()) && !contest.lasts());
         contest.repaired(Instant::now());

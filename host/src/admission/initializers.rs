@@ -1,9 +1,9 @@
-//! InitializerConfigurations: which plugins initialize what is created, in which order.
+//! InitializerConfigurations: the plugins that initialize new objects, and their order.
 //!
 //! # Source
 //!
-//! The shape is that of `admissionregistration.k8s.io/v1alpha1` InitializerConfiguration, which Kubernetes had until 1.13, with the
-//! plugin that answers to each name.
+//! The shape is that of InitializerConfiguration in `admissionregistration.k8s.io/v1alpha1`, which Kubernetes had until 1.13. Oarlock
+//! adds the plugin of each initializer.
 
 use super::review::Asked;
 use crate::api::GroupVersionKind;
@@ -13,10 +13,10 @@ use crate::informer::{ListOptions, Object, Store};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The definition of the kind, for an API server that does not have it.
+/// The CRD of InitializerConfiguration, for an API server that lacks it.
 pub const DEFINITION: &str = include_str!("../../../deploy/crds/initializerconfigurations.yaml");
 
-/// The kind.
+/// The GroupVersionKind of InitializerConfiguration.
 #[must_use]
 pub(super) fn kind() -> GroupVersionKind {
     GroupVersionKind::new("oarlock.dev", "v1alpha1", "InitializerConfiguration")
@@ -25,15 +25,15 @@ pub(super) fn kind() -> GroupVersionKind {
 /// One initializer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Initializer {
-    /// With at least two dots.
+    /// Contains at least two dots.
     pub(super) name: String,
-    /// Which plugin answers to it.
+    /// The plugin that answers for the initializer.
     pub(super) plugin: String,
     #[serde(default)]
     pub(super) rules: Vec<Rule>,
 }
 
-/// What is to be initialized.
+/// The objects to initialize.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Rule {
@@ -46,7 +46,8 @@ pub(super) struct Rule {
 }
 
 impl Initializer {
-    /// What it is about that a plugin with these rules does not answer, as `pods`, or `deployments.apps`. None: it answers all of it.
+    /// A resource of the initializer for which the plugin has no rule, as `pods` or `deployments.apps`. None: the rules cover all of its
+    /// resources.
     pub(super) fn unanswered_by(&self, rules: &[Admission]) -> Option<String> {
         let holds = |list: &[String], wanted: &str| list.iter().any(|one| one == "*" || one == wanted);
         let answered = |group: &str, version: &str, resource: &str| {
@@ -85,13 +86,13 @@ impl Initializer {
 #[derive(Clone, Debug)]
 pub(super) struct Configuration {
     pub(super) name: String,
-    /// For events about it.
+    /// Target of events about the configuration.
     pub(super) about: Regarding,
     pub(super) initializers: Vec<Initializer>,
 }
 
-/// All there are, by name. The initializers of one that cannot be read are left out, with a line in the log; the API server's schema
-/// keeps those out.
+/// All configurations, by name. Initializers of an unreadable configuration are left out, with a log line; the API server's schema
+/// rejects such configurations.
 pub(super) fn all(store: &Store) -> Vec<Configuration> {
     #[derive(Deserialize)]
     struct Document {
@@ -116,7 +117,7 @@ pub(super) fn all(store: &Store) -> Vec<Configuration> {
         .collect()
 }
 
-/// Those that are about a request, in order; each name once.
+/// The initializers that match a request, in order; each name once.
 pub(super) fn of<'a>(all: &'a [Initializer], asked: &Asked) -> Vec<&'a Initializer> {
     let mut found: Vec<&Initializer> = Vec::new();
     for initializer in all.iter().filter(|initializer| initializer.is_for(asked)) {
@@ -127,7 +128,7 @@ pub(super) fn of<'a>(all: &'a [Initializer], asked: &Asked) -> Vec<&'a Initializ
     found
 }
 
-/// The object with these initializers pending; with none, without a trace of them.
+/// The object with these initializers pending; without any, the object has no trace of them.
 pub(super) fn with_pending(mut object: Value, pending: &[String]) -> Value {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return object };
     if pending.is_empty() {
@@ -139,7 +140,7 @@ pub(super) fn with_pending(mut object: Value, pending: &[String]) -> Value {
     object
 }
 
-/// The names that are pending on an object. None: what stands there is no list of names.
+/// The pending initializers of an object. None: the field is no list of names.
 pub(super) fn pending(object: &Value) -> Option<Vec<String>> {
     let Some(initializers) = object.pointer("/metadata/initializers") else { return Some(Vec::new()) };
     let Some(pending) = initializers.get("pending") else { return Some(Vec::new()) };

@@ -1,4 +1,4 @@
-//! AdmissionReview v1: what the API server asks, and how it is answered.
+//! AdmissionReview v1: parsing of requests, and responses.
 //!
 //! # Source
 //!
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 
-/// Why a request is no review that can be answered: an HTTP status, and what is wrong with it.
+/// Why the host cannot answer a request as a review: an HTTP status and a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct Unreadable {
@@ -30,7 +30,7 @@ impl Unreadable {
     }
 }
 
-/// A review, read.
+/// A parsed AdmissionRequest.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) uid: String,
@@ -38,16 +38,16 @@ pub(super) struct Asked {
     pub(super) resource: Resource,
     pub(super) operation: String,
     pub(super) key: ObjectKey,
-    /// The object under review; of a deletion the one that is stored.
+    /// The object under review; for a deletion, the stored object.
     pub(super) object: Value,
     pub(super) dry_run: bool,
-    /// Whether a client sent it that proved to be an API server. Only then it counts for what the host thinks of a plugin.
+    /// Whether the client proved to be an API server. Only then the review counts for the health of a plugin.
     pub(super) authenticated: bool,
-    /// The AdmissionRequest without the object.
+    /// The AdmissionRequest without its objects.
     pub(super) request: Map<String, Value>,
 }
 
-/// What a request is about, in the words of a webhook's rules.
+/// The resource of a request, in the terms of a webhook's rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Resource {
     pub(super) group: String,
@@ -57,7 +57,7 @@ pub(super) struct Resource {
 }
 
 impl Asked {
-    /// Reads the body of a request.
+    /// Parses the body of a request.
     pub(super) fn read(body: &[u8]) -> Result<Self, Unreadable> {
         let bad = |message: &str| Unreadable::new(400, message);
         if body.iter().all(u8::is_ascii_whitespace) {
@@ -98,7 +98,7 @@ impl Asked {
         Ok(Self { uid, kind, resource, operation, key, object, dry_run, authenticated: false, request })
     }
 
-    /// The AdmissionRequest without the object, as JSON, with what initializers have to know.
+    /// The AdmissionRequest as JSON without its objects, with the fields that initializers need.
     pub(super) fn request(&self, pending: Option<&[String]>) -> Arc<str> {
         match pending {
             None => serde_json::to_string(&self.request),
@@ -112,7 +112,7 @@ impl Asked {
         .into()
     }
 
-    /// Whether a rule is about this request. Selectors and conditions are the API server's.
+    /// Whether a rule matches this request. The API server evaluates selectors and conditions.
     pub(super) fn is_for(&self, admission: &Admission) -> bool {
         let rule = &admission.rule;
         let holds = |list: &[String], wanted: &str| list.iter().any(|one| one == "*" || one == wanted);
@@ -125,7 +125,7 @@ impl Asked {
 }
 
 impl Resource {
-    /// `pods`, or `pods/status`.
+    /// The resource as `pods` or `pods/status`.
     pub(super) fn path(&self) -> String {
         match self.subresource.as_str() {
             "" => self.resource.clone(),
@@ -134,21 +134,23 @@ impl Resource {
     }
 }
 
-/// What the API server is answered.
+/// The response to the API server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
-    /// None: it may pass.
+    /// None: the request is allowed.
     pub(super) refusal: Option<Refusal>,
-    /// The object as it is to be. None: as it is.
+    /// The changed object. None: unchanged.
     pub(super) changed: Option<Value>,
     pub(super) warnings: Vec<String>,
-    /// The plugin failed, and its failure policy lets pass.
+    /// The plugin failed, and the failure policy is Ignore.
     pub(super) ignored: bool,
-    /// Key to value, for the audit log.
+    /// The plugin failed, and the failure policy is Fail.
+    pub(super) failed: bool,
+    /// Audit annotations: key and value.
     pub(super) audit: Vec<(&'static str, String)>,
 }
 
-/// Why an object does not pass.
+/// Why the host denies a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) code: u16,
@@ -161,7 +163,7 @@ impl Answer {
         Self { refusal: Some(Refusal { code, reason: reason.to_owned(), message }), ..Self::default() }
     }
 
-    /// The body of the answer to `asked`.
+    /// The body of the response to `asked`.
     pub(super) fn to_json(&self, asked: &Asked) -> Value {
         let mut response = json!({"uid": asked.uid, "allowed": self.refusal.is_none()});
         let Some(fields) = response.as_object_mut() else { return response };
@@ -303,7 +305,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(256))]
 
-        /// Whatever bytes come in place of a part of a review, reading it ends with a review or a sentence.
+        /// For arbitrary bytes in place of any part of a review, the parser returns a review or a message.
         #[test]
         fn a14_no_bytes_can_hurt_the_reader(at in 0_usize..400, with in prop::collection::vec(any::<u8>(), 0..20), cut in 0_usize..400) {
             let mut body = review(&json!({})).to_string().into_bytes();

@@ -1,4 +1,4 @@
-//! The HTTPS listener: bounded in connections, sizes and time, whatever a client sends.
+//! HTTPS listener of the admission server, bounded in connections, sizes and time for any client.
 
 mod room;
 
@@ -23,28 +23,31 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// A client that does not get through its TLS handshake in this time is not waited for,
+/// Deadline of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// nor one that does not send the head of its next request.
+/// Deadline of the first request after the handshake.
+const FIRST: Duration = Duration::from_secs(10);
+
+/// Deadline of the head of each further request.
 const HEAD: Duration = Duration::from_secs(90);
 
-/// Largest body: two objects of the largest size an API server takes, and what is around them.
+/// Largest body: two objects of the API server's size limit, and the fields around them.
 const BODY_BYTES: usize = 16 << 20;
 
-/// What is larger than this is not even thrown away.
+/// The server does not read and discard a body beyond this size.
 const MOST_BYTES: usize = 64 << 20;
 
-/// How long reviews under way get when the host stops.
+/// Drain time of reviews in flight when the host stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// How long the API server waits when it does not say.
+/// Timeout of a request whose query has none.
 const TIMEOUT: Duration = Duration::from_secs(super::webhooks::TIMEOUT_SECONDS as u64);
 
-/// The answer is on its way this long, at least and at most, before the API server gives up.
+/// Least and greatest margin between the response and the API server's timeout.
 const MARGIN: std::ops::RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_millis(500);
 
-/// Takes connections until `stop` is cancelled, then finishes the reviews under way.
+/// Accepts connections until `stop` is cancelled, then finishes the reviews in flight.
 pub(super) async fn serve(
     door: Arc<Door>,
     listener: TcpListener,
@@ -59,7 +62,7 @@ pub(super) async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Out of descriptors, or a connection that broke before it was taken.
+                    // The process has no free file descriptors, or the connection broke before it was accepted.
                     tracing::warn!(%error, "a connection to the admission server could not be taken");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
@@ -87,7 +90,7 @@ struct Connection {
     door: Arc<Door>,
     room: Arc<Room>,
     stop: CancellationToken,
-    /// As the handshake showed.
+    /// The client that the handshake showed.
     client: Client,
 }
 
@@ -116,12 +119,25 @@ impl Connection {
         http.timer(TokioTimer::new()).header_read_timeout(HEAD);
         let serving = http.serve_connection(TokioIo::new(tls), service);
         tokio::pin!(serving);
+        // Other clients wait for a connection. This one ends after the response it owes, but not before its first request, which arrives
+        // soon or never.
+        let unwanted = async {
+            let asks = tokio::time::timeout(FIRST, asked.notified()).await.is_ok();
+            if asks {
+                room.crowded().await;
+            }
+            asks
+        };
         tokio::select! {
             _ = &mut serving => return,
             () = stop.cancelled() => serving.as_mut().graceful_shutdown(),
             () = accepting.over.cancelled() => serving.as_mut().graceful_shutdown(),
-            // Others wait for this connection: it ends with the answer it owes, though not before its first request.
-            () = async { asked.notified().await; room.crowded().await } => serving.as_mut().graceful_shutdown(),
+            asks = unwanted => {
+                if !asks {
+                    return;
+                }
+                serving.as_mut().graceful_shutdown();
+            }
         }
         let _ = serving.await;
     }
@@ -178,7 +194,7 @@ impl Connection {
             let found = crate::shorten(media, 100);
             return Err(Unreadable::new(415, format!("expected content type application/json, found {found:?}")));
         }
-        // Before it takes what others need: a plugin that is being loaded must not keep those out that are ready.
+        // Before the review takes a slot: reviews for a plugin that is still loading must not block those for ready plugins.
         self.door.ready(path, room::latest(deadline, timeout)).await?;
         let body = request.into_body();
         let _room = self.room.body(body.size_hint().exact(), deadline).await?;
@@ -199,7 +215,7 @@ async fn read(body: Incoming, deadline: Instant) -> Result<Bytes, Unreadable> {
         .unwrap_or_else(|_elapsed| Err(Unreadable::new(408, "the body did not come in time")))
 }
 
-/// A body that is too large is read on for a while and thrown away: a client that is still sending would not see the answer.
+/// Reads and discards a part of a body that is too large: a client that is still sending would not read the response.
 async fn collect(mut body: Incoming) -> Result<Bytes, Unreadable> {
     let (mut all, mut size) = (BytesMut::new(), 0);
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
@@ -219,15 +235,15 @@ async fn collect(mut body: Incoming) -> Result<Bytes, Unreadable> {
     Ok(all.freeze())
 }
 
-/// How long there is for an answer, of the time the API server says it waits (`?timeout=5s`).
-fn timeout_of(query: &str) -> Duration {
+/// Time for the response, from the API server's timeout in the query (`?timeout=5s`).
+pub(super) fn timeout_of(query: &str) -> Duration {
     let said = url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "timeout");
     let waits = said.and_then(|(_, value)| duration(&value)).unwrap_or(TIMEOUT).min(Duration::from_secs(60));
     let margin = (waits / 10).clamp(*MARGIN.start(), *MARGIN.end());
     waits.saturating_sub(margin)
 }
 
-/// A duration as Go writes it: `5s`, `1m30s`, `500ms`.
+/// Parses a duration in Go's syntax: `5s`, `1m30s`, `500ms`.
 fn duration(text: &str) -> Option<Duration> {
     let (mut rest, mut seconds) = (text, 0.0);
     while !rest.is_empty() {

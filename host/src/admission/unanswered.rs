@@ -1,4 +1,4 @@
-//! Initializers nobody answers to: what they are about cannot be created, and whoever applied them has to learn why.
+//! Initializers without an answering plugin: their objects cannot be created, and events on their configuration say why.
 
 use super::initializers::{Configuration, Initializer};
 use crate::apply::Author;
@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A plugin whose file is renamed or replaced is away for less than this;
+/// Grace period of a missing plugin: a renamed or replaced file is absent for less time.
 const AWAY: Duration = Duration::from_secs(2);
 
-/// for one that may still be loading it takes so long. Others may be loading for ever.
+/// Grace period of a plugin that may still be loading. It ends because loading may never finish.
 const LOADING: Duration = Duration::from_secs(60);
 
-/// Events do not last: what still holds is told again.
+/// Interval of repeated events: the API server deletes events after a while.
 const REMIND: Duration = Duration::from_secs(3600);
 
-/// What is known of the initializers nobody answers to, by the name of their configuration and their own.
+/// The unanswered initializers, by the name of their configuration and their own name.
 #[derive(Debug, Default)]
 pub(super) struct Unanswered(HashMap<(String, String), Lack>);
 
@@ -29,13 +29,13 @@ struct Lack {
     told: Option<Instant>,
 }
 
-/// What there is to tell.
+/// An event to record.
 type News<'a> = (&'a Regarding, Event);
 
 impl Unanswered {
-    /// Looks at all there are, tells of what changed, and counts.
+    /// Checks all initializers, records events about changes, and updates the metrics.
     ///
-    /// * `author` - who tells. None: another host does.
+    /// * `author` - writer of the events. None: another host writes them.
     pub(super) fn look(
         &mut self,
         all: &[Configuration],
@@ -59,9 +59,9 @@ impl Unanswered {
         shared.metrics.set_unanswered(&counts);
     }
 
-    /// What there is to tell, and how many are unanswered of each configuration.
+    /// The events to record, and the number of unanswered initializers of each configuration.
     ///
-    /// * `lack` - how long nobody may answer before it is told, and why nobody does. None: somebody does.
+    /// * `lack` - grace period before the event, and why no plugin answers. None: a plugin answers.
     fn news<'a>(
         &mut self,
         all: &'a [Configuration],

@@ -1,4 +1,4 @@
-//! The webhook configurations the host generates from its plugins' rules. A pure function: rules in, documents out.
+//! The webhook configurations generated from the rules of the plugins: a pure function from rules to documents.
 
 use super::initializers::Initializer;
 use crate::grants::{Admission, both_selectors};
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 /// The name of both configurations.
 pub const NAME: &str = crate::rbac::WEBHOOKS;
 
-/// Where a rule does not say how long the API server waits, in seconds.
+/// Timeout of rules without one, in seconds.
 pub(super) const TIMEOUT_SECONDS: u32 = 10;
 
-/// Names of webhooks must be qualified.
+/// Suffix of webhook names, which must be qualified.
 const SUFFIX: &str = ".oarlock.dev";
 
-/// The path under which initializers are called.
+/// The request path of the initializers.
 pub(super) const INITIALIZE: &str = "/initialize";
 
 /// How the API server reaches the host.
@@ -22,15 +22,24 @@ pub(super) const INITIALIZE: &str = "/initialize";
 pub enum Reach {
     /// Through a Service.
     Service {
-        /// Its namespace: the host's own, which no webhook matches.
+        /// Namespace of the Service: the host's own, which no webhook matches.
         namespace: String,
-        /// Its name.
+        /// Name of the Service.
         name: String,
-        /// Its port.
+        /// Port of the Service.
         port: u16,
     },
     /// At a URL: `https://HOST:PORT`, without a path.
     Url(String),
+}
+
+impl std::fmt::Display for Reach {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Service { namespace, name, port } => write!(f, "Service {namespace}/{name}:{port}"),
+            Self::Url(url) => f.write_str(url),
+        }
+    }
 }
 
 /// A rule of a plugin that is to be called.
@@ -40,31 +49,31 @@ pub(super) struct Called {
     pub(super) admission: Admission,
 }
 
-/// What the configurations are made of.
+/// The input of the webhook configurations.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wanted {
     pub(super) called: Vec<Called>,
     pub(super) initializers: Vec<Initializer>,
     pub(super) reach: Reach,
-    /// The host's own namespace, which is left alone: or a webhook that fails locks its own host out.
+    /// The host's own namespace, which no webhook matches: a failing webhook would lock its own host out.
     pub(super) namespace: Option<String>,
     /// PEM.
     pub(super) ca_bundle: String,
 }
 
-/// The path under which a rule is called.
+/// The request path of a rule.
 fn path(called: &Called) -> String {
     let door = if called.admission.rule.validate { "validate" } else { "mutate" };
     format!("/{door}/{}/{}", called.plugin, called.admission.index)
 }
 
-/// Whose webhook that is. None: that of the initializers.
+/// The plugin of a webhook. None: the webhook of the initializers.
 pub(super) fn plugin_of(webhook: &str) -> Option<&str> {
     webhook.strip_suffix(SUFFIX)?.split_once('.').map(|(_, plugin)| plugin)
 }
 
 impl Wanted {
-    /// The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration; none where there is nothing to call.
+    /// The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration. None: it would have no webhooks.
     pub(super) fn documents(&self) -> [(&'static str, Option<Value>); 2] {
         let of = |validate: bool| {
             let rules = self.called.iter().filter(move |called| called.admission.rule.validate == validate);
@@ -116,7 +125,7 @@ impl Wanted {
         webhook
     }
 
-    /// One webhook for all initializers, so that they are called in order.
+    /// The one webhook of all initializers, so that the host controls their order.
     fn initialize(&self) -> Option<Value> {
         let rules: Vec<Value> = self
             .initializers

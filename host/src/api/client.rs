@@ -1,4 +1,4 @@
-//! How the host finds its API server: kubectl's rules, with errors that say where was looked.
+//! Client configuration: finds the API server by kubectl's rules, with errors that name the places searched.
 
 mod renewing;
 
@@ -12,86 +12,85 @@ use std::{
     time::Duration,
 };
 
-/// A connection on which nothing arrived for this long is dead. Watches end after 290 seconds at the server's side,
-/// so a quiet one is never taken for a dead one.
+/// A connection without data for this long is dead. The server ends watches after 290 seconds, so a quiet watch never counts as dead.
 const READ_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Which API server to use, and as whom.
+/// The API server and the identity to use.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// `--kubeconfig`: only this file, and it must exist.
     pub kubeconfig: Option<PathBuf>,
-    /// `--context`: another context than the current one.
+    /// `--context`: replaces the current context.
     pub context: Option<String>,
 }
 
-/// Why there is no client.
+/// Why no client can be created.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file given by `--kubeconfig` cannot be used.
     #[error("could not read the kubeconfig {}", path.display())]
     Explicit {
-        /// As given.
+        /// The path given.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: Box<KubeconfigError>,
     },
     /// A file that `KUBECONFIG` lists, or `~/.kube/config`, exists and cannot be used.
     #[error("could not read the kubeconfig {}, found by {found_by}", path.display())]
     Found {
-        /// Which file.
+        /// The path.
         path: PathBuf,
         /// `KUBECONFIG` or `~/.kube/config`.
         found_by: &'static str,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: Box<KubeconfigError>,
     },
     /// The kubeconfig can be read, but the context cannot be used.
     #[error("could not use {} of the kubeconfig", context.as_ref().map_or("the current context".to_owned(), |c| format!("context {c:?}")))]
     Context {
-        /// The context that was asked for; `None`: the current one.
+        /// The requested context; `None`: the current one.
         context: Option<String>,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: Box<KubeconfigError>,
     },
     /// Neither a kubeconfig nor a Pod's service account.
     #[error("no API server is configured: no --kubeconfig, {looked}, and this is not a Pod")]
     NotConfigured {
-        /// Where kubeconfigs were looked for.
+        /// The places searched for kubeconfigs.
         looked: String,
         /// Why the service account cannot be used.
         #[source]
         source: Box<kube::config::InClusterError>,
     },
-    /// The configuration was read, but no client can be made from it.
+    /// The configuration is readable, but no client can be created from it.
     #[error("could not build a client for the API server at {url}")]
     Client {
         /// The API server's address.
         url: String,
-        /// What the client reported.
+        /// The client's error.
         #[source]
         source: Box<kube::Error>,
     },
 }
 
-/// Makes rustls use ring, once per process. Everything that opens TLS connections calls it first.
+/// Makes rustls use ring, once per process. All code that opens TLS connections calls this first.
 pub fn install_crypto_provider() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // An error means that a provider is installed already: then that one is used.
+        // An error means that another provider is installed already, and is used.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
 }
 
-/// Finds the configuration as kubectl does: `--kubeconfig`, else the files `KUBECONFIG` lists (missing ones are
-/// skipped), else `~/.kube/config`, else the service account of the Pod this runs in.
+/// Finds the configuration as kubectl does: `--kubeconfig`, else the files in `KUBECONFIG` (missing ones are skipped), else
+/// `~/.kube/config`, else the service account of the Pod.
 ///
 /// # Errors
 ///
-/// [`Error`] when a file that should be used cannot be, or when nothing was found.
+/// [`Error`] when a file is unusable, or when no configuration is found.
 ///
 /// # Source
 ///
@@ -121,7 +120,7 @@ pub async fn load_config(options: &Options) -> Result<kube::Config, Error> {
     Ok(config)
 }
 
-/// Builds a client. With `default_retry` it repeats what is answered 429, 503 or 504, heeding `Retry-After`.
+/// Builds a client. With `default_retry` it repeats requests that get 429, 503 or 504, and obeys `Retry-After`.
 ///
 /// # Errors
 ///
@@ -134,7 +133,7 @@ pub fn build(mut config: kube::Config) -> Result<kube::Client, Error> {
     kube::Client::try_from(config).map_err(|source| Error::Client { url, source: Box::new(source) })
 }
 
-/// `None`: there is no kubeconfig, or only empty ones.
+/// `None`: there are no kubeconfigs, or only empty ones.
 fn load_kubeconfig(
     explicit: Option<&Path>,
     list: Option<&OsStr>,

@@ -1,4 +1,4 @@
-//! Which kinds the API server serves, asked per group and version, kept until found wrong.
+//! Discovery: the kinds that the API server serves, cached per group and version until found wrong.
 
 use super::{GroupVersionKind, Resource};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
@@ -9,14 +9,18 @@ use std::{
 };
 use tokio::time::{Instant, timeout};
 
-/// How long one question to the API server may take, its retries included.
+/// Deadline of one request to the API server, including its retries.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 
-/// How long "not served" is believed. It keeps many waiters for one group from asking each on their own, and is
-/// short because people watch the moment after they create a CustomResourceDefinition.
+/// Lifetime of a negative result. It lets many waiters for one group share a request. It is short because people watch a kind right after
+/// they create its CustomResourceDefinition.
 const ABSENT_FOR: Duration = Duration::from_millis(250);
 
-/// Why the API server could not be asked. "Not served" is an answer, not an error.
+/// Most cached groups and versions, including those not served. Plugins may ask for invented kinds: at the limit, all negative results
+/// are forgotten.
+const MOST_VERSIONS: usize = 1024;
+
+/// Why discovery failed. "Not served" is a result, not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The request failed.
@@ -24,11 +28,11 @@ pub enum Error {
     Request {
         /// Such as `v1` or `apps/v1`.
         group_version: String,
-        /// What the client reported.
+        /// The client's error.
         #[source]
         source: Box<kube::Error>,
     },
-    /// No answer in time.
+    /// No response in time.
     #[error("no answer within {}s when listing the resources of {group_version}", REQUEST_DEADLINE.as_secs())]
     Deadline {
         /// Such as `v1` or `apps/v1`.
@@ -36,7 +40,7 @@ pub enum Error {
     },
 }
 
-/// Resolves kinds to resources. Clones share one memory.
+/// Resolves kinds to resources. Clones share one cache.
 #[derive(Clone)]
 pub struct Discovery {
     client: kube::Client,
@@ -52,7 +56,7 @@ impl std::fmt::Debug for Discovery {
 /// One group and version.
 #[derive(Default)]
 struct Version {
-    /// Held while asking, so that one question serves all who wait for it.
+    /// Held during a request, so that one request serves all waiters.
     asking: tokio::sync::Mutex<()>,
     known: Mutex<Known>,
 }
@@ -60,7 +64,7 @@ struct Version {
 #[derive(Default)]
 struct Known {
     listing: Option<Listing>,
-    /// Counts invalidations: an answer to a question asked before one is not kept.
+    /// Counts invalidations: a response to a request sent before one is not cached.
     generation: u64,
 }
 
@@ -71,22 +75,28 @@ struct Listing {
 }
 
 impl Discovery {
-    /// Asks through `client`; nothing is asked before the first [`resolve`](Self::resolve).
+    /// The number of cached groups and versions, including those not served.
+    #[must_use]
+    pub fn remembered(&self) -> usize {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Discovery through `client`; the first [`resolve`](Self::resolve) sends the first request.
     pub fn new(client: kube::Client) -> Self {
         Self { client, versions: Arc::default() }
     }
 
     /// The resource that serves `gvk`, or `None` while the API server does not serve it.
     ///
-    /// Found resources are remembered until [`invalidate`](Self::invalidate); a missing one is asked for again on
-    /// every call, though at most four times a second.
+    /// Found resources are cached until [`invalidate`](Self::invalidate); a missing one is requested again on every call, at most four
+    /// times a second.
     ///
     /// # Errors
     ///
-    /// [`Error`] when the API server could not be asked, or did not answer within 30 seconds.
+    /// [`Error`] when the request failed, or had no response within 30 seconds.
     pub async fn resolve(&self, gvk: &GroupVersionKind) -> Result<Option<Resource>, Error> {
         let group_version = gvk.api_version();
-        let version = Arc::clone(lock(&self.versions).entry(group_version.clone()).or_default());
+        let version = self.version(&group_version);
         if let Some(answer) = version.answer(&gvk.kind) {
             return Ok(answer);
         }
@@ -109,7 +119,16 @@ impl Discovery {
         }
     }
 
-    /// Forgets what is known of the group and version of `gvk`: call it when a URL built from it answered 404.
+    fn version(&self, group_version: &str) -> Arc<Version> {
+        let mut versions = lock(&self.versions);
+        if versions.len() >= MOST_VERSIONS && !versions.contains_key(group_version) {
+            // A version with a request in flight keeps its own reference, and gets its result.
+            versions.retain(|_, version| lock(&version.known).listing.as_ref().is_some_and(|l| !l.by_kind.is_empty()));
+        }
+        Arc::clone(versions.entry(group_version.to_owned()).or_default())
+    }
+
+    /// Forgets the group and version of `gvk`: call it when a URL built from it answered 404.
     pub fn invalidate(&self, gvk: &GroupVersionKind) {
         if let Some(version) = lock(&self.versions).get(&gvk.api_version()) {
             let mut known = lock(&version.known);
@@ -132,7 +151,7 @@ impl Discovery {
 }
 
 impl Version {
-    /// `Some(answer)` if the answer is known well enough not to ask.
+    /// The cached result, if it is recent enough.
     fn answer(&self, kind: &str) -> Option<Option<Resource>> {
         let known = lock(&self.known);
         let listing = known.listing.as_ref()?;
@@ -158,7 +177,7 @@ fn by_kind(list: APIResourceList, gvk: &GroupVersionKind) -> HashMap<String, Res
             verbs: resource.verbs,
             subresources: Vec::new(),
         };
-        // Where two resources have one kind, the one that can be watched is the one objects are kept in.
+        // Of two resources with one kind, the watchable one stores the objects.
         if kinds.get(&resource.kind).is_none_or(|other| !other.watchable()) {
             kinds.insert(resource.kind, found);
         }
@@ -184,7 +203,7 @@ mod tests {
     use serde_json::json;
     use std::convert::Infallible;
 
-    /// What the API server answers next, and how often it was asked.
+    /// The API server's next response, and the requests so far.
     #[derive(Clone, Default)]
     struct Script(Arc<Mutex<(u16, String, Vec<String>)>>);
 
@@ -260,7 +279,7 @@ mod tests {
         tokio::time::advance(ABSENT_FOR).await;
         assert!(discovery.resolve(&gvk).await.unwrap().is_some());
         assert_eq!(script.asked(), 2);
-        // The group is there, the kind is not.
+        // The group is served, the kind is not.
         let other = GroupVersionKind { kind: "Other".into(), ..gvk };
         assert!(discovery.resolve(&other).await.unwrap().is_none());
     }
@@ -309,5 +328,17 @@ mod tests {
         let pods = GroupVersionKind::new("", "v1", "Pod");
         assert!(script.discovery().resolve(&pods).await.unwrap().is_none());
         assert_eq!(lock(&script.0).2, ["/api/v1"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bounded_work_of_kinds_that_a_plugin_invents() {
+        let script = Script::default();
+        script.answers(404, "");
+        let discovery = script.discovery();
+        for number in 0..3 * MOST_VERSIONS {
+            let invented = GroupVersionKind::new(format!("g{number}.example"), "v1", "Invented");
+            assert!(discovery.resolve(&invented).await.unwrap().is_none());
+        }
+        assert!(lock(&discovery.versions).len() <= MOST_VERSIONS);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// The absolute path of these segments. Every character that has a meaning in a URL is percent-encoded, so that a name never becomes
-/// another path or a query.
+/// The absolute path of these segments. Every character with a meaning in URLs is percent-encoded, so that a name never becomes another
+/// path or a query.
 ///
 /// A dot segment and an empty one have no encoding: see [`check`].
 pub fn join<'a>(segments: impl IntoIterator<Item = &'a str>) -> String {
@@ -27,8 +27,8 @@ fn push(path: &mut String, segment: &str) {
     }
 }
 
-/// Refuses a path with a segment that names nothing: an empty one would address the collection instead of an object, and proxies resolve dot
-/// segments.
+/// Rejects a path with an empty segment or a dot segment: an empty one would address the collection instead of an object, and proxies
+/// resolve dot segments.
 ///
 /// # Errors
 ///
@@ -68,7 +68,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a name is, a server reads it back, from the same place.
+        /// For any name, a server reads the same name back from the same segment.
         #[test]
         fn t4_c_whatever_a_name_is_the_path_has_as_many_segments_and_no_query(name in any::<String>(), other in "[a-z]{1,8}") {
             let path = join(["api", &name, &other]);

@@ -1,11 +1,11 @@
-//! Resource versions: the one place where two of them are compared.
+//! Comparison of resource versions.
 
 use std::cmp::Ordering;
 
 /// Orders two resource versions of the same resource: `Less` means that `a` was written before `b`.
 ///
 /// Only decimal numbers without leading zeros can be ordered; they may be longer than any integer type.
-/// `None` when either cannot, and then nothing but a live read tells which is newer.
+/// `None` when either cannot be ordered; then only a live read shows which is newer.
 ///
 /// # Source
 ///
@@ -19,7 +19,7 @@ pub fn readable(version: &str) -> bool {
     !version.is_empty() && !version.starts_with('0') && version.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether `seen` is known to be `written` or newer; equal texts are, whatever they look like.
+/// Whether `seen` is known to be `written` or newer; equal texts always are.
 pub fn at_least(seen: &str, written: &str) -> bool {
     (seen == written && !seen.is_empty()) || matches!(compare(seen, written), Some(Ordering::Greater | Ordering::Equal))
 }

@@ -1,9 +1,13 @@
-//! Label selectors in the form `kubectl -l` and watch URLs take them.
+//! Label selectors in the syntax of `kubectl -l` and watch URLs.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
-/// A parsed label selector: all requirements must hold. Empty, it matches everything.
+/// Longest selector of a plugin, in bytes, and most requirements in it: it is evaluated for every object of a watch.
+const LONGEST_SELECTOR: usize = 4096;
+const MOST_REQUIREMENTS: usize = 32;
+
+/// A parsed label selector: all requirements must hold. An empty selector matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Selector {
     requirements: Vec<Requirement>,
@@ -35,9 +39,9 @@ pub enum Error {
     Syntax {
         /// The whole text.
         selector: String,
-        /// What could have stood there.
+        /// The expected syntax.
         expected: &'static str,
-        /// What stands there.
+        /// The text found there.
         found: String,
     },
     /// No label can have this key.
@@ -55,22 +59,41 @@ pub enum Error {
 }
 
 impl Selector {
+    /// Parses a selector within the size limits.
+    ///
+    /// # Errors
+    ///
+    /// The fault, or the exceeded limit, in words.
+    pub fn bounded(text: &str) -> Result<Self, String> {
+        if text.len() > LONGEST_SELECTOR {
+            return Err(format!("a label selector of {} bytes; at most {LONGEST_SELECTOR} are taken", text.len()));
+        }
+        let selector: Self = text.parse().map_err(|e| format!("label selector {text:?}: {e}"))?;
+        if selector.len() > MOST_REQUIREMENTS {
+            return Err(format!(
+                "a label selector of {} requirements; at most {MOST_REQUIREMENTS} are taken",
+                selector.len()
+            ));
+        }
+        Ok(selector)
+    }
+
     /// Whether every object matches.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// How many requirements there are.
+    /// The number of requirements.
     pub fn len(&self) -> usize {
         self.requirements.len()
     }
 
-    /// Whether labels match; `label` answers the value of a label, or `None` where it is missing.
+    /// Whether labels match; `label` returns the value of a label, or `None` if missing.
     pub fn matches<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|r| r.condition.holds(label(&r.key)))
     }
 
-    /// A label with the values it must have one of: what an index can answer.
+    /// A label and the values of which it must have one: the part that an index can serve.
     pub(crate) fn indexable(&self) -> Option<(&str, &BTreeSet<String>)> {
         self.requirements.iter().find_map(|r| match &r.condition {
             Condition::In(values) => Some((r.key.as_str(), values)),
@@ -125,8 +148,8 @@ impl fmt::Display for Selector {
 impl FromStr for Selector {
     type Err = Error;
 
-    /// Reads equality (`a=b`, `a==b`, `a!=b`), sets (`a in (x,y)`, `a notin (x)`), presence (`a`, `!a`) and
-    /// integers (`a>1`, `a<5`), separated by commas. The empty text matches everything.
+    /// Parses equality (`a=b`, `a==b`, `a!=b`), sets (`a in (x,y)`, `a notin (x)`), presence (`a`, `!a`) and integers (`a>1`, `a<5`),
+    /// separated by commas. The empty text matches everything.
     ///
     /// # Source
     ///

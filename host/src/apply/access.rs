@@ -1,4 +1,4 @@
-//! Whether the API server will allow what a plugin is granted: asked before it is needed, so that what is missing is named at once.
+//! Access reviews: asks the API server in advance for the permissions of a plugin's grant, so that missing ones are reported at once.
 
 use super::request::Outgoing;
 use super::{Author, Identity, WriteError, Writer};
@@ -10,29 +10,29 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// At most this many questions for one plugin; what lies beyond is found out when it is used.
+/// Most reviews for one plugin; further denials show at the first use.
 const REVIEWS: usize = 128;
 
-/// Questions at the same time.
+/// Concurrent reviews.
 const AT_ONCE: usize = 8;
 
-/// For all of them. What was not answered by then is not known, and not missing.
+/// Deadline of all reviews together. Unanswered reviews are treated as unknown, not as missing.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// What is asked for a plugin.
+/// The permissions to review for a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// What the host does.
+    /// Requests of the host.
     host: Needs,
-    /// What the plugin does as a ServiceAccount of its own.
+    /// Requests of the plugin under its own ServiceAccount.
     plugin: Needs,
 }
 
-/// What a plugin, and the host for it, will do.
+/// The permissions that a plugin, and the host on its behalf, will need.
 ///
-/// * `manifest` - as far as it is granted.
-/// * `plurals` - the resources of the manifest's kinds, where they are known.
-/// * `leases` - the namespace of the Leases, where there are several hosts.
+/// * `manifest` - the manifest reduced to the grant.
+/// * `plurals` - the resources of the manifest's kinds, where known.
+/// * `leases` - namespace of the Leases, with leader election.
 #[must_use]
 pub fn asked(
     writer: &Writer,
@@ -53,12 +53,12 @@ pub fn asked(
     Asked { host: host.minimal(), plugin: plugin.minimal() }
 }
 
-/// What of it the API server does not allow: a line for each resource, who lacks it and what for. Empty when nothing is missing, or
-/// nothing is known because the API server does not review access. Takes at most 5 seconds.
+/// The denied permissions: one line for each resource, with the identity and the purpose. Empty when none is denied, or when the API
+/// server does not review access. Takes at most 5 seconds.
 ///
 /// # Cancel safety
 ///
-/// Nothing is changed by asking.
+/// Reviews change nothing.
 ///
 /// # Source
 ///
@@ -76,7 +76,7 @@ pub async fn check(writer: &Writer, author: &Author, asked: &Asked) -> Vec<Strin
     lines
 }
 
-/// What of it is not allowed.
+/// The denied part of `needs`.
 async fn denied(writer: &Writer, author: &Author, identity: Identity, needs: &Needs, until: Instant) -> Vec<Rule> {
     let asked: Vec<Permission> = needs.permissions().take(REVIEWS).cloned().collect();
     let answers = futures::stream::iter(asked).map(|permission| async move {
@@ -94,7 +94,7 @@ async fn denied(writer: &Writer, author: &Author, identity: Identity, needs: &Ne
     needs.only(|permission| refused.contains(permission)).rules()
 }
 
-/// Whether something is allowed; an error when nobody knows.
+/// Whether a request is allowed; an error when that is unknown.
 async fn review(
     writer: &Writer,
     author: &Author,
@@ -156,7 +156,7 @@ mod tests {
     fn plugin() -> (Author, PluginManifest) {
         let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "1",
             "primaries": [{"version": "v1", "kind": "ConfigMap", "namespaces": ["a"]}], "cleanup": true});
-        let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "permissions": [
+        let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "cleanup": true, "permissions": [
             {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"], "namespaces": ["a"]},
             {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "namespaces": ["a"], "resourceNames": ["x"]}]});
         let grants = Grants::without_secrets(&serde_json::from_value(grant).unwrap()).unwrap();
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(left, ["watch configmaps (core) in a to system:serviceaccount:system:oarlock-p: granted"]);
     }
 
-    /// A server that refuses everything, or never answers.
+    /// A server that refuses every request, or never answers.
     fn unhelpful(silent: bool) -> kube::Client {
         let service = tower::service_fn(move |_: Request<Body>| async move {
             if silent {

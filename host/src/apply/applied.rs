@@ -1,4 +1,4 @@
-//! What the host remembers of its applies, so that respelled values and defaults are not taken for differences.
+//! Memory of applied documents, so that respelled values and defaults do not count as differences.
 
 use crate::api::GroupVersionKind;
 use crate::informer::Object;
@@ -8,14 +8,14 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Memory for all that is remembered. One object forgotten costs at most one apply that changes nothing.
+/// Most bytes of all entries. A forgotten entry costs at most one apply that changes nothing.
 const CAPACITY_BYTES: usize = 32 << 20;
 
-/// What an entry costs beside its texts: two tree entries, their strings' headers, a digest.
+/// Overhead of an entry beside its texts: two tree entries, string headers, a digest.
 const ENTRY_BYTES: usize = 400;
 
-/// For each object of a field manager whose values the API server respelled: a digest of the part it owned right after its last apply,
-/// and the document it applied. Where both are the same nothing is kept: what is owned says it all.
+/// The applied document of each object and field manager whose values the API server respelled, with a digest of the owned part right
+/// after the apply. Documents that were stored as applied need no entry.
 #[derive(Debug, Default)]
 pub struct AppliedMemory {
     inner: Mutex<Inner>,
@@ -24,13 +24,13 @@ pub struct AppliedMemory {
 #[derive(Debug, Default)]
 struct Inner {
     entries: BTreeMap<Id, Remembered>,
-    /// The entries by when they were noted: the oldest first.
+    /// The entries in order of insertion, oldest first.
     order: BTreeMap<u64, Id>,
     next: u64,
     bytes: usize,
 }
 
-/// The uid comes first: entries of an object that is gone are found by it.
+/// Begins with the uid, by which the entries of a deleted object are found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Id {
     uid: String,
@@ -40,15 +40,15 @@ struct Id {
 
 #[derive(Debug)]
 struct Remembered {
-    /// Of the part that was owned.
+    /// Digest of the owned part.
     owned: [u8; 32],
-    /// JSON: a tree of values takes several times as much.
+    /// JSON text: a tree of values takes several times as many bytes.
     document: Box<str>,
     turn: u64,
 }
 
 impl AppliedMemory {
-    /// Notes what an apply got back.
+    /// Stores the applied document and the owned part of the response.
     pub(super) fn remember(&self, manager: &str, kind: &GroupVersionKind, answer: &Object, document: &Value) {
         let Some(owned) = owned(answer, manager, "") else { return };
         let id = Id { uid: answer.uid().to_owned(), manager: manager.to_owned(), kind: kind.clone() };
@@ -60,8 +60,8 @@ impl AppliedMemory {
         }
     }
 
-    /// What `manager` owns of `object`: the document as it was applied, while nothing of it has changed since.
-    /// None: the manager owns nothing.
+    /// The part of `object` that `manager` owns: the document as applied, while nothing of it has changed since. None: the manager owns
+    /// nothing.
     #[must_use]
     pub fn get(&self, manager: &str, kind: &GroupVersionKind, object: &Object) -> Option<Value> {
         let owned = owned(object, manager, "")?;
@@ -74,7 +74,7 @@ impl AppliedMemory {
         Some(serde_json::from_str(&remembered.document).unwrap_or(owned))
     }
 
-    /// Forgets an object that is gone.
+    /// Forgets a deleted object.
     pub fn forget(&self, uid: &str) {
         let first = Id { uid: uid.to_owned(), manager: String::new(), kind: GroupVersionKind::new("", "", "") };
         let mut inner = self.inner();
@@ -83,6 +83,13 @@ impl AppliedMemory {
         for id in gone {
             inner.forget(&id);
         }
+    }
+
+    /// The number of documents, and their bytes.
+    #[must_use]
+    pub fn size(&self) -> (usize, usize) {
+        let inner = self.inner();
+        (inner.entries.len(), inner.bytes)
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -112,7 +119,7 @@ impl Inner {
     }
 }
 
-/// What an entry takes; its id is there twice.
+/// Bytes of an entry, whose id is stored twice.
 fn bytes(id: &Id, document: &str) -> usize {
     ENTRY_BYTES + document.len() + 2 * (id.uid.len() + id.manager.len())
 }
@@ -124,15 +131,15 @@ fn digest(value: &Value) -> [u8; 32] {
 
 /// The part of `object` that `manager` owns by apply, with apiVersion, kind, name and namespace. None: nothing.
 ///
-/// * `subresource` - empty for the object itself; each subresource has an entry of its own in managedFields.
+/// * `subresource` - empty for the object itself; each subresource has its own entry in managedFields.
 #[must_use]
 pub fn owned(object: &Object, manager: &str, subresource: &str) -> Option<Value> {
-    // Most objects are nobody's; those that are need not be parsed twice.
+    // Most objects have no such owner, and need not be parsed a second time.
     object.managed()?;
     owned_of(object, &serde_json::from_str(object.json()).ok()?, manager, subresource)
 }
 
-/// As [`owned`], of an object that is parsed already: `live`.
+/// As [`owned`], for an object that is parsed already: `live`.
 #[must_use]
 pub(super) fn owned_of(object: &Object, live: &Value, manager: &str, subresource: &str) -> Option<Value> {
     let entries: Vec<Value> = serde_json::from_str(object.managed()?).ok()?;
@@ -207,7 +214,7 @@ mod tests {
         assert_ne!(memory.get("oarlock.p", &kind(), &taken).unwrap(), applied);
     }
 
-    /// Documents of 2 KB whose values were respelled, more than there is room for.
+    /// Documents of 2 KB with respelled values, more than the capacity.
     #[test]
     fn b5_what_is_remembered_of_applies_is_bounded_in_bytes() {
         let memory = AppliedMemory::default();
@@ -238,7 +245,7 @@ mod tests {
         assert_eq!(memory.inner().entries.len(), 3);
         memory.forget("u1");
         assert_eq!(memory.inner().entries.len(), 1, "another uid with the same beginning stays");
-        // The next apply is stored as it was written: what is owned says it all.
+        // The next apply is stored as written, so the owned part suffices.
         let same = memory.get("oarlock.p", &kind(), &of("u10", "2", &set)).unwrap();
         memory.remember("oarlock.p", &kind(), &of("u10", "2", &set), &same);
         let inner = memory.inner();

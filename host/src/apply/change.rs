@@ -1,60 +1,77 @@
-//! Changes as data, and the checks that need no server.
+//! Changes as data, and their validation without a server.
 
 use super::WriteError;
 use crate::api::{GroupVersionKind, ObjectKey, Resource};
 use serde_json::{Value, json};
 
-/// What a plugin wants written.
+/// A write that a plugin requests.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// Server-side apply of the whole of what the plugin wants of an object.
+    /// Server-side apply of the plugin's complete intent for an object.
     Apply {
         /// The document, with apiVersion, kind and metadata.name.
         object: Value,
         /// Empty for the object itself.
         subresource: String,
-        /// Take fields over from other managers.
+        /// Take over fields from other managers.
         force: bool,
-        /// When to refuse.
+        /// Condition of the write.
         precondition: Precondition,
     },
     /// A new object.
     Create(Value),
     /// A patch of an existing object.
     Patch {
-        /// Which.
+        /// The object.
         target: ObjectRef,
-        /// How the patch is to be read.
+        /// The patch type.
         kind: PatchKind,
         /// The patch.
         patch: Value,
         /// Empty for the object itself.
         subresource: String,
-        /// When to refuse.
+        /// Condition of the write.
         precondition: Precondition,
     },
     /// A deletion.
     Delete {
-        /// Which.
+        /// The object.
         target: ObjectRef,
-        /// What becomes of its dependents.
+        /// Treatment of the dependents.
         propagation: Propagation,
-        /// When to refuse.
+        /// Condition of the write.
         precondition: Precondition,
     },
 }
 
 impl Change {
-    /// What it would do, for messages.
+    /// Verb, kind and object, in one line: `apply RoleBinding team-blue/admins`.
     #[must_use]
     pub fn summary(&self) -> String {
-        match self {
-            Self::Apply { .. } => "an apply".to_owned(),
-            Self::Create(_) => "a create".to_owned(),
-            Self::Patch { target, .. } => format!("a patch of {} {}", target.kind.kind, target.key),
-            Self::Delete { target, .. } => format!("a deletion of {} {}", target.kind.kind, target.key),
-        }
+        let (verb, subresource, target) = match self {
+            Self::Apply { object, subresource, .. } => ("apply", subresource.as_str(), named(object)),
+            Self::Create(object) => ("create", "", named(object)),
+            Self::Patch { target, subresource, .. } => ("patch", subresource.as_str(), target.to_string()),
+            Self::Delete { target, .. } => ("delete", "", target.to_string()),
+        };
+        let of = if subresource.is_empty() { String::new() } else { format!("{subresource} of ") };
+        crate::quoted(&format!("{verb} {of}{target}"), SUMMARY_BYTES)
     }
+}
+
+/// Longest summary of a change: names are the plugin's words.
+const SUMMARY_BYTES: usize = 256;
+
+/// Kind and key of a document, as far as it names them.
+fn named(object: &Value) -> String {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let kind = if text("/kind").is_empty() { "an object without a kind" } else { text("/kind") };
+    let name = match (text("/metadata/name"), text("/metadata/generateName")) {
+        ("", "") => return format!("{kind} without a name"),
+        ("", prefix) => format!("{prefix}…"),
+        (name, _) => name.to_owned(),
+    };
+    format!("{kind} {}", ObjectKey::new(text("/metadata/namespace"), name))
 }
 
 /// One object of one kind.
@@ -62,27 +79,33 @@ impl Change {
 pub struct ObjectRef {
     /// Its kind.
     pub kind: GroupVersionKind,
-    /// Its namespace and name.
+    /// Namespace and name.
     pub key: ObjectKey,
+}
+
+impl std::fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.kind.kind, self.key)
+    }
 }
 
 /// Refuse the write when the object is no longer this one.
 #[derive(Clone, Debug, Default)]
 pub struct Precondition {
-    /// Its uid.
+    /// The expected uid.
     pub uid: Option<String>,
-    /// Its resourceVersion.
+    /// The expected resourceVersion.
     pub resource_version: Option<String>,
 }
 
-/// How a patch is to be read.
+/// The type of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchKind {
-    /// RFC 6902.
+    /// JSON Patch, RFC 6902.
     Json,
-    /// RFC 7386.
+    /// JSON Merge Patch, RFC 7386.
     Merge,
-    /// Kubernetes' own, by merge keys.
+    /// Kubernetes' strategic merge patch, by merge keys.
     Strategic,
 }
 
@@ -96,18 +119,18 @@ impl PatchKind {
     }
 }
 
-/// What becomes of the dependents of a deleted object.
+/// Deletion propagation: the treatment of an object's dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
-    /// They go after it.
+    /// Dependents are deleted after the object.
     Background,
-    /// They go before it.
+    /// Dependents are deleted before the object.
     Foreground,
-    /// They stay.
+    /// Dependents are kept.
     Orphan,
 }
 
-/// The kind and key a document names.
+/// The kind and key in a document.
 pub(super) fn target_of(object: &Value) -> Result<ObjectRef, WriteError> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let api_version = text("/apiVersion");
@@ -126,7 +149,7 @@ pub(super) fn target_of(object: &Value) -> Result<ObjectRef, WriteError> {
     })
 }
 
-/// The key, if it fits the scope of its kind and cannot leave its place in a URL.
+/// The key, if it fits the scope of its kind and stays within its URL path segments.
 pub(super) fn checked_key(resource: &Resource, key: &ObjectKey) -> Result<ObjectKey, WriteError> {
     let kind = &resource.gvk.kind;
     if resource.namespaced && key.namespace.is_empty() {
@@ -139,7 +162,7 @@ pub(super) fn checked_key(resource: &Resource, key: &ObjectKey) -> Result<Object
         return Err(WriteError::Malformed(format!("{kind} {key} has a metadata.namespace, but is cluster-scoped")));
     }
     if key.name.is_empty() {
-        // Without a name the URL would be that of the collection.
+        // A URL without a name is that of the collection.
         return Err(WriteError::Malformed(format!("{kind} without a metadata.name")));
     }
     for part in [&key.namespace, &key.name] {
@@ -150,7 +173,7 @@ pub(super) fn checked_key(resource: &Resource, key: &ObjectKey) -> Result<Object
     Ok(key.clone())
 }
 
-/// Refuses a kind that could leave its place in a URL. What is no kind at all is then simply not served.
+/// Refuses a kind that could leave its URL path segments. A text that is no kind at all is simply not served.
 pub(super) fn checked_kind(kind: &GroupVersionKind) -> Result<(), WriteError> {
     let plain = |text: &str, further: &[u8]| {
         text.len() <= 253 && text.bytes().all(|b| b.is_ascii_alphanumeric() || further.contains(&b))
@@ -162,7 +185,7 @@ pub(super) fn checked_kind(kind: &GroupVersionKind) -> Result<(), WriteError> {
     Err(WriteError::Malformed(format!("{:?} is not an apiVersion", kind.api_version())))
 }
 
-/// The document with the precondition in its metadata, where the API server looks for it.
+/// The document with the precondition in its metadata, where the API server checks it.
 pub(super) fn with_precondition(document: &Value, precondition: &Precondition) -> Result<Value, WriteError> {
     let mut document = document.clone();
     let Some(object) = document.as_object_mut() else {
@@ -183,7 +206,7 @@ pub(super) fn with_precondition(document: &Value, precondition: &Precondition) -
     Ok(document)
 }
 
-/// The JSON patch with a test of each precondition before its own operations.
+/// The JSON patch with a test of each precondition before its operations.
 pub(super) fn json_patch_with_precondition(patch: &Value, precondition: &Precondition) -> Result<Value, WriteError> {
     let Some(operations) = patch.as_array() else {
         return Err(WriteError::Malformed("a JSON patch is a list of operations".to_owned()));
@@ -237,6 +260,41 @@ mod tests {
         {
             assert!(target_of(&bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn n1_a_summary_names_verb_kind_and_object() {
+        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "admins", "namespace": "team-blue"}});
+        let precondition = Precondition::default;
+        let apply = |object: Value, subresource: &str| Change::Apply {
+            object,
+            subresource: subresource.to_owned(),
+            force: false,
+            precondition: precondition(),
+        };
+        let target =
+            || ObjectRef { kind: GroupVersionKind::new("", "v1", "Namespace"), key: ObjectKey::new("", "a\nb") };
+        let patch = Change::Patch {
+            target: target(),
+            kind: PatchKind::Merge,
+            patch: json!({}),
+            subresource: String::new(),
+            precondition: precondition(),
+        };
+        let delete =
+            Change::Delete { target: target(), propagation: Propagation::Background, precondition: precondition() };
+        for (change, expected) in [
+            (apply(binding.clone(), ""), "apply RoleBinding team-blue/admins"),
+            (apply(binding, "status"), "apply status of RoleBinding team-blue/admins"),
+            (apply(json!([]), ""), "apply an object without a kind without a name"),
+            (Change::Create(json!({"kind": "Pod", "metadata": {"generateName": "web-"}})), "create Pod web-…"),
+            (patch, "patch Namespace a\\nb"),
+            (delete, "delete Namespace a\\nb"),
+        ] {
+            assert_eq!(change.summary(), expected);
+        }
+        assert!(apply(json!({"kind": "x".repeat(9999)}), "").summary().len() <= SUMMARY_BYTES);
     }
 
     #[test]

@@ -1,12 +1,14 @@
-//! Kubernetes Events on primary objects: aggregated, rate limited, written by a task of their own so that no reconcile waits.
+//! Kubernetes Events: aggregated, rate limited, and written by a task of their own, so that no reconcile waits.
 
 use super::request::Outgoing;
 use super::{Author, Identity, WriteError, Writer};
 use crate::api::{GroupVersionKind, ObjectKey};
+use crate::buckets::Buckets;
 use crate::informer::Object;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -20,39 +22,39 @@ const MESSAGE_LIMIT_BYTES: usize = 1024;
 const BURST: f64 = 25.0;
 const REFILL: Duration = Duration::from_secs(60);
 
-/// Events of one plugin that wait to be written; further ones of it are dropped, and counted in the log.
+/// Most waiting events of one plugin; further ones are dropped and counted in the log.
 const WAITING: usize = 128;
 
-/// Between two log lines about dropped events of one plugin.
+/// Time between two log lines about dropped events of one plugin.
 const TOLD: Duration = Duration::from_secs(60);
 
-/// Objects whose rate is remembered.
+/// Most events whose count is remembered.
 const TRACKED: usize = 10_000;
 
-/// An event of one object, before it is written.
+/// An event of one object before it is written.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// `Warning` instead of `Normal`.
     pub warning: bool,
     /// UpperCamelCase.
     pub reason: String,
-    /// For people.
+    /// Message for people.
     pub message: String,
 }
 
-/// What an event is about.
+/// The object of an event.
 #[derive(Clone, Debug)]
 pub struct Regarding {
     kind: GroupVersionKind,
     key: ObjectKey,
     uid: String,
     resource_version: String,
-    /// Events of one object are limited; this divides them further.
+    /// Divides the object's rate limit further.
     part: String,
 }
 
 impl Regarding {
-    /// The object an event is about.
+    /// The target of an event: an object.
     #[must_use]
     pub fn new(kind: &GroupVersionKind, object: &Object) -> Self {
         Self {
@@ -66,50 +68,53 @@ impl Regarding {
 }
 
 impl Regarding {
-    /// An object that is known by its name only, such as the host's own.
+    /// The target of an event: an object known by name only, such as the host's own.
     ///
-    /// * `uid` - may be empty when it is not known.
+    /// * `uid` - may be empty if unknown.
     #[must_use]
     pub fn named(kind: GroupVersionKind, key: ObjectKey, uid: &str) -> Self {
         Self { kind, key, uid: uid.to_owned(), resource_version: String::new(), part: String::new() }
     }
 
-    /// The same object, when many events about different things are told of it: each thing has its own limit.
+    /// The same object with a separate rate limit for one part, for many events about different parts.
     #[must_use]
     pub fn part(&self, part: &str) -> Self {
         Self { part: part.to_owned(), ..self.clone() }
     }
 }
 
-/// Takes events without waiting. Cheap to clone; the task ends when the last clone is dropped.
+/// Records events without waiting. Cheap to clone; the task ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     waiting: Arc<Mutex<Waiting>>,
-    /// Has room for one: who finds it full knows that the task is about to look.
+    /// Capacity one: when it is full, the task is about to check the queue.
     wake: mpsc::Sender<()>,
+    /// Events and objects in the task's memory.
+    tracked: Arc<AtomicUsize>,
 }
 
 type Recorded = (Author, Regarding, Event);
 
-/// Events that wait, a queue for each plugin: a plugin that floods its own loses its own events, and delays those of others by one write.
+/// Waiting events, one queue per plugin. A plugin that floods its queue loses only its own events, and delays those of others by one
+/// write.
 #[derive(Debug, Default)]
 struct Waiting {
     plugins: HashMap<String, VecDeque<Recorded>>,
-    /// Plugins with events, by whose turn it is.
+    /// Plugins with events, in the order of their turns.
     turns: VecDeque<String>,
     dropped: HashMap<String, Dropped>,
 }
 
-/// Events of one plugin that were dropped.
+/// Dropped events of one plugin.
 #[derive(Debug)]
 struct Dropped {
-    /// Since the last log line.
+    /// Number since the last log line.
     events: u64,
     told: Instant,
 }
 
 impl Waiting {
-    /// Takes an event. Answers how many events of its plugin were dropped, when it is time to say so.
+    /// Enqueues an event. Returns the number of the plugin's dropped events when that is due for the log.
     fn push(&mut self, recorded: Recorded) -> Option<u64> {
         let plugin = recorded.0.plugin.clone();
         let queue = self.plugins.entry(plugin.clone()).or_default();
@@ -121,7 +126,7 @@ impl Waiting {
             return None;
         }
         let now = Instant::now();
-        // Of plugins that were told of long ago nothing needs to be known.
+        // Plugins whose last log line is long ago need no entry.
         self.dropped.retain(|name, dropped| *name == plugin || now.duration_since(dropped.told) < TOLD);
         match self.dropped.get_mut(&plugin) {
             Some(dropped) if now.duration_since(dropped.told) < TOLD => {
@@ -139,7 +144,7 @@ impl Waiting {
         }
     }
 
-    /// The next event, of each plugin in turn.
+    /// The next event; plugins take turns.
     fn pop(&mut self) -> Option<Recorded> {
         let plugin = self.turns.pop_front()?;
         let queue = self.plugins.get_mut(&plugin)?;
@@ -154,41 +159,55 @@ impl Waiting {
 }
 
 impl Recorder {
-    /// Starts the task that writes events, and answers its handle, to be awaited after the last recorder is dropped.
+    /// Starts the task that writes events. The returned handle ends after the last recorder is dropped.
     #[must_use]
     pub fn start(writer: Writer) -> (Self, tokio::task::JoinHandle<()>) {
         let (wake, mut woken) = mpsc::channel::<()>(1);
         let waiting: Arc<Mutex<Waiting>> = Arc::default();
-        let taken = Arc::clone(&waiting);
+        let tracked: Arc<AtomicUsize> = Arc::default();
+        let (taken, told) = (Arc::clone(&waiting), Arc::clone(&tracked));
         let task = tokio::spawn(async move {
-            let mut rates = Rates::default();
+            let mut rates = Buckets::new(BURST, REFILL);
             let mut counts = Counts::default();
             loop {
-                // Looked at before and after it is known that nobody records any more: what came last is written as well.
+                // The queue is checked before and after the last recorder is dropped, so that the last events are written as well.
                 let open = woken.recv().await.is_some();
                 while let Some((author, about, event)) = next(&taken) {
-                    if rates.take(&format!("{} {} {}", author.plugin, about.uid, about.part)) {
+                    if rates.take(format!("{} {} {}", author.plugin, about.uid, about.part)) {
                         write(&writer, &author, &about, &event, &mut counts).await;
                     } else {
                         tracing::debug!(plugin = author.plugin, key = %about.key, reason = event.reason, "event dropped: too many");
                     }
                 }
+                told.store(rates.remembered() + counts.0.len(), Relaxed);
                 if !open {
                     break;
                 }
             }
         });
-        (Self { waiting, wake }, task)
+        (Self { waiting, wake, tracked }, task)
     }
 
-    /// Hands an event over. Never waits; when too many of the plugin wait already, this one is dropped.
+    /// Records an event. Never waits; when too many events of the plugin wait, this one is dropped.
     pub fn record(&self, author: &Author, about: &Regarding, event: Event) {
         let dropped = lock(&self.waiting).push((author.clone(), about.clone(), event));
         if let Some(events) = dropped {
             tracing::warn!(plugin = author.plugin, key = %about.key, events, "events dropped: too many of the plugin wait to be written");
         }
-        // Full: the task is about to look. Closed: the host ends.
+        // Full: the task is about to check the queue. Closed: the host ends.
         let _ = self.wake.try_send(());
+    }
+
+    /// The number of waiting events.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        lock(&self.waiting).plugins.values().map(VecDeque::len).sum()
+    }
+
+    /// The number of remembered entries of written events: their counts, and the rates of their objects.
+    #[must_use]
+    pub fn remembered(&self) -> usize {
+        self.tracked.load(Relaxed)
     }
 }
 
@@ -200,17 +219,17 @@ fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The same event within this time is only counted; the next one after it writes the sum.
+/// Repetitions of an event within this time are only counted; the next one after it writes the sum.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// How often each event happened in this process, by the name it has in the API.
+/// How often each event happened in this process, by its name in the API.
 #[derive(Default)]
 struct Counts(HashMap<String, Counted>);
 
 struct Counted {
-    /// As written.
+    /// The written count.
     count: u32,
-    /// Since then.
+    /// Repetitions since then.
     unwritten: u32,
     written: Instant,
 }
@@ -219,7 +238,8 @@ async fn write(writer: &Writer, author: &Author, about: &Regarding, event: &Even
     let reason = crate::shorten(&event.reason, REASON_LIMIT_BYTES);
     let message = crate::shorten(&event.message, MESSAGE_LIMIT_BYTES);
     let severity = if event.warning { "Warning" } else { "Normal" };
-    // The same event of the same object has the same name, so that a restarted host counts on instead of repeating it.
+    // The name is the same for the same event of the same object, so that a restarted host continues the count instead of repeating the
+    // event.
     let digest = Sha256::digest(format!("{}\0{severity}\0{reason}\0{message}\0{}", about.uid, author.plugin));
     let suffix: String = digest.iter().take(8).map(|b| format!("{b:02x}")).collect();
     let name = format!("{}.{suffix}", crate::shorten(&about.key.name, 200));
@@ -256,9 +276,9 @@ async fn write(writer: &Writer, author: &Author, about: &Regarding, event: &Even
         Some(count) => writer.count_event(author, &key, count, &now).await,
     };
     let result = match result {
-        // It was written before this process began (or has expired since): count on, or begin anew.
+        // The event was written before this process began (or has expired since): continue the count, or begin anew.
         Err(WriteError::Conflict(_)) => writer.count_on(author, &key, &now).await,
-        Err(WriteError::NotFound) if known.is_some() => writer.create_event(author, &key, &body).await,
+        Err(WriteError::NotFound(_)) if known.is_some() => writer.create_event(author, &key, &body).await,
         other => other,
     };
     match result {
@@ -266,7 +286,7 @@ async fn write(writer: &Writer, author: &Author, about: &Regarding, event: &Even
             counts.0.insert(key.name.to_string(), Counted { count, unwritten: 0, written: Instant::now() });
         }
         // The namespace or the object's namespace is going: nobody is left to read it.
-        Err(WriteError::NotFound | WriteError::Forbidden(_)) => {}
+        Err(WriteError::NotFound(_) | WriteError::Forbidden(_)) => {}
         Err(e) => tracing::warn!(plugin = author.plugin, key = %about.key, error = %e, "event could not be written"),
     }
 }
@@ -309,36 +329,13 @@ fn event_kind() -> GroupVersionKind {
     GroupVersionKind::new("", "v1", "Event")
 }
 
-/// A token bucket per object.
-#[derive(Default)]
-struct Rates(HashMap<String, (f64, Instant)>);
-
-impl Rates {
-    fn take(&mut self, uid: &str) -> bool {
-        let now = Instant::now();
-        if self.0.len() > TRACKED {
-            self.0.retain(|_, (tokens, at)| filled(*tokens, *at, now) < BURST);
-        }
-        let (tokens, at) = self.0.entry(uid.to_owned()).or_insert((BURST, now));
-        let full = filled(*tokens, *at, now);
-        let enough = full >= 1.0;
-        *tokens = if enough { full - 1.0 } else { full };
-        *at = now;
-        enough
-    }
-}
-
-fn filled(tokens: f64, at: Instant, now: Instant) -> f64 {
-    (tokens + now.duration_since(at).as_secs_f64() / REFILL.as_secs_f64()).min(BURST)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn events_of_one_object_are_limited_and_of_another_are_not() {
-        let mut rates = Rates::default();
+        let mut rates = Buckets::new(BURST, REFILL);
         let taken = (0..100).filter(|_| rates.take("a")).count();
         assert_eq!(taken, 25);
         assert!(rates.take("b"));
@@ -361,7 +358,7 @@ mod tests {
         for i in 0..10 {
             assert!(waiting.push(event_of("quiet", i)).is_none());
         }
-        // They take turns: of the first twenty events, ten are those of the other plugin.
+        // Plugins take turns: of the first twenty events, ten belong to the other plugin.
         let first: Vec<Recorded> = (0..20).filter_map(|_| waiting.pop()).collect();
         assert_eq!(first.iter().filter(|(author, ..)| author.plugin == "quiet").count(), 10);
         let left = std::iter::from_fn(|| waiting.pop()).count();

@@ -1,4 +1,4 @@
-//! Our finalizer, put on before the first side effect and taken off after the last.
+//! Finalizers of plugins: added before the first side effect, removed after cleanup.
 
 use super::request::Outgoing;
 use super::{Author, Identity, WriteError, Writer};
@@ -7,7 +7,7 @@ use crate::informer::Object;
 use serde_json::json;
 use std::sync::Arc;
 
-/// How often objects that were changed meanwhile are looked at again.
+/// Attempts for objects that change meanwhile.
 const RELEASE_ATTEMPTS: usize = 5;
 
 #[derive(serde::Deserialize)]
@@ -25,11 +25,11 @@ struct ListMeta {
 }
 
 impl Writer {
-    /// Adds the plugin's finalizer and answers the object with it.
+    /// Adds the plugin's finalizer and returns the object with it.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Conflict`] when `object` is not the newest state: look again.
+    /// [`WriteError::Conflict`] when `object` is not the newest state: reconcile again.
     pub async fn add_finalizer(
         &self,
         author: &Author,
@@ -41,11 +41,11 @@ impl Writer {
         self.set_finalizers(author, kind, object, &finalizers).await
     }
 
-    /// Removes the plugin's finalizer. An object that is gone already is no error.
+    /// Removes the plugin's finalizer. A deleted object is no error.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Conflict`] when `object` is not the newest state: look again.
+    /// [`WriteError::Conflict`] when `object` is not the newest state: reconcile again.
     pub async fn remove_finalizer(
         &self,
         author: &Author,
@@ -54,22 +54,22 @@ impl Writer {
     ) -> Result<(), WriteError> {
         let finalizers = without(object, &author.finalizer());
         match self.set_finalizers(author, kind, object, &finalizers).await {
-            Ok(_) | Err(WriteError::NotFound) => Ok(()),
+            Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
             Err(e) => Err(e),
         }
     }
 
-    /// Takes the plugin's finalizer off every object of a kind that carries it. Answers off how many.
+    /// Removes the plugin's finalizer from every object of a kind, and returns the number of objects.
     ///
-    /// What is changed meanwhile is looked at again, a few times. The writes are no writes of the plugin: one that comes back at that
-    /// moment is woken by them, and adds its finalizer again.
+    /// Objects that change meanwhile are tried again a few times. The writes do not count as the plugin's own. If the plugin is restored
+    /// at that moment, their echo enqueues the key, and the plugin adds its finalizer again.
     ///
-    /// * `is_back` - asked before every write: whether the plugin cleans up after its objects itself again.
+    /// * `is_back` - checked before every write: whether the plugin runs again and cleans up its own objects.
     ///
     /// # Errors
     ///
-    /// What the API server answered to a list or, in the end, to a write; [`WriteError::Denied`] when the plugin is back. A kind that is
-    /// not served any more has no objects.
+    /// The API server's error for a list or, in the end, for a write; [`WriteError::Denied`] when the plugin is back. A kind that is no
+    /// longer served has no objects.
     pub async fn release_finalizers(
         &self,
         author: &Author,
@@ -95,7 +95,7 @@ impl Writer {
                         )));
                     }
                     match self.write_finalizers(author, kind, object, &without(object, &ours)).await {
-                        Ok(_) | Err(WriteError::NotFound) => released += 1,
+                        Ok(_) | Err(WriteError::NotFound(_)) => released += 1,
                         Err(e) => failed = Some(e),
                     }
                 }
@@ -111,7 +111,7 @@ impl Writer {
         failed.map_or(Ok(released), Err)
     }
 
-    /// One page of a kind's objects, past the cache, and the token of the next; empty: that was the last.
+    /// One page of a kind's objects from the API server, and the token of the next page; empty: the last page.
     async fn list_page(
         &self,
         author: &Author,
@@ -131,7 +131,7 @@ impl Writer {
         Ok((objects, list.metadata.next.unwrap_or_default()))
     }
 
-    /// Writes them for the plugin, which is not woken by the echo.
+    /// Writes the finalizers for the plugin; the echo does not enqueue the key.
     async fn set_finalizers(
         &self,
         author: &Author,
@@ -141,11 +141,14 @@ impl Writer {
     ) -> Result<Arc<Object>, WriteError> {
         let under_way = self.own.begin(&author.plugin, object.uid());
         let written = self.write_finalizers(author, kind, object, finalizers).await?;
-        under_way.wrote(object.resource_version(), written.resource_version());
+        // Removing the last finalizer ends the object: its event is a deletion, and no echo follows.
+        if !(written.deleting() && written.finalizers().len() == 0) {
+            under_way.wrote(object.resource_version(), written.resource_version());
+        }
         Ok(written)
     }
 
-    /// The list is written whole, so the write must fail when somebody else changed it: the resourceVersion goes along.
+    /// The whole list is written with the resourceVersion, so that the write fails after a concurrent change.
     async fn write_finalizers(
         &self,
         author: &Author,
@@ -164,7 +167,7 @@ impl Writer {
         let answer = self.request(author, outgoing).await?;
         let written = super::request::parse_object(&answer)?;
         if written.deleting() && written.finalizers().len() == 0 {
-            // Gone with that, if nothing else holds it. The answer may still carry the version before.
+            // The object is gone unless it has other finalizers. The response may still have the version before the write.
             self.ended(author, &resource.gvk, written.key(), written.uid());
         } else {
             self.wrote(author, &resource.gvk, &written);
@@ -173,7 +176,7 @@ impl Writer {
     }
 }
 
-/// Its finalizers but this one.
+/// The object's finalizers without this one.
 fn without(object: &Object, finalizer: &str) -> Vec<String> {
     object.finalizers().filter(|f| *f != finalizer).map(str::to_owned).collect()
 }
@@ -191,7 +194,7 @@ mod tests {
 
     const PATH: &str = "/api/v1/namespaces/default/configmaps";
 
-    /// A writer to a server with some ConfigMaps that carry the finalizer of plugin p.
+    /// A writer to a server with some ConfigMaps that have the finalizer of plugin p.
     async fn writer(names: &[&str]) -> (Writer, kube::Client) {
         let client = kube::Client::new(DevServer::router(Options::default()), "default");
         for name in names {
@@ -219,7 +222,7 @@ mod tests {
         let (writer, client) = writer(&["a", "b", "c"]).await;
         let kind = GroupVersionKind::new("", "v1", "ConfigMap");
         let asked = AtomicUsize::new(0);
-        // It is back before the second write.
+        // The plugin is back before the second write.
         let is_back = || asked.fetch_add(1, Ordering::Relaxed) > 0;
         let released = writer.release_finalizers(&author(), &kind, &is_back).await;
         assert!(matches!(&released, Err(WriteError::Denied(why)) if why.contains("1 were released")), "{released:?}");

@@ -1,4 +1,4 @@
-//! What the host owns itself: webhook configurations, certificates.
+//! Writes of the host's own objects: webhook configurations, certificates.
 
 use super::change::{self, Precondition, Propagation};
 use super::request::{self, Outgoing};
@@ -9,14 +9,14 @@ use crate::lease::Term;
 use serde_json::Value;
 
 impl Writer {
-    /// Applies a document of the host's own, taking its fields over from whoever has them, and answers the object as it is now.
+    /// Applies a document of the host, taking over its fields from other managers, and returns the present object.
     ///
-    /// * `term` - refused after its end.
-    /// * `document` - with `metadata.resourceVersion` it is refused when the object is no longer that.
+    /// * `term` - the write is refused after its end.
+    /// * `document` - with `metadata.resourceVersion`, the write is refused when the object has another.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Conflict`] when the object has another resourceVersion; otherwise what the API server answered.
+    /// [`WriteError::Conflict`] when the object has another resourceVersion; otherwise the API server's error.
     pub async fn apply_own(&self, term: &Term, document: &Value) -> Result<Object, WriteError> {
         let target = change::target_of(document)?;
         let resource = self.resolve(&target.kind).await?;
@@ -29,11 +29,11 @@ impl Writer {
         self.send(&Author::host().within(term), &resource, outgoing).await
     }
 
-    /// Creates an object of the host's own.
+    /// Creates an object of the host.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Conflict`] when it is there already; otherwise what the API server answered.
+    /// [`WriteError::Conflict`] when it exists; otherwise the API server's error.
     pub async fn create_own(&self, document: &Value) -> Result<Object, WriteError> {
         let target = change::target_of(document)?;
         let resource = self.resolve(&target.kind).await?;
@@ -45,11 +45,11 @@ impl Writer {
         self.send(&Author::host(), &resource, outgoing).await
     }
 
-    /// Deletes an object of the host's own, if it is still that one.
+    /// Deletes an object of the host, if it still has this uid.
     ///
     /// # Errors
     ///
-    /// What the API server answered; that it is gone already is none.
+    /// The API server's error; an absent object is none.
     pub async fn delete_own(
         &self,
         term: &Term,
@@ -64,16 +64,16 @@ impl Writer {
             .identity(Identity::Host)
             .body("application/json", &change::delete_options(Propagation::Background, &precondition));
         match self.request(&Author::host().within(term), outgoing).await {
-            Ok(_) | Err(WriteError::NotFound) => Ok(()),
+            Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
             Err(e) => Err(e),
         }
     }
 
-    /// Reads an object of the host's own past the cache, as JSON text. None: it does not exist.
+    /// Reads an object of the host from the API server, as JSON. None: it does not exist.
     ///
     /// # Errors
     ///
-    /// What the API server answered.
+    /// The API server's error.
     pub async fn read_own(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Value>, WriteError> {
         let resource = self.resolve(kind).await?;
         let key = change::checked_key(&resource, key)?;
@@ -82,7 +82,7 @@ impl Writer {
             Ok(answer) => request::parse_object(&answer)
                 .and_then(|_| serde_json::from_str(&answer).map_err(|e| WriteError::Server(e.to_string())))
                 .map(Some),
-            Err(WriteError::NotFound) => Ok(None),
+            Err(WriteError::NotFound(_)) => Ok(None),
             Err(e) => Err(e),
         }
     }

@@ -1,4 +1,4 @@
-//! What is known of objects before the watches tell: what this host wrote, and what the host before it left.
+//! Facts about objects that the watches may not show yet: own writes, and handover hints of the previous leader.
 
 use super::{Author, Precondition, Writer};
 use crate::api::{GroupVersionKind, ObjectKey, Resource};
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 impl Author {
-    /// Leaves an object, as it is known now, to the host that reconciles next: its caches must show it at least as new.
+    /// Adds a handover hint about an object: the caches of the next leader must show at least this version.
     pub fn bequeath(&self, kind: &GroupVersionKind, object: &Object) {
         let (version, uid) = (Some(object.resource_version()), object.uid());
         self.term.bequeath(|| named(kind, object.key(), uid, version, &object.labels().collect()));
     }
 }
 
-/// An object's name among all, and what is to be known of it: a document with nothing but metadata.
+/// The unique name of an object, and the hint: a document with only metadata.
 ///
-/// * `version` - None: it is gone.
+/// * `version` - None: the object is deleted.
 fn named(
     kind: &GroupVersionKind,
     key: &ObjectKey,
@@ -30,7 +30,7 @@ fn named(
     (format!("{kind} {key}"), known)
 }
 
-/// What [`named`] made, if it is that. Without a resourceVersion: it is gone.
+/// Parses a hint of [`named`]. Without a resourceVersion the object is deleted.
 fn read(known: &Value) -> Option<(GroupVersionKind, Object)> {
     let field = |name: &str| known.get(name)?.as_str();
     let kind = GroupVersionKind::from_api_version(field("apiVersion")?, field("kind")?);
@@ -39,7 +39,7 @@ fn read(known: &Value) -> Option<(GroupVersionKind, Object)> {
 }
 
 impl Writer {
-    /// Believes what the host before left: until the caches have come as far, they are not read.
+    /// Records the handover hints of the previous leader: the caches are not read until they show these versions.
     ///
     /// * `inherited` - see [`Term::inherited`](crate::lease::Term::inherited).
     pub fn inherit(&self, inherited: &[Value]) {
@@ -52,7 +52,7 @@ impl Writer {
         }
     }
 
-    /// Notes a write by what it was answered with.
+    /// Records a write from its response.
     pub(super) fn wrote(&self, author: &Author, kind: &GroupVersionKind, object: &Object) {
         self.informers.record_object(kind, object);
         if self.is_watched(kind, object.key()) {
@@ -60,7 +60,7 @@ impl Writer {
         }
     }
 
-    /// Notes that an object is gone.
+    /// Records that an object is deleted.
     pub(super) fn ended(&self, author: &Author, kind: &GroupVersionKind, key: &ObjectKey, uid: &str) {
         self.informers.record_delete(kind, key, uid);
         self.applied.forget(uid);
@@ -73,8 +73,8 @@ impl Writer {
         !self.informers.find(kind, key.namespace()).is_empty()
     }
 
-    /// What goes out shortly before a lease is lost may arrive when another host has gone on: it is to concern no other object than the
-    /// one that was there when it was sent.
+    /// A request sent shortly before the loss of a Lease may arrive after another host became leader. The uid restricts it to the object
+    /// that existed when it was sent.
     pub(super) fn guarded(
         &self,
         author: &Author,
@@ -89,13 +89,13 @@ impl Writer {
         precondition
     }
 
-    /// The uid of the incarnation that the caches know.
+    /// The uid of the object in the caches.
     fn known_uid(&self, resource: &Resource, key: &ObjectKey) -> Option<String> {
         let stores = self.informers.find(&resource.gvk, key.namespace());
         stores.iter().find_map(|store| store.get(key)).map(|object| object.uid().to_owned())
     }
 
-    /// Notes a deletion: of the incarnation that was meant, or of the one the caches know.
+    /// Records a deletion: of the intended uid, or of the uid in the caches.
     pub(super) fn deleted(&self, author: &Author, resource: &Resource, key: &ObjectKey, precondition: &Precondition) {
         let uid = precondition.uid.clone().or_else(|| self.known_uid(resource, key));
         if let Some(uid) = uid {

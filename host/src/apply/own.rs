@@ -1,33 +1,33 @@
-//! The host's own writes of primaries, so that their echo in the watch does not wake the plugin they were made for.
+//! Echo suppression: the host's own writes of primaries, so that their watch echo does not enqueue a key for the plugin.
 //!
-//! An event is only an echo when the state before it was exactly the one the write was based on: had somebody else written in
-//! between, the key must run. The echo may come before the answer to the write: while a write is under way, what comes in of
-//! that object is kept until the answer tells which step was ours.
+//! An event is an echo only if the state before it was exactly the base of the write. Otherwise another client wrote in between, and the
+//! key must run. The echo may arrive before the response to the write. While a write is in flight, events of that object are held back
+//! until the response identifies the echo.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Echoes that are waited for; one forgotten costs a reconcile that finds nothing to do.
+/// Most expected echoes; a forgotten one costs a reconcile that finds nothing to do.
 const CAPACITY: usize = 10_000;
 
-/// Writes whose events have not been seen.
+/// Writes whose events have not arrived.
 #[derive(Debug, Default)]
 pub struct OwnWrites {
     inner: Mutex<Inner>,
 }
 
-/// What an object is to a plugin: plugin name and uid. Another plugin's writes of it are news.
+/// uid of the object and plugin name. Writes for another plugin are no echo.
 type Id = (String, String);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// (whose, resourceVersion after the write) → resourceVersion it was based on, and its number.
-    writes: HashMap<(Id, String), (String, u64)>,
-    /// The same writes by their numbers, the oldest first.
+    /// (id, resourceVersion after the write) → resourceVersion of its base, and its number. Ordered by uid.
+    writes: BTreeMap<(Id, String), (String, u64)>,
+    /// The same writes by number, oldest first.
     order: BTreeMap<u64, (Id, String)>,
     next_number: u64,
-    /// Writes that are under way, and the events that came meanwhile.
+    /// Writes in flight, and the events that arrived meanwhile.
     open: HashMap<Id, Open>,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Debug for Step {
     }
 }
 
-/// A write that is under way. Dropped, it has failed, or nobody knows.
+/// A write in flight. Dropping it means that it failed, or that its result is unknown.
 #[derive(Debug)]
 pub(super) struct UnderWay {
     own: Arc<OwnWrites>,
@@ -58,7 +58,7 @@ pub(super) struct UnderWay {
 }
 
 impl UnderWay {
-    /// It led from `base` to `written`.
+    /// The write changed `base` to `written`.
     pub(super) fn wrote(self, base: &str, written: &str) {
         self.own.lock().note(&self.id, base, written);
     }
@@ -73,17 +73,17 @@ impl Drop for UnderWay {
 }
 
 impl OwnWrites {
-    /// A write on behalf of a plugin begins.
+    /// Begins a write on behalf of a plugin.
     pub(super) fn begin(self: &Arc<Self>, plugin: &str, uid: &str) -> UnderWay {
-        let id = (plugin.to_owned(), uid.to_owned());
+        let id = (uid.to_owned(), plugin.to_owned());
         self.lock().open.entry(id.clone()).or_default().writes += 1;
         UnderWay { own: Arc::clone(self), id }
     }
 
-    /// Calls `wake` unless the step from `old` to `new` was the host's own write for this plugin and nothing else; while one
-    /// is under way, when it is known.
+    /// Calls `wake` unless the step from `old` to `new` was exactly the host's own write for this plugin. While a write is in flight, the
+    /// decision is deferred until its result.
     pub fn unless_echo(&self, plugin: &str, uid: &str, old: &str, new: &str, wake: impl FnOnce() + Send + 'static) {
-        let id = (plugin.to_owned(), uid.to_owned());
+        let id = (uid.to_owned(), plugin.to_owned());
         {
             let mut inner = self.lock();
             if inner.take(&id, old, new) {
@@ -95,6 +95,31 @@ impl OwnWrites {
             }
         }
         wake();
+    }
+
+    /// Forgets a deleted object, whose skipped events will not arrive any more.
+    pub fn forget(&self, uid: &str) {
+        let first = ((uid.to_owned(), String::new()), String::new());
+        let mut inner = self.lock();
+        let gone: Vec<_> =
+            inner.writes.range(first..).map(|(write, _)| write).take_while(|write| write.0.0 == uid).cloned().collect();
+        for write in gone {
+            if let Some((_, number)) = inner.writes.remove(&write) {
+                inner.order.remove(&number);
+            }
+        }
+    }
+
+    /// The number of expected echoes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lock().writes.len()
+    }
+
+    /// Whether no echo is expected.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -117,14 +142,14 @@ impl Inner {
         }
     }
 
-    /// Whether a step was ours; it is forgotten then.
+    /// Whether a step was an own write, which is then forgotten.
     fn take(&mut self, id: &Id, old: &str, new: &str) -> bool {
         let Some((base, number)) = self.writes.remove(&(id.clone(), new.to_owned())) else { return false };
         self.order.remove(&number);
         base == old
     }
 
-    /// A write is over: the events that were no echo, once no other is under way.
+    /// Ends a write. Returns the events that were no echo, once no other write of the object is in flight.
     fn close(&mut self, id: &Id) -> Vec<Step> {
         let Some(open) = self.open.get_mut(id) else { return Vec::new() };
         open.writes = open.writes.saturating_sub(1);
@@ -186,6 +211,20 @@ mod tests {
         assert_eq!(own.lock().remembered(), (CAPACITY, CAPACITY));
         assert_eq!(woken.by(&own, "u", "0", "0"), 1, "the oldest was forgotten");
         assert_eq!(woken.by(&own, "u", "0", "1"), 1);
+    }
+
+    #[test]
+    fn nothing_is_waited_for_of_an_object_that_is_gone() {
+        let own = Arc::new(OwnWrites::default());
+        for uid in ["u", "v", "ua"] {
+            own.begin("p", uid).wrote("1", "2");
+            own.begin("q", uid).wrote("2", "3");
+        }
+        own.forget("u");
+        assert_eq!(own.lock().remembered(), (4, 4));
+        own.forget("v");
+        own.forget("ua");
+        assert_eq!(own.lock().remembered(), (0, 0));
     }
 
     #[test]

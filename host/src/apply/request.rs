@@ -1,4 +1,4 @@
-//! One request to the API server: built, sent with a deadline, its answer sorted.
+//! One request to the API server: building, sending with a deadline, classification of the response.
 
 use super::{Author, Writer};
 use crate::api::{ObjectKey, Resource};
@@ -10,65 +10,65 @@ use kube::client::Body;
 use serde_json::Value;
 use std::time::Duration;
 
-/// How long one request may take, from sending it to the end of its answer.
+/// Deadline of one request, from sending it to the end of its response.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(15);
 
-/// Answers above this are cut off; the API server's own limit for an object is 1.5 MiB in etcd, 3 MiB in a request.
+/// Longest response; the API server's own limit for an object is 1.5 MiB in etcd, 3 MiB in a request.
 const ANSWER_LIMIT_BYTES: usize = 16 << 20;
 
 /// Why a write (or a live read) failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The grant does not allow it; nothing was sent.
+    /// The grant does not allow the request; nothing was sent.
     #[error("{0}")]
     Denied(String),
-    /// The change makes no sense; nothing was sent.
+    /// The change is invalid; nothing was sent.
     #[error("malformed change: {0}")]
     Malformed(String),
     /// The API server does not serve this kind.
     #[error("the API server does not serve {0}")]
     UnknownKind(String),
-    /// 404: the object (or its namespace) does not exist.
-    #[error("not found")]
-    NotFound,
+    /// 404: the object or its namespace does not exist, as the API server says.
+    #[error("{0}")]
+    NotFound(String),
     /// 409: another writer was faster, or another field manager owns what was applied.
     #[error("conflict: {0}")]
     Conflict(String),
-    /// 400, 405, 413, 415, 422: the API server will not take this object as it is.
+    /// 400, 405, 413, 415, 422: the API server rejects this object as it is.
     #[error("the API server refused the object: {0}")]
     Invalid(String),
-    /// 401, 403: the host may not do this.
+    /// 401, 403: the API server denies the request.
     #[error("the API server forbids it: {0}")]
     Forbidden(String),
     /// 429: too many requests.
     #[error("the API server asks to come back later: {message}")]
     TooManyRequests {
-        /// As answered.
+        /// The message of the response.
         message: String,
         /// `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// 5xx, or an answer that is not what the API promises.
+    /// 5xx, or a malformed response.
     #[error("the API server answered {0}")]
     Server(String),
-    /// The Lease of the plugin is not (or no longer) this host's. Nothing was sent, or what was under way was cut off.
+    /// This host does not (or no longer) hold the plugin's Lease. Nothing was sent, or the request in flight was cancelled.
     #[error("another host may reconcile this plugin: the lease is lost")]
     LeaseLost,
-    /// No answer. The write may have had its effect.
+    /// No response. The write may have taken effect.
     #[error("no answer from the API server: {0}")]
     Transport(String),
 }
 
-/// As whom a request is sent, where plugins are impersonated; else the host does everything itself.
+/// The identity of a request when plugins are impersonated; otherwise the host sends all requests itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// The plugin's ServiceAccount: what the plugin itself asked for.
+    /// The plugin's ServiceAccount, for the plugin's own requests.
     Plugin,
-    /// The host: what it does on the plugin's behalf.
+    /// The host, for its requests on the plugin's behalf.
     Host,
 }
 
-/// A request before it is sent. It goes out as the plugin unless it says otherwise: what is forgotten is refused, not permitted.
+/// A request before it is sent. Its default identity is the plugin, so that a forgotten setting denies rather than permits.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     identity: Identity,
@@ -77,7 +77,7 @@ pub(super) struct Outgoing {
     query: Vec<(&'static str, String)>,
     content_type: &'static str,
     body: Vec<u8>,
-    /// It is about all objects of a kind.
+    /// The request concerns all objects of a kind.
     collection: bool,
 }
 
@@ -109,13 +109,13 @@ impl Outgoing {
         self
     }
 
-    /// All objects of a kind, in all namespaces.
+    /// Lists all objects of a kind, in all namespaces.
     pub(super) fn list(resource: &Resource) -> Self {
         let outgoing = Self::to("GET", resource.path("", None, None)).identity(Identity::Host);
         Self { collection: true, ..outgoing }
     }
 
-    /// What it is counted as.
+    /// The verb for metrics.
     fn verb(&self) -> ApiVerb {
         match self.method {
             "POST" => ApiVerb::Create,
@@ -139,7 +139,7 @@ impl Outgoing {
         self
     }
 
-    /// * `user` - who is impersonated, if anybody. Of a ServiceAccount the API server knows the groups; to name them would take the
+    /// * `user` - the impersonated user, if any. The API server knows the groups of a ServiceAccount; naming them would need the
     ///   permission to impersonate groups.
     fn into_request(self, user: Option<&str>) -> Result<http::Request<Body>, WriteError> {
         crate::api::path::check(&self.path).map_err(WriteError::Malformed)?;
@@ -163,13 +163,13 @@ impl Outgoing {
 }
 
 impl Writer {
-    /// The user a request goes out as, if not as the host.
+    /// The impersonated user of a request. None: the host.
     pub(super) fn impersonated(&self, author: &Author, identity: Identity) -> Option<String> {
         let namespace = self.impersonate.as_deref().filter(|_| identity == Identity::Plugin)?;
         Some(format!("system:serviceaccount:{namespace}:{}", crate::rbac::service_account(&author.plugin)))
     }
 
-    /// Sends a request and sorts its answer; the body of a success is JSON text.
+    /// Sends a request and classifies its response; the body of a success is JSON text.
     pub(super) async fn request(&self, author: &Author, outgoing: Outgoing) -> Result<String, WriteError> {
         let verb = outgoing.verb();
         if !author.term.held() {
@@ -202,7 +202,7 @@ impl Writer {
     }
 }
 
-/// The text of a success, or the error a failure stands for.
+/// The text of a success, or the error of a failure.
 fn sort(head: &http::response::Parts, body: &Bytes) -> Result<String, WriteError> {
     let status = head.status;
     if status.is_success() {
@@ -216,7 +216,7 @@ fn sort(head: &http::response::Parts, body: &Bytes) -> Result<String, WriteError
         .and_then(Value::as_str)
         .map_or_else(|| excerpt(status, body), str::to_owned);
     Err(match status.as_u16() {
-        404 => WriteError::NotFound,
+        404 => WriteError::NotFound(message),
         409 => WriteError::Conflict(message),
         400 | 405 | 406 | 413 | 415 | 422 => WriteError::Invalid(message),
         401 | 403 => WriteError::Forbidden(message),
@@ -225,7 +225,7 @@ fn sort(head: &http::response::Parts, body: &Bytes) -> Result<String, WriteError
     })
 }
 
-/// What a body that is not a Status says, shortened for a log line.
+/// The text of a body that is no Status, shortened for a log line.
 fn excerpt(status: http::StatusCode, body: &Bytes) -> String {
     let text = String::from_utf8_lossy(body);
     let text: String = text.chars().take(200).collect();
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn answers_are_sorted_by_who_has_to_act() {
         assert_eq!(sorted(200, &[], "{}").unwrap(), "{}");
-        assert!(matches!(sorted(404, &[], ""), Err(WriteError::NotFound)));
+        assert!(matches!(sorted(404, &[], ""), Err(WriteError::NotFound(_))));
         assert!(matches!(sorted(409, &[], r#"{"message":"m"}"#), Err(WriteError::Conflict(m)) if m == "m"));
         assert!(matches!(sorted(422, &[], "{}"), Err(WriteError::Invalid(_))));
         assert!(matches!(sorted(403, &[], "<html>"), Err(WriteError::Forbidden(m)) if m == "<html>"));

@@ -1,6 +1,6 @@
-//! Patches of an object under review: carried out in memory, and told to the API server as what they change.
+//! Patches of an object under review: applied in memory, and returned to the API server as a JSON Patch.
 //!
-//! Pure functions. At admission the object is not stored yet: nothing is written, the API server is answered with a JSON Patch.
+//! Pure functions. At admission the object is not stored yet, so the host writes nothing.
 
 mod difference;
 
@@ -13,10 +13,10 @@ use oarlock_merge::steps::{Budget, Stopped};
 use oarlock_merge::{json_patch as rfc6902, strategic};
 use serde_json::Value;
 
-/// By how much the patches of one review may make its object larger, in bytes: an API server takes no larger objects.
+/// Most growth of an object by the patches of one review, in bytes: an API server accepts no larger objects.
 pub const MOST_GROWTH_BYTES: usize = 3 << 20;
 
-/// What no plugin may change at admission: what makes the object that object, and what the API server alone writes.
+/// Fields that no plugin may change at admission: the identity of the object, and fields that only the API server writes.
 const PROTECTED: [&str; 12] = [
     "/apiVersion",
     "/kind",
@@ -35,32 +35,32 @@ const PROTECTED: [&str; 12] = [
 /// A patch of the object under review.
 #[derive(Clone, Debug)]
 pub struct ReviewedPatch {
-    /// How the patch is to be read.
+    /// The patch type.
     pub kind: PatchKind,
     /// The patch.
     pub patch: Value,
 }
 
-/// Why the patches of a review are not carried out.
+/// Why the host does not apply the patches of a review.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refused {
-    /// They make no sense, or change what they may not change.
+    /// A patch is invalid, or changes a protected field.
     #[error("{0}")]
     Unfit(String),
-    /// They take too long.
+    /// The patches take too long.
     #[error("patches that do not end: {0}")]
     Stopped(#[from] Stopped),
 }
 
-/// The object with the patches carried out, in order.
+/// Applies the patches to the object, in order.
 ///
 /// * `schema` - how lists of this kind merge. None: it has no strategic merge patch.
-/// * `subresource` - which is under review; empty for the object itself, whose status cannot be changed.
+/// * `subresource` - the subresource under review; empty for the object itself, whose status cannot be changed.
 /// * `budget` - charged for every value of the object and of the patches.
 ///
 /// # Errors
 ///
-/// [`Refused`]: why a patch cannot be carried out, or what it may not change, for the plugin's author.
+/// [`Refused`]: why a patch cannot be applied, or which field it may not change, for the plugin's author.
 pub fn patched(
     object: &Value,
     patches: &[ReviewedPatch],

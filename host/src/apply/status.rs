@@ -1,4 +1,4 @@
-//! The status of a primary: what the plugin observed, and the host's Ready condition.
+//! Status of primaries: the plugin's fields, observedGeneration, and the host's Ready condition.
 
 use super::request::Outgoing;
 use super::{Author, Identity, WriteError, Writer, applied};
@@ -9,33 +9,33 @@ use serde_json::{Map, Value, json};
 /// Longest message of a condition, in bytes. The API's own limit is 32768.
 const MESSAGE_LIMIT_BYTES: usize = 1024;
 
-/// So often a status is written anew on a newer state of the object before its key has to come back.
+/// Attempts to write a status on newer states of the object; then the key has to come back.
 const ATTEMPTS: u32 = 4;
 
-/// What the host says of an object in its Ready condition.
+/// The Ready condition of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
     /// `True` or `False`.
     pub ready: bool,
     /// UpperCamelCase.
     pub reason: String,
-    /// For people.
+    /// Message for people.
     pub message: String,
 }
 
 impl Writer {
-    /// Writes the status if it differs from what is stored. Answers whether it was written.
+    /// Writes the status if it differs from the stored one. Returns whether it was written.
     ///
-    /// It is written only on the state it was compared with: the resourceVersion goes along, because the API server does not look
-    /// at the uid in a status. Where somebody else wrote meanwhile, it is compared with what there is then, unless that is another
-    /// object of the name, or its status is of a later generation.
+    /// The write carries the resourceVersion of the compared state, because the API server does not check the uid in a status. After a
+    /// concurrent write, the host compares with the new state, unless that is another object of the same name, or its status has a later
+    /// generation.
     ///
-    /// * `observed` - the plugin's fields; `None` when it could not observe: its last ones stay.
+    /// * `observed` - the plugin's fields; `None` when it could not observe: its last fields stay.
     /// * `ready` - `None` for plugins without `manageStatus`.
     ///
     /// # Errors
     ///
-    /// What the API server answered. An object that is gone is no error.
+    /// The API server's error. A deleted object is no error.
     pub async fn write_status(
         &self,
         author: &Author,
@@ -59,9 +59,9 @@ impl Writer {
         self.write_status_on(author, kind, now, object.generation(), observed, ready).await
     }
 
-    /// One attempt, on this very state of the object.
+    /// One attempt, on exactly this state of the object.
     ///
-    /// * `generation` - what the status is about; the object may have a later one by now.
+    /// * `generation` - the generation that the status describes; the object may have a later one by now.
     async fn write_status_on(
         &self,
         author: &Author,
@@ -106,13 +106,13 @@ impl Writer {
                 under_way.wrote(object.resource_version(), written.resource_version());
                 Ok(true)
             }
-            Err(WriteError::NotFound) => Ok(false),
+            Err(WriteError::NotFound(_)) => Ok(false),
             Err(e) => Err(e),
         }
     }
 }
 
-/// The status as it should be stored. `None`: a newer generation was observed already, this view is old.
+/// The status that should be stored. `None`: a newer generation was observed already, so this one is outdated.
 fn wanted(
     generation: Option<i64>,
     observed: Option<&Map<String, Value>>,
@@ -155,7 +155,7 @@ fn wanted(
     Some(status)
 }
 
-/// Gives a condition the time of its last transition: the stored one while its status is the same, else now.
+/// Sets lastTransitionTime of a condition: the stored time while its status is the same, otherwise now.
 fn date<'a>(condition: &mut Value, before: &impl Fn(&str) -> Option<&'a Value>, now: &str) {
     let Some(fields) = condition.as_object_mut() else { return };
     if fields.get("lastTransitionTime").is_some_and(|t| t.as_str().is_some_and(|t| !t.is_empty()))
@@ -177,13 +177,13 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
 
-    /// A state of an object, as a server answers.
+    /// A state of an object, as a server returns it.
     fn state(uid: &str, version: &str, generation: i64, status: &Value) -> Value {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n", "uid": uid,
             "resourceVersion": version, "generation": generation}, "status": status})
     }
 
-    /// Writes the status of the first state of an object to a server with these answers. Returns what was sent, and the outcome.
+    /// Writes the status of the first state to a server with these responses. Returns the requests, and the result.
     async fn write(answers: &[(u16, Value)]) -> (Vec<Value>, Result<bool, WriteError>) {
         let answers = Arc::new(Mutex::new(answers.iter().rev().cloned().collect::<Vec<_>>()));
         let sent = Arc::new(Mutex::new(Vec::new()));

@@ -1,13 +1,12 @@
-//! What a plugin answered, in the shape of a case's `expect`.
+//! Results of a plugin in the format of a case's `expect`.
 
 use crate::apply::events::Event;
 use crate::apply::reviewed::ReviewedPatch;
 use crate::apply::{Change, ObjectRef, PatchKind, Precondition, Propagation};
 use crate::plugin::{CallError, Outcome};
 use serde_json::{Map, Value, json};
-use std::time::Duration;
 
-/// Everything one reconcile answered. What was not asked is missing.
+/// All results of one reconcile. Results of calls that were not made are absent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answers {
     pub(super) fields: Map<String, Value>,
@@ -18,23 +17,23 @@ impl Answers {
         self.fields.insert(field.to_owned(), value.into());
     }
 
-    /// What `patch` answered.
+    /// Records the result of `patch`.
     pub(super) fn outcome(&mut self, outcome: &Outcome) {
         let patches = outcome.patches.iter().map(reviewed);
         self.set("changes", outcome.changes.iter().map(change).chain(patches).collect::<Vec<_>>());
         self.set("events", outcome.events.iter().map(event).collect::<Vec<_>>());
         self.set("warnings", outcome.warnings.clone());
         let earlier = self.fields.get("requeueAfterMs").and_then(Value::as_u64);
-        let requeue = [earlier, outcome.requeue_after.map(milliseconds)].into_iter().flatten().min();
+        let requeue = [earlier, outcome.requeue_after.map(crate::milliseconds)].into_iter().flatten().min();
         self.set("requeueAfterMs", requeue);
     }
 
-    /// Why a call had no answer.
+    /// Records the failure of a call.
     pub(super) fn error(&mut self, error: &CallError) {
         let told = match error {
             CallError::Transient { delay: None, message } => json!({"transient": message}),
             CallError::Transient { delay: Some(delay), message } => {
-                json!({"transient": message, "delayMs": milliseconds(*delay)})
+                json!({"transient": message, "delayMs": crate::milliseconds(*delay)})
             }
             CallError::Terminal(message) => json!({"terminal": message}),
             CallError::Denied { code, reason, message } => {
@@ -44,10 +43,6 @@ impl Answers {
         };
         self.set("error", told);
     }
-}
-
-pub(super) fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn change(change: &Change) -> Value {

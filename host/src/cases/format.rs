@@ -1,10 +1,10 @@
-//! The YAML of a case.
+//! YAML format of a case.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// One reconcile: what the plugin is asked, what it can read, and what it should answer.
+/// One reconcile: the request, the readable objects, and the expected results.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Case {
@@ -12,20 +12,20 @@ pub(super) struct Case {
     #[serde(default)]
     pub(super) config: BTreeMap<String, String>,
     pub(super) request: Asked,
-    /// Objects in the caches, beside the one in the request.
+    /// Objects in the caches, in addition to the object of the request.
     #[serde(default)]
     pub(super) cluster: Vec<Value>,
-    /// Documents as this plugin applied them before: in the caches, and answered by get-applied.
+    /// Documents that this plugin applied before: in the caches, and returned by get-applied.
     #[serde(default)]
     pub(super) applied: Vec<Value>,
-    /// In the order they are made.
+    /// In the order of the requests.
     #[serde(default)]
     pub(super) http: Vec<ExchangeText>,
     #[serde(default)]
     pub(super) expect: Expect,
 }
 
-/// What the plugin is asked about: `object`, or `kind` and `key` of one that is gone.
+/// The request: `object`, or `kind` and `key` of a deleted object.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Asked {
@@ -38,7 +38,7 @@ pub(super) struct Asked {
     pub(super) attempt: Option<u32>,
     #[serde(default)]
     pub(super) dry_run: bool,
-    /// The AdmissionRequest, without its object: makes this an admission.
+    /// The AdmissionRequest without its objects; it makes the request an admission review.
     pub(super) review: Option<Value>,
 }
 
@@ -68,7 +68,7 @@ pub(super) enum TriggerName {
     Requeue,
     Retry,
     Swap,
-    /// Follows from `review`.
+    /// Implied by `review`.
     Admission,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct ExchangeText {
     pub(super) failure: Option<FailureName>,
 }
 
-/// What is named is compared.
+/// Only the given fields are compared.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HttpRequest {
@@ -111,7 +111,7 @@ pub(super) enum FailureName {
     TooLarge,
 }
 
-/// What is named is compared; `null` says that there is none.
+/// Only the given fields are compared; `null` means that the result is none.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Expect {
@@ -129,7 +129,7 @@ pub(super) struct Expect {
     pub(super) error: Option<Map<String, Value>>,
 }
 
-/// Tells `null` from a field that is not there.
+/// Distinguishes `null` from an absent field.
 fn named<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(d).map(Some)
 }

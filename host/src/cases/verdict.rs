@@ -1,10 +1,10 @@
-//! What a case expects against what was answered.
+//! Comparison of a case's expectation with the results.
 
 use super::answers::Answers;
 use super::format::Expect;
 use serde_json::{Map, Value};
 
-/// The differences, a line each, as `path: expected …, found …`. Empty: the case holds.
+/// The differences, one line each, as `path: expected …, found …`. Empty: the case passes.
 pub(super) fn differences(expect: &Expect, answers: &Answers) -> Vec<String> {
     let found = |field: &str| answers.fields.get(field).unwrap_or(&Value::Null);
     let mut lines = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn differences(expect: &Expect, answers: &Answers) -> Vec<String> {
     lines
 }
 
-/// What a failure says is held against a part of it, for traces differ; everything else as a whole.
+/// The expected failure message may be a part of the actual one, because traces differ; other values must match as a whole.
 fn error_differences(expected: &Map<String, Value>, found: Option<&Value>, lines: &mut Vec<String>) {
     let Some(found) = found else {
         lines.push(format!("error: expected {}, found none", Value::from(expected.clone())));
@@ -54,7 +54,7 @@ fn error_differences(expected: &Map<String, Value>, found: Option<&Value>, lines
     }
 }
 
-/// Preconditions count only where the case names them.
+/// Preconditions count only where the case has them.
 fn changes_differences(expected: &[Map<String, Value>], found: &[Value], lines: &mut Vec<String>) {
     for (i, pair) in expected.iter().zip(found).enumerate() {
         let (expected, mut found) = (pair.0, pair.1.clone());
@@ -77,7 +77,7 @@ fn list(value: &Value) -> Vec<Value> {
     value.as_array().cloned().unwrap_or_default()
 }
 
-/// Goes down to where two documents differ. Numbers are compared by what they are worth, as the host does.
+/// Descends to the differences of two documents. Numbers are compared by value, as the host does.
 fn walk(path: &str, expected: &Value, found: &Value, lines: &mut Vec<String>) {
     if crate::controller::same_state(Some(expected), Some(found)) {
         return;

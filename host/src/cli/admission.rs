@@ -1,4 +1,4 @@
-//! The options of the admission server.
+//! Command-line options of the admission server.
 
 use anyhow::Context as _;
 use clap::Args;
@@ -7,10 +7,10 @@ use oarlock::api::ObjectKey;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Where the host keeps its certificates when it is reached through a Service: in the Service's namespace.
+/// The Secret with the host's certificates when it is reached through a Service, in the Service's namespace.
 const SECRET: &str = oarlock::rbac::ADMISSION_SECRET;
 
-/// Where the admission server listens when nobody says.
+/// Default listen address of the admission server.
 const DEFAULT_ADDR: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 9443);
 
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(super) struct AdmissionArgs {
 }
 
 impl AdmissionArgs {
-    /// None: admission is not answered.
+    /// None: no admission server.
     pub(super) fn options(self) -> anyhow::Result<Option<Options>> {
         let url = self.admission_url.map(|url| checked(&url).map(Reach::Url)).transpose()?;
         let reach = self.admission_service.or(url);

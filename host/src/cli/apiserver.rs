@@ -98,7 +98,7 @@ pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
         let path = super::write_kubeconfig(path, &server.kubeconfig())?;
         tracing::info!(kubeconfig = %path.display(), "kubeconfig written");
     }
-    super::say(&server.url());
+    super::say(&server.url())?;
     stop.cancelled().await;
     server.shutdown().await;
     Ok(())

@@ -30,7 +30,7 @@ pub(super) struct CompileArgs {
 }
 
 impl CompileArgs {
-    /// Whether a host started this.
+    /// Whether a host started this process.
     pub(super) fn serves(&self) -> bool {
         self.files.is_empty()
     }
@@ -52,7 +52,7 @@ pub(super) async fn run(args: CompileArgs) -> anyhow::Result<()> {
         let (component, manifest) =
             load(&engine, bytes, &guest).await.with_context(|| format!("not a plugin: {shown}"))?;
         let how = if component.from_cache { "was in the cache, read in" } else { "compiled in" };
-        super::say(&format!("{shown}: {} {}, {how} {:.1?}", manifest.name, manifest.version, component.prepared_in));
+        super::say(&format!("{shown}: {} {}, {how} {:.1?}", manifest.name, manifest.version, component.prepared_in))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! How plugins are compiled: options of every command that loads them.
+//! Command-line options about compilation, for every command that loads plugins.
 
 use clap::Args;
 use oarlock::plugin::EngineOptions;
@@ -17,7 +17,7 @@ pub(super) struct Compiling {
 }
 
 impl Compiling {
-    /// The folder of caches. None: there is no place for one.
+    /// The folder of caches. None: no suitable folder.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         self.cache_dir.clone().or_else(user_cache)
     }
@@ -28,7 +28,7 @@ impl Compiling {
     }
 }
 
-/// Compile in a process of this very program, also when its file has been replaced meanwhile.
+/// Compiles in a process of this same program, even if its file has been replaced meanwhile.
 pub(super) fn own_compiler() -> EngineOptions {
     EngineOptions { cache: None, compiler: Some(PathBuf::from("/proc/self/exe")) }
 }

@@ -3,18 +3,22 @@
 use anyhow::Context as _;
 use clap::Args;
 use kube::api::DynamicObject;
-use oarlock::admission;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use oarlock::api::{Discovery, GroupVersionKind, client};
-use oarlock::runtime;
+use oarlock::plugin::directory;
+use oarlock::{admin, admission, runtime};
 use oarlock_devserver::WebhookClients;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use serde::Deserialize as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a kind may take to be served after its CRD was applied.
+/// Deadline for a kind to be served after its CRD was applied.
 const SERVED_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long a reconcile may take where no grant states it: a person waits for it.
+const DEADLINE_SECONDS: u32 = 3;
 
 /// The options of `oarlock dev`.
 #[derive(Debug, Args)]
@@ -39,7 +43,7 @@ pub(super) struct DevArgs {
     apply: Vec<PathBuf>,
 
     /// Where /livez, /readyz, /metrics and /plugins are served; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797", value_parser = super::address::admin)]
     admin_addr: SocketAddr,
 
     /// Reconcile everything again after this many seconds, instead of each plugin's own period
@@ -55,28 +59,32 @@ pub(super) struct DevArgs {
 
 pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
     let stop = super::signals::stop_token()?;
+    // Another `oarlock dev` may run in this folder: nothing is written before everything is known to work.
+    let (plugins, oci) = args.plugins.options(args.compiling.folder())?;
+    directory::scan(&plugins).context("the plugin directory cannot be used")?;
+    let files = args.apply.iter().map(|file| Ok((file, documents(file)?))).collect::<anyhow::Result<Vec<_>>>()?;
+    let listener = admin::bind(args.admin_addr).await?;
     let (webhook_client, clients) = api_server_identity()?;
     let options = oarlock_devserver::Options::default().webhook_clients(webhook_client);
     let server = super::apiserver::start(args.api_port, options).await?;
-    let kubeconfig = super::write_kubeconfig(&args.kubeconfig_out, &server.kubeconfig())?;
-    tracing::info!("try: kubectl --kubeconfig {} get namespaces", kubeconfig.display());
-    let client_options = client::Options { kubeconfig: Some(kubeconfig), context: None };
-    apply(&client_options, admission::INITIALIZERS).await?;
-    for file in &args.apply {
-        let read = std::fs::read_to_string(file).map_err(anyhow::Error::from);
-        let applied = async { apply(&client_options, &read?).await };
-        applied.await.with_context(|| format!("cannot apply {}", file.display()))?;
+    let kubeconfig = server.kubeconfig();
+    let client = client(&kubeconfig).await?;
+    apply(&client, &parse(admission::INITIALIZERS)?).await?;
+    for (file, documents) in &files {
+        apply(&client, documents).await.with_context(|| format!("cannot apply {}", file.display()))?;
     }
-    let (plugins, oci) = args.plugins.options(args.compiling.folder())?;
+    let kubeconfig = super::write_kubeconfig(&args.kubeconfig_out, &kubeconfig)?;
+    tracing::info!("try: kubectl --kubeconfig {} get namespaces", kubeconfig.display());
     let options = runtime::Options {
         plugins,
         oci,
-        client: client_options,
+        client: client::Options { kubeconfig: Some(kubeconfig), context: None },
         admin_addr: args.admin_addr,
         resync_seconds: args.resync_seconds,
         impersonate: args.impersonation.namespace(),
         engine: args.compiling.options(),
         grant_what_is_asked: true,
+        unstated_deadline_seconds: Some(DEADLINE_SECONDS),
         admission: Some(admission::Options {
             addr: (std::net::Ipv4Addr::LOCALHOST, 0).into(),
             reach: None,
@@ -86,9 +94,16 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
         leases: None,
         shutdown_delay: Duration::ZERO,
     };
-    let result = runtime::run(options, stop).await;
+    let result = runtime::run_on(Some(listener), options, stop).await;
     server.shutdown().await;
     result
+}
+
+/// A client of the API server of this process.
+async fn client(kubeconfig: &str) -> anyhow::Result<kube::Client> {
+    let config = Kubeconfig::from_yaml(kubeconfig)?;
+    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+    Ok(client::build(config)?)
 }
 
 /// A client certificate for the API server, and what the host admits because of it: both are this process.
@@ -105,34 +120,54 @@ fn api_server_identity() -> anyhow::Result<(WebhookClients, admission::Clients)>
     Ok((webhook_client, admission::Clients { ca: admission::ClientCa::Pem(ca_pem), names: Vec::new() }))
 }
 
-/// Applies every document of a YAML text; waits for kinds whose CRD was just made.
-async fn apply(options: &client::Options, yaml: &str) -> anyhow::Result<()> {
-    let kube = client::build(client::load_config(options).await?)?;
-    let discovery = Discovery::new(kube.clone());
+/// A document to apply.
+struct Document {
+    value: serde_json::Value,
+    kind: GroupVersionKind,
+    namespace: String,
+    name: String,
+}
+
+fn documents(file: &Path) -> anyhow::Result<Vec<Document>> {
+    let read = std::fs::read_to_string(file).map_err(anyhow::Error::from);
+    read.and_then(|text| parse(&text)).with_context(|| format!("cannot apply {}", file.display()))
+}
+
+/// The documents of a YAML text.
+fn parse(yaml: &str) -> anyhow::Result<Vec<Document>> {
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(yaml)?;
-    for document in documents.into_iter().filter(|d| !d.is_null()) {
+    let document = |value: serde_json::Value| {
         let object =
-            DynamicObject::deserialize(&document).context("a document is not an object with apiVersion and kind")?;
-        let types = object.types.clone().context("a document has no apiVersion or no kind")?;
-        let name = object.metadata.name.clone().context("a document has no metadata.name")?;
-        let gvk = GroupVersionKind::from_api_version(&types.api_version, types.kind);
+            DynamicObject::deserialize(&value).context("a document is not an object with apiVersion and kind")?;
+        let types = object.types.context("a document has no apiVersion or no kind")?;
+        let name = object.metadata.name.context("a document has no metadata.name")?;
+        let kind = GroupVersionKind::from_api_version(&types.api_version, types.kind);
+        let namespace = object.metadata.namespace.unwrap_or_else(|| "default".to_owned());
+        Ok(Document { value, kind, namespace, name })
+    };
+    documents.into_iter().filter(|document| !document.is_null()).map(document).collect()
+}
+
+/// Applies documents in their order; waits for kinds whose CRD was just made.
+async fn apply(kube: &kube::Client, documents: &[Document]) -> anyhow::Result<()> {
+    let discovery = Discovery::new(kube.clone());
+    for Document { value, kind, namespace, name } in documents {
         let resource = tokio::time::timeout(SERVED_WITHIN, async {
             loop {
-                if let Some(resource) = discovery.resolve(&gvk).await? {
+                if let Some(resource) = discovery.resolve(kind).await? {
                     return anyhow::Ok(resource);
                 }
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         })
         .await
-        .map_err(|_elapsed| anyhow::anyhow!("the API server does not serve {gvk}"))??;
-        let namespace = object.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
-        let path = resource.path(&namespace, Some(&name), None);
+        .map_err(|_elapsed| anyhow::anyhow!("the API server does not serve {kind}"))??;
+        let path = resource.path(namespace, Some(name), None);
         let request = http::Request::patch(format!("{path}?fieldManager=oarlock-dev&force=true"))
             .header(http::header::CONTENT_TYPE, "application/apply-patch+yaml")
-            .body(document.to_string().into_bytes())?;
+            .body(value.to_string().into_bytes())?;
         kube.request::<serde_json::Value>(request).await?;
-        tracing::info!(kind = gvk.kind, name, "applied");
+        tracing::info!(kind = kind.kind, name, "applied");
     }
     Ok(())
 }

@@ -4,11 +4,11 @@ use super::compiling::Compiling;
 use anyhow::Context as _;
 use clap::Args;
 use oarlock::grants::Grants;
-use oarlock::plugin::directory::Candidate;
+use oarlock::plugin::directory::{self, Candidate};
 use oarlock::plugin::{Engine, identity, inspect};
 use oarlock_manifest::{PluginGrant, PluginManifest};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The options of `oarlock grant`.
 #[derive(Debug, Args)]
@@ -25,7 +25,8 @@ pub(super) struct GrantArgs {
     #[arg(long)]
     write: bool,
 
-    /// Print what the grant beside the plugin lacks of what it asks for; exit status 1 if it lacks anything without saying `partial`
+    /// Print what the grant beside the plugin (NAME.yaml, else grant.yaml there or one folder up, as in a project) lacks of what it asks
+    /// for; exit status 1 if it lacks anything without saying `partial`
     #[arg(long, conflicts_with = "write")]
     check: bool,
 
@@ -42,24 +43,41 @@ pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
         .await
         .with_context(|| shown.clone())?;
     if !args.write && !args.check {
-        super::say(inspect::grant_yaml(&manifest).trim_end());
+        super::say(inspect::grant_yaml(&manifest).trim_end())?;
         return Ok(());
     }
-    let path = candidate.grant_path();
-    let written = candidate.grant()?;
+    let (mut path, mut written) = (candidate.grant_path(), candidate.grant()?);
+    if written.is_none() && args.check {
+        for project in project_grants(&candidate.path) {
+            written = directory::read_grant(&project)?;
+            if written.is_some() {
+                path = project;
+                break;
+            }
+        }
+    }
     // Else it would say what no host takes.
     manifest.name = identity::name(&candidate, written.as_ref(), &manifest.name)?;
     match written {
         Some(grant) => compare(&manifest, &grant, &path.display().to_string()),
-        None if args.check => anyhow::bail!("there is no {}; oarlock grant {shown} --write makes it", path.display()),
+        None if args.check => anyhow::bail!(
+            "there is no {}, and no grant.yaml there or one folder up; oarlock grant {shown} --write makes it",
+            path.display()
+        ),
         None => {
             let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
             file.and_then(|mut file| file.write_all(inspect::grant_yaml(&manifest).as_bytes()))
                 .with_context(|| format!("cannot write {}", path.display()))?;
-            super::say(&format!("{} written: read it, and fill in the configuration", path.display()));
+            super::say(&format!("{} written: read it, and fill in the configuration", path.display()))?;
             Ok(())
         }
     }
+}
+
+/// Where the grant of a project lies: beside the plugin, or above the folder that it is built in.
+fn project_grants(plugin: &Path) -> Vec<PathBuf> {
+    let Ok(plugin) = std::path::absolute(plugin) else { return Vec::new() };
+    plugin.ancestors().skip(1).take(2).map(|folder| folder.join("grant.yaml")).collect()
 }
 
 /// Prints what a grant lacks.
@@ -68,7 +86,7 @@ fn compare(manifest: &PluginManifest, grant: &PluginGrant, path: &str) -> anyhow
     let grants = Grants::without_secrets(&whole).with_context(|| path.to_owned())?;
     let missing = grants.missing(manifest, &|_| None);
     for line in &missing {
-        super::say(line);
+        super::say(line)?;
     }
     let plugin = &manifest.name;
     match missing.len() {
@@ -78,5 +96,4 @@ fn compare(manifest: &PluginManifest, grant: &PluginGrant, path: &str) -> anyhow
         }
         _ => anyhow::bail!("{path} does not grant all that {plugin} asks for"),
     }
-    Ok(())
 }

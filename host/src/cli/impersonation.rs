@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-/// Where a Pod finds the namespace it runs in.
+/// The file with the namespace of a Pod.
 const IN_CLUSTER: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// Where the host lives when nothing else says so.
+/// The host's namespace by default.
 pub(super) const DEFAULT_NAMESPACE: &str = "oarlock-system";
 
 /// As whom plugins write and read.
@@ -34,7 +34,7 @@ impl Impersonation {
     }
 }
 
-/// A name of a namespace or a ServiceAccount without dots.
+/// Parses a name of a namespace, or of a ServiceAccount without dots.
 pub(super) fn namespace(text: &str) -> Result<String, String> {
     let label = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let edge = |b: Option<&u8>| b.is_some_and(|b| *b != b'-');

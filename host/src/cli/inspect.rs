@@ -32,7 +32,7 @@ pub(super) async fn run(args: InspectArgs) -> anyhow::Result<()> {
     let engine = Engine::new(args.compiling.options())?;
     let found = inspect::inspect(&engine, &shown, bytes).await.with_context(|| shown.clone())?;
     if args.json {
-        super::say(&serde_json::to_string_pretty(&found)?);
+        super::say(&serde_json::to_string_pretty(&found)?)?;
         return Ok(());
     }
     let text = |field: &str| found.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -50,11 +50,11 @@ pub(super) async fn run(args: InspectArgs) -> anyhow::Result<()> {
         list("imports"),
         list("exports"),
         serde_json::to_string_pretty(found.get("manifest").unwrap_or(&Value::Null))?,
-    ));
+    ))?;
     Ok(())
 }
 
-/// The version a file was built against, and the host's own where that is another.
+/// The contract version of a file, and the host's version where it differs.
 fn contract(built: &str, served: &str) -> String {
     if built == served { built.to_owned() } else { format!("{built} (this host serves {served})") }
 }

@@ -1,11 +1,11 @@
-//! The options of hosts that are several.
+//! Command-line options of leader election.
 
 use super::impersonation::namespace;
 use clap::Args;
 use oarlock::lease::{Options, Timing};
 use std::time::Duration;
 
-/// Where the name of this machine, or Pod, is.
+/// The file with the name of this machine or Pod.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
 #[derive(Debug, Args)]

@@ -47,12 +47,12 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<()> {
         "{shown}: a plugin in {} that reconciles {}; next:\n  {}",
         args.lang,
         args.kind.kind,
-        next(&folder, &oarlock()).join("\n  ")
-    ));
+        next(&folder, &oarlock(), values.apply()).join("\n  ")
+    ))?;
     Ok(())
 }
 
-/// Whether nothing is lost when a project is written there.
+/// Whether writing a project there overwrites nothing.
 fn is_free(folder: &Path) -> std::io::Result<bool> {
     match std::fs::read_dir(folder) {
         Ok(mut entries) => Ok(entries.next().is_none()),
@@ -76,7 +76,7 @@ fn write(folder: &Path, file: &File) -> std::io::Result<()> {
     Ok(())
 }
 
-/// How this command is called: by its name where the shell finds it.
+/// The command to call this program: its name where the shell finds it.
 fn oarlock() -> String {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     if std::env::split_paths(&paths).any(|folder| folder.join("oarlock").is_file()) {
@@ -86,12 +86,12 @@ fn oarlock() -> String {
 }
 
 /// The commands that show the plugin at work.
-fn next(folder: &Path, oarlock: &str) -> [String; 3] {
+fn next(folder: &Path, oarlock: &str, apply: &str) -> [String; 3] {
     let told = if oarlock == "oarlock" { String::new() } else { format!(" OARLOCK={oarlock}") };
     [
         format!("cd {}", folder.display()),
         format!("make test{told}"),
-        format!("mkdir -p plugins && make install DIR=plugins{told} && {oarlock} dev --plugins plugins"),
+        format!("mkdir -p plugins && make install DIR=plugins{told} && {oarlock} dev --plugins plugins{apply}"),
     ]
 }
 
@@ -114,10 +114,10 @@ mod tests {
 
     #[test]
     fn the_next_commands_name_a_binary_that_is_not_on_the_path() {
-        let commands = next(Path::new("greeter"), "oarlock");
+        let commands = next(Path::new("greeter"), "oarlock", "");
         assert_eq!(commands[1], "make test");
-        let commands = next(Path::new("greeter"), "/opt/oarlock");
+        let commands = next(Path::new("greeter"), "/opt/oarlock", " --apply crd.yaml");
         assert_eq!(commands[1], "make test OARLOCK=/opt/oarlock");
-        assert!(commands[2].ends_with("&& /opt/oarlock dev --plugins plugins"), "{commands:?}");
+        assert!(commands[2].ends_with("&& /opt/oarlock dev --plugins plugins --apply crd.yaml"), "{commands:?}");
     }
 }

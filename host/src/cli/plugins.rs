@@ -1,4 +1,4 @@
-//! `oarlock plugins` and `oarlock confirm`: looking at a running host, and telling it what a person has decided.
+//! `oarlock plugins` and `oarlock confirm`: the state of a running host, and actions of an operator.
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
@@ -11,14 +11,14 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long the host may take to answer; letting go of many finalizers takes a while.
+/// Deadline of the host's response; releasing many finalizers takes a while.
 const ANSWER: Duration = Duration::from_secs(600);
 
 /// Where the host is asked.
 #[derive(Debug, Args)]
 struct Admin {
     /// The host's admin address
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797", value_parser = super::address::admin)]
     admin_addr: SocketAddr,
 }
 
@@ -64,9 +64,9 @@ pub(super) async fn plugins(args: PluginsArgs) -> anyhow::Result<()> {
     let text = send(&args.admin, "GET", "/plugins").await?;
     let all: Value = serde_json::from_str(&text).context("the host's answer is no JSON")?;
     if args.json {
-        super::say(&serde_json::to_string_pretty(&all)?);
+        super::say(&serde_json::to_string_pretty(&all)?)?;
     } else {
-        super::say(table(&all).trim_end());
+        super::say(table(&all).trim_end())?;
     }
     Ok(())
 }
@@ -77,7 +77,7 @@ pub(super) async fn confirm(args: ConfirmArgs) -> anyhow::Result<()> {
 
 async fn act(admin: &Admin, name: &str, action: &str) -> anyhow::Result<()> {
     let said = send(admin, "POST", &oarlock::api::path::join(["plugins", name, action])).await?;
-    super::say(said.trim_end());
+    super::say(said.trim_end())?;
     Ok(())
 }
 
@@ -104,7 +104,7 @@ async fn send(admin: &Admin, method: &str, path: &str) -> anyhow::Result<String>
     Ok(body)
 }
 
-/// One line per plugin, and one below it for a version of it that waits or failed.
+/// One line per plugin, and one below it for a version that waits or failed.
 fn table(all: &Value) -> String {
     const HEAD: [&str; 13] = [
         "NAME",
@@ -166,12 +166,12 @@ fn row(entry: &Value) -> Vec<String> {
         number("errors"),
         ms("p50Ms"),
         ms("p99Ms"),
-        memory.map(|bytes| format!("{}KiB", bytes >> 10)).unwrap_or_default(),
+        memory.map(|bytes| format!("{:.1}MiB", bytes as f64 / f64::from(1 << 20))).unwrap_or_default(),
         cut(&text("lastError"), 60),
     ]
 }
 
-/// What a line has no column for.
+/// Facts without a column in the table.
 fn remarks(entry: &Value) -> Vec<String> {
     let list = |of: &Value, field: &str| -> Vec<String> {
         let items = of.get(field).and_then(Value::as_array).into_iter().flatten();
@@ -199,6 +199,7 @@ fn remarks(entry: &Value) -> Vec<String> {
             (None, _) => "standby: no host reconciles".to_owned(),
         });
     }
+    notes.extend(list(entry, "warnings").into_iter().map(|warning| format!("warning: {warning}")));
     notes.extend(list(entry, "waitingFor").into_iter().map(|what| format!("waits for {what}")));
     notes.extend(
         list(entry, "missingPermissions").into_iter().map(|what| format!("the API server does not allow {what}")),
@@ -228,7 +229,7 @@ fn cut(text: &str, most: usize) -> String {
     if short.len() < text.len() {
         short.push('…');
     }
-    short.replace('\n', " ")
+    short
 }
 
 #[cfg(test)]
@@ -250,7 +251,7 @@ mod tests {
         let text = table(&all);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("NAME"));
-        for part in ["network", "1.2.0", "0123456789ab", "active", "2h", "5", "1.0ms", "9.5ms", "1088KiB", "it broke"] {
+        for part in ["network", "1.2.0", "0123456789ab", "active", "2h", "5", "1.0ms", "9.5ms", "1.1MiB", "it broke"] {
             assert!(lines[1].contains(part), "{part}: {text}");
         }
         assert_eq!(lines[2], "  next: 1.3.0 is awaiting-grant http.origins: https://x");

@@ -39,6 +39,6 @@ pub(super) async fn run(args: PullArgs) -> anyhow::Result<()> {
     super::say(&format!(
         "reference  {reference}\nmanifest   {manifest}\nfile       {layer}\nwritten    {}",
         file.display()
-    ));
+    ))?;
     Ok(())
 }

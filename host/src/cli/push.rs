@@ -39,9 +39,9 @@ pub(super) async fn run(args: PushArgs) -> anyhow::Result<()> {
     let file_name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let pushed = oci::push(&client, wasm, &file_name, &args.reference, key.as_ref()).await;
     let pushed = pushed.with_context(|| format!("{shown} was not pushed"))?;
-    super::say(&format!("reference  {}\nmanifest   {}\nfile       {}", args.reference, pushed.manifest, pushed.layer));
+    super::say(&format!("reference  {}\nmanifest   {}\nfile       {}", args.reference, pushed.manifest, pushed.layer))?;
     if let Some(place) = pushed.signature {
-        super::say(&format!("signature  {place}"));
+        super::say(&format!("signature  {place}"))?;
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
             .await
             .with_context(|| format!("nothing is printed, because of {}", candidate.path.display()))?;
         let name = &plugin.manifest.name;
-        // As the host does, which runs the first of two.
+        // Like the host, which runs the first of two files with one plugin name.
         anyhow::ensure!(
             plugins.iter().all(|other| other.manifest.name != *name),
             "nothing is printed, because {} is a second plugin {name}",
@@ -97,13 +97,13 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
         impersonate: args.impersonate,
         lease_namespace: args.lease_namespace,
     };
-    super::say(rbac::yaml(&plugins, &options).trim_end());
+    super::say(rbac::yaml(&plugins, &options).trim_end())?;
     Ok(())
 }
 
 async fn read(engine: &Engine, candidate: &Candidate, discovery: Option<&Discovery>) -> anyhow::Result<Plugin> {
     let mut manifest = inspect::manifest(engine, &candidate.file_name, candidate.read()?).await?;
-    // Secrets say nothing about permissions, and may not be on this machine.
+    // Secrets do not affect permissions, and may not exist on this machine.
     let written = candidate.grant()?;
     manifest.name = identity::name(candidate, written.as_ref(), &manifest.name)?;
     let grants = match written {

@@ -25,7 +25,7 @@ pub(super) struct RunArgs {
     context: Option<String>,
 
     /// Where /livez, /readyz, /metrics and /plugins are served; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797", value_parser = super::address::admin)]
     admin_addr: SocketAddr,
 
     /// Reconcile everything again after this many seconds, instead of each plugin's own period
@@ -61,6 +61,7 @@ pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
         impersonate: args.impersonation.namespace(),
         engine: args.compiling.options(),
         grant_what_is_asked: false,
+        unstated_deadline_seconds: None,
         admission: args.admission.options()?,
         leases: args.leases.options()?,
         shutdown_delay: Duration::from_secs(args.shutdown_delay_seconds.into()),

@@ -1,12 +1,12 @@
-//! The first signal stops in good order, the second at once.
+//! Signals: the first one shuts down gracefully, the second one at once.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Exit status after a second signal, as shells know it for SIGINT.
+/// Exit status after a second signal, by the shells' convention for SIGINT.
 const ABORTED: i32 = 130;
 
-/// A token that is cancelled by the first SIGTERM or SIGINT.
+/// A token that the first SIGTERM or SIGINT cancels.
 pub(super) fn stop_token() -> anyhow::Result<CancellationToken> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -1,4 +1,4 @@
-//! Where plugins come from: options that `run`, `dev`, `push` and `pull` share.
+//! Command-line options about plugin sources, shared by `run`, `dev`, `push` and `pull`.
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
@@ -21,8 +21,12 @@ pub(super) struct PluginSources {
     /// Directory of .wasm files, each with its grant (NAME.yaml) beside it; and any number of plugins in registries, given as
     /// [NAME=]oci://REGISTRY/REPOSITORY:TAG or …@sha256:…, whose grants (NAME.yaml) lie in the directory, too. Without NAME it is
     /// the last part of the repository
-    #[arg(long, value_name = "DIR|OCI", required = true, value_parser = source)]
+    #[arg(long, value_name = "DIR|OCI", required_unless_present = "directory", value_parser = source)]
     plugins: Vec<Source>,
+
+    /// The directory of --plugins
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
 
     /// Where plugins of registries are kept for a start without the registry; without it oci in the folder of --cache-dir
     #[arg(long, value_name = "DIR")]
@@ -86,11 +90,11 @@ impl TrustArgs {
 }
 
 impl PluginSources {
-    /// The directory, and what is to be pulled beside it.
+    /// The directory, and the plugins to pull in addition.
     ///
     /// * `caches` - the folder of caches.
     pub(super) fn options(self, caches: Option<PathBuf>) -> anyhow::Result<(PathBuf, Option<oci::Options>)> {
-        let (mut directories, mut plugins) = (Vec::new(), Vec::new());
+        let (mut directories, mut plugins) = (Vec::from_iter(self.directory), Vec::new());
         for source in self.plugins {
             match source {
                 Source::Directory(path) => directories.push(path),

@@ -44,12 +44,12 @@ pub(super) async fn run(args: TestArgs) -> anyhow::Result<()> {
         if args.update {
             std::fs::write(file, updated(&text, &played.answered)?)
                 .with_context(|| format!("cannot write {}", file.display()))?;
-            super::say(&format!("written  {name}"));
+            super::say(&format!("written  {name}"))?;
         } else if played.differences.is_empty() {
-            super::say(&format!("ok       {name}"));
+            super::say(&format!("ok       {name}"))?;
         } else {
             failed += 1;
-            super::say(&format!("FAILED   {name}\n           {}", played.differences.join("\n           ")));
+            super::say(&format!("FAILED   {name}\n           {}", played.differences.join("\n           ")))?;
         }
     }
     if failed > 0 {
@@ -75,7 +75,7 @@ fn cases(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The text of a case with other expectations; what stands before them stays as it is.
+/// The text of a case with another expectation; the text before `expect:` is unchanged.
 fn updated(text: &str, answered: &serde_json::Value) -> anyhow::Result<String> {
     let expects = |line: &str| line.starts_with("expect:");
     let mut kept: String = text.split_inclusive('\n').take_while(|line| !expects(line)).collect();

@@ -1,4 +1,4 @@
-//! One review: the same three calls, asked about an object that is not stored yet, answered before a deadline.
+//! Admission reviews on a plugin: its three calls for an object that is not stored yet, within a deadline.
 
 use super::{Controller, ReconcileKey, Version, compare};
 use crate::api::{GroupVersionKind, ObjectKey};
@@ -19,78 +19,79 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// Of a validating rule, at most this many differences are named.
+/// Most differences in the message of a validating rule.
 const NAMED: usize = 10;
 
-/// How often a version whose caches are not in sync is looked at again.
+/// Poll interval while the caches of a version are not in sync.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What is under review.
+/// An object under review.
 #[derive(Clone, Debug)]
 pub struct Review {
-    /// The kind of the object, as the review has it.
+    /// The kind of the object in the review.
     pub kind: GroupVersionKind,
-    /// The namespace of the request; the name may be empty when one is to be generated.
+    /// The namespace of the request; the name may be empty when the API server will generate it.
     pub key: ObjectKey,
-    /// Empty at the creation.
+    /// Empty at creation.
     pub uid: String,
-    /// The object, or of a deletion the one that is stored.
+    /// The object; for a deletion, the stored object.
     pub object: Value,
-    /// The AdmissionRequest without the object, as JSON.
+    /// The AdmissionRequest without its objects, as JSON.
     pub request: Arc<str>,
-    /// Nothing may change.
+    /// Whether the request is a dry run, which must have no effects.
     pub dry_run: bool,
     /// Empty for the object itself.
     pub subresource: String,
-    /// Refuse what differs, instead of changing it.
+    /// Deny a difference instead of changing the object.
     pub validate: bool,
-    /// When it came.
+    /// When the review arrived.
     pub arrived: Instant,
-    /// When the answer is needed.
+    /// When the response is due.
     pub deadline: Instant,
-    /// Ties log lines together.
+    /// Connects the log lines of the review.
     pub correlation_id: String,
-    /// Whether an authenticated API server asks. Anybody else can make a plugin fail with a review of their own invention: that must not
-    /// count against its version, nor leave a trace in the cluster.
+    /// Whether the client is an authenticated API server. Any other client can invent a review on which the plugin fails. Such a failure
+    /// must not count against its version, nor leave a trace in the cluster.
     pub authenticated: bool,
 }
 
 impl Review {
-    /// Whether a plugin that begins at this moment gets less time than it is granted, because most of what the API server gives is gone.
+    /// Whether a plugin that begins at this moment gets less time than its grant allows, because most of the API server's timeout is
+    /// over.
     fn starves(&self, at: Instant, granted: Duration) -> bool {
         let (left, whole) = (self.deadline.saturating_duration_since(at), self.deadline - self.arrived);
         left < granted && left < whole / 2
     }
 }
 
-/// What a plugin says of an object under review.
+/// A plugin's decision about an object under review.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// It may pass as it is.
+    /// Allowed without changes.
     Allowed,
-    /// It passes like this.
+    /// Allowed with changes.
     Changed(Value),
-    /// It does not pass.
+    /// Denied.
     Denied {
-        /// HTTP status for the user.
+        /// HTTP status of the response.
         code: u16,
         /// UpperCamelCase; may be empty.
         reason: String,
-        /// For the user.
+        /// Message for the user.
         message: String,
     },
 }
 
-/// An answer, and what else the user is told.
+/// A verdict with its warnings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admitted {
-    /// Whether it may pass.
+    /// The decision.
     pub verdict: Verdict,
-    /// For the user.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// A version with a reconcile or a review under way: it is not drained before this is dropped.
+/// A version with a reconcile or review in flight: the version does not drain before this value is dropped.
 #[derive(Debug)]
 pub struct Entered {
     version: Arc<Version>,
@@ -102,19 +103,19 @@ impl Entered {
         &self.version
     }
 
-    /// The rules that this version answers at admission.
+    /// The version's admission rules.
     #[must_use]
     pub fn rules(&self) -> &[Admission] {
         &self.version.admission
     }
 
-    /// Whether its watches are in sync.
+    /// Whether the version's watches are in sync.
     #[must_use]
     pub fn synced(&self) -> bool {
         self.version.synced()
     }
 
-    /// Its version, for people.
+    /// The version string of the manifest.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version.loaded.manifest.version
@@ -128,18 +129,18 @@ impl Controller {
         loop {
             let version = self.current()?;
             let under_way = version.enter();
-            // Replaced between the two: it may have been drained already.
+            // The version was replaced in between and may have drained already.
             if self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, &version)) {
                 return Some(Entered { version, _under_way: under_way });
             }
         }
     }
 
-    /// Asks a version about an object under review.
+    /// Reviews an object on a version.
     ///
     /// # Errors
     ///
-    /// Why there is no answer, in a sentence that names the plugin: the rule's failure policy decides.
+    /// Why the plugin gave no verdict, in a sentence with the plugin's name; the rule's failure policy decides.
     pub async fn admit(&self, entered: &Entered, review: &Review) -> Result<Admitted, String> {
         let version = &entered.version;
         let began = Instant::now();
@@ -163,10 +164,10 @@ impl Controller {
                 tracing::error!(plugin = self.name, key = %review.key, "the host panicked in a review; please report this");
                 return Err(fault("the host panicked; please report this"));
             }
-            // Whoever still waits for an instance or its caches has not begun.
+            // The review still waits for an instance or for caches, so the plugin has not begun.
             Err(_elapsed) => return Err(late("no answer")),
         };
-        // Too slow is its own fault only when it had time enough.
+        // A missed deadline is the plugin's fault only when it had its full time.
         let cause = match &answered {
             Err(CallError::Deadline { .. }) if starved => None,
             Err(error) => error.cause().map(|cause| (cause, error.to_string())),
@@ -216,7 +217,7 @@ impl Controller {
             correlation_id: review.correlation_id.clone(),
             dry_run: review.dry_run,
             at_most: Some(review.deadline.saturating_duration_since(Instant::now())),
-            // Every host answers admission, whoever reconciles.
+            // Every host answers admission reviews, also standbys.
             term: Term::for_ever(),
         };
         let mut instance = version.pool.take(run).await?;
@@ -225,7 +226,7 @@ impl Controller {
         answered
     }
 
-    /// Desired, actual and, where they differ and may be changed, patch and actual again.
+    /// Calls get-desired and get-actual; where the states differ and the object may change, calls patch and get-actual again.
     async fn converse(
         &self,
         instance: &mut Instance,
@@ -242,18 +243,19 @@ impl Controller {
         let actual = instance.get_actual(&request).await;
         timed(Call::GetActual, began);
         let actual = actual?.state;
-        if compare::same(desired.as_ref(), actual.as_ref()) {
+        if compare::same(desired.as_deref(), actual.as_deref()) {
             return Ok(Admitted { verdict: Verdict::Allowed, warnings: Vec::new() });
         }
         if review.validate {
-            return Ok(Admitted { verdict: differs(desired.as_ref(), actual.as_ref()), warnings: Vec::new() });
+            return Ok(Admitted { verdict: differs(desired.as_deref(), actual.as_deref()), warnings: Vec::new() });
         }
         let began = Instant::now();
         let outcome = instance.patch(&request, desired.as_ref(), actual.as_ref()).await;
         timed(Call::Patch, began);
         let Outcome { changes, patches, events, warnings, .. } = outcome?;
         if let Some(change) = changes.first() {
-            let reason = format!("{}; at admission only the object under review can be patched", change.summary());
+            let summary = change.summary();
+            let reason = format!("the change to {summary}: at admission only the object under review can be patched");
             return Err(CallError::BadAnswer { call: "patch", reason });
         }
         let verdict = if patches.is_empty() {
@@ -279,8 +281,8 @@ impl Controller {
             };
             request.object = Some(without_managed_fields(&after).to_string().into());
             let again = instance.get_actual(&request).await?.state;
-            if !compare::same(desired.as_ref(), again.as_ref()) {
-                let place = compare::place(desired.as_ref(), again.as_ref());
+            if !compare::same(desired.as_deref(), again.as_deref()) {
+                let place = compare::place(desired.as_deref(), again.as_deref());
                 return Err(bad(format!("a patch that does not lead to what it desires: {place} differs after it")));
             }
             Verdict::Changed(after)
@@ -289,7 +291,7 @@ impl Controller {
         Ok(Admitted { verdict, warnings })
     }
 
-    /// Events are about objects that are stored; a dry run leaves no trace, nor does a review that an API server may not have sent.
+    /// Records events about stored objects only, none in a dry run, and none from a review that may not come from an API server.
     fn record(&self, version: &Version, review: &Review, events: Vec<Event>) {
         for event in events {
             if !review.authenticated {
@@ -317,7 +319,7 @@ fn without_managed_fields(object: &Value) -> std::borrow::Cow<'_, Value> {
     std::borrow::Cow::Owned(object)
 }
 
-/// The refusal of a validating rule.
+/// The denial of a validating rule.
 fn differs(desired: Option<&Value>, actual: Option<&Value>) -> Verdict {
     let message = match (desired, actual) {
         (Some(desired), Some(actual)) => {

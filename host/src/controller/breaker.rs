@@ -1,48 +1,47 @@
-//! Stops a fight: an object that is patched again and again is slowed down.
+//! Circuit breaker for fights: slows down an object that is patched again and again.
 
 use super::ReconcileKey;
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use crate::buckets::Buckets;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
 
-/// This many patches of one object at once, then one per refill.
+/// Patches of one object at once; then one per refill.
 const BURST: f64 = 30.0;
 const REFILL: Duration = Duration::from_secs(10);
 
-/// Objects above this number are forgotten when their bucket is full again.
-const TRACKED: usize = 10_000;
-
 /// A token bucket for each object.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Breaker {
-    buckets: Mutex<HashMap<ReconcileKey, (f64, Instant)>>,
+    buckets: Mutex<Buckets<ReconcileKey>>,
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Self { buckets: Mutex::new(Buckets::new(BURST, REFILL)) }
+    }
 }
 
 impl Breaker {
     /// How long the key must wait. None: it may run.
     pub(super) fn blocked(&self, key: &ReconcileKey) -> Option<Duration> {
-        let buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let (tokens, at) = buckets.get(key)?;
-        let now = filled(*tokens, *at);
-        (now < 1.0).then(|| REFILL.mul_f64(1.0 - now))
+        self.buckets().empty_for(key)
     }
 
-    /// Counts a patch. Answers true when it was the last one of the burst.
+    /// Counts a patch. Returns true for the last one of the burst.
     pub(super) fn patched(&self, key: &ReconcileKey) -> bool {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= TRACKED {
-            buckets.retain(|_, (tokens, at)| filled(*tokens, *at) < BURST);
-        }
-        let (tokens, at) = buckets.entry(key.clone()).or_insert_with(|| (BURST, Instant::now()));
-        *tokens = (filled(*tokens, *at) - 1.0).max(0.0);
-        *at = Instant::now();
-        *tokens < 1.0
+        let mut buckets = self.buckets();
+        buckets.take(key.clone());
+        buckets.empty_for(key).is_some()
     }
-}
 
-fn filled(tokens: f64, at: Instant) -> f64 {
-    (tokens + at.elapsed().as_secs_f64() / REFILL.as_secs_f64()).min(BURST)
+    /// The number of recently patched objects that the breaker remembers.
+    pub(super) fn remembered(&self) -> usize {
+        self.buckets().remembered()
+    }
+
+    fn buckets(&self) -> MutexGuard<'_, Buckets<ReconcileKey>> {
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]

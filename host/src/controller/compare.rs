@@ -1,8 +1,8 @@
-//! Comparing two states as JSON values.
+//! Comparison of desired and actual state as JSON values.
 
 use serde_json::Value;
 
-/// Whether two states are the same: the order of keys and the spelling of numbers (`1`, `1.0`, `1e0`) do not count.
+/// Whether two states are equal: the order of keys and the spelling of numbers (`1`, `1.0`, `1e0`) do not count.
 pub fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (None, None) => true,
@@ -11,7 +11,7 @@ pub fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     }
 }
 
-/// The first place where two states differ, in words where it is the whole of them.
+/// The path of the first difference between two states, or words for the whole state.
 pub(super) fn place(a: Option<&Value>, b: Option<&Value>) -> String {
     let place = match (a, b) {
         (Some(a), Some(b)) => first_difference(a, b).unwrap_or_default(),
@@ -20,7 +20,7 @@ pub(super) fn place(a: Option<&Value>, b: Option<&Value>) -> String {
     if place.is_empty() { "the whole state".to_owned() } else { place }
 }
 
-/// The JSON pointers of at most so many places where two values differ, down to single values; lists of different length differ as a whole.
+/// The JSON pointers of up to `most` differences between two values, down to scalars; lists of different length differ as a whole.
 pub(super) fn differences(a: &Value, b: &Value, most: usize) -> Vec<String> {
     let mut found = Vec::new();
     all_differences(a, b, &mut String::new(), most, &mut found);
@@ -35,6 +35,10 @@ fn all_differences(a: &Value, b: &Value, path: &mut String, most: usize, found: 
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
             for key in a.keys().chain(b.keys().filter(|k| !a.contains_key(*k))) {
+                // A path may be as long as the document: one for each missing key would have quadratic size.
+                if found.len() >= most {
+                    return;
+                }
                 path.push('/');
                 path.push_str(&key.replace('~', "~0").replace('/', "~1"));
                 match (a.get(key), b.get(key)) {
@@ -54,10 +58,9 @@ fn all_differences(a: &Value, b: &Value, path: &mut String, most: usize, found: 
         (a, b) if same(Some(a), Some(b)) => {}
         _ => found.push(path.clone()),
     }
-    found.truncate(most);
 }
 
-/// The JSON pointer of the first place where two values differ.
+/// The JSON pointer of the first difference between two values.
 pub(super) fn first_difference(a: &Value, b: &Value) -> Option<String> {
     let mut path = String::new();
     differs(a, b, &mut path).then_some(path)
@@ -90,7 +93,7 @@ fn differs(a: &Value, b: &Value, path: &mut String) -> bool {
             a.len() != b.len()
         }
         (Value::Number(a), Value::Number(b)) => {
-            // Integers are compared exactly: as f64 large ones would fall together.
+            // Integers are compared exactly: as f64, large ones would be equal.
             let as_floats = a.is_f64() || b.is_f64();
             a != b && !(as_floats && a.as_f64() == b.as_f64())
         }
@@ -144,5 +147,15 @@ mod tests {
     fn none_is_not_null() {
         assert!(same(None, None));
         assert!(!same(None, Some(&Value::Null)));
+    }
+
+    #[test]
+    fn bounded_work_of_differences_that_are_not_named() {
+        let many: serde_json::Map<String, Value> = (0..2_000).map(|i| (i.to_string(), json!(0))).collect();
+        let (a, b) = (json!({"k".repeat(20_000): {}}), json!({"k".repeat(20_000): many}));
+        let mut found = Vec::new();
+        all_differences(&a, &b, &mut String::new(), 3, &mut found);
+        assert_eq!(found.len(), 3);
+        assert!(found.capacity() < 100, "{} paths were put together", found.capacity());
     }
 }

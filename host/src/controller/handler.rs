@@ -1,38 +1,38 @@
-//! From events to keys: which watches a plugin needs, and whom a change wakes.
+//! Event handlers: the watches of a plugin, and the keys that each event enqueues.
 
 use super::ReconcileKey;
+use super::mapping::Mapper;
 use super::tombstones::Tombstones;
 use super::version::{Wakes, Waking};
-use crate::api::{GroupVersionKind, ObjectKey};
+use crate::api::GroupVersionKind;
 use crate::apply::Writer;
-use crate::informer::{Delta, Handler, Informers, Object, Store, Subscription, WatchSpec};
+use crate::informer::{Delta, Handler, Informers, Store, Subscription, WatchSpec};
 use crate::plugin::StoreOf;
 use crate::workqueue::{Trigger, WorkQueue};
-use oarlock_manifest::{Kind, Mapping, PluginManifest, Watch};
-use serde_json::Value;
-use std::collections::HashMap;
+use oarlock_manifest::{Kind, Mapping, PluginManifest};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError};
 
-type Stores = HashMap<GroupVersionKind, Vec<StoreOf>>;
+pub(super) type Stores = HashMap<GroupVersionKind, Vec<StoreOf>>;
 
-/// A manifest's kind in the host's own type.
+/// Converts a manifest's kind into the host's type.
 pub(super) fn kind(kind: &Kind) -> GroupVersionKind {
     GroupVersionKind::new(kind.group.clone(), kind.version.clone(), kind.kind.clone())
 }
 
-/// What the handlers of one version need.
+/// The state that the handlers of one version share.
 #[derive(Clone)]
 pub(super) struct Handlers {
     pub(super) queue: WorkQueue<ReconcileKey>,
     pub(super) tombstones: Arc<Tombstones>,
-    /// Objects that are shown as out of sync until their key has run again.
+    /// Objects shown as out of sync until their key runs again.
     pub(super) unsettled: Arc<super::Unsettled>,
     pub(super) writer: Writer,
-    /// Whom they wake.
+    /// Whether the handlers enqueue keys.
     pub(super) waking: Arc<Waking>,
 }
 
-/// Subscribes to everything the manifest names: primaries first, so that mappings find their stores.
+/// Subscribes to all kinds of the manifest: primaries first, so that mappings find their stores.
 pub(super) fn subscribe(
     manifest: &PluginManifest,
     informers: &Informers,
@@ -75,7 +75,7 @@ pub(super) fn subscribe(
         let handler = match target {
             Some(target) if watch.map_to != Mapping::CacheOnly => {
                 let stores = primaries.get(&target).cloned().unwrap_or_default();
-                let mapper = Mapper { watch: watch.clone(), target: target.into(), stores };
+                let mapper = Mapper::new(watch.clone(), target.into(), stores);
                 watch_handler(mapper, handlers)
             }
             _ => {
@@ -83,21 +83,27 @@ pub(super) fn subscribe(
                 Arc::new(move |delta: &Delta| forget_gone(&writer, delta)) as Handler
             }
         };
-        open(&gvk, &watch.namespaces, &watch.label_selector, &named(&watch.names), &handler, false);
+        for fields in named(&watch.names) {
+            open(&gvk, &watch.namespaces, &watch.label_selector, &fields, &handler, false);
+        }
     }
     (subscriptions, stores)
 }
 
-/// One name can be asked for; of several, the handler sorts out.
-fn named(names: &[String]) -> String {
-    let plain = |name: &&String| name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.'));
-    match names {
-        [name] if plain(&name) => WatchSpec::field_of_name(name),
-        _ => String::new(),
+/// Most watches for the names of one entry. With more names the host watches all objects, and the handler filters them.
+const NAMED_WATCHES: usize = 16;
+
+/// The field selectors for watches of these names, so that the host does not receive other objects.
+fn named(names: &[String]) -> Vec<String> {
+    let plain = |name: &String| name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.'));
+    if names.is_empty() || names.len() > NAMED_WATCHES || !names.iter().all(plain) {
+        return vec![String::new()];
     }
+    let distinct: BTreeSet<&String> = names.iter().collect();
+    distinct.into_iter().map(|name| WatchSpec::field_of_name(name)).collect()
 }
 
-/// A primary wakes its own key, except by the echo of the host's own write.
+/// Enqueues the key of a changed primary, except for the watch echo of the host's own write.
 fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handlers: &Handlers) -> Handler {
     let handlers = handlers.clone();
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
@@ -107,7 +113,7 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
         match (waking.now(), delta) {
             (Wakes::Keys, _) => {}
             (Wakes::NobodyYet, Delta::Deleted(last)) if !cleanup => {
-                // If the host that reconciles it ends now, it may not have come to it.
+                // If the leader ends now, it may not have reconciled the deletion.
                 let key = ReconcileKey { kind: Arc::clone(&gvk), key: last.key().clone() };
                 tombstones.put_for_a_while(&key, last);
                 return;
@@ -128,11 +134,11 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
         };
         let key = ReconcileKey { kind: Arc::clone(&gvk), key: object.key().clone() };
         if let Delta::Deleted(last) = delta {
-            // Whatever was planned for it: its timers would only find that it is gone.
+            // Timers of the key would only find the object gone.
             queue.remove(&key);
             if cleanup {
-                // Its finalizer held it until everything was gone, or it left the selector: the plugin has nothing left to do. A key
-                // that is shown as out of sync runs once more, without a call, so that it no longer is.
+                // The finalizer held the object until cleanup was done, or the object left the selector: the plugin has nothing left to
+                // do. An out-of-sync key runs once more, without a call, to clear that mark.
                 if unsettled.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
                     queue.add(key, trigger);
                 }
@@ -144,13 +150,16 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
     })
 }
 
-/// Of an object that is gone nothing that was applied needs to be known. One that only left its selector costs one apply more.
+/// Forgets the applied documents and own writes of a deleted object. An object that only left its selector costs one more apply and one
+/// more reconcile.
 fn forget_gone(writer: &Writer, delta: &Delta) {
-    match delta {
-        Delta::Applied { old: Some(old), new, .. } if old.uid() != new.uid() => writer.applied().forget(old.uid()),
-        Delta::Deleted(last) => writer.applied().forget(last.uid()),
-        _ => {}
-    }
+    let gone = match delta {
+        Delta::Applied { old: Some(old), new, .. } if old.uid() != new.uid() => old.uid(),
+        Delta::Deleted(last) => last.uid(),
+        _ => return,
+    };
+    writer.applied().forget(gone);
+    writer.own().forget(gone);
 }
 
 fn watch_handler(mapper: Mapper, handlers: &Handlers) -> Handler {
@@ -163,7 +172,7 @@ fn watch_handler(mapper: Mapper, handlers: &Handlers) -> Handler {
         let mut keys = Vec::new();
         let trigger = match delta {
             Delta::Applied { old, new, initial } => {
-                // A reference may have moved: the old target must look again as well.
+                // A reference may have moved: the old target must run as well.
                 if let Some(old) = old {
                     mapper.keys(old, &mut keys);
                 }
@@ -179,134 +188,19 @@ fn watch_handler(mapper: Mapper, handlers: &Handlers) -> Handler {
         keys.sort();
         keys.dedup();
         for key in keys {
-            handlers.queue.add(ReconcileKey { kind: Arc::clone(&mapper.target), key }, trigger);
+            handlers.queue.add(ReconcileKey { kind: Arc::clone(mapper.target()), key }, trigger);
         }
     })
-}
-
-/// Finds the primaries a watched object is about.
-struct Mapper {
-    watch: Watch,
-    target: Arc<GroupVersionKind>,
-    stores: Vec<Store>,
-}
-
-impl Mapper {
-    fn keys(&self, object: &Object, found: &mut Vec<ObjectKey>) {
-        let key = object.key();
-        if !self.watch.names.is_empty() && !self.watch.names.iter().any(|n| *n == *key.name) {
-            return;
-        }
-        match &self.watch.map_to {
-            Mapping::OwnerReference => {
-                let ours = object.owners().filter(|owner| {
-                    let gvk = GroupVersionKind::from_api_version(owner.api_version, owner.kind);
-                    gvk.group == self.target.group && gvk.kind == self.target.kind
-                });
-                for owner in ours {
-                    found.push(ObjectKey::new(Arc::clone(&key.namespace), owner.name));
-                    // The owner may be cluster-scoped.
-                    if !key.namespace.is_empty() && self.has(&ObjectKey::new("", owner.name)) {
-                        found.push(ObjectKey::new("", owner.name));
-                    }
-                }
-            }
-            Mapping::SameName => found.push(key.clone()),
-            Mapping::Label { key: label } => {
-                if let Some(name) = object.label(label).filter(|n| !n.is_empty()) {
-                    found.push(ObjectKey::new(Arc::clone(&key.namespace), name));
-                }
-            }
-            Mapping::Annotation { key: annotation } => {
-                if let Some(name) = annotation_of(object, annotation).filter(|n| !n.is_empty()) {
-                    found.push(ObjectKey::new(Arc::clone(&key.namespace), name));
-                }
-            }
-            Mapping::ReferencedBy { pointer } => {
-                for primary in self.candidates(key) {
-                    if refers(&primary, pointer, &key.name) {
-                        found.push(primary.key().clone());
-                    }
-                }
-            }
-            Mapping::All => found.extend(self.stores.iter().flat_map(Store::keys)),
-            Mapping::CacheOnly => {}
-        }
-    }
-
-    fn has(&self, key: &ObjectKey) -> bool {
-        self.stores.iter().any(|store| store.get(key).is_some())
-    }
-
-    fn candidates(&self, key: &ObjectKey) -> Vec<Arc<Object>> {
-        let options = crate::informer::ListOptions {
-            namespace: key.namespace().map(str::to_owned),
-            ..crate::informer::ListOptions::default()
-        };
-        self.stores.iter().flat_map(|store| store.list(&options)).collect()
-    }
-}
-
-fn annotation_of(object: &Object, annotation: &str) -> Option<String> {
-    // Not kept parsed: the text tells quickly that most objects do not have it.
-    if !object.json().contains(annotation) {
-        return None;
-    }
-    let document: Value = serde_json::from_str(object.json()).ok()?;
-    document.get("metadata")?.get("annotations")?.get(annotation)?.as_str().map(str::to_owned)
-}
-
-/// Whether `object` holds `name` at `pointer`, as a text or in a list of texts.
-fn refers(object: &Object, pointer: &str, name: &str) -> bool {
-    if !object.json().contains(name) {
-        return false;
-    }
-    let Ok(document) = serde_json::from_str::<Value>(object.json()) else { return false };
-    match document.pointer(pointer) {
-        Some(Value::String(text)) => text == name,
-        Some(Value::Array(list)) => list.iter().any(|item| item.as_str() == Some(name)),
-        _ => false,
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::informer::Object;
+    use serde_json::{Value, json};
 
     fn object(doc: &Value) -> Object {
         Object::parse(&doc.to_string()).unwrap()
-    }
-
-    fn mapped(map_to: &Value, object: &Object) -> Vec<String> {
-        let watch = json!({"version": "v1", "kind": "ConfigMap", "mapTo": map_to});
-        let mapper = Mapper {
-            watch: serde_json::from_value(watch).unwrap(),
-            target: GroupVersionKind::new("apps", "v1", "Deployment").into(),
-            stores: vec![],
-        };
-        let mut keys = Vec::new();
-        mapper.keys(object, &mut keys);
-        keys.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn a_watched_object_wakes_those_it_is_about() {
-        let o = object(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
-            "name": "cm", "namespace": "n", "uid": "u", "resourceVersion": "1",
-            "labels": {"for": "by-label"}, "annotations": {"for": "by-annotation"},
-            "ownerReferences": [
-                {"apiVersion": "apps/v1", "kind": "Deployment", "name": "owner", "uid": "1"},
-                {"apiVersion": "apps/v1beta9", "kind": "Deployment", "name": "other-version", "uid": "2"},
-                {"apiVersion": "other/v1", "kind": "Deployment", "name": "other-group", "uid": "3"},
-                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "other-kind", "uid": "4"}],
-        }}));
-        assert_eq!(mapped(&json!({"type": "ownerReference"}), &o), ["n/owner", "n/other-version"]);
-        assert_eq!(mapped(&json!({"type": "sameName"}), &o), ["n/cm"]);
-        assert_eq!(mapped(&json!({"type": "label", "key": "for"}), &o), ["n/by-label"]);
-        assert_eq!(mapped(&json!({"type": "annotation", "key": "for"}), &o), ["n/by-annotation"]);
-        assert!(mapped(&json!({"type": "annotation", "key": "absent"}), &o).is_empty());
-        assert!(mapped(&json!({"type": "cacheOnly"}), &o).is_empty());
     }
 
     /// Handlers whose events wake keys, without a server.
@@ -332,7 +226,7 @@ mod tests {
         serde_json::from_value(manifest).unwrap()
     }
 
-    /// An object that leaves its selector while it is out of sync would be counted until the host ends: nothing runs its key again.
+    /// An object that leaves its selector while out of sync would be counted until the host ends: no event runs its key again.
     #[tokio::test(start_paused = true)]
     async fn b6_an_object_that_goes_while_out_of_sync_is_looked_at_once_more() {
         for out_of_sync in [true, false] {
@@ -367,7 +261,7 @@ mod tests {
             tell(&Delta::Deleted(Arc::new(last)));
             let left = handlers.queue.snapshot(1);
             assert_eq!((left.delayed, left.failing), (0, 0), "cleanup: {cleanup}");
-            // Without a finalizer the key runs once more, with the last state.
+            // Without a finalizer the key runs once more, with the object's last state.
             assert_eq!(left.ready, usize::from(!cleanup));
             assert_eq!(handlers.tombstones.get(&key).is_some(), !cleanup);
         }
@@ -380,24 +274,12 @@ mod tests {
     }
 
     #[test]
-    fn one_name_is_asked_for_and_several_are_not() {
+    fn t13_of_some_names_only_objects_of_these_names_are_watched() {
         let names = |names: &[&str]| named(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
-        assert_eq!(names(&["settings"]), "metadata.name=settings");
-        assert_eq!(names(&[]), "");
-        assert_eq!(names(&["a", "b"]), "");
-        assert_eq!(names(&["a,metadata.namespace=b"]), "", "what means something in a selector is no name");
-    }
-
-    #[test]
-    fn a_reference_is_a_name_or_a_list_of_names() {
-        let o = object(
-            &json!({"apiVersion": "v1", "kind": "X", "metadata": {"name": "a", "uid": "u", "resourceVersion": "1"},
-            "spec": {"one": "cm", "many": ["x", "cm"], "deep": {"cm": 1}}}),
-        );
-        assert!(refers(&o, "/spec/one", "cm"));
-        assert!(refers(&o, "/spec/many", "cm"));
-        assert!(!refers(&o, "/spec/deep", "cm"));
-        assert!(!refers(&o, "/spec/absent", "cm"));
-        assert!(!refers(&o, "/spec/one", "c"));
+        assert_eq!(names(&["settings"]), ["metadata.name=settings"]);
+        assert_eq!(names(&["b", "a", "b"]), ["metadata.name=a", "metadata.name=b"]);
+        assert_eq!(names(&[]), [""]);
+        assert_eq!(names(&["a,metadata.namespace=b"]), [""], "what means something in a selector is no name");
+        assert_eq!(names(&["x"; NAMED_WATCHES + 1]), [""]);
     }
 }

@@ -1,8 +1,8 @@
-//! Strikes: what a plugin did that only its author can mend (a trap, a missed deadline, memory, an answer that makes no sense).
+//! Strikes, probation and quarantine of plugin versions.
 //!
-//! Two things follow from them. A new version is on probation for its first reconciles: when it strikes on too many objects it
-//! is reported as failing, and whoever swapped it in takes it back. And any version that mostly strikes is quarantined: its
-//! keys wait, for longer each time.
+//! A strike is a failure that only the plugin's author can fix: a trap, a missed deadline, refused memory, an invalid answer. Strikes
+//! have two consequences. A new version is on probation for its first reconciles; when it strikes on too many objects, it is reported as
+//! failing, and the lifecycle rolls it back. Any version that mostly strikes is quarantined: its keys wait, longer each time.
 
 use super::ReconcileKey;
 use std::collections::{HashSet, VecDeque};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A new version is taken back when more than this share of the reconciles of its probation strike, counted by object.
+/// A version fails its probation when more than this share of the reconciles strike, counted by object.
 pub const PROBATION_SHARE: f64 = 0.005;
 
 /// Probation lasts as many reconciles as the plugin has objects, within these bounds…
@@ -19,32 +19,35 @@ const PROBATION_RECONCILES: std::ops::RangeInclusive<usize> = 20..=1000;
 /// …and no longer than this.
 const PROBATION_TIME: Duration = Duration::from_secs(600);
 
-/// Quarantine looks at this many of the last reconciles, and begins when half of them were strikes that weigh this much.
+/// The quarantine window has this many reconciles. Quarantine begins when half of them were strikes of this weight.
 const WINDOW: usize = 20;
 const WEIGHT: u32 = 10;
 
-/// A strike weighs one, but one that took a worker this long weighs more.
+/// A strike weighs one, but a strike that occupied a worker for this long weighs more.
 const LONG: Duration = Duration::from_secs(1);
 const LONG_WEIGHT: u32 = 5;
 
-/// The first pause; each further one is twice as long, to the last.
+/// The first pause; each further one is twice as long, up to the last.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_secs(300);
 
-/// What a reconcile's end means for the version it ran on.
+/// Most keys remembered because their last reconcile was a strike; further ones count as new at the next swap.
+const MOST_STRUCK: usize = 10_000;
+
+/// The consequence of a reconcile for the version it ran on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing new.
+    /// No change.
     Fine,
-    /// Probation ended well.
+    /// The version passed its probation.
     Proven,
-    /// Probation ended badly: why.
+    /// The version failed its probation, for this reason.
     Failing(String),
-    /// From now on its keys wait for this long.
+    /// The keys wait for this long from now on.
     Quarantined(Duration),
 }
 
-/// Of one plugin, across its versions.
+/// The health of one plugin, across its versions.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     inner: Mutex<Inner>,
@@ -52,11 +55,11 @@ pub(super) struct Health {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// The last reconciles of the current version: what each weighs; zero was no strike.
+    /// Weights of the last reconciles of the current version; zero is no strike.
     window: VecDeque<u32>,
-    /// Keys whose last reconcile was a strike.
+    /// Keys whose last reconcile was a strike, including keys of deleted objects.
     struck: HashSet<ReconcileKey>,
-    /// The same as it was when a version began that has failed since.
+    /// The value of `struck` at the beginning of a version that failed since.
     before_failing: HashSet<ReconcileKey>,
     probation: Option<Probation>,
     until: Option<Instant>,
@@ -69,16 +72,16 @@ struct Probation {
     length: usize,
     done: usize,
     began: Instant,
-    /// Those that struck under the version before as well say nothing about this one.
+    /// Keys that also struck on the previous version; they do not count against this one.
     excused: HashSet<ReconcileKey>,
     struck: HashSet<ReconcileKey>,
 }
 
 impl Health {
-    /// Another version begins, on probation.
+    /// Begins the probation of another version.
     ///
-    /// * `objects` - how many it has.
-    /// * `back` - the version before failed its probation: what struck under it says nothing about the objects.
+    /// * `objects` - the number of its objects.
+    /// * `back` - whether the previous version failed its probation; its strikes do not excuse objects.
     pub(super) fn begin(&self, objects: usize, back: bool) {
         let mut inner = self.lock();
         let before_it = std::mem::take(&mut inner.before_failing);
@@ -98,7 +101,7 @@ impl Health {
         });
     }
 
-    /// A reconcile that was under way at a swap went well on the version before: the key says something about the new one.
+    /// A reconcile in flight at a swap succeeded on the previous version, so this key counts for the new one.
     pub(super) fn went_well_before(&self, key: &ReconcileKey) {
         let mut inner = self.lock();
         inner.struck.remove(key);
@@ -111,7 +114,9 @@ impl Health {
     pub(super) fn reconciled(&self, key: &ReconcileKey, took: Duration, strike: Option<&str>) -> Verdict {
         let mut inner = self.lock();
         if strike.is_some() {
-            inner.struck.insert(key.clone());
+            if inner.struck.len() < MOST_STRUCK {
+                inner.struck.insert(key.clone());
+            }
         } else {
             inner.struck.remove(key);
         }
@@ -133,10 +138,17 @@ impl Health {
         })
     }
 
-    /// Until when no key may run.
+    /// The end of the quarantine.
     pub(super) fn quarantined_until(&self) -> Option<Instant> {
         let inner = self.lock();
         inner.until.filter(|until| *until > Instant::now())
+    }
+
+    /// The number of keys remembered because of strikes.
+    pub(super) fn remembered(&self) -> usize {
+        let inner = self.lock();
+        let of_probation = inner.probation.as_ref().map_or(0, |one| one.excused.len() + one.struck.len());
+        inner.struck.len() + inner.before_failing.len() + of_probation
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -207,11 +219,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn keys_that_struck_are_bounded() {
+        let health = Health::default();
+        for number in 0..2 * MOST_STRUCK {
+            reconciled(&health, &key(number), Some("trap"));
+        }
+        assert_eq!(health.remembered(), MOST_STRUCK);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn h10_one_object_in_a_hundred_is_too_many_and_one_in_a_thousand_is_not() {
         let health = Health::default();
         health.begin(300, false);
         assert_eq!(reconciled(&health, &key(0), Some("trap")), Verdict::Fine);
-        // The same object again is still one object.
+        // The same object counts once.
         assert_eq!(reconciled(&health, &key(0), Some("trap")), Verdict::Fine);
         assert!(
             matches!(reconciled(&health, &key(1), Some("trap")), Verdict::Failing(why) if why.contains("o1: trap"))
@@ -262,7 +283,7 @@ mod tests {
         assert_eq!(reconciled(&health, &key(1), Some("trap")), Verdict::Fine);
         assert!(matches!(reconciled(&health, &key(7), Some("trap")), Verdict::Failing(_)));
         health.begin(10, true);
-        // The version that was gone back to has not come to look at either.
+        // The restored version has not reconciled these objects before it is replaced.
         health.begin(10, false);
         assert_eq!(reconciled(&health, &key(1), Some("trap")), Verdict::Fine);
         assert!(matches!(reconciled(&health, &key(7), Some("trap")), Verdict::Failing(_)));

@@ -1,4 +1,4 @@
-//! Whether this host reconciles a plugin, and what follows when it begins and ends to.
+//! Leadership of a plugin on this host: begin and end of its terms.
 
 use super::version::Wakes;
 use super::{Controller, Version};
@@ -10,45 +10,45 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// Reconciles under way get this long when their plugin goes to another host.
+/// Drain time of reconciles in flight when their plugin moves to another host.
 const HAND_OVER: Duration = Duration::from_secs(20);
 
-/// A plugin's seat, and the term its workers work in.
+/// A plugin's seat, and the term of its workers.
 #[derive(Debug)]
 pub(super) struct Lead {
     pub(super) seat: Seat,
-    /// None: a standby.
+    /// None: this host is a standby.
     term: watch::Sender<Option<Term>>,
-    /// Held while a term begins or ends, or the version changes: what is enqueued belongs to both.
+    /// Held while a term begins or ends or the version changes: enqueued keys belong to both.
     pub(super) turn: Mutex<()>,
-    /// Reconciles under way.
+    /// Reconciles in flight.
     working: TaskTracker,
 }
 
 impl Lead {
     pub(super) fn new(seat: Seat) -> Self {
-        // Without leases there is a term from the beginning.
+        // Without leader election there is a term from the beginning.
         let term = watch::Sender::new(seat.term());
         Self { seat, term, turn: Mutex::default(), working: TaskTracker::new() }
     }
 
-    /// The term workers work in.
+    /// The term of the workers.
     pub(super) fn term(&self) -> Option<Term> {
         self.term.borrow().clone().filter(Term::held)
     }
 
-    /// Waits until there is one.
+    /// Waits for a term.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future changes nothing.
     pub(super) async fn wait(&self) {
         let held = |term: &Option<Term>| term.as_ref().is_some_and(Term::held);
-        // An error is impossible: the sender is ours.
+        // An error is impossible: `self` owns the sender.
         let _ = self.term.subscribe().wait_for(held).await;
     }
 
-    /// Begins a reconcile. None: it may not begin.
+    /// Begins a reconcile. None: no term, so it may not begin.
     pub(super) fn enter(&self) -> Option<(Term, TaskTrackerToken)> {
         let working = self.working.token();
         Some((self.term()?, working))
@@ -56,7 +56,7 @@ impl Lead {
 }
 
 impl Controller {
-    /// Follows the plugin's Lease: begins to reconcile when it is this host's, and stops when it is not.
+    /// Follows the plugin's Lease: starts reconciling when this host holds it, and stops when it does not.
     pub(super) async fn follow(self: Arc<Self>) {
         loop {
             let term = tokio::select! {
@@ -70,12 +70,12 @@ impl Controller {
                 () = term.wanted_back() => self.step_down(HAND_OVER).await,
             }
             self.end();
-            // The seat says so a moment later.
+            // The seat publishes the end a moment later.
             term.over().await;
         }
     }
 
-    /// This host reconciles from now on: every object is looked at, since nobody knows what the host before had still to do.
+    /// This host becomes the leader and reconciles every object, because the previous leader's remaining work is unknown.
     fn begin(&self, term: &Term) {
         let turn = self.lead.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.lead.term.send_replace(Some(term.clone()));
@@ -92,7 +92,7 @@ impl Controller {
         drop(turn);
     }
 
-    /// Another host reconciles from now on, or may.
+    /// Another host is the leader from now on, or may be.
     fn end(&self) {
         let turn = self.lead.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.lead.term.send_replace(None);
@@ -101,14 +101,16 @@ impl Controller {
             version.wake(Wakes::NobodyYet);
         }
         self.queue.purge();
+        // Their keys do not run here any more.
+        self.tombstones.hand_over();
         self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.metrics.set_out_of_sync(0);
         drop(turn);
     }
 
-    /// Begins no further reconcile, finishes those under way, and gives the Lease back. Admission goes on to be answered.
+    /// Starts no further reconcile, finishes those in flight, and releases the Lease. Admission reviews continue.
     ///
-    /// * `drain` - after this long those under way are cut off.
+    /// * `drain` - drain time; then reconciles in flight are cancelled.
     pub async fn step_down(&self, drain: Duration) {
         let Some(term) = self.lead.term() else { return };
         self.end();
@@ -126,7 +128,7 @@ impl Controller {
         self.lead.seat.release().await;
     }
 
-    /// Whether this host reconciles, so that a version that becomes the current one is to wake keys at once.
+    /// Whether this host is the leader, so that a new current version enqueues keys at once.
     #[must_use]
     pub fn leads(&self) -> bool {
         self.lead.term().is_some()
@@ -141,7 +143,7 @@ impl Controller {
         }
     }
 
-    /// Competes for the Lease, and tells the other hosts which version this one runs.
+    /// Competes for the Lease, and publishes the version of this host to the other hosts.
     pub(super) fn stand(self: &Arc<Self>, version: &Version, first: bool) {
         let of = &version.loaded;
         self.lead.seat.compete(&Seat::version(&of.manifest.version, &of.component.digest));

@@ -1,77 +1,122 @@
-//! The one table from how a reconcile ended to what happens to its key.
+//! The retry table: from the end of a reconcile to the next step of its key.
 
-use crate::apply::WriteError;
 use crate::apply::status::Ready;
+use crate::apply::{Change, WriteError};
 use crate::plugin::CallError;
 use std::time::Duration;
 
-/// Between two tries of an object that is going but cannot be cleaned up as it is.
+/// Retry interval of a deleting object that cannot be cleaned up as it is.
 const SLOW_RETRY: Duration = Duration::from_secs(60);
 
-/// Between two tries of an apply that another field manager stands against.
+/// Retry interval of an apply that conflicts with another field manager.
 const CONFLICT_RETRY: Duration = Duration::from_secs(30);
 
-/// How a reconcile ended.
+/// The end of a reconcile.
 #[derive(Debug)]
 pub(super) enum End {
-    /// There was nothing to do, not even a status.
+    /// Nothing to do, not even a status.
     Nothing,
     /// Desired and actual agree.
     Synced {
-        /// The plugin wants to look again.
+        /// The plugin's requeue delay.
         requeue_after: Option<Duration>,
     },
-    /// Patched, and they do not agree yet.
+    /// Patched, but desired and actual still differ.
     Progressing {
-        /// The plugin wants to look again.
+        /// The plugin's requeue delay.
         requeue_after: Option<Duration>,
     },
-    /// Everything made for it is gone, and our finalizer with it.
+    /// All created objects are gone, and the plugin's finalizer too.
     CleanedUp,
+}
+
+impl End {
+    /// For the log.
+    pub(super) fn as_str(&self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing to do",
+            Self::Synced { .. } => "synced",
+            Self::Progressing { .. } => "progressing",
+            Self::CleanedUp => "cleaned up",
+        }
+    }
+
+    /// When the plugin wants to look again, in milliseconds.
+    pub(super) fn requeue_after_ms(&self) -> Option<u64> {
+        match self {
+            Self::Synced { requeue_after } | Self::Progressing { requeue_after } => {
+                requeue_after.map(crate::milliseconds)
+            }
+            Self::Nothing | Self::CleanedUp => None,
+        }
+    }
 }
 
 /// Why a reconcile failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    /// A call had no answer.
+    /// A call failed.
     #[error(transparent)]
     Call(#[from] CallError),
     /// A change, the finalizer or the status could not be written.
-    #[error("{what}: {error}")]
+    #[error("cannot {what}: {error}{place}")]
     Write {
-        /// Which.
-        what: &'static str,
+        /// Verb and object.
+        what: String,
+        /// Of a change, where it stands among the changes of its patch.
+        place: String,
         /// Why.
         error: WriteError,
     },
-    /// The object could not be read.
+    /// The read of the object failed.
     #[error("the object could not be read: {0}")]
     Read(String),
-    /// The plugin may not see its own primary.
+    /// The grant does not let the plugin read its own primary.
     #[error("{0}")]
     NotGranted(String),
 }
 
-/// What happens to the key.
+/// The next step of the key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Backoff forgotten, nothing planned.
+    /// Forget the backoff; plan nothing.
     Done,
-    /// Backoff forgotten, again after this long.
+    /// Forget the backoff; run again after this delay.
     After(Duration),
-    /// It could not run now; its backoff stays as it is.
+    /// The key could not run now; its backoff stays.
     Later(Duration),
-    /// Another host may reconcile it by now: nothing is planned here.
+    /// Another host may be the leader by now: plan nothing here.
     LeaseLost,
-    /// Failed, and nobody tries again before something changes.
+    /// Failed; no retry before a change.
     GivenUp,
-    /// Failed; again after this long, because somebody named the delay.
+    /// Failed; run again after this delay, which the error names.
     RetryAfter(Duration),
-    /// Failed; again with the key's own backoff.
+    /// Failed; run again with the key's backoff.
     Retry,
 }
 
 impl Next {
+    /// For the log.
+    pub(super) fn as_str(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::After(_) => "requeue",
+            Self::Later(_) => "later",
+            Self::LeaseLost => "lease lost",
+            Self::GivenUp => "given up",
+            Self::RetryAfter(_) => "retry",
+            Self::Retry => "retry with backoff",
+        }
+    }
+
+    /// The delay that is known, in milliseconds.
+    pub(super) fn after_ms(&self) -> Option<u64> {
+        match self {
+            Self::After(delay) | Self::Later(delay) | Self::RetryAfter(delay) => Some(crate::milliseconds(*delay)),
+            Self::Done | Self::LeaseLost | Self::GivenUp | Self::Retry => None,
+        }
+    }
+
     /// For `controller_runtime_reconcile_total`.
     pub(super) fn result(&self) -> crate::metrics::ReconcileResult {
         use crate::metrics::ReconcileResult as R;
@@ -111,6 +156,21 @@ pub(super) fn next(end: &Result<End, Failure>, deleting: bool) -> Next {
 }
 
 impl Failure {
+    /// The host's own write failed.
+    ///
+    /// * `what` - verb and object, after "cannot".
+    pub(super) fn write(what: &str, error: WriteError) -> Self {
+        Self::Write { what: what.to_owned(), place: String::new(), error }
+    }
+
+    /// A change failed.
+    ///
+    /// * `number` - from 1.
+    pub(super) fn change(change: &Change, number: usize, of: usize, error: WriteError) -> Self {
+        let place = if of > 1 { format!(" (change {number} of {of})") } else { String::new() };
+        Self::Write { what: change.summary(), place, error }
+    }
+
     /// Whether only a change of the object (or of the grant) can help.
     pub(super) fn is_terminal(&self) -> bool {
         match self {
@@ -122,7 +182,7 @@ impl Failure {
         }
     }
 
-    /// Whether the plugin itself is at fault in a way that only its author can mend; failures of the world outside are not.
+    /// Whether the failure is a strike: a fault of the plugin that only its author can fix. Failures outside the plugin are none.
     pub(super) fn is_strike(&self) -> bool {
         match self {
             Self::Call(error) => error.cause().is_some(),
@@ -144,7 +204,7 @@ impl Failure {
     }
 }
 
-/// What the Ready condition says.
+/// The Ready condition of this end.
 pub(super) fn ready(end: &Result<End, Failure>, deleting: bool) -> Option<Ready> {
     let said = |ready: bool, reason: &str, message: String| Some(Ready { ready, reason: reason.to_owned(), message });
     match end {
@@ -169,7 +229,21 @@ mod tests {
     }
 
     fn write(error: WriteError) -> Result<End, Failure> {
-        Err(Failure::Write { what: "w", error })
+        Err(Failure::write("w", error))
+    }
+
+    #[test]
+    fn n1_log_event_and_condition_name_the_change_that_failed() {
+        let binding = serde_json::json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "admins", "namespace": "team-blue"}});
+        let not_found = || WriteError::NotFound("namespaces \"team-blue\" not found".to_owned());
+        let failed = |of| Failure::change(&Change::Create(binding.clone()), 2.min(of), of, not_found());
+        let message = "cannot create RoleBinding team-blue/admins: namespaces \"team-blue\" not found (change 2 of 3)";
+        assert_eq!(failed(3).to_string(), message);
+        assert_eq!(ready(&Err(failed(3)), false).map(|ready| ready.message).as_deref(), Some(message));
+        assert!(failed(1).to_string().ends_with("not found"), "{}", failed(1));
+        let own = Failure::write("add the finalizer", WriteError::LeaseLost);
+        assert!(own.to_string().starts_with("cannot add the finalizer: "), "{own}");
     }
 
     #[test]

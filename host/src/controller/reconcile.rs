@@ -1,4 +1,4 @@
-//! One reconcile, from a key to what happens to it next.
+//! One reconcile: from a key to the key's next step.
 
 use super::outcome::{End, Failure, Next, next, ready};
 use super::{Controller, ReconcileKey, Version, compare};
@@ -14,28 +14,28 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// A reconcile under way.
+/// A reconcile in flight.
 pub(super) struct Reconcile<'a> {
     controller: &'a Controller,
     version: &'a Version,
     item: &'a Item<ReconcileKey>,
-    /// Who writes, and until when it may.
+    /// The identity of the writes, and the term in which they are allowed.
     author: Author,
     correlation_id: String,
     began: Instant,
 }
 
-/// How a reconcile ended, for the queue and for those who count.
+/// The end of a reconcile, for the queue and the statistics.
 pub(super) struct Ended {
-    /// What happens to the key.
+    /// The next step of the key.
     pub(super) next: Next,
-    /// Why it failed.
+    /// The error, if it failed.
     pub(super) error: Option<String>,
-    /// It failed by the plugin's own fault.
+    /// Whether the failure is a strike.
     pub(super) strike: bool,
 }
 
-/// What has become known on the way; also counts when the reconcile fails in the middle.
+/// Results of the calls so far; they also count when the reconcile fails halfway.
 #[derive(Default)]
 struct Known {
     object: Option<Arc<Object>>,
@@ -56,7 +56,8 @@ impl<'a> Reconcile<'a> {
         Self { controller, version, item, author, correlation_id, began: Instant::now() }
     }
 
-    /// The control loop: get the object, get desired, get actual, equal? status : patch, apply, get actual again, status.
+    /// The control loop: read the object, get-desired, get-actual. If they are equal, write the status; otherwise patch, apply,
+    /// get-actual again, status.
     pub(super) async fn run(&self) -> Ended {
         let mut known = Known::default();
         let end = self.drive(&mut known).await;
@@ -72,15 +73,15 @@ impl<'a> Reconcile<'a> {
     }
 
     async fn drive(&self, known: &mut Known) -> Result<End, Failure> {
-        // Read before the object: an object deleted between the two reads keeps its last run.
+        // Read before the object: an object that is deleted between the two reads keeps its last run.
         let last = self.controller.tombstones.get(&self.item.key);
         let Some(object) = self.object().await? else { return self.gone().await };
         if let Some(last) = last {
             if last.uid() == object.uid() {
-                // It was only out of sight.
+                // The object was only missing from the watch.
                 self.controller.tombstones.remove(&self.item.key, &last);
             } else if let progressing @ End::Progressing { .. } = self.gone().await? {
-                // Another object of that name was here before: what was made for it goes first.
+                // Another object had this name before: its cleanup comes first.
                 return Ok(progressing);
             }
         }
@@ -94,12 +95,12 @@ impl<'a> Reconcile<'a> {
         if object.deleting() && !(cleanup && has_ours) {
             return Ok(End::Nothing);
         }
-        // Stored before the first side effect.
+        // The finalizer is stored before the first side effect.
         if cleanup && !object.deleting() && !has_ours {
             let with_ours = writer
                 .add_finalizer(author, kind, &object)
                 .await
-                .map_err(|error| Failure::Write { what: "the finalizer could not be added", error })?;
+                .map_err(|error| Failure::write("add the finalizer", error))?;
             known.object = Some(with_ours);
         }
         let object = known.object.clone().unwrap_or(object);
@@ -115,11 +116,11 @@ impl<'a> Reconcile<'a> {
         writer
             .remove_finalizer(author, kind, &object)
             .await
-            .map_err(|error| Failure::Write { what: "the finalizer could not be removed", error })?;
+            .map_err(|error| Failure::write("remove the finalizer", error))?;
         Ok(End::CleanedUp)
     }
 
-    /// Asks desired, actual and, where they differ, patch and actual again. Answers whether they agree in the end.
+    /// Calls get-desired and get-actual; where they differ, calls patch and get-actual again. Returns whether they agree in the end.
     async fn converge(&self, request: &Request, known: &mut Known) -> Result<bool, Failure> {
         let run = Run {
             reads: Some(Arc::clone(&self.version.reads)),
@@ -138,35 +139,32 @@ impl<'a> Reconcile<'a> {
         let observed = self.timed(Call::GetActual, instance.get_actual(request)).await?;
         let actual = observed.state.clone();
         known.observed = Some(observed);
-        if compare::same(desired.as_ref(), actual.as_ref()) {
+        if compare::same(desired.as_deref(), actual.as_deref()) {
             self.version.pool.give_back(instance);
             return Ok(true);
         }
         known.patched = true;
         let outcome = self.timed(Call::Patch, instance.patch(request, desired.as_ref(), actual.as_ref())).await?;
-        for change in &outcome.changes {
-            self.controller
-                .shared
-                .writer
-                .carry_out(&self.author, change)
-                .await
-                .map_err(|error| Failure::Write { what: "a change could not be carried out", error })?;
+        let (writer, of) = (&self.controller.shared.writer, outcome.changes.len());
+        for (before, change) in outcome.changes.iter().enumerate() {
+            let carried_out = writer.carry_out(&self.author, change).await;
+            carried_out.map_err(|error| Failure::change(change, before + 1, of, error))?;
         }
         for event in outcome.events {
             self.record(known.object.as_deref(), event);
         }
         let mut again = self.timed(Call::GetActual, instance.get_actual(request)).await?;
         again.requeue_after = earlier(again.requeue_after, outcome.requeue_after);
-        let agree = compare::same(desired.as_ref(), again.state.as_ref());
+        let agree = compare::same(desired.as_deref(), again.state.as_deref());
         known.observed = Some(again);
         self.version.pool.give_back(instance);
         if self.controller.breaker.patched(&self.item.key) {
-            self.fight(known, desired.as_ref(), actual.as_ref());
+            self.fight(known, desired.as_deref(), actual.as_deref());
         }
         Ok(agree)
     }
 
-    /// The object as the cache has it, not older than our own last write.
+    /// The cached object, not older than the host's own last write.
     async fn object(&self) -> Result<Option<Arc<Object>>, Failure> {
         let ReconcileKey { kind, key } = &self.item.key;
         let found = self.version.reads.get_unchecked(kind, key).await;
@@ -175,7 +173,7 @@ impl<'a> Reconcile<'a> {
             return Ok(None);
         }
         let seen = self.version.reads.may_see(kind, key).await;
-        // Only the grant makes this final. An API server that cannot be asked is asked again.
+        // Only a missing grant is terminal. A failed request to the API server is retried.
         if !seen.map_err(|e| Failure::Read(e.to_string()))? {
             return Err(Failure::NotGranted(format!(
                 "the grant of plugin {} does not allow it to get {kind} {key}",
@@ -185,7 +183,7 @@ impl<'a> Reconcile<'a> {
         Ok(object)
     }
 
-    /// The key of an object that is gone runs once, for plugins that have no finalizer to hold it.
+    /// Runs the key of a deleted object once, for plugins without a finalizer.
     async fn gone(&self) -> Result<End, Failure> {
         let Some(last) = self.controller.tombstones.get(&self.item.key) else { return Ok(End::Nothing) };
         if !self.version.loaded.manifest.cleanup {
@@ -215,10 +213,10 @@ impl<'a> Reconcile<'a> {
         }
     }
 
-    /// Status, Ready condition and events. A status that cannot be written makes a success a failure, so that it is tried again.
+    /// Writes status, Ready condition and events. When the status write fails, the reconcile fails, and the workqueue retries its key.
     async fn conclude(&self, end: Result<End, Failure>, known: &Known, deleting: bool) -> Result<End, Failure> {
         let Some(object) = known.object.as_deref() else { return end };
-        // The API server has no room, and says when it may have: a status or an event would only be refused as well.
+        // The API server is overloaded and names a retry time: it would also reject a status or an event.
         if matches!(end, Err(Failure::Write { error: WriteError::TooManyRequests { .. }, .. })) {
             return end;
         }
@@ -232,7 +230,7 @@ impl<'a> Reconcile<'a> {
             self.record(Some(object), Event { warning: true, reason, message });
         }
         let ready = ready(&end, deleting).filter(|_| self.version.loaded.manifest.manage_status);
-        // A plugin that observed and says nothing has no fields: those of a version before are taken away.
+        // A plugin that observed and returned no status has no fields: the fields of an earlier version are removed.
         let observed = known.observed.as_ref().map(|o| o.status.clone().unwrap_or_default());
         let wrote = || object.managed().is_some_and(|managed| managed.contains(&self.author.host_manager()));
         let something = ready.is_some() || observed.as_ref().is_some_and(|fields| !fields.is_empty() || wrote());
@@ -245,7 +243,7 @@ impl<'a> Reconcile<'a> {
             Ok(_) => end,
             Err(error) => {
                 tracing::warn!(plugin = self.controller.name, key = %self.item.key, %error, "the status could not be written");
-                end.and(Err(Failure::Write { what: "the status could not be written", error }))
+                end.and(Err(Failure::write("write the status", error)))
             }
         }
     }
@@ -274,25 +272,47 @@ impl<'a> Reconcile<'a> {
         answer
     }
 
-    /// The one line each reconcile leaves in the log.
+    /// Writes the reconcile's log line.
     fn report(&self, end: &Result<End, Failure>, known: &Known, next: &Next) {
         let plugin = &self.controller.name;
         let key = self.item.key.to_string();
         let attempt = self.item.attempt;
-        let trigger = format!("{:?}", self.item.trigger);
+        let trigger = self.item.trigger.as_str();
         let duration_ms = (self.began.elapsed().as_secs_f64() * 1e6).round() / 1e3;
         let correlation_id = &self.correlation_id;
         let patched = known.patched;
         match end {
-            Ok(end) if patched => {
-                tracing::info!(plugin, key, attempt, duration_ms, trigger, correlation_id, result = ?end, "reconciled");
-            }
             Ok(end) => {
-                tracing::debug!(plugin, key, attempt, duration_ms, trigger, correlation_id, result = ?end, "reconciled");
+                let (result, requeue_after_ms) = (end.as_str(), end.requeue_after_ms());
+                if patched {
+                    tracing::info!(
+                        plugin,
+                        key,
+                        attempt,
+                        duration_ms,
+                        trigger,
+                        correlation_id,
+                        result,
+                        requeue_after_ms,
+                        "reconciled"
+                    );
+                } else {
+                    tracing::debug!(
+                        plugin,
+                        key,
+                        attempt,
+                        duration_ms,
+                        trigger,
+                        correlation_id,
+                        result,
+                        requeue_after_ms,
+                        "reconciled"
+                    );
+                }
             }
             Err(e) => {
-                let reason = e.reason();
-                tracing::warn!(plugin, key, attempt, duration_ms, trigger, correlation_id, reason, error = %e, next = ?next, "reconcile failed");
+                let (reason, retry_after_ms, next) = (e.reason(), next.after_ms(), next.as_str());
+                tracing::warn!(plugin, key, attempt, duration_ms, trigger, correlation_id, reason, error = %e, next, retry_after_ms, "reconcile failed");
             }
         }
     }

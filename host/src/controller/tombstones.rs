@@ -1,4 +1,4 @@
-//! The last state of objects that are gone, for plugins without a finalizer: their key runs once more, with no object.
+//! Tombstones: the last state of deleted objects, for plugins without a finalizer. Their key runs once more, without an object.
 
 use super::ReconcileKey;
 use crate::informer::Object;
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Objects that are remembered, and their size. Beyond that the oldest go, and with them their last run.
+/// Most objects, and their bytes. Beyond that the oldest are dropped, and with them their last run.
 const CAPACITY: usize = 10_000;
 const CAPACITY_BYTES: usize = 32 << 20;
 
-/// What a standby remembers is forgotten after this long: the host that reconciles has come to it by then.
+/// Lifetime of a standby's tombstones: the leader has reconciled the deletion by then.
 const A_WHILE: Duration = Duration::from_secs(60);
 
-/// What was last seen of objects that are gone.
+/// The last states of deleted objects.
 #[derive(Debug, Default)]
 pub(super) struct Tombstones {
     inner: Mutex<Inner>,
@@ -23,7 +23,7 @@ pub(super) struct Tombstones {
 #[derive(Debug, Default)]
 struct Inner {
     objects: HashMap<ReconcileKey, Tombstone>,
-    /// The keys by when they were put here: the oldest first.
+    /// The keys in the order of their deletion, oldest first.
     order: BTreeMap<u64, ReconcileKey>,
     next: u64,
     bytes: usize,
@@ -33,7 +33,7 @@ struct Inner {
 struct Tombstone {
     last: Arc<Object>,
     turn: u64,
-    /// None: until its key has run.
+    /// None: kept until the key has run.
     until: Option<Instant>,
 }
 
@@ -42,12 +42,12 @@ impl Tombstones {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers it until its key has run.
+    /// Remembers an object until its key has run.
     pub(super) fn put(&self, key: &ReconcileKey, object: &Arc<Object>) {
         self.inner().put(key, object, None);
     }
 
-    /// Remembers it as a standby does.
+    /// Remembers an object on a standby, for [`A_WHILE`].
     pub(super) fn put_for_a_while(&self, key: &ReconcileKey, object: &Arc<Object>) {
         let mut inner = self.inner();
         inner.expire();
@@ -58,12 +58,18 @@ impl Tombstones {
         self.inner().objects.get(key).filter(|one| !one.is_over()).map(|one| Arc::clone(&one.last))
     }
 
-    /// Forgets what a standby remembers no longer.
+    /// Drops the expired tombstones of a standby.
     pub(super) fn expire(&self) {
         self.inner().expire();
     }
 
-    /// The keys of all of them, which are remembered from now on until they have run.
+    /// The number of tombstones, and their bytes.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let inner = self.inner();
+        (inner.objects.len(), inner.bytes)
+    }
+
+    /// The keys of all tombstones, which from now on are kept until their key has run.
     pub(super) fn take_over(&self) -> Vec<ReconcileKey> {
         let mut inner = self.inner();
         inner.expire();
@@ -71,6 +77,14 @@ impl Tombstones {
             one.until = None;
         }
         inner.objects.keys().cloned().collect()
+    }
+
+    /// From now on this host is a standby: remembers all of them for a minute, as those of a standby.
+    pub(super) fn hand_over(&self) {
+        let until = Instant::now() + A_WHILE;
+        for one in self.inner().objects.values_mut() {
+            one.until.get_or_insert(until);
+        }
     }
 
     /// Forgets the tombstone that [`get`](Self::get) returned, unless a later deletion replaced it.
@@ -175,7 +189,7 @@ mod tests {
         let (key, object) = named("a", 0);
         tombstones.put_for_a_while(&key, &object);
         tokio::time::advance(A_WHILE / 2).await;
-        // Deleted again: from now on it is a minute.
+        // Deleted again: the minute begins anew.
         tombstones.put_for_a_while(&key, &object);
         tokio::time::advance(A_WHILE / 2).await;
         assert!(tombstones.get(&key).is_some());
@@ -194,6 +208,18 @@ mod tests {
         assert_eq!(tombstones.take_over(), std::slice::from_ref(&key));
         tokio::time::advance(A_WHILE * 2).await;
         assert!(tombstones.get(&key).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn b11_a_host_that_loses_a_lease_remembers_deletions_for_a_minute_only() {
+        let tombstones = Tombstones::default();
+        let (key, object) = named("a", 0);
+        tombstones.put(&key, &object);
+        tombstones.hand_over();
+        assert!(tombstones.get(&key).is_some());
+        tokio::time::advance(A_WHILE).await;
+        tombstones.expire();
+        assert_eq!(tombstones.size(), (0, 0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! One version of a plugin at work: what was loaded, and the watches it reads from.
+//! A version of a plugin: the loaded code, and the watches it reads from.
 
-use super::handler;
+use super::{handler, mapping};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Author;
 use crate::grants::Admission;
@@ -15,76 +15,82 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// A plugin that was compiled, described, validated and granted: all that a version needs before it watches anything.
+/// A compiled, described, validated and granted plugin: the input of a version before it opens watches.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What it says of itself, checked.
+    /// The validated manifest.
     pub manifest: PluginManifest,
-    /// What is run.
+    /// The compiled component.
     pub component: Component,
-    /// What it may use.
+    /// The grants and imports of the guest.
     pub guest: Guest,
 }
 
-/// A [`Loaded`] plugin with its watches. It wakes no key before [`super::Controller::switch`] has made it the current one.
+/// A [`Loaded`] plugin with its watches. It enqueues no key before [`super::Controller::switch`] makes it current.
 #[derive(Debug)]
 pub struct Version {
     pub(super) loaded: Loaded,
-    /// Its instances: none outlives it.
+    /// The version's instances, none of which outlives it.
     pub(super) pool: Pool,
     pub(super) author: Author,
     pub(super) reads: Arc<Reads>,
-    /// What it answers at admission.
+    /// The admission rules.
     pub(super) admission: Vec<Admission>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) stores: HashMap<GroupVersionKind, Vec<StoreOf>>,
-    /// Whom its handlers wake.
+    /// Whether its handlers enqueue keys.
     pub(super) waking: Arc<Waking>,
-    /// Whether a reconcile has ended on it.
+    /// Whether a reconcile has ended on this version.
     pub(super) worked: AtomicBool,
-    /// Reconciles under way.
+    /// Reconciles in flight.
     pub(super) under_way: TaskTracker,
-    /// Cuts them off.
+    /// Cancels the reconciles in flight.
     pub(super) cut: CancellationToken,
 }
 
 impl Version {
-    /// What was loaded.
+    /// The loaded plugin.
     #[must_use]
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
     }
 
-    /// What it answers at admission.
+    /// The admission rules.
     #[must_use]
     pub fn admission(&self) -> &[Admission] {
         &self.admission
     }
 
-    /// Whether all its watches hold everything that exists.
+    /// Whether all watches are in sync.
     #[must_use]
     pub fn synced(&self) -> bool {
         self.subscriptions.iter().all(|s| s.store().synced())
     }
 
-    /// Which watches are not in sync, and why.
+    /// The watches that are not in sync, and why.
     #[must_use]
     pub fn waiting_for(&self) -> Vec<String> {
         let waiting = self.subscriptions.iter().filter(|s| !s.store().synced());
         waiting.map(|s| format!("{}: {}", s.store().spec().gvk, s.status())).collect()
     }
 
-    /// Waits until all its watches are in sync.
+    /// Waits until all watches are in sync.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future changes nothing.
     pub async fn wait_until_synced(&self) {
-        /// Only how often the deadline of one wait is renewed; there is no end to waiting for a kind to be served.
+        /// Only the interval at which the deadline of one wait is renewed; the wait for a kind to be served has no end.
         const RENEW: Duration = Duration::from_secs(60);
         for subscription in &self.subscriptions {
             while subscription.synced(tokio::time::Instant::now() + RENEW).await.is_err() {}
         }
+    }
+
+    /// The mappings of its manifest that cannot wake anything, a sentence each.
+    #[must_use]
+    pub fn dead_mappings(&self) -> Vec<String> {
+        mapping::dead(&self.loaded.manifest, &self.stores)
     }
 
     /// Its primaries with what is stored of each.
@@ -99,49 +105,49 @@ impl Version {
         })
     }
 
-    /// Whether a kind is one of its primaries.
+    /// Whether the kind is one of the primaries.
     #[must_use]
     pub fn reconciles(&self, kind: &GroupVersionKind) -> bool {
         self.stores.get(kind).is_some_and(|stores| stores.iter().any(|of| of.primary))
     }
 
-    /// Whether it watches where this key is: its grant may name fewer namespaces than that of the version before.
+    /// Whether the watches cover this key: the grant may name fewer namespaces than that of the previous version.
     pub(super) fn reaches(&self, key: &super::ReconcileKey) -> bool {
         let covers = |of: &StoreOf| of.primary && of.store.spec().covers(&key.key.namespace);
         self.stores.get(&*key.kind).is_some_and(|stores| stores.iter().any(covers))
     }
 
-    /// Whether it takes the plugin's finalizer off objects of a kind.
+    /// Whether the version removes the plugin's finalizer from objects of a kind.
     #[must_use]
     pub fn cleans_up(&self, kind: &GroupVersionKind) -> bool {
         self.loaded.manifest.cleanup && self.reconciles(kind)
     }
 
-    /// Whether it reconciles this object.
+    /// Whether the version reconciles this object.
     #[must_use]
     pub fn sees(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
         self.stores.get(kind).is_some_and(|stores| stores.iter().any(|of| of.primary && of.store.get(key).is_some()))
     }
 
-    /// Its primaries.
+    /// The kinds of the primaries.
     #[must_use]
     pub fn kinds(&self) -> Vec<GroupVersionKind> {
         self.primaries().map(|(kind, _)| kind).collect()
     }
 
-    /// How many objects of a kind it reconciles.
+    /// The number of objects of a kind that the version reconciles.
     #[must_use]
     pub fn objects_of(&self, kind: &GroupVersionKind) -> usize {
         self.primaries().filter(|(of, _)| of == kind).flat_map(|(_, stores)| stores).map(|of| of.store.len()).sum()
     }
 
-    /// How many objects it reconciles.
+    /// The number of objects that the version reconciles.
     #[must_use]
     pub fn objects(&self) -> usize {
         self.primaries().map(|(_, stores)| stores.map(|of| of.store.len()).sum::<usize>()).sum()
     }
 
-    /// The objects that carry the plugin's finalizer and that this version sees, by kind.
+    /// The objects that this version sees and that have the plugin's finalizer, by kind.
     #[must_use]
     pub fn held(&self) -> Vec<(GroupVersionKind, Vec<ObjectKey>)> {
         let finalizer = self.author.finalizer();
@@ -156,14 +162,14 @@ impl Version {
             .collect()
     }
 
-    /// Marks a reconcile as under way on this version, until the token is dropped.
+    /// Marks a reconcile as in flight on this version, until the token is dropped.
     pub(super) fn enter(&self) -> TaskTrackerToken {
         self.under_way.token()
     }
 
-    /// Waits until no reconcile is under way on it; after `drain` those that still are get cut off.
+    /// Waits until no reconcile is in flight on this version; after `drain` the remaining ones are cancelled.
     ///
-    /// Answers whether all ended by themselves.
+    /// Returns whether all ended by themselves.
     pub(super) async fn drain(&self, drain: Duration) -> bool {
         self.under_way.close();
         let by_itself = tokio::time::timeout(drain, self.under_way.wait()).await.is_ok();
@@ -178,19 +184,19 @@ impl Version {
     }
 }
 
-/// Whom the handlers of a version wake.
+/// What the event handlers of a version enqueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Wakes {
-    /// It is not the current version, or not any more.
+    /// No key: the version is not current.
     Nobody,
-    /// It is, but another host reconciles: what is deleted is remembered for a while.
+    /// No key: the version is current, but another host is the leader. Deleted objects are remembered for a while.
     NobodyYet,
     /// Keys.
     Keys,
 }
 
-/// [`Wakes`], as handlers see it.
+/// [`Wakes`] as an atomic, for the handlers.
 #[derive(Debug, Default)]
 pub(super) struct Waking(AtomicU8);
 

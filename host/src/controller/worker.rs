@@ -1,4 +1,4 @@
-//! The workers of a plugin, and its resync.
+//! Workers of a plugin, and its resync.
 
 use super::health::Verdict;
 use super::outcome::Next;
@@ -15,14 +15,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long a key waits while the watches of its plugin are not in sync (a CRD that vanished, say).
+/// Requeue delay of a key while the plugin's watches are not in sync (for example after the deletion of a CRD).
 const PARKED: Duration = Duration::from_secs(1);
 
-/// How often a worker that may not take keys asks whether it may again.
+/// Poll interval of a worker that may not take keys.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 impl Controller {
-    /// Sees to it that there are `wanted` workers. Those that are too many end after the key they hold.
+    /// Starts workers up to `wanted`. Surplus workers end after their current key.
     pub(super) fn set_workers(self: &Arc<Self>, wanted: u32) {
         let mut started = 0;
         self.workers.send_modify(|workers| {
@@ -30,7 +30,7 @@ impl Controller {
             *workers = wanted;
         });
         for index in started..wanted {
-            // A receiver of its own: what it has seen so far is this number.
+            // A separate receiver: its last seen value is this number.
             let workers = self.workers.subscribe();
             self.tasks.spawn(Arc::clone(self).work(index, workers));
         }
@@ -45,7 +45,7 @@ impl Controller {
             };
             let Some(item) = item else { return };
             let Some(entered) = self.enter() else { return };
-            // Between the two the lease may have gone: whoever has it next looks at every object.
+            // The Lease may have been lost in between; the next leader reconciles every object.
             let Some((term, working)) = self.lead.enter() else {
                 self.queue.forget(&item.key);
                 self.queue.done(&item.key);
@@ -63,12 +63,12 @@ impl Controller {
         }
     }
 
-    /// The next key, when the plugin may run.
+    /// The next key, once the plugin may run.
     async fn next(&self) -> Option<Item<ReconcileKey>> {
         loop {
             self.lead.wait().await;
             if let Some(until) = self.quarantined_until() {
-                // Not in one sleep: a swap ends the quarantine.
+                // Not one sleep, because a swap ends the quarantine.
                 tokio::time::sleep_until(until.min(Instant::now() + ASK_AGAIN)).await;
                 continue;
             }
@@ -79,10 +79,10 @@ impl Controller {
         }
     }
 
-    /// One reconcile, cut off when its version is drained for too long. What it means for the version is counted.
+    /// Runs one reconcile, cancelled when its version drains for too long, and counts its result for the version.
     async fn run(&self, version: &Arc<Version>, item: &Item<ReconcileKey>, term: &Term) -> Next {
         if !version.reaches(&item.key) {
-            // A version that had its kind or its namespace was still at it when this one came.
+            // A version that had this kind or namespace was still reconciling it when the current version came.
             self.forget_what(|key| *key == item.key);
             return Next::Done;
         }
@@ -93,11 +93,11 @@ impl Controller {
             return Next::Later(wait);
         }
         let began = Instant::now();
-        // A fault of the host in one reconcile must not cost a worker.
+        // A panic of the host in one reconcile must not end a worker.
         let reconcile = Reconcile::new(self, version, item, term);
         let reconcile = AssertUnwindSafe(reconcile.run()).catch_unwind();
         let ended = tokio::select! {
-            // First: what is polled after its term does nothing more.
+            // First, so that a reconcile polled after its term does nothing more.
             biased;
             () = term.over() => return Next::LeaseLost,
             () = version.cut.cancelled() => return Next::Later(Duration::ZERO),
@@ -114,7 +114,11 @@ impl Controller {
     }
 
     fn count(&self, version: &Arc<Version>, key: &ReconcileKey, took: Duration, ended: &Ended) {
-        self.stats.reconciled(took, ended.error.as_ref().map(|error| (key, error.as_str())));
+        self.stats.reconciled(
+            took,
+            &version.loaded.component.digest,
+            ended.error.as_ref().map(|error| (key, error.as_str())),
+        );
         if !self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, version)) {
             if !ended.strike {
                 self.health.went_well_before(key);
@@ -128,7 +132,7 @@ impl Controller {
         self.judge(version, key, took, strike);
     }
 
-    /// Counts what a reconcile or a review means for the version it ran on, if that is the current one.
+    /// Counts a reconcile or a review for the version it ran on, if that is the current one.
     pub(super) fn judge(&self, version: &Arc<Version>, key: &ReconcileKey, took: Duration, strike: Option<&str>) {
         if !self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, version)) {
             return;
@@ -156,14 +160,14 @@ impl Controller {
         }
     }
 
-    /// Enqueues every key again and again, because the world outside Kubernetes changes without events.
+    /// Enqueues every key periodically, because state outside Kubernetes changes without events.
     pub(super) async fn resync(self: Arc<Self>) {
         let seed = uuid::Uuid::new_v4().as_u64_pair();
         let mut random = Jitter(seed.0 | 1);
         let mut last = Instant::now();
         loop {
             let Some(version) = self.current() else { return };
-            // Asked again every time: another version, or another grant, may have another period.
+            // Read each time: another version or grant may have another period.
             let every = version.loaded.guest.grants.resync(&version.loaded.manifest);
             let pause = every.mul_f64(random.between(0.9, 1.1));
             let due = last + pause;
@@ -187,11 +191,11 @@ impl Controller {
         }
     }
 
-    /// Ends when the current version has another resync period.
+    /// Completes when the current version has another resync period.
     async fn period_changed(&self, from: Duration) {
         loop {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            // On a standby no reconcile comes to them.
+            // On a standby no reconcile expires the tombstones.
             self.tombstones.expire();
             let Some(version) = self.current() else { return };
             if version.loaded.guest.grants.resync(&version.loaded.manifest) != from {
@@ -201,7 +205,7 @@ impl Controller {
     }
 }
 
-/// Small random numbers for spreading load; nothing secret hangs on them.
+/// Small random numbers that spread load; they need no cryptographic strength.
 struct Jitter(u64);
 
 impl Jitter {

@@ -1,26 +1,26 @@
-//! What a plugin may answer at admission: its rules as far as they are granted, on the terms of the grant.
+//! Granted admission rules of a plugin, with the terms of the grant.
 
 use oarlock_manifest::{AdmissionRule, GrantedAdmission, PluginManifest};
 use serde_json::{Map, Value, json};
 
-/// Operations of the API server that can be asked about.
+/// The operations of admission rules.
 const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 
-/// The API server waits no longer for a webhook, in seconds.
+/// Longest webhook timeout that the API server accepts, in seconds.
 const LONGEST_TIMEOUT: u32 = 30;
 
-/// A rule of a manifest that is granted.
+/// A granted rule of a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admission {
-    /// Its place in the manifest.
+    /// Its index in the manifest.
     pub index: usize,
-    /// The rule, with what the grant says otherwise.
+    /// The rule, with the changes of the grant.
     pub rule: AdmissionRule,
-    /// It holds only where an InitializerConfiguration names the plugin.
+    /// The rule applies only where an InitializerConfiguration names the plugin.
     pub only_as_initializer: bool,
 }
 
-/// The rules that are granted, with the terms of the first entry that covers each.
+/// The granted rules, each with the terms of the first entry that covers it.
 pub(super) fn granted(grants: &[GrantedAdmission], manifest: &PluginManifest) -> Vec<Admission> {
     let rules = manifest.admission.iter().enumerate();
     rules
@@ -32,7 +32,7 @@ pub(super) fn granted(grants: &[GrantedAdmission], manifest: &PluginManifest) ->
         .collect()
 }
 
-/// A line for each rule that is not granted.
+/// One line for each rule that is not granted.
 pub(super) fn missing(grants: &[GrantedAdmission], manifest: &PluginManifest) -> Vec<String> {
     let rules = manifest.admission.iter().filter(|rule| !grants.iter().any(|grant| covers(grant, rule)));
     rules
@@ -45,7 +45,7 @@ pub(super) fn missing(grants: &[GrantedAdmission], manifest: &PluginManifest) ->
         .collect()
 }
 
-/// Whether a grant is about all a rule is about.
+/// Whether a grant covers all requests of a rule.
 fn covers(grant: &GrantedAdmission, rule: &AdmissionRule) -> bool {
     let within = |some: &[String], wanted: &[String]| wanted.iter().all(|w| some.iter().any(|s| s == "*" || s == w));
     within(&grant.operations, &rule.operations)
@@ -53,8 +53,8 @@ fn covers(grant: &GrantedAdmission, rule: &AdmissionRule) -> bool {
         && rule.resources.iter().all(|wanted| grant.resources.iter().any(|some| resource_covers(some, wanted)))
 }
 
-/// Whether `some` of a webhook rule's resources stands for `wanted`: `*` for all resources, `*/*` for subresources as well, `pods/*` for
-/// those of pods, `*/scale` for that of all.
+/// Whether the resource `some` of a webhook rule covers `wanted`: `*` all resources, `*/*` subresources as well, `pods/*` the
+/// subresources of pods, `*/scale` the scale subresource of all.
 #[must_use]
 pub fn resource_covers(some: &str, wanted: &str) -> bool {
     let (resource, subresource) = some.split_once('/').unwrap_or((some, ""));
@@ -75,7 +75,7 @@ fn on_the_terms_of(grant: &GrantedAdmission, rule: &AdmissionRule) -> AdmissionR
     rule
 }
 
-/// A label selector that selects what both select.
+/// A label selector for objects that both select.
 #[must_use]
 pub fn both(one: Option<&Value>, other: Option<&Value>) -> Option<Value> {
     let (Some(one), Some(other)) = (one, other) else { return one.or(other).cloned() };
@@ -89,7 +89,7 @@ pub fn both(one: Option<&Value>, other: Option<&Value>) -> Option<Value> {
     Some(json!({"matchExpressions": expressions}))
 }
 
-/// Match conditions that hold where both hold. Names must differ, so those of the second are marked where they do not.
+/// Match conditions that hold where both hold. Names must be unique, so equal names of the second are marked.
 fn conditions(one: Option<&Value>, other: Option<&Value>) -> Option<Value> {
     let (Some(Value::Array(one)), Some(Value::Array(other))) = (one, other) else { return one.or(other).cloned() };
     let name_of = |condition: &Value| condition.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -109,7 +109,7 @@ fn conditions(one: Option<&Value>, other: Option<&Value>) -> Option<Value> {
     Some(Value::Array(all))
 }
 
-/// What is wrong with a rule of a manifest, a sentence each.
+/// The faults of a manifest's rule, one sentence each.
 #[must_use]
 pub fn fault(index: usize, rule: &AdmissionRule) -> Vec<String> {
     let place = format!("admission[{index}]");
@@ -145,7 +145,7 @@ pub fn fault(index: usize, rule: &AdmissionRule) -> Vec<String> {
     faults
 }
 
-/// The first thing that is wrong with an entry of a grant.
+/// The first fault of an entry of a grant.
 pub(super) fn granted_fault(index: usize, grant: &GrantedAdmission) -> Option<String> {
     let rule = AdmissionRule {
         operations: grant.operations.clone(),
@@ -181,7 +181,7 @@ fn timeout_fault(place: &str, seconds: u32) -> Option<String> {
     (!known.contains(&seconds)).then(|| format!("{place}.timeoutSeconds is {seconds}, must be 1 to {LONGEST_TIMEOUT}"))
 }
 
-/// Selectors and conditions go to the API server as they are: here only their shape is checked.
+/// The API server evaluates selectors and conditions: only their shape is checked here.
 fn document_fault(place: &str, name: &str, value: &Value) -> Option<String> {
     let sound = if name == "matchConditions" {
         let texts = |condition: &Map<String, Value>| {

@@ -1,17 +1,17 @@
-//! What a manifest asks for, in the words of a grant.
+//! The permissions that a manifest asks for, in the form of a grant.
 
 use super::covers;
 use oarlock_manifest::{GrantedAdmission, HttpAccess, Kind, Limits, PluginGrant, PluginManifest, PolicyRule};
 use std::collections::BTreeMap;
 use url::Url;
 
-/// What every primary and every watched kind has to be granted: to be listed and watched, and to be read by the plugin.
+/// The verbs of every primary and every watched kind: list and watch for the host, get for the plugin's reads.
 pub(super) const READS: [&str; 3] = ["get", "list", "watch"];
 
-/// Which resource (plural) serves a kind; `None` when that is not known, then it is guessed.
+/// The resource (plural) that serves a kind; `None`: unknown, so it is guessed.
 pub type Plurals<'a> = dyn Fn(&Kind) -> Option<String> + 'a;
 
-/// Where in the manifest a permission is asked for.
+/// The part of the manifest that asks for a permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     Primary,
@@ -19,7 +19,7 @@ pub(super) enum Place {
     Permissions,
 }
 
-/// What a grant file would say that allows everything the manifest asks for, with `config` as its configuration.
+/// The grant file that allows everything in the manifest, with `config` as its configuration.
 pub(super) fn grant(manifest: &PluginManifest, config: BTreeMap<String, String>, plurals: &Plurals<'_>) -> PluginGrant {
     PluginGrant {
         api_version: oarlock_manifest::API_VERSION.to_owned(),
@@ -27,6 +27,8 @@ pub(super) fn grant(manifest: &PluginManifest, config: BTreeMap<String, String>,
         name: None,
         partial: false,
         permissions: permissions(manifest, plurals).into_iter().map(|(_, rule)| rule).collect(),
+        cleanup: manifest.cleanup,
+        manage_status: manifest.manage_status,
         admission: manifest.admission.iter().map(GrantedAdmission::just).collect(),
         http: oarlock_manifest::GrantedHttp {
             origins: origins(&manifest.http, &config),
@@ -40,7 +42,7 @@ pub(super) fn grant(manifest: &PluginManifest, config: BTreeMap<String, String>,
     }
 }
 
-/// The permissions a manifest asks for: reading its primaries and watches, and those it names.
+/// The permissions that a manifest asks for: reads of its primaries and watches, and its explicit permissions.
 pub(super) fn permissions(manifest: &PluginManifest, plurals: &Plurals<'_>) -> Vec<(Place, PolicyRule)> {
     let primaries = manifest.primaries.iter().map(|p| (Place::Primary, p.gvk(), &p.namespaces, &[][..]));
     let watches = manifest.watches.iter().map(|w| (Place::Watch, w.gvk(), &w.namespaces, w.names.as_slice()));
@@ -70,12 +72,12 @@ pub(super) fn permissions(manifest: &PluginManifest, plurals: &Plurals<'_>) -> V
     rules
 }
 
-/// Whether all that is wanted is in `some`; an empty list means everything, in both.
+/// Whether `some` contains all of `wanted`; an empty list means everything, in both.
 fn within(wanted: &[String], some: &[String]) -> bool {
     some.is_empty() || (!wanted.is_empty() && wanted.iter().all(|w| some.contains(w)))
 }
 
-/// The origins a manifest asks for, with those of its URL-valued configuration. What is no URL is left out.
+/// The origins that a manifest asks for, and those of its URL-valued configuration. Values that are no URLs are omitted.
 pub(super) fn origins(http: &HttpAccess, config: &BTreeMap<String, String>) -> Vec<String> {
     let from_config = http.origins_from_config.iter().filter_map(|key| config.get(key));
     let mut origins: Vec<String> = Vec::new();
@@ -89,8 +91,7 @@ pub(super) fn origins(http: &HttpAccess, config: &BTreeMap<String, String>) -> V
     origins
 }
 
-/// The plural most kinds have. A manifest names kinds, a grant resources; the API server that knows both may not serve the kind
-/// yet.
+/// The usual plural of a kind. A manifest names kinds, a grant resources; the API server that knows both may not serve the kind yet.
 ///
 /// # Source
 ///

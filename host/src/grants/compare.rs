@@ -1,4 +1,4 @@
-//! A grant beside what a manifest asks for, and beside the grant before it: line by line, for a person to read.
+//! Comparison of a grant with a manifest, and with the previous grant: line by line, for people.
 
 use super::asked::{self, Place, Plurals};
 use super::permission::{self, Permission};
@@ -7,13 +7,13 @@ use oarlock_manifest::{PluginGrant, PluginManifest};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A comparison has at most this many lines: a manifest is written by a stranger, and the lines are logged.
+/// Most lines of a comparison: a manifest is untrusted, and the lines are logged.
 const LINES: usize = 200;
 
 /// Longest line, in bytes.
 const LINE_BYTES: usize = 1024;
 
-/// What the manifest asks for and the grant does not allow.
+/// The permissions that the manifest asks for and the grant lacks.
 pub(super) fn missing(grants: &Grants, manifest: &PluginManifest, plurals: &Plurals<'_>) -> Vec<String> {
     if grants.partial {
         return Vec::new();
@@ -21,6 +21,11 @@ pub(super) fn missing(grants: &Grants, manifest: &PluginManifest, plurals: &Plur
     let asked = asked::permissions(manifest, plurals);
     let each = asked.iter().flat_map(|(place, rule)| permission::each_verb(rule).into_iter().map(|p| (*place, p)));
     let mut lines = permission::lines(each.filter(|(_, p)| !permission::allowed(&grants.permissions, p)));
+    for (name, asked, granted) in
+        [("cleanup", manifest.cleanup, grants.cleanup), ("manageStatus", manifest.manage_status, grants.manage_status)]
+    {
+        lines.extend((asked && !granted).then(|| format!("{name}: true")));
+    }
     lines.extend(admission::missing(&grants.admission, manifest));
     for origin in asked::origins(&manifest.http, &grants.config) {
         if !grants.origins.contains(&origin) {
@@ -40,14 +45,14 @@ pub(super) fn missing(grants: &Grants, manifest: &PluginManifest, plurals: &Plur
     readable(lines)
 }
 
-/// The keys of the configuration that must have a value.
+/// The configuration keys that need a value.
 fn required(manifest: &PluginManifest) -> impl Iterator<Item = &str> {
     let list = manifest.config.as_ref().and_then(|schema| schema.get("required")).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// What a new grant says that the old one did not (`+`), what it no longer says (`-`), and which configuration has another value
-/// (`~`), line by line. Values of the configuration are never shown: they may be secrets.
+/// The added (`+`) and removed (`-`) lines of a new grant, and the changed configuration keys (`~`). Configuration values are never
+/// shown, because they may be secrets.
 #[must_use]
 pub fn difference(old: &PluginGrant, new: &PluginGrant) -> Vec<String> {
     let mut lines = Vec::new();
@@ -66,7 +71,7 @@ fn permissions(grant: &PluginGrant) -> BTreeSet<Permission> {
     grant.permissions.iter().flat_map(permission::each).collect()
 }
 
-/// Everything but permissions and the values of the configuration.
+/// All settings but permissions and configuration values.
 fn settings(grant: &PluginGrant) -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     lines.extend(
@@ -84,11 +89,15 @@ fn settings(grant: &PluginGrant) -> BTreeSet<String> {
     lines.extend(grant.name.iter().map(|name| format!("name: {name}")));
     lines.extend(grant.workers.map(|workers| format!("workers: {workers}")));
     lines.extend(grant.resync_seconds.map(|seconds| format!("resyncSeconds: {seconds}")));
-    lines.extend(grant.partial.then(|| "partial: true".to_owned()));
+    for (name, granted) in
+        [("partial", grant.partial), ("cleanup", grant.cleanup), ("manageStatus", grant.manage_status)]
+    {
+        lines.extend(granted.then(|| format!("{name}: true")));
+    }
     lines
 }
 
-/// One line each, whatever was in them, and not too many.
+/// One line each, whatever its content, up to a limit.
 fn readable(lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(LINES);
     let short = |line: String| crate::shorten(&crate::one_line(&line), LINE_BYTES).to_owned();
@@ -157,6 +166,18 @@ mod tests {
             });
             assert_eq!(lines, ["config: url has no value"]);
         }
+    }
+
+    #[test]
+    fn t6_cleanup_and_manage_status_are_missing_until_they_are_granted() {
+        let asking = PluginManifest { cleanup: true, manage_status: true, ..manifest() };
+        let old = asked(&[("url", "http://n")]);
+        let missing = |grant: &PluginGrant| Grants::without_secrets(grant).unwrap().missing(&asking, &|_| None);
+        assert_eq!(missing(&old), ["cleanup: true", "manageStatus: true"]);
+        let new = PluginGrant { cleanup: true, manage_status: true, ..old.clone() };
+        assert_eq!(missing(&new), Vec::<String>::new());
+        assert_eq!(difference(&old, &new), ["+ cleanup: true", "+ manageStatus: true"]);
+        assert_eq!(Grants::asked(&asking, old.config.clone(), &|_| None), new);
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Rules taken apart into single permissions, and put together again for people.
+//! Single permissions: split from rules, and combined again for people.
 
-use super::VERBS;
 use super::asked::Place;
+use super::{OBJECT_VERBS, VERBS};
 use oarlock_manifest::PolicyRule;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rules stand for at most this many single permissions. Rules are lists times lists: a small document may mean millions.
+/// Most single permissions of a set of rules. Rules are products of lists: a small document may mean millions.
 pub const PERMISSIONS: usize = 4096;
 
 /// One verb on one resource.
@@ -15,15 +15,15 @@ pub struct Permission {
     pub namespace: String,
     /// API group; empty for the core group, `*` for all.
     pub group: String,
-    /// Plural, with `/subresource` where one is meant, or `*`.
+    /// Plural, with `/subresource` for a subresource, or `*`.
     pub resource: String,
-    /// Empty: whatever its name.
+    /// Empty: any name.
     pub name: String,
     /// One of [`VERBS`], or `*`.
     pub verb: String,
 }
 
-/// How many single permissions rules stand for.
+/// The number of single permissions in rules.
 pub(super) fn count<'a>(rules: impl IntoIterator<Item = &'a PolicyRule>) -> usize {
     let of = |list: &[String]| list.len().max(1);
     let each = rules.into_iter().map(|rule| {
@@ -35,12 +35,12 @@ pub(super) fn count<'a>(rules: impl IntoIterator<Item = &'a PolicyRule>) -> usiz
     each.fold(0, usize::saturating_add)
 }
 
-/// The single permissions of a rule, at most [`PERMISSIONS`], with each of [`VERBS`] for `*`.
+/// The single permissions of a rule, at most [`PERMISSIONS`], with each of [`OBJECT_VERBS`] for `*`.
 pub(super) fn each_verb(rule: &PolicyRule) -> Vec<Permission> {
     if !rule.verbs.iter().any(|v| v == "*") {
         return each(rule);
     }
-    each(&PolicyRule { verbs: VERBS.map(str::to_owned).to_vec(), ..rule.clone() })
+    each(&PolicyRule { verbs: OBJECT_VERBS.map(str::to_owned).to_vec(), ..rule.clone() })
 }
 
 /// The single permissions of a rule, at most [`PERMISSIONS`].
@@ -68,8 +68,8 @@ pub fn each(rule: &PolicyRule) -> Vec<Permission> {
     all.take(PERMISSIONS).collect()
 }
 
-/// Whether the rules allow a permission, taken as a whole: one that is asked for everywhere (or whatever the name) is allowed when
-/// it is in some places (for some names), because to narrow it is the operator's choice.
+/// Whether the rules allow a permission as a whole. A permission for all namespaces (or names) counts as allowed if some are, because the
+/// operator may narrow it.
 pub(super) fn allowed(rules: &[PolicyRule], asked: &Permission) -> bool {
     let narrowed =
         |list: &[String], wanted: &str| list.is_empty() || wanted.is_empty() || list.iter().any(|l| l == wanted);
@@ -82,10 +82,10 @@ pub(super) fn allowed(rules: &[PolicyRule], asked: &Permission) -> bool {
     })
 }
 
-/// One line for all verbs, namespaces and names that go together, in the order of groups and resources:
-/// `permissions: get, list networks (samplecrd.k8s.io) named x in a, b [primary]`.
+/// One line for all verbs, namespaces and names that belong together, in the order of groups and resources: `permissions: get, list
+/// networks (samplecrd.k8s.io) named x in a, b [primary]`.
 pub(super) fn lines(permissions: impl IntoIterator<Item = (Place, Permission)>) -> Vec<String> {
-    // Verbs of one resource, namespace and name; then the namespaces with the same verbs; then the names with the same of both.
+    // Grouped by verbs of one resource, namespace and name; then by namespaces with the same verbs; then by names with the same of both.
     let mut verbs: BTreeMap<_, BTreeSet<usize>> = BTreeMap::new();
     for (place, p) in permissions {
         let rank = VERBS.iter().position(|v| *v == p.verb).unwrap_or(VERBS.len());

@@ -1,7 +1,8 @@
-//! Objects of one watch, found by key, namespace, owner and label.
+//! Index of a watch's objects: lookup by key, namespace, owner, label and reference.
 
 use super::object::Object;
 use crate::api::{ObjectKey, Selector};
+use serde_json::Value;
 use std::{
     borrow::Borrow,
     cmp::Ordering,
@@ -10,11 +11,49 @@ use std::{
     sync::Arc,
 };
 
-/// At most this many label keys are indexed per store. Keys come from selectors of plugins; beyond it, lists by
-/// further label keys look at every object.
-const INDEXED_LABELS: usize = 16;
+/// Most indexed label keys and pointers per store. They come from selectors and watches of plugins; lists by further ones scan every
+/// object.
+const INDEXED_FIELDS: usize = 16;
 
-/// Which objects a list asks for; everything by default.
+/// An indexed field, once a list asked for it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Field {
+    /// The value of this label.
+    Label(Box<str>),
+    /// The string, or each string of a list, at this JSON pointer.
+    Pointer(Box<str>),
+}
+
+impl Field {
+    fn each(&self, object: &Object, mut see: impl FnMut(&str)) {
+        match self {
+            Self::Label(label) => {
+                if let Some(value) = object.label(label) {
+                    see(value);
+                }
+            }
+            Self::Pointer(pointer) => {
+                let Ok(document) = serde_json::from_str::<Value>(object.json()) else { return };
+                match document.pointer(pointer) {
+                    Some(Value::String(text)) => see(text),
+                    Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).for_each(see),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// A name that an object refers to.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// JSON pointer to a string or a list of strings.
+    pub pointer: String,
+    /// The referenced name.
+    pub name: String,
+}
+
+/// The objects that a list selects; all by default.
 #[derive(Clone, Debug, Default)]
 pub struct ListOptions {
     /// Only this namespace.
@@ -23,11 +62,13 @@ pub struct ListOptions {
     pub label_selector: Option<Selector>,
     /// Only objects with an owner reference to this uid.
     pub owner_uid: Option<String>,
+    /// Only objects that refer to this name.
+    pub reference: Option<Reference>,
     /// At most this many objects.
     pub limit: Option<usize>,
 }
 
-/// An object in a set that is sorted by key. The key is not stored a second time.
+/// An object in a set that is sorted by key, without a second copy of the key.
 #[derive(Clone, Debug)]
 struct Entry(Arc<Object>);
 
@@ -59,17 +100,17 @@ impl Eq for Entry {}
 
 type Entries = BTreeSet<Entry>;
 
-/// Objects by the hash of a text they have. Who looks one up looks at the text again.
+/// Objects by the hash of one of their texts. The lookup compares the text again.
 type Index = HashMap<u64, Entries>;
 
-/// The table and its indexes. Ordered by namespace, then name: the order of the API server's own lists, and the
-/// index by namespace at the same time.
+/// The objects and their indexes. Ordered by namespace, then name: the order of the API server's own lists, which also serves as the
+/// index by namespace.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     objects: Entries,
     by_owner: Index,
-    /// For label keys that were asked for.
-    by_label: HashMap<Box<str>, Index>,
+    /// Indexes that lists asked for.
+    by_field: HashMap<Field, Index>,
     heap_bytes: usize,
 }
 
@@ -96,10 +137,10 @@ impl Table {
         for owner in entry.0.owners() {
             self.by_owner.entry(hash(owner.uid)).or_default().insert(entry.clone());
         }
-        for (label, values) in &mut self.by_label {
-            if let Some(value) = entry.0.label(label) {
+        for (field, values) in &mut self.by_field {
+            field.each(&entry.0, |value| {
                 values.entry(hash(value)).or_default().insert(entry.clone());
-            }
+            });
         }
         self.heap_bytes += entry.0.heap_bytes();
         self.objects.insert(entry);
@@ -111,32 +152,30 @@ impl Table {
         for owner in object.owners() {
             forget(&mut self.by_owner, owner.uid, key);
         }
-        for (label, values) in &mut self.by_label {
-            if let Some(value) = object.label(label) {
-                forget(values, value, key);
-            }
+        for (field, values) in &mut self.by_field {
+            field.each(&object, |value| forget(values, value, key));
         }
         Some(object)
     }
 
-    /// The label key an index would help `options` with, if there is no index yet.
-    pub(crate) fn wants_index<'a>(&self, options: &'a ListOptions) -> Option<&'a str> {
-        let (label, _) = options.label_selector.as_ref()?.indexable()?;
-        let room = self.by_label.len() < INDEXED_LABELS && !self.by_label.contains_key(label);
-        (room && options.owner_uid.is_none()).then_some(label)
+    /// The field that an index for `options` would need, if there is no index yet.
+    pub(crate) fn wants_index(&self, options: &ListOptions) -> Option<Field> {
+        let (field, _) = options.fields()?;
+        let room = self.by_field.len() < INDEXED_FIELDS && !self.by_field.contains_key(&field);
+        (room && options.owner_uid.is_none()).then_some(field)
     }
 
-    pub(crate) fn add_index(&mut self, label: &str) {
-        if self.by_label.len() >= INDEXED_LABELS || self.by_label.contains_key(label) {
+    pub(crate) fn add_index(&mut self, field: Field) {
+        if self.by_field.len() >= INDEXED_FIELDS || self.by_field.contains_key(&field) {
             return;
         }
         let mut values = Index::new();
         for entry in &self.objects {
-            if let Some(value) = entry.0.label(label) {
+            field.each(&entry.0, |value| {
                 values.entry(hash(value)).or_default().insert(entry.clone());
-            }
+            });
         }
-        self.by_label.insert(label.into(), values);
+        self.by_field.insert(field, values);
     }
 
     /// Matching objects in the order of their keys.
@@ -157,13 +196,13 @@ impl Table {
         }
     }
 
-    /// What an index knows of `options`, sorted, and perhaps more than was asked for; `None` if none applies.
+    /// Sorted candidates for `options` from an index, perhaps too many; `None` if no index applies.
     fn candidates(&self, options: &ListOptions) -> Option<BTreeSet<&Entry>> {
         if let Some(uid) = &options.owner_uid {
             return Some(self.by_owner.get(&hash(uid)).into_iter().flatten().collect());
         }
-        let (label, wanted) = options.label_selector.as_ref()?.indexable()?;
-        let values = self.by_label.get(label)?;
+        let (field, wanted) = options.fields()?;
+        let values = self.by_field.get(&field)?;
         Some(wanted.iter().filter_map(|value| values.get(&hash(value))).flatten().collect())
     }
 }
@@ -175,11 +214,34 @@ fn hash(text: &str) -> u64 {
 }
 
 impl ListOptions {
-    /// Whether this is one of the objects asked for; the limit does not count.
+    /// A field that an index can serve, and its possible values.
+    fn fields(&self) -> Option<(Field, Vec<&str>)> {
+        if let Some(reference) = &self.reference {
+            return Some((Field::Pointer(reference.pointer.as_str().into()), vec![&reference.name]));
+        }
+        let (label, wanted) = self.label_selector.as_ref()?.indexable()?;
+        Some((Field::Label(label.into()), wanted.iter().map(String::as_str).collect()))
+    }
+
+    /// Whether the options select this object; the limit does not count.
     pub(crate) fn matches(&self, object: &Object) -> bool {
         self.namespace.as_ref().is_none_or(|ns| **ns == *object.key().namespace)
             && self.owner_uid.as_ref().is_none_or(|uid| object.owners().any(|o| o.uid == uid.as_str()))
             && self.label_selector.as_ref().is_none_or(|s| s.matches(|label| object.label(label)))
+            && self.reference.as_ref().is_none_or(|reference| reference.is_held_by(object))
+    }
+}
+
+impl Reference {
+    fn is_held_by(&self, object: &Object) -> bool {
+        let mut held = false;
+        // A text search shows quickly that most objects lack the name, unless JSON spells it with escapes.
+        if object.json().contains(&self.name)
+            || self.name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.')
+        {
+            Field::Pointer(self.pointer.as_str().into()).each(object, |text| held |= text == self.name);
+        }
+        held
     }
 }
 
@@ -204,7 +266,8 @@ mod tests {
         let owners = owner.map_or(json!([]), |o| json!([{"uid": format!("u{o}"), "kind": "K", "name": "n"}]));
         let metadata = json!({"namespace": format!("n{ns}"), "name": format!("o{name}"), "labels": labels,
             "ownerReferences": owners});
-        Arc::new(Object::parse(&json!({"metadata": metadata}).to_string()).unwrap())
+        let held = label.map(|l| json!([format!("v{l}"), "all", "all"])).unwrap_or(json!("v9"));
+        Arc::new(Object::parse(&json!({"metadata": metadata, "spec": {"uses": held}}).to_string()).unwrap())
     }
 
     fn queries() -> Vec<ListOptions> {
@@ -219,9 +282,15 @@ mod tests {
                         namespace: namespace.clone(),
                         label_selector: Some(selector.parse().unwrap()),
                         owner_uid: owner_uid.clone(),
-                        limit: None,
+                        ..ListOptions::default()
                     });
                 }
+            }
+        }
+        for name in ["v0", "v1", "v9", "all", "absent"] {
+            for namespace in &namespaces {
+                let reference = Some(Reference { pointer: "/spec/uses".to_owned(), name: name.to_owned() });
+                queries.push(ListOptions { namespace: namespace.clone(), reference, ..ListOptions::default() });
             }
         }
         queries
@@ -229,7 +298,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn indexes_answer_what_a_full_scan_answers(
+        fn b15_indexes_answer_what_a_full_scan_answers(
             steps in proptest::collection::vec(
                 (any::<bool>(), 0usize..3, 0usize..4, proptest::option::of(0usize..3), proptest::option::of(0usize..2)),
                 0..60,
@@ -240,7 +309,8 @@ mod tests {
             let mut table = Table::default();
             for (i, (insert, ns, name, label, owner)) in steps.into_iter().enumerate() {
                 if i == index_at {
-                    table.add_index("app");
+                    table.add_index(Field::Label("app".into()));
+                    table.add_index(Field::Pointer("/spec/uses".into()));
                 }
                 let object = object(ns, name, label, owner);
                 if insert { table.insert(object) } else { table.remove(object.key()); }
@@ -259,23 +329,39 @@ mod tests {
             for key in keys {
                 table.remove(&key);
             }
-            prop_assert!(table.by_owner.is_empty() && table.by_label.values().all(HashMap::is_empty));
+            prop_assert!(table.by_owner.is_empty() && table.by_field.values().all(HashMap::is_empty));
             prop_assert_eq!(table.heap_bytes(), 0);
         }
     }
 
     #[test]
-    fn labels_are_indexed_once_asked_for_and_not_without_bound() {
+    fn fields_are_indexed_once_asked_for_and_not_without_bound() {
         let mut table = Table::default();
         table.insert(object(0, 0, Some(1), None));
         for i in 0..100 {
             let options =
                 ListOptions { label_selector: Some(format!("k{i}=x").parse().unwrap()), ..ListOptions::default() };
-            if let Some(label) = table.wants_index(&options) {
-                table.add_index(label);
+            if let Some(field) = table.wants_index(&options) {
+                table.add_index(field);
             }
             assert!(table.wants_index(&options).is_none());
         }
-        assert_eq!(table.by_label.len(), INDEXED_LABELS);
+        assert_eq!(table.by_field.len(), INDEXED_FIELDS);
+    }
+
+    /// A lookup among many primaries, for the keys that a watched object enqueues.
+    #[test]
+    fn b15_who_refers_to_a_name_is_found_without_a_look_at_the_others() {
+        let mut table = Table::default();
+        for name in 0..500 {
+            table.insert(object(name % 3, name, Some(name), None));
+        }
+        let reference = Some(Reference { pointer: "/spec/uses".to_owned(), name: "v7".to_owned() });
+        let options = ListOptions { reference, ..ListOptions::default() };
+        assert!(table.candidates(&options).is_none());
+        let field = table.wants_index(&options).expect("it helps");
+        table.add_index(field);
+        assert_eq!(table.candidates(&options).map(|found| found.len()), Some(1));
+        assert_eq!(table.list(&options).len(), 1);
     }
 }

@@ -1,7 +1,7 @@
-//! The two requests a reflector makes, a page and a line at a time.
+//! List and watch requests of a reflector, read page by page and line by line.
 //!
-//! kube's `watcher` keeps to itself which version a list has, and with it whether an API server lags behind; it also
-//! reads a whole page into objects before the first of them can be stored.
+//! kube's `watcher` does not report the version of a list, and so not whether an API server lags behind. It also parses a whole page into
+//! objects before the first of them can be stored.
 
 use crate::api::Resource;
 use futures::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
@@ -13,7 +13,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, io, pin::Pin};
 
-/// The objects of one watch, at the API server.
+/// Longest line of a watch. An API server stores no larger objects; their text may be longer than the size it counts.
+const LINE_BYTES: usize = 32 << 20;
+
+/// List and watch requests of one watch.
 pub(super) struct ListWatch {
     client: kube::Client,
     request: Request,
@@ -21,7 +24,7 @@ pub(super) struct ListWatch {
     field_selector: Option<String>,
 }
 
-/// Why a request failed, or ended early.
+/// Why a request failed or ended early.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("{what}")]
@@ -39,7 +42,7 @@ pub(super) enum Error {
 /// The text of one page of a list.
 pub(super) struct Page(Vec<u8>);
 
-/// One page, read as far as needed to take it apart.
+/// One page, parsed as far as its items.
 #[derive(Deserialize)]
 pub(super) struct List<'a> {
     #[serde(borrow)]
@@ -64,12 +67,12 @@ pub(super) struct Lines {
     complete: bool,
 }
 
-/// One line of a watch.
+/// One event of a watch.
 pub(super) enum Event<'a> {
     /// ADDED or MODIFIED.
     Applied(&'a str),
     Deleted(&'a str),
-    /// Its version; empty if the server sent none.
+    /// The version of the bookmark; empty if the server sent none.
     Bookmark(Cow<'a, str>),
     Error(Box<Status>),
 }
@@ -86,7 +89,7 @@ impl ListWatch {
         Self { client, request, label_selector, field_selector }
     }
 
-    /// The next page of a list, which is of the newest state when there is no `token` yet.
+    /// The next page of a list; without a `token`, the first page of the newest state.
     pub(super) async fn page(&self, token: Option<&str>, limit: u32) -> Result<Page, Error> {
         let params = ListParams {
             label_selector: self.label_selector.clone(),
@@ -104,10 +107,10 @@ impl ListWatch {
         .map_err(|source| Error::Request { what: "list", source: Box::new(source) })?;
         let mut text = Vec::new();
         body.read_to_end(&mut text).await.map_err(Error::Page)?;
-        Ok(Page(text))
+        Ok(Page::of(text))
     }
 
-    /// A watch of all that happened after `version`.
+    /// A watch of all changes after `version`.
     pub(super) async fn watch(&self, version: &str) -> Result<Lines, Error> {
         let params = WatchParams {
             label_selector: self.label_selector.clone(),
@@ -119,43 +122,54 @@ impl ListWatch {
             Ok(request) => self.client.request_stream(request).await,
             Err(error) => Err(error),
         }
-        .map(|reader| Lines { reader: Box::pin(reader), line: Vec::new(), complete: true })
+        .map(Lines::of)
         .map_err(|source| Error::Request { what: "watch", source: Box::new(source) })
     }
 }
 
 impl Page {
+    pub(super) fn of(text: Vec<u8>) -> Self {
+        Self(text)
+    }
+
     pub(super) fn read(&self) -> Result<List<'_>, Error> {
         serde_json::from_slice(&self.0).map_err(Error::List)
     }
 }
 
 impl Lines {
-    /// The next line; `None` when the connection has ended. What came of a line before that is no event: it comes
-    /// again.
+    pub(super) fn of(reader: impl AsyncBufRead + Send + 'static) -> Self {
+        Self { reader: Box::pin(reader), line: Vec::new(), complete: true }
+    }
+
+    /// The next line; `None` when the connection has ended. An incomplete line is no event: the server sends it again.
     ///
     /// # Cancel safety
     ///
-    /// What was read of a line is kept for the next call.
+    /// The incomplete line is kept for the next call.
     pub(super) async fn next(&mut self) -> io::Result<Option<&[u8]>> {
         if self.complete {
             self.line.clear();
-            // One large object must not be paid for as long as the watch lasts.
+            // One large object must not occupy memory as long as the watch lasts.
             self.line.shrink_to(64 << 10);
             self.complete = false;
         }
-        self.reader.read_until(b'\n', &mut self.line).await?;
+        let room = LINE_BYTES.saturating_sub(self.line.len()) as u64;
+        (&mut self.reader).take(room).read_until(b'\n', &mut self.line).await?;
+        if self.line.len() >= LINE_BYTES && !self.line.ends_with(b"\n") {
+            return Err(io::Error::other(format!("a line of the watch is longer than {LINE_BYTES} bytes")));
+        }
         self.complete = self.line.ends_with(b"\n");
         Ok(self.complete.then_some(self.line.as_slice()))
     }
 }
 
 impl<'a> Event<'a> {
-    /// Reads one line.
+    /// Parses one line.
     ///
     /// # Errors
     ///
-    /// When it is not what an API server sends.
+    /// The line is no watch event.
     pub(super) fn read(line: &'a [u8]) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
         struct Line<'a> {
@@ -184,16 +198,16 @@ fn null_as_empty<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<&'de RawValue>, 
     Option::deserialize(d).map(Option::unwrap_or_default)
 }
 
-/// What a user can act on: the API server's own words, if it had any.
+/// The message for users: the API server's own text, if it has any.
 pub(super) fn words(status: &Status) -> String {
     match (status.code, status.reason.as_str()) {
-        // The second is kube's own, for an answer that is no status.
+        // The second is kube's own, for a response that is no Status.
         (code, "" | "Failed to parse error data") => format!("{} ({code})", status.message),
         (code, reason) => format!("{} ({code} {reason})", status.message),
     }
 }
 
-/// An error and its causes on one line, without the repetition of those that print their cause themselves.
+/// An error and its causes on one line, without the repetition of causes that an error already contains.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! One Kubernetes object as the host keeps it: JSON bytes, and the few parts of its metadata that are asked for often.
+//! A cached Kubernetes object: JSON text, and positions of the metadata that is often read.
 
 mod document;
 
@@ -13,20 +13,20 @@ use std::{
 
 /// An object as the API server sent it, without `metadata.managedFields`.
 ///
-/// A parsed document costs nine times its bytes, so the document stays text and is parsed where it is read. What is asked
-/// for often is kept as places in that text: beside it an object costs about 250 bytes.
+/// A parsed document takes nine times its bytes, so the document stays text and is parsed where it is read. Positions in that text
+/// replace copies of fields that are often read: beside the text an object takes about 250 bytes.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// The document, then what cannot be pointed at in it: the kept part of managedFields, and strings with escapes.
+    /// The document, then the parts without a position in it: the kept part of managedFields, and strings with escapes.
     text: Box<str>,
     key: ObjectKey,
     generation: Option<i64>,
-    /// Two for each label, sorted by key; one for each finalizer; four for each owner.
+    /// Two spans for each label, sorted by key; one for each finalizer; four for each owner.
     parts: Box<[Span]>,
     uid: Span,
     resource_version: Span,
     managed: Span,
-    /// Where the document ends in `text`.
+    /// End of the document in `text`.
     document: u32,
     labels: u32,
     finalizers: u32,
@@ -50,20 +50,20 @@ pub struct Owner<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key:?} is not a Kubernetes object: {reason}")]
 pub struct Malformed {
-    /// The object's name, as far as it could be read.
+    /// The object's name, if readable.
     pub key: Option<ObjectKey>,
-    /// Its resource version, as far as it could be read.
+    /// Its resource version, if readable.
     pub resource_version: Option<String>,
-    /// What is wrong.
+    /// The fault.
     pub reason: String,
 }
 
 impl Object {
-    /// Reads one JSON document.
+    /// Parses one JSON document.
     ///
     /// # Errors
     ///
-    /// [`Malformed`] when it is not JSON, has no name, or has metadata of the wrong types.
+    /// [`Malformed`] when the text is not JSON, has no name, or has metadata of the wrong types.
     pub fn parse(json: &(impl AsRef<[u8]> + ?Sized)) -> Result<Self, Malformed> {
         let no_key = |reason: String| Malformed { key: None, resource_version: None, reason };
         let text = std::str::from_utf8(json.as_ref()).map_err(|error| no_key(error.to_string()))?;
@@ -104,7 +104,7 @@ impl Object {
         self.generation
     }
 
-    /// Whether the object is going: `metadata.deletionTimestamp` is set.
+    /// Whether `metadata.deletionTimestamp` is set.
     pub fn deleting(&self) -> bool {
         self.deleting
     }
@@ -121,7 +121,7 @@ impl Object {
         self.label_parts().iter().map(|[key, value]| (self.at(*key), self.at(*value)))
     }
 
-    /// The finalizers in the order they are stored.
+    /// The finalizers in the order of the document.
     pub fn finalizers(&self) -> impl ExactSizeIterator<Item = &str> {
         let first = 2 * self.labels as usize;
         let parts = self.parts.get(first..first + self.finalizers as usize).unwrap_or_default();
@@ -145,21 +145,21 @@ impl Object {
         })
     }
 
-    /// Those entries of `managedFields` whose manager is one of this host's, as a JSON array.
+    /// The entries of `managedFields` whose manager belongs to this host, as a JSON array.
     pub fn managed(&self) -> Option<&str> {
         Some(self.at(self.managed)).filter(|managed| !managed.is_empty())
     }
 
-    /// Roughly the bytes this object keeps on the heap, its place in a table included.
+    /// Approximate bytes of this object on the heap, including its entry in a table.
     pub fn heap_bytes(&self) -> usize {
-        // What an allocator adds, and a reference count, for each of four pieces; an entry of a set that is half full.
+        // Allocator overhead and a reference count, for each of four pieces; an entry of a half-full set.
         const PIECES: usize = 4 * 20;
         const ENTRY: usize = 16;
         let pieces = size_of::<Self>() + self.text.len() + size_of_val(&*self.parts) + self.key.name.len();
         pieces + PIECES + ENTRY
     }
 
-    /// Makes the namespace, which many objects of a store have in common, one string.
+    /// Shares the string of the namespace, which many objects of a store have in common.
     pub(crate) fn share(&mut self, strings: &mut Strings) {
         strings.share(&mut self.key.namespace);
     }
@@ -210,11 +210,11 @@ impl Object {
     }
 }
 
-/// Namespaces: strings that objects of a store have in common.
+/// Namespaces: strings that objects of a store share.
 #[derive(Debug, Default)]
 pub(crate) struct Strings {
     shared: HashSet<Arc<str>>,
-    /// At this size the strings nobody has any more are thrown out.
+    /// At this size, unused strings are removed.
     prune_at: usize,
 }
 
@@ -279,7 +279,7 @@ struct Meta<'a> {
     managed_fields: Option<&'a RawValue>,
 }
 
-/// Saves what can be read of a document that is not an object, to name it in a warning.
+/// Extracts the readable fields of a malformed object, to name it in a warning.
 fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let meta = |field: &str| value.pointer("/metadata").and_then(|m| m.get(field)).and_then(|v| v.as_str());
@@ -386,7 +386,7 @@ mod tests {
         assert!(strings.shared.contains("n"));
     }
 
-    /// Where the parts are is found from addresses, around what is cut out and after what is put before.
+    /// Positions follow from addresses, around the removed part and after the inserted one.
     #[test]
     fn parts_are_read_from_anywhere_in_the_document_and_with_escapes() {
         let gvk = GroupVersionKind::new("", "v1", "ConfigMap");
@@ -414,6 +414,18 @@ mod tests {
             assert_eq!(value(object.json()), whole);
             assert_eq!(format!("{:?}", object.clone()), format!("{object:?}"));
         }
+    }
+
+    /// Half of a surrogate pair is no text. An own entry with one is refused here, so that no reader takes it for "owns nothing".
+    #[test]
+    fn an_own_entry_that_cannot_be_read_makes_the_object_malformed() {
+        let object = |manager: &str, field: &str| {
+            let entry = format!(r#"{{"manager":"{manager}","fieldsV1":{{"f:{field}":{{}}}}}}"#);
+            Object::parse(&format!(r#"{{"kind":"Pod","metadata":{{"name":"a","managedFields":[{entry}]}}}}"#))
+        };
+        assert!(object("oarlock.a", r"\ud800").is_err());
+        assert!(object("oarlock.a", r"\ud83d\ude00\u00e9").is_ok_and(|object| object.managed().is_some()));
+        assert!(object("kubectl", r"\ud800").is_ok_and(|object| object.managed().is_none()));
     }
 
     proptest! {

@@ -1,9 +1,7 @@
-//! What this host wrote and a store has not seen yet: the memory behind "never act on a cache older than our own
-//! last write".
+//! Own writes that a store does not show yet: the basis of "never act on a cache older than the host's own last write".
 //!
-//! A watch delivers the writes of one resource in their order, so a write has been seen once any event of the watch is
-//! at least as new. What cannot be told that way (a deletion has no version) is settled by the object's own events,
-//! or by a list that began afterwards.
+//! A watch delivers the writes of one resource in their order. So a write has been seen once any event of the watch has at least its
+//! version. Where versions do not help (a deletion has none), the object's own events decide, or a list that began afterwards.
 
 use crate::api::{ObjectKey, resource_version};
 use std::{
@@ -13,18 +11,18 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// When an event arrives, a write older than this is taken as seen: watches are renewed every five minutes, so a
-/// working one has passed it. It ends the wait for what can never be seen, as with an object a selector leaves out.
+/// When an event arrives, an older write counts as seen: watches are renewed every five minutes, so a working one has passed it. This
+/// ends the wait for writes that never appear, such as those of an object that leaves the selector.
 const FORGET_AFTER: Duration = Duration::from_secs(15 * 60);
 
-/// So many ends of objects are remembered, for answers and repeated events that come after them.
+/// Most ended objects remembered, for responses and repeated events that arrive after their end.
 const ENDED: usize = 512;
 
-/// So many deletions are remembered that a list showed, although it may be from before the object was made.
+/// Most deletions remembered that only a list has shown, because the list may be older than the object.
 const DOUBTED: usize = 512;
 
-/// Above this many unseen writes the oldest are replaced by [`OwnWrites::unknown`]: the memory stays bounded, and
-/// until a list settles it everything counts as stale.
+/// Above this many unseen writes, the oldest are replaced by [`OwnWrites::unknown`]: the memory stays bounded, and everything counts as
+/// stale until the next list.
 const CAPACITY: usize = 100_000;
 
 /// Whether the store shows the host's last write of an object.
@@ -32,14 +30,14 @@ const CAPACITY: usize = 100_000;
 pub(crate) enum Seen {
     Yes,
     NotYet,
-    /// Waiting is of no use: the version cannot be compared, or a wait ran out before.
+    /// Waiting is useless: the version cannot be compared, or an earlier wait timed out.
     CannotTell,
 }
 
 #[derive(Debug)]
 struct Pending {
     uid: Box<str>,
-    /// The version written; for a deletion, the last one known before it.
+    /// The written version; for a deletion, the last version known before it.
     version: Option<Box<str>>,
     deletion: bool,
     /// Position among all writes and lists of this store.
@@ -51,21 +49,26 @@ struct Pending {
 #[derive(Debug, Default)]
 pub(crate) struct OwnWrites {
     pending: HashMap<ObjectKey, Pending>,
-    /// Writes were forgotten for want of room, the last of them at this sequence.
+    /// Position of the last write that was forgotten for lack of space.
     unknown: Option<u64>,
     sequence: u64,
-    /// The newest version the watch has delivered.
+    /// The newest version that the watch has delivered.
     newest: Option<Box<str>>,
-    /// The last version of objects that ended or left the selection, by uid, and the order they did.
+    /// The last version of objects that ended or left the selection, by uid, and the order of these ends.
     ended: HashMap<Box<str>, Box<str>>,
     ended_order: VecDeque<Box<str>>,
-    /// Own deletions that only the absence from a list has shown, with no version to compare: an API server that lags
-    /// behind may tell of the object yet. The oldest first.
+    /// Own deletions that only the absence from a list has shown, without a version to compare: an API server that lags behind may still
+    /// send the object. Oldest first.
     doubted: VecDeque<Box<str>>,
 }
 
 impl OwnWrites {
-    /// Notes a write; `current` is the uid and version the store has of the object.
+    /// The number of writes that the store does not show yet.
+    pub(crate) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Records a write; `current` is the uid and version of the object in the store.
     pub(crate) fn wrote(&mut self, key: &ObjectKey, uid: &str, version: Option<&str>, current: Option<(&str, &str)>) {
         let version = version.filter(|v| !v.is_empty());
         if let Some(version) = version {
@@ -75,7 +78,7 @@ impl OwnWrites {
             if have || ended || self.newest.as_deref().is_some_and(reached) {
                 return;
             }
-            // Two writers may note their answers out of order: the newer write is the one to wait for.
+            // Two writers may record their responses out of order: the newer write is the one to wait for.
             let later = |p: &Pending| {
                 !p.deletion && p.version.as_deref().is_some_and(|v| resource_version::at_least(v, version))
             };
@@ -86,9 +89,9 @@ impl OwnWrites {
         self.note(key, uid, version, false);
     }
 
-    /// Notes a deletion that the server has carried out.
+    /// Records a deletion that the server has carried out.
     pub(crate) fn deleted(&mut self, key: &ObjectKey, uid: &str, current: Option<(&str, &str)>) {
-        // One that is stored may have ended before: it left the selection and came back.
+        // A stored object may have an earlier end: it left the selection and came back.
         if self.ended.contains_key(uid) && current.is_none_or(|(have, _)| have != uid) {
             return;
         }
@@ -114,7 +117,7 @@ impl OwnWrites {
         }
     }
 
-    /// Remembers that a wait for `key` (all, if `None`) ran out, so that the next does not wait as long again.
+    /// Records that a wait for `key` (all, if `None`) timed out, so that the next one does not wait as long again.
     pub(crate) fn wait_ran_out(&mut self, key: Option<&ObjectKey>) {
         let waited = self.pending.iter_mut().filter(|(k, _)| key.is_none_or(|key| key == *k));
         for (_, pending) in waited {
@@ -122,13 +125,13 @@ impl OwnWrites {
         }
     }
 
-    /// The watch delivered `uid` of `key` at `version`. True if something pending was settled.
+    /// The watch delivered `uid` of `key` at `version`. Returns whether that settled a pending write.
     pub(crate) fn observe(&mut self, key: &ObjectKey, uid: &str, version: &str, gone: bool) -> bool {
         if gone {
             self.gone(uid, version);
             self.doubted.retain(|deleted| **deleted != *uid);
         } else if !self.ended.is_empty() && !self.is_over(uid, version) && self.ended.remove(uid).is_some() {
-            // It left the selection and is back.
+            // The object left the selection and is back.
             self.ended_order.retain(|ended| **ended != *uid);
         }
         self.advance(version);
@@ -145,7 +148,7 @@ impl OwnWrites {
         self.pending.len() != before
     }
 
-    /// The watch has delivered everything up to `version`. True if something pending was settled.
+    /// The watch has delivered everything up to `version`. Returns whether that settled a pending write.
     pub(crate) fn reached(&mut self, version: &str) -> bool {
         self.advance(version);
         let before = self.pending.len();
@@ -153,13 +156,13 @@ impl OwnWrites {
         self.pending.len() != before
     }
 
-    /// Whether `version` is known to be older than what the watch has delivered.
+    /// Whether `version` is known to be older than the newest delivered version.
     pub(crate) fn is_past(&self, version: &str) -> bool {
         let newest = self.newest.as_deref().unwrap_or_default();
         resource_version::compare(version, newest) == Some(Ordering::Less)
     }
 
-    /// Remembers that `uid` is gone since `version`, for answers and repeated events that come after that news.
+    /// Records that `uid` ended at `version`, for responses and repeated events that arrive later.
     pub(crate) fn gone(&mut self, uid: &str, version: &str) {
         if !uid.is_empty() && self.ended.insert(uid.into(), version.into()).is_none() {
             self.ended_order.push_back(uid.into());
@@ -176,21 +179,21 @@ impl OwnWrites {
         self.ended.get(uid).map(|version| &**version)
     }
 
-    /// Whether this is a state of an object from before its end, which was told already.
+    /// Whether this is a state of an object from before its delivered end.
     pub(crate) fn is_over(&self, uid: &str, version: &str) -> bool {
         self.ended.get(uid).is_some_and(|last| resource_version::at_least(last, version))
     }
 
-    /// A list is about to be asked for; the mark goes into [`listed`](Self::listed).
+    /// Marks the beginning of a list; the mark goes into [`listed`](Self::listed).
     pub(crate) fn list_begins(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
     }
 
-    /// A list begun at `mark` is in the store, and shows the state at `version`. That is everything written before it
-    /// began, unless the API server that answered lags behind.
+    /// A list begun at `mark` is in the store, and shows the state at `version`. It contains everything written before it began, unless
+    /// the API server that answered lags behind.
     ///
-    /// * `stored` - the uid that is stored under a key.
+    /// * `stored` - the stored uid of a key.
     pub(crate) fn listed<'a>(
         &mut self,
         mark: u64,
@@ -216,7 +219,7 @@ impl OwnWrites {
         (self.pending.len(), self.unknown) != before
     }
 
-    /// The kind is gone, and what comes after it may be another history.
+    /// The kind is no longer served; if it comes back, its history may be another.
     pub(crate) fn history_ends(&mut self) {
         self.newest = None;
         self.ended.clear();
@@ -228,13 +231,13 @@ impl OwnWrites {
     pub(crate) fn stored(&mut self, key: &ObjectKey, uid: &str, version: &str) {
         let Some(at) = self.doubted.iter().position(|deleted| **deleted == *uid) else { return };
         self.doubted.remove(at);
-        // What was written under this name since came later, and is waited for already.
+        // A later write under this name is pending already.
         if !self.pending.contains_key(key) {
             self.note(key, uid, Some(version), true);
         }
     }
 
-    /// Drops the writes that what was delivered shows; a deletion has no version to tell by.
+    /// Drops the writes that the newest delivered version covers; a deletion has no version to compare.
     fn settle_reached(&mut self) {
         let newest = self.newest.as_deref().unwrap_or_default();
         self.pending.retain(|_, p| p.deletion || !p.version.as_deref().is_some_and(|v| newer(newest, v)));
@@ -272,7 +275,7 @@ impl Pending {
         if comparable && !self.wait_ran_out { Seen::NotYet } else { Seen::CannotTell }
     }
 
-    /// Whether an event of the same object shows this write or something later.
+    /// Whether an event of the object shows this write or a later state.
     fn settled_by(&self, uid: &str, version: &str, gone: bool) -> bool {
         let same = *self.uid == *uid;
         if same && gone {
@@ -280,15 +283,15 @@ impl Pending {
         }
         match &self.version {
             Some(written) if !self.deletion && resource_version::at_least(version, written) => true,
-            // Another incarnation, and it is known to have come after ours.
+            // Another incarnation, known to be later than the written one.
             Some(known) => !same && newer(version, known),
-            // Another incarnation may be the one before ours.
+            // Another incarnation may be an earlier one.
             None => false,
         }
     }
 }
 
-/// Whether `a` is known to be `b` or newer, both being readable.
+/// Whether `a` is known to be `b` or newer, with both readable.
 fn newer(a: &str, b: &str) -> bool {
     resource_version::readable(a) && resource_version::at_least(a, b)
 }
@@ -311,7 +314,7 @@ mod tests {
         assert_eq!(own.seen(&key("a")), Seen::NotYet);
         assert!(own.observe(&key("b"), "v", "11", false));
         assert_eq!(own.seen(&key("a")), Seen::Yes);
-        // The answer of a write may come after its event.
+        // The response to a write may arrive after its event.
         own.wrote(&key("a"), "u", Some("11"), None);
         assert_eq!(own.seen(&key("a")), Seen::Yes);
     }
@@ -355,7 +358,7 @@ mod tests {
         assert_eq!(own.seen(&key("a")), Seen::NotYet);
         own.observe(&key("a"), "u", "7", true);
         assert_eq!(own.seen(&key("a")), Seen::Yes);
-        // The event came before the answer.
+        // The event arrived before the response.
         own.deleted(&key("a"), "u", None);
         assert_eq!(own.seen(&key("a")), Seen::Yes);
 
@@ -390,7 +393,7 @@ mod tests {
     #[tokio::test]
     async fn s3_the_end_of_an_earlier_incarnation_is_not_taken_for_ours() {
         let mut own = OwnWrites::default();
-        // The store has not seen `u` at all.
+        // The store has never seen `u`.
         own.deleted(&key("a"), "u", Some(("before", "5")));
         own.observe(&key("a"), "before", "6", true);
         assert_eq!(own.seen(&key("a")), Seen::NotYet);
@@ -411,7 +414,7 @@ mod tests {
         assert_eq!(own.seen(&key("a")), Seen::Yes);
     }
 
-    /// It came back by a list, which tells nobody that the end is undone.
+    /// The object came back through a list, which does not undo the recorded end.
     #[tokio::test]
     async fn s3_a_deletion_of_what_had_left_the_selection_and_came_back_is_waited_for() {
         let mut own = OwnWrites::default();
@@ -453,7 +456,7 @@ mod tests {
         own.observe(&key("b"), "b", "108", true);
         own.observe(&key("c"), "c", "109", true);
         assert_eq!((own.seen_all(), own.doubted.len()), (Seen::Yes, 0));
-        // The version it had is known, and the list is older.
+        // The deleted version is known, and the list is older.
         own.deleted(&key("d"), "d", Some(("d", "120")));
         let mark = own.list_begins();
         own.listed(mark, "119", |_| None);

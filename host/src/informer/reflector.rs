@@ -1,4 +1,4 @@
-//! One task per watch: waits for the kind, lists, watches, and puts what it gets into the store.
+//! Reflector: the task of one watch, which waits for the kind, lists, watches, and updates the store.
 
 use super::{
     WatchStatus,
@@ -16,77 +16,77 @@ use std::{cmp::Ordering, io, panic::AssertUnwindSafe, sync::atomic::Ordering::Re
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
-/// Between questions whether a missing kind is served now. People watch the moment after they create a
-/// CustomResourceDefinition, so it grows no further than this.
+/// First and longest interval between discovery requests for a missing kind. People watch a kind right after they create its
+/// CustomResourceDefinition, so the interval stays short.
 const MISSING_KIND: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
 
-/// A kind must be missing for so long before what is stored of it counts as deleted: an API server that starts may
-/// answer 404 before it has read its CustomResourceDefinitions.
+/// A kind must be missing for this long before its stored objects count as deleted. A starting API server may answer 404 before it has
+/// read its CustomResourceDefinitions.
 const GONE_AFTER: Duration = Duration::from_secs(2);
 
-/// A failing watch is tried again at least this often; permissions that are granted take effect within it.
+/// Longest retry interval of a failing watch; a new permission takes effect within it.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(15);
 
-/// How long an API server that is overloaded may keep a watch away at most, whatever it says.
+/// Longest accepted Retry-After of an overloaded API server.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// A list page, or the beginning of a watch, that has not arrived by then is given up: its connection is dead.
+/// Deadline for a list page, or for the beginning of a watch; after it the connection counts as dead.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(90);
 
-/// A watch on which nothing came for so long, not even a bookmark, is taken for dead: API servers send a bookmark every minute. Where one
-/// sends none, the watch is opened anew from its position, which costs two small requests.
+/// A watch without any event, not even a bookmark, for this long counts as dead: API servers send a bookmark every minute. Where a server
+/// sends none, the reflector opens the watch again from its position, which costs two small requests.
 const IDLE: Duration = Duration::from_secs(75);
 
-/// After a failure, a watch that has been open for so long without another is well again.
+/// A watch without a failure for this long counts as recovered.
 const RECOVERED_AFTER: Duration = Duration::from_secs(10);
 
-/// A watch that ends sooner without an event is no better than a failure: it is not opened again at once.
+/// A watch that ends sooner without an event counts as a failure: it is not reopened at once.
 const TOO_SHORT: Duration = Duration::from_secs(1);
 
-/// When the watch could not be opened so often in a row, a list is asked for: it may be that the position is no good,
-/// and if not, the cache is brought up to date all the same.
+/// After this many failures in a row to open a watch, the reflector relists. The position may be invalid; if not, the list updates the
+/// cache all the same.
 const UNOPENED: u32 = 3;
 
-/// API servers that lag behind catch up, or others answer in their place. When for so long all lists have been older
-/// than what is stored, the cluster was put back to an older state, and the lists are true.
+/// API servers that lag behind catch up, or others answer in their place. When all lists have been older than the cache for this long,
+/// the cluster was restored to an older state, and the lists are right.
 const REWRITTEN_AFTER: Duration = Duration::from_secs(5 * 60);
 
-/// Objects in one page of a list; fewer where they are large, so that a page has about so many bytes.
+/// Objects in one page of a list, and the bytes that a page should have; pages of large objects have fewer.
 const PAGE: (usize, usize) = (500, 4 << 20);
 
 /// Why a list or a watch ended.
 enum Ended {
-    /// The watch can go on after the last event.
+    /// The watch can continue after the last event.
     Closed,
-    /// The same, but not at once.
+    /// The same, but after a pause.
     Failed,
-    /// The API server would refuse any request: too many, or not allowed.
+    /// The API server would reject any request: too many requests, or forbidden.
     Refused { retry_after: Duration },
-    /// The URL answers 404: ask discovery whether the kind is still served.
+    /// The URL answers 404: discovery must show whether the kind is still served.
     NotFound,
-    /// Events may be missing: list again.
+    /// Events may be missing: relist.
     Lost,
 }
 
-/// What keeps one watch going. It ends by being dropped.
+/// The task of one watch, which ends when it is dropped.
 pub(super) struct Reflector {
     pub(super) client: kube::Client,
     pub(super) discovery: Discovery,
     pub(super) store: Store,
 }
 
-/// What lasts longer than one list or watch.
+/// State that outlives a single list or watch.
 #[derive(Default)]
 struct Progress {
     backoff: DefaultBackoff,
-    /// The version after which the watch goes on; `None`: a list comes first.
+    /// The version from which the watch continues; `None`: a list comes first.
     position: Option<String>,
-    /// How often in a row the watch could not be opened.
+    /// Failures in a row to open the watch.
     unopened: u32,
-    /// A watch has ended since the list: another API server may answer now, or one on a restored etcd, where the position is in the
+    /// A watch has ended since the list: another API server may answer now, or one with a restored etcd, for which the position is in the
     /// future.
     doubted: bool,
-    /// Since when all lists were older than what is stored.
+    /// Since when all lists have been older than the cache.
     older_since: Option<Instant>,
 }
 
@@ -95,7 +95,7 @@ impl Reflector {
     pub(super) async fn run(self) {
         let mut progress = Progress::default();
         loop {
-            // A watch that ends silently would leave a cache that looks well and is not.
+            // A task that ended silently would leave a cache that looks synced but is not updated.
             if AssertUnwindSafe(self.keep_watching(&mut progress)).catch_unwind().await.is_err() {
                 self.failing("internal error: the watch panicked; it begins again".to_owned());
                 progress.position = None;
@@ -107,6 +107,7 @@ impl Reflector {
     async fn keep_watching(&self, progress: &mut Progress) {
         loop {
             let resource = self.wait_until_served().await;
+            self.store.set_namespaced(resource.namespaced);
             let spec = self.store.spec();
             let namespace = spec.namespace.as_deref();
             if let Some(reason) = unwatchable(&resource, namespace) {
@@ -120,7 +121,7 @@ impl Reflector {
             progress.position = None;
             self.list_and_watch(&server, progress).await;
             self.discovery.invalidate(&spec.gvk);
-            // Only discovery can say that a kind is gone; a proxy's 404 must not delete what is stored.
+            // Only discovery can show that a kind is gone; a proxy's 404 must not delete the stored objects.
             if !matches!(self.discovery.resolve(&spec.gvk).await, Ok(None)) {
                 self.failing("the API server serves the kind, but its URL answers 404".to_owned());
                 progress.pause(Duration::ZERO).await;
@@ -158,10 +159,10 @@ impl Reflector {
         }
     }
 
-    /// Asks until the kind is served; says so once when it is not, and once when it is.
+    /// Repeats discovery until the kind is served; logs once when it is not, and once when it is.
     async fn wait_until_served(&self) -> Resource {
         let gvk = &self.store.spec().gvk;
-        // The same kind may be watched in several namespaces, each by itself.
+        // Several watches of the same kind may exist, one per namespace.
         let namespace = self.store.spec().namespace.as_deref().unwrap_or("all");
         let (mut delay, longest) = MISSING_KIND;
         let mut progress = Progress::default();
@@ -188,7 +189,7 @@ impl Reflector {
                         said = true;
                     }
                     let since = *missing_since.get_or_insert_with(Instant::now);
-                    // What a list that broke off has stored goes as well.
+                    // Objects from an interrupted list are removed as well.
                     if since.elapsed() >= GONE_AFTER && (self.store.synced() || !self.store.is_empty()) {
                         self.store.clear();
                     }
@@ -207,7 +208,7 @@ impl Reflector {
         }
     }
 
-    /// Brings the store to the newest state; `Ok` with its version.
+    /// Lists the newest state into the store, and returns its version.
     async fn list(&self, server: &ListWatch, progress: &mut Progress) -> Result<String, Ended> {
         let mut relist = self.store.begin_list();
         let mut version = String::new();
@@ -243,12 +244,12 @@ impl Reflector {
         self.store.end_list(relist, &version);
         self.store.counters().lists.fetch_add(1, Relaxed);
         debug!(kind = %self.store.spec().gvk, objects = self.store.len(), "listed");
-        // A list that works says nothing of the watch that follows it, so the backoff goes on.
+        // A working list does not prove that the watch will work, so the backoff continues.
         self.store.set_status(WatchStatus::Synced);
         Ok(version)
     }
 
-    /// Takes no list that is older than what is stored: the stored objects were true later.
+    /// Rejects a list that is older than the cache: the stored objects are newer.
     fn check_version(&self, version: &str, relist: &mut Relist, progress: &mut Progress) -> Result<(), Ended> {
         if version.is_empty() {
             self.failing("the list has no resourceVersion: can this kind be watched?".to_owned());
@@ -276,7 +277,7 @@ impl Reflector {
         u32::try_from((bytes / mean.max(1)).clamp(10, most)).unwrap_or(10)
     }
 
-    /// Watches from `position` on until that ends.
+    /// Watches from `position` until the watch ends.
     async fn watch(&self, server: &ListWatch, position: &mut String, progress: &mut Progress) -> Ended {
         if progress.doubted
             && let Err(ended) = self.check_position(server, position).await
@@ -306,8 +307,8 @@ impl Reflector {
         }
     }
 
-    /// API servers accept a watch from a version that they have not reached, and are silent until they have: what happens up to then is
-    /// lost. A list, of one object at most, says which version they have.
+    /// Checks that the API server has reached the position. API servers accept a watch from a later version, and stay silent until they
+    /// reach it: changes up to then would be lost. A list of at most one object shows their version.
     async fn check_position(&self, server: &ListWatch, position: &str) -> Result<(), Ended> {
         let page = match timeout(ANSWER_DEADLINE, server.page(None, 1)).await {
             Ok(page) => page.map_err(|error| self.failed(&error))?,
@@ -323,7 +324,7 @@ impl Reflector {
         Ok(())
     }
 
-    /// Takes what the watch delivers until it ends; `position` follows.
+    /// Handles the events of a watch until it ends; `position` follows them.
     async fn follow(&self, mut lines: Lines, position: &mut String, backoff: &mut DefaultBackoff) -> Ended {
         let opened = Instant::now();
         let mut heard = false;
@@ -345,7 +346,7 @@ impl Reflector {
             heard = true;
             match self.take(event, position) {
                 Ok(()) => {
-                    // A live event shows that all is well again.
+                    // A live event shows that the watch works again.
                     backoff.reset();
                     failing = false;
                     self.store.set_status(WatchStatus::Synced);
@@ -358,7 +359,7 @@ impl Reflector {
     async fn next<'l>(&self, lines: &'l mut Lines) -> Result<Option<Event<'l>>, Ended> {
         let line = lines.next().await.map_err(|error| self.interrupted(&error))?;
         let Some(line) = line else { return Ok(None) };
-        // An event was lost: only a list can tell what it was.
+        // An event was lost: only a relist can recover it.
         Event::read(line).map(Some).map_err(|error| {
             self.failing(format!("watch stream: a line that is no watch event: {error}"));
             Ended::Lost
@@ -393,7 +394,7 @@ impl Reflector {
             Some((last, true)) => self.store.delete(last),
             None => self.store.reached(&version),
         }
-        // Events that are told again do not take the watch back.
+        // Repeated events do not move the position back.
         if resource_version::compare(&version, position) != Some(Ordering::Less) {
             *position = version;
         }
@@ -411,15 +412,15 @@ impl Reflector {
         Ended::Failed
     }
 
-    /// The API server's own words, and what they mean.
+    /// The API server's own message, and its consequence.
     fn refused(&self, what: &str, status: &Status) -> Ended {
-        // Whether a 404 is a failure is for discovery to say.
+        // Discovery decides whether a 404 is a failure.
         if status.code == 404 {
             debug!(kind = %self.store.spec().gvk, what, "not found");
             return Ended::NotFound;
         }
         self.failing(format!("{what}: {}", words(status)));
-        // 400: a continue token or a version that cannot be read.
+        // 400: an invalid continue token or version.
         if matches!(status.code, 400 | 410) {
             return Ended::Lost;
         }
@@ -430,7 +431,7 @@ impl Reflector {
         Ended::Failed
     }
 
-    /// Connections end; the watch goes on where it was.
+    /// Connections end; the watch continues from its position.
     fn interrupted(&self, error: &io::Error) -> Ended {
         debug!(kind = %self.store.spec().gvk, error = %chain(error), "watch interrupted");
         Ended::Failed
@@ -439,14 +440,14 @@ impl Reflector {
     fn failing(&self, reason: String) {
         self.store.counters().failures.fetch_add(1, Relaxed);
         let status = WatchStatus::Failing { reason: reason.into() };
-        // Once per reason, not once per attempt.
+        // Logged once per reason, not once per attempt.
         if self.store.status() != status {
             warn!(kind = %self.store.spec().gvk, status = %status, "watch failing");
         }
         self.store.set_status(status);
     }
 
-    /// Says that an object was skipped; its version, if it has one.
+    /// Logs a skipped object; returns its version, if it has one.
     fn skip(&self, malformed: &Malformed) -> String {
         self.store.counters().malformed.fetch_add(1, Relaxed);
         let name = malformed.key.as_ref().map_or("one without a name".to_owned(), ToString::to_string);
@@ -456,7 +457,7 @@ impl Reflector {
 }
 
 impl Progress {
-    /// Waits before the next attempt; each time longer, and as long as the API server asked for.
+    /// Waits before the next attempt: with exponential backoff, and at least as long as the API server asked for.
     async fn pause(&mut self, retry_after: Duration) {
         let backoff = self.backoff.next().unwrap_or(LONGEST_BACKOFF).min(LONGEST_BACKOFF);
         sleep(backoff.max(retry_after.min(LONGEST_RETRY_AFTER))).await;

@@ -1,4 +1,4 @@
-//! The objects of one watch, read.
+//! Store of one watch: reads.
 
 mod changes;
 
@@ -17,13 +17,13 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// The store cannot show that it contains the host's last write: read from the API server instead.
+/// The store may not show the host's last write: read from the API server instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stale {
-    /// The write was not seen before the deadline, by this call or by an earlier one.
+    /// The write did not appear before the deadline of this call or of an earlier one.
     #[error("the host's last write of {0} has not reached the cache")]
     NotSeen(String),
-    /// What was written last cannot be compared with what is cached.
+    /// The version of the last write cannot be compared with the cache.
     #[error("cannot tell whether the cache contains the host's last write of {0}")]
     CannotTell(String),
 }
@@ -36,12 +36,12 @@ pub struct Store {
 
 struct Shared {
     spec: Arc<WatchSpec>,
-    /// The selector of `spec`, if it has one that can be judged here.
+    /// The selector of `spec`, if the host can evaluate it.
     selector: Option<Selector>,
     state: RwLock<State>,
-    /// Held while a change is made and told: handlers see all changes in one order, none twice, none missing.
+    /// Held while a change is made and delivered: handlers see all changes in one order, none twice, none missing.
     handlers: Mutex<Vec<Arc<Registration>>>,
-    /// Counts settled own writes; who waits for one looks again.
+    /// Counts settled own writes; waiting readers check again after each.
     settled: watch::Sender<u64>,
     status: watch::Sender<WatchStatus>,
     counters: Counters,
@@ -53,9 +53,10 @@ struct State {
     strings: Strings,
     own: OwnWrites,
     synced: bool,
+    namespaced: Option<bool>,
 }
 
-/// What a watch has done so far.
+/// Counters of a watch.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) events: AtomicU64,
@@ -85,23 +86,23 @@ impl Store {
         Self { shared: Arc::new(shared) }
     }
 
-    /// What is watched.
+    /// The spec of the watch.
     pub fn spec(&self) -> &WatchSpec {
         &self.shared.spec
     }
 
-    /// The object, if the store has it. Before [`synced`](Self::synced), `None` says nothing.
+    /// The object, if stored. Before [`synced`](Self::synced), `None` means nothing.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<Object>> {
         self.read().table.get(key).cloned()
     }
 
     /// Matching objects, ordered by namespace and name.
     ///
-    /// Owner and namespace are looked up; a label is from the second list by its key on.
+    /// Lists by owner and namespace use an index; lists by a label or a reference do so from the second list by its key or pointer.
     pub fn list(&self, options: &ListOptions) -> Vec<Arc<Object>> {
-        let wanted = self.read().table.wants_index(options).map(str::to_owned);
-        if let Some(label) = wanted {
-            self.write().table.add_index(&label);
+        let wanted = self.read().table.wants_index(options);
+        if let Some(field) = wanted {
+            self.write().table.add_index(field);
         }
         self.read().table.list(options)
     }
@@ -111,25 +112,39 @@ impl Store {
         self.read().table.objects().map(|object| object.key().clone()).collect()
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.read().table.len()
     }
 
-    /// Whether there are no objects.
+    /// Whether the store is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Roughly the bytes all objects keep on the heap.
+    /// Approximate bytes of all objects on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.read().table.heap_bytes()
     }
 
-    /// Whether the store holds everything it should: a list is in, and the kind has not gone since. It stays true
-    /// while a broken watch is being repaired; [`status`](Self::status) tells that.
+    /// The number of own writes that the store does not show yet.
+    pub fn own_writes(&self) -> usize {
+        self.read().own.len()
+    }
+
+    /// Whether the store is complete: a list has finished, and the kind has been served since. It stays true while a broken watch is
+    /// being repaired; see [`status`](Self::status).
     pub fn synced(&self) -> bool {
         self.read().synced
+    }
+
+    /// Whether the kind is namespaced, as the API server served it last. None: it has not been served yet.
+    pub fn namespaced(&self) -> Option<bool> {
+        self.read().namespaced
+    }
+
+    pub(super) fn set_namespaced(&self, namespaced: bool) {
+        self.write().namespaced = Some(namespaced);
     }
 
     /// What the watch is doing.
@@ -137,13 +152,13 @@ impl Store {
         self.shared.status.borrow().clone()
     }
 
-    /// Waits until the store has seen the host's last write of `key`; at once if it has, or if there was none.
+    /// Waits until the store has seen the host's last write of `key`; returns at once if it has, or if there was none.
     ///
-    /// It says nothing of whether the store is [`synced`](Self::synced).
+    /// This does not show whether the store is [`synced`](Self::synced).
     ///
     /// # Errors
     ///
-    /// [`Stale`] at `deadline`, or at once where waiting is of no use. Then only a live read tells.
+    /// [`Stale`] at `deadline`, or at once where waiting is useless. Then only a live read is reliable.
     ///
     /// # Cancel safety
     ///
@@ -152,7 +167,7 @@ impl Store {
         self.wait_seen(Some(key), deadline).await
     }
 
-    /// As [`fresh`](Self::fresh), for every object of this store: what a list needs.
+    /// As [`fresh`](Self::fresh), for every object of this store, as a list needs it.
     ///
     /// # Errors
     ///
@@ -181,9 +196,9 @@ impl Store {
         }
     }
 
-    /// Notes that the host wrote `key`, as the server answered.
+    /// Records the host's write of `key` from the server's response.
     ///
-    /// * `resource_version` - of the answer; without it, reads of `key` are [`Stale`] until the next list.
+    /// * `resource_version` - version in the response; without it, reads of `key` are [`Stale`] until the next list.
     pub fn record_write(&self, key: &ObjectKey, uid: &str, resource_version: Option<&str>) {
         if !self.shared.spec.covers(&key.namespace) {
             return;
@@ -194,8 +209,8 @@ impl Store {
         own.wrote(key, uid, resource_version, current);
     }
 
-    /// Notes a write by the object the server answered with. Better than [`record_write`](Self::record_write): a
-    /// store whose selector leaves the object out is not made to wait for it.
+    /// Records a write from the object in the server's response. Better than [`record_write`](Self::record_write): a store whose selector
+    /// excludes the object does not wait for it.
     pub fn record_object(&self, object: &Object) {
         let selected = self.shared.selector.as_ref().is_none_or(|s| s.matches(|label| object.label(label)))
             && self.shared.spec.may_be_named(&object.key().name);
@@ -204,8 +219,8 @@ impl Store {
         }
     }
 
-    /// Notes that the host deleted an object and the server has removed it. Where finalizers keep it, the answer is
-    /// an object that was written: [`record_object`](Self::record_object).
+    /// Records that the host deleted an object and the server has removed it. When finalizers keep the object, the response is a written
+    /// object: [`record_object`](Self::record_object).
     pub fn record_delete(&self, key: &ObjectKey, uid: &str) {
         if !self.shared.spec.covers(&key.namespace) {
             return;
@@ -213,7 +228,7 @@ impl Store {
         let mut state = self.write();
         let State { table, own, .. } = &mut *state;
         let current = table.get(key).map(|object| (object.uid(), object.resource_version()));
-        // With a selector, an object that is not here may never have been meant to be.
+        // With a selector, an absent object may never have been selected.
         let narrow = self.shared.spec.label_selector.is_some() || self.shared.spec.field_selector.is_some();
         if current.is_some() || !narrow || own.seen(key) != Seen::Yes {
             own.deleted(key, uid, current);
@@ -222,7 +237,7 @@ impl Store {
 
     pub(super) fn set_status(&self, status: WatchStatus) {
         self.shared.status.send_if_modified(|current| {
-            // A watch that was stopped may still be in its last step.
+            // A stopped watch may still be in its last step.
             let changed = *current != status && *current != WatchStatus::Stopped;
             if changed {
                 *current = status;

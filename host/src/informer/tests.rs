@@ -1,4 +1,4 @@
-//! The informer promises under faults, against a scripted API server and on a paused clock.
+//! The informer's guarantees under faults, with a scripted API server and a paused clock.
 
 mod behind;
 mod counting;
@@ -22,7 +22,7 @@ fn gvk() -> GroupVersionKind {
     GroupVersionKind::new("samplecrd.k8s.io", "v1", "Network")
 }
 
-/// The watches of a server, which the followers hold against its history.
+/// The watches of a server, which the followers compare with its history.
 struct Watching {
     informers: Informers,
     server: Server,
@@ -42,7 +42,7 @@ fn informers(server: &Server) -> Watching {
 }
 
 fn soon() -> Instant {
-    // On the paused clock: the longest that anything here takes, not a wait.
+    // On the paused clock: the longest duration of any step, not a wait.
     Instant::now() + Duration::from_secs(600)
 }
 
@@ -50,7 +50,7 @@ fn key(text: &str) -> ObjectKey {
     text.parse().unwrap()
 }
 
-/// Waits for something at the server, which tells nobody of it, by letting the tasks run.
+/// Lets the tasks run until a condition of the server holds, for which there is no notification.
 async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let deadline = soon();
     while !condition() {
@@ -64,8 +64,8 @@ thread_local! {
     static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps what this test logs. One subscriber for all tests, one log per thread: whether a line is logged at all is
-/// cached for the whole process, so subscribers of single threads would switch each other's lines off.
+/// Captures the log lines of this test. One subscriber serves all tests, with one log per thread: tracing caches for the whole process
+/// whether a line is enabled, so per-thread subscribers would disable each other's lines.
 fn keep_log() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -75,7 +75,7 @@ fn keep_log() {
     LOG.with_borrow_mut(Vec::clear);
 }
 
-/// How often `text` was logged by this test.
+/// How often this test logged `text`.
 fn logged(text: &str) -> usize {
     LOG.with_borrow(|log| String::from_utf8_lossy(log).matches(text).count())
 }

@@ -1,26 +1,26 @@
-//! What whoever gives a Lease back knew last, for whoever takes it next: the newest objects that the caches of the next holder must
-//! show before they are believed.
+//! Handover hints in a released Lease: the newest objects that the previous leader reconciled or wrote. The caches of the next leader
+//! must show them before it trusts these caches.
 
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What is older has long been seen by every watch that works.
+/// Age limit of an object: every working watch has delivered older changes.
 const AGE: Duration = Duration::from_secs(30);
 
-/// So many objects, the newest.
+/// Most objects; the newest stay.
 const MOST: usize = 100;
 
-/// Most bytes of them all: a Lease is read every other second.
+/// Most bytes of all objects together: each host reads the Lease every other second.
 const BYTES: usize = 32 << 10;
 
-/// The objects of one term, the oldest first, each once.
+/// The objects of one term, oldest first, each object once.
 #[derive(Debug, Default)]
 pub(super) struct Bequest(VecDeque<(Instant, String, Value)>);
 
 impl Bequest {
-    /// * `name` - of what object; one that was there before gives way.
+    /// * `name` - name of the object; a new entry replaces an older one of the same name.
     pub(super) fn add(&mut self, name: String, object: Value) {
         let now = Instant::now();
         self.0.retain(|(at, before, _)| *before != name && now.saturating_duration_since(*at) < AGE);
@@ -30,7 +30,7 @@ impl Bequest {
         self.0.push_back((now, name, object));
     }
 
-    /// For an annotation. None: there is nothing.
+    /// The text of the annotation. None: there are no objects.
     pub(super) fn text(&self) -> Option<String> {
         let now = Instant::now();
         let mut texts = VecDeque::new();
@@ -47,7 +47,7 @@ impl Bequest {
         (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")))
     }
 
-    /// Out of an annotation; what is not understood is nothing.
+    /// Parses the annotation. Malformed text gives an empty list.
     pub(super) fn read(text: &str) -> Vec<Value> {
         if text.len() > 2 * BYTES {
             return Vec::new();

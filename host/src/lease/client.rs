@@ -1,4 +1,4 @@
-//! The requests about Leases: short deadlines, and no retry but the next attempt's.
+//! API requests for Leases: short deadlines, and no retry before the elector's next attempt.
 
 use super::record::{LABEL, Record};
 use http::{Method, Request, StatusCode, header};
@@ -7,19 +7,19 @@ use kube::client::Body;
 use serde_json::Value;
 use std::time::Duration;
 
-/// A Lease is a few hundred bytes; a list of those of some thousand plugins stays below this.
+/// A Lease has a few hundred bytes; the list of the Leases of some thousand plugins stays below this limit.
 const ANSWER_LIMIT_BYTES: usize = 16 << 20;
 
-/// Why there is no answer that helps.
+/// Why a request for a Lease failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LeaseError {
-    /// 409: somebody else wrote it since it was read, or made it.
+    /// 409: another client modified or created the Lease in the meantime.
     #[error("somebody else was faster")]
     Conflict,
     /// 404.
     #[error("it is gone")]
     Gone,
-    /// Anything else.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }
@@ -40,7 +40,7 @@ impl Client {
         crate::api::path::join(leases.into_iter().chain(Some(name).filter(|name| !name.is_empty())))
     }
 
-    /// All Leases with our label.
+    /// All Leases with Oarlock's label.
     pub(super) async fn list(&self, within: Duration) -> Result<Vec<Record>, LeaseError> {
         let path = format!("{}?labelSelector={}%3D{}", self.path(""), LABEL.0.replace('/', "%2F"), LABEL.1);
         let mut answer = self.send(Method::GET, path, None, within).await?;
@@ -58,7 +58,7 @@ impl Client {
         record(self.send(Method::POST, self.path(""), Some(lease), within).await?)
     }
 
-    /// Refused when the Lease is no longer the one `lease` was made from: it carries the resourceVersion.
+    /// Replaces a Lease. The API server refuses the update when the resourceVersion of `lease` is not the current one.
     pub(super) async fn update(&self, lease: &Record, within: Duration) -> Result<Record, LeaseError> {
         record(self.send(Method::PUT, self.path(lease.name()), Some(lease), within).await?)
     }

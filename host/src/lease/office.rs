@@ -1,4 +1,4 @@
-//! Looks at all Leases again and again, and spreads the plugins over the hosts.
+//! The elector's observation of all Leases, and the distribution of plugins over the hosts.
 
 mod candidate;
 
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-/// See the module. Its work is done by [`Office::run`]; everything else may be called from any thread.
+/// The elector. [`Office::run`] does its work; all other methods may be called from any thread.
 pub(super) struct Office {
     client: Client,
     namespace: String,
@@ -23,7 +23,7 @@ pub(super) struct Office {
     timing: Timing,
     stopping: AtomicBool,
     known: Mutex<Known>,
-    /// Counts the looks at the Leases.
+    /// Number of refreshes of the Leases.
     looked: watch::Sender<u64>,
     seats: mpsc::UnboundedSender<Arc<Shared>>,
     new_seats: Mutex<Option<mpsc::UnboundedReceiver<Arc<Shared>>>>,
@@ -33,9 +33,9 @@ pub(super) struct Office {
 struct Known {
     leases: BTreeMap<String, Seen>,
     seats: BTreeMap<String, Arc<Shared>>,
-    /// When a Lease was last given to a host that had none.
+    /// When this host last released a Lease to a host without any.
     gave: Option<Instant>,
-    /// Whether the last look failed.
+    /// Whether the last list request failed.
     blind: bool,
 }
 
@@ -48,11 +48,20 @@ impl std::fmt::Debug for Office {
 impl Office {
     pub(super) fn new(options: Options, client: kube::Client) -> Arc<Self> {
         let Options { namespace, identity, timing } = options;
-        // Two processes with one name are still two.
+        // Two processes with the same name get different identities.
         let random = uuid::Uuid::new_v4().simple().to_string();
         let identity = format!("{identity}_{}", crate::shorten(&random, 8));
         let (seats, new_seats) = mpsc::unbounded_channel();
-        tracing::info!(identity, namespace, ?timing, "leases");
+        let Timing { lease_duration, renew_deadline, retry_period } = timing;
+        let seconds = |duration: std::time::Duration| duration.as_secs_f64();
+        tracing::info!(
+            identity,
+            namespace,
+            lease_duration_seconds = seconds(lease_duration),
+            renew_deadline_seconds = seconds(renew_deadline),
+            retry_period_seconds = seconds(retry_period),
+            "leader election by Leases"
+        );
         Arc::new(Self {
             client: Client::new(client, namespace.clone()),
             namespace,
@@ -82,16 +91,16 @@ impl Office {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A seat for a Lease; it is idle.
+    /// An idle seat for a Lease.
     pub(super) fn seat(self: &Arc<Self>, lease: &str) -> Seat {
         let (seat, shared) = Seat::new(Arc::clone(self), lease);
         self.known().seats.insert(lease.to_owned(), Arc::clone(&shared));
-        // Nobody looks after it when the host stops.
+        // The send fails while the host stops; then no task serves the seat.
         let _ = self.seats.send(shared);
         seat
     }
 
-    /// A seat that was left.
+    /// Forgets a seat after [`Seat::leave`].
     pub(super) fn forget(&self, seat: &Arc<Shared>) {
         let mut known = self.known();
         if known.seats.get(&seat.lease).is_some_and(|current| Arc::ptr_eq(current, seat)) {
@@ -113,7 +122,7 @@ impl Office {
         })
     }
 
-    /// Looks at the Leases, and lets every seat look after its own. Never ends.
+    /// Refreshes the Leases periodically, and runs a task for each seat. Never returns.
     pub(super) async fn run(self: &Arc<Self>) {
         let new_seats = self.new_seats.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut new_seats) = new_seats else { return };
@@ -133,10 +142,11 @@ impl Office {
         tokio::join!(seats, looks);
     }
 
-    /// One request tells of all Leases.
+    /// Refreshes all Leases with one list request.
     async fn look(&self) {
         let listed = self.client.list(self.patience()).await;
-        // Not before: the process may have been paused in between, and what it sees is of now.
+        // Taken after the response, not before the request: the process may have been paused in between, and the response shows the
+        // present state.
         let at = Instant::now();
         let mut missing = Vec::new();
         {
@@ -148,8 +158,8 @@ impl Office {
                     }
                     let mut there: BTreeMap<String, Record> =
                         records.into_iter().map(|record| (record.name().to_owned(), record)).collect();
-                    // A Lease that was deleted is asked for while somebody may still act by it, and for as long again, so that who takes
-                    // the plugin next knows what it said. After that it is forgotten: asking for it would never end.
+                    // The elector reads a deleted Lease while its holder may still act, and for the same time again, so that the next
+                    // holder knows its last content. Then it forgets the Lease; otherwise these requests would never end.
                     let patience = self.timing.lease_duration;
                     known.leases.retain(|_, seen| {
                         !seen.gone || seen.is_held(at, patience) || seen.unchanged_for(at) < patience * 2
@@ -169,13 +179,13 @@ impl Office {
                 }
             }
         }
-        // Gone, or without its label.
+        // The Lease is deleted, or has lost its label.
         for name in missing {
             self.read(&name).await;
         }
     }
 
-    /// Asks for one Lease.
+    /// Reads one Lease.
     async fn read(&self, name: &str) {
         let answer = self.client.get(name, self.patience()).await;
         let at = Instant::now();
@@ -185,13 +195,13 @@ impl Office {
             (Ok(record), None) => {
                 known.leases.insert(name.to_owned(), Seen::new(record, at));
             }
-            // Whoever held it may not know yet: it counts as held until it would have run out.
+            // The holder may not have noticed the deletion: the Lease counts as held until its duration is over.
             (Err(LeaseError::Gone), Some(seen)) => seen.gone = true,
             (Err(_), _) => {}
         }
     }
 
-    /// What was answered to a write.
+    /// Records the response to a write.
     fn note(&self, record: &Record) {
         let at = Instant::now();
         let mut known = self.known();
@@ -203,7 +213,7 @@ impl Office {
         }
     }
 
-    /// Spreads the plugins: asks for one, or gives one.
+    /// Distributes plugins over hosts: requests a Lease for this host, or releases one to a host that requested it.
     async fn level(&self) {
         let now = Instant::now();
         let mut ask = None;
@@ -243,7 +253,7 @@ impl Office {
         }
     }
 
-    /// Most time for one request.
+    /// Longest time for one request.
     fn patience(&self) -> Duration {
         self.timing.renew_deadline / 2
     }
@@ -254,7 +264,7 @@ fn jittered(period: Duration) -> Duration {
     period.mul_f64(1.0 + JITTER * random())
 }
 
-/// From 0 to 1.
+/// A random number from 0 to 1.
 fn random() -> f64 {
     let bits = uuid::Uuid::new_v4().as_u64_pair().0 >> 32;
     f64::from(u32::try_from(bits).unwrap_or(0)) / f64::from(u32::MAX)

@@ -1,10 +1,10 @@
-//! What a Lease says, whoever wrote it.
+//! The content of a Lease, as any client may have written it.
 
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Longest time a Lease written by somebody else may last.
+/// Longest duration accepted from a Lease that another client wrote.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// Annotations of a Lease.
@@ -13,21 +13,21 @@ const DIGEST: &str = "oarlock.dev/plugin-digest";
 const WANTED_BY: &str = "oarlock.dev/wanted-by";
 const BEQUEST: &str = "oarlock.dev/known-last";
 
-/// The label by which Leases are found.
+/// The label that selects Oarlock's Leases.
 pub(super) const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "oarlock");
 
-/// What the holder tells of itself: the plugin's version and digest.
+/// Annotations about the holder: version and digest of its plugin.
 pub(super) type Facts = [(&'static str, String)];
 
-/// The facts of a plugin's version.
+/// The annotations for a plugin's version.
 pub(super) fn facts(version: &str, digest: &str) -> [(&'static str, String); 2] {
     [(VERSION, version.to_owned()), (DIGEST, digest.to_owned())]
 }
 
-/// A Lease. Nothing in one that was read is believed to be well formed: what has the wrong type is not there.
+/// A Lease. Its reader expects no well-formed content: a field with the wrong type counts as absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Record {
-    /// All but the next two.
+    /// The metadata without labels and annotations.
     metadata: Map<String, Value>,
     labels: Map<String, Value>,
     annotations: Map<String, Value>,
@@ -35,7 +35,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// None: it has no name or no resourceVersion.
+    /// None: the document has no name or no resourceVersion.
     pub(super) fn read(document: Value) -> Option<Self> {
         let mut document = map_of(Some(document));
         let mut metadata = map_of(document.remove("metadata"));
@@ -48,14 +48,14 @@ impl Record {
         (!record.name().is_empty() && !text(&record.metadata, "resourceVersion").is_empty()).then_some(record)
     }
 
-    /// One that is not there yet.
+    /// A Lease that does not exist yet.
     pub(super) fn new(name: &str, namespace: &str) -> Self {
         let metadata = [("name", name), ("namespace", namespace)];
         let metadata = metadata.into_iter().map(|(key, value)| (key.to_owned(), json!(value))).collect();
         Self { metadata, ..Self::default() }
     }
 
-    /// As it is sent.
+    /// The JSON document for a request.
     pub(super) fn document(&self) -> Value {
         let mut metadata = self.metadata.clone();
         metadata.insert("labels".to_owned(), Value::Object(self.labels.clone()));
@@ -67,22 +67,22 @@ impl Record {
         text(&self.metadata, "name")
     }
 
-    /// Empty: nobody.
+    /// The holder's identity. Empty: the Lease has no holder.
     pub(super) fn holder(&self) -> &str {
         text(&self.spec, "holderIdentity")
     }
 
-    /// Who would like to have it.
+    /// Identity of the host that requests this Lease.
     pub(super) fn wanted_by(&self) -> Option<&str> {
         self.annotation(WANTED_BY)
     }
 
-    /// The version its holder runs.
+    /// The plugin version that the holder runs.
     pub(super) fn version(&self) -> Option<&str> {
         self.annotation(VERSION)
     }
 
-    /// SHA-256 of the version its holder runs.
+    /// SHA-256 of the plugin version that the holder runs.
     pub(super) fn digest(&self) -> Option<&str> {
         self.annotation(DIGEST)
     }
@@ -95,24 +95,24 @@ impl Record {
         self.spec.get("leaseDurationSeconds").and_then(Value::as_u64).filter(|seconds| *seconds > 0)
     }
 
-    /// How long it lasts after it was renewed: as long as ours, or longer if it says so, within reason.
+    /// How long the Lease lasts after a renewal: our duration, or the longer one in the Lease, up to [`LONGEST`].
     fn duration(&self, ours: Duration) -> Duration {
         let said = self.seconds().map(|seconds| Duration::from_secs(seconds).min(LONGEST));
         said.map_or(ours, |said| said.max(ours))
     }
 
-    /// Whether its holder has given it back, as [`Record::released`] does and client-go. A Lease without a holder that looks
-    /// otherwise was edited by somebody, and whoever had it may not know yet.
+    /// Whether the holder released the Lease, in the form of [`Record::released`] and of client-go. Any other Lease without a holder was
+    /// edited by another client, and its former holder may not have noticed.
     fn is_released(&self) -> bool {
         self.spec.get("holderIdentity").and_then(Value::as_str) == Some("") && self.seconds() == Some(1)
     }
 
-    /// What whoever gave it back left to the next.
+    /// The handover hints of the holder that released the Lease.
     pub(super) fn bequest(&self) -> Option<&str> {
         self.annotation(BEQUEST).filter(|_| self.is_released())
     }
 
-    /// Renewed by `holder`, or taken.
+    /// The Lease after `holder` acquires or renews it.
     pub(super) fn renewed(&self, holder: &str, lease_duration: Duration, facts: &Facts) -> Self {
         let mut next = self.clone();
         next.annotations.retain(|_, value| value.is_string());
@@ -126,7 +126,7 @@ impl Record {
         if self.holder() != holder {
             acquired = None;
             next.annotations.remove(WANTED_BY);
-            // Whoever makes it begins.
+            // The creation of a Lease is no transition.
             transitions = if self.spec.is_empty() { 0 } else { transitions.saturating_add(1) };
         }
         spec.insert("holderIdentity".to_owned(), json!(holder));
@@ -140,7 +140,7 @@ impl Record {
         next
     }
 
-    /// Held by nobody. Whoever wanted it may still have it first.
+    /// The Lease without a holder. The host that requested the Lease keeps its priority.
     pub(super) fn released(&self, bequest: Option<String>) -> Self {
         let mut next = self.clone();
         next.annotations.extend(bequest.map(|text| (BEQUEST.to_owned(), json!(text))));
@@ -150,7 +150,7 @@ impl Record {
         next
     }
 
-    /// Wanted by somebody.
+    /// The Lease with a request of the host `by`.
     pub(super) fn wanted(&self, by: &str) -> Self {
         let mut next = self.clone();
         next.annotations.insert(WANTED_BY.to_owned(), json!(by));
@@ -173,12 +173,12 @@ fn micro_time() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
-/// A Lease as it was last seen, and since when it has not changed, by the clock of whoever looked.
+/// A Lease as this host last observed it, and since when it is unchanged by the clock of this host.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) record: Record,
     since: Instant,
-    /// It was not there any more when it was looked for last.
+    /// The Lease was absent at the last refresh.
     pub(super) gone: bool,
 }
 
@@ -187,11 +187,11 @@ impl Seen {
         Self { record, since: at, gone: false }
     }
 
-    /// It was seen again.
+    /// Records another observation.
     ///
-    /// * `at` - when the answer was there.
+    /// * `at` - when the response arrived.
     pub(super) fn again(&mut self, record: Record, at: Instant) {
-        // A wish to have it is no renewal.
+        // A request for the Lease changes only its annotations, and is no renewal.
         if record.spec != self.record.spec || self.gone {
             self.since = at;
         }
@@ -199,12 +199,12 @@ impl Seen {
         self.record = record;
     }
 
-    /// How long it has been like this.
+    /// How long the Lease has been unchanged.
     pub(super) fn unchanged_for(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.since)
     }
 
-    /// Whether somebody may still act by it. The times it says do not count: clocks differ, and jump.
+    /// Whether the holder may still act. The times in the Lease do not count: clocks differ, and jump.
     pub(super) fn is_held(&self, now: Instant, ours: Duration) -> bool {
         !self.record.is_released() && now.saturating_duration_since(self.since) < self.record.duration(ours)
     }

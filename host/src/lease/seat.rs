@@ -1,4 +1,4 @@
-//! One Lease as those see it who act by it.
+//! A plugin's view of its Lease: competing, terms, release.
 
 use super::Term;
 use super::office::Office;
@@ -8,30 +8,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A release is a request; it is waited for so long.
+/// Longest wait for the release, which is a request to the API server.
 const RELEASED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The place of one plugin, or of the host: competes for a Lease, and tells of the terms in which it is held. Cheap to clone.
+/// The candidacy of one plugin, or of the host's own duties: it competes for a Lease and publishes the terms in which it holds it. Cheap
+/// to clone.
 #[derive(Clone, Debug)]
 pub struct Seat {
     term: watch::Receiver<Option<Term>>,
     office: Option<(Arc<Office>, Arc<Shared>)>,
 }
 
-/// What a seat wants of its Lease.
+/// Election intent of a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// Leave it to others.
+    /// Do not acquire the Lease.
     Idle,
-    /// Have it.
+    /// Acquire and hold the Lease.
     Compete,
-    /// Give it back, then compete again after a while.
+    /// Release the Lease, and compete again after a pause.
     Release,
-    /// Give it back for good.
+    /// Release the Lease and never compete again.
     Leave,
 }
 
-/// What a seat and the task behind it share.
+/// State shared between a seat and its task in the elector.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// The Lease's name.
@@ -56,7 +57,7 @@ impl Shared {
 }
 
 impl Seat {
-    /// Where there are no Leases.
+    /// The seat of a host without leader election.
     #[must_use]
     pub fn for_ever() -> Self {
         let (_, term) = watch::channel(Some(Term::for_ever()));
@@ -74,9 +75,9 @@ impl Seat {
         (Self { term, office: Some((office, Arc::clone(&shared))) }, shared)
     }
 
-    /// Competes for the Lease, or goes on to, and tells others which version is run by whoever holds it.
+    /// Begins or continues to compete for the Lease, and publishes the plugin version of this host in it while this host holds it.
     ///
-    /// * `version` - version and digest; empty for the host itself.
+    /// * `version` - version and digest; empty for the host's own duties.
     pub fn compete(&self, version: &[(&'static str, String)]) {
         let Some((_, shared)) = &self.office else { return };
         *shared.facts.lock().unwrap_or_else(PoisonError::into_inner) = version.to_vec();
@@ -85,24 +86,24 @@ impl Seat {
             if idle {
                 *wish = Wish::Compete;
             }
-            // Told also when only the version is another.
+            // Also wakes the task when only the version changed.
             idle || *wish == Wish::Compete
         });
     }
 
-    /// See [`Self::compete`].
+    /// The argument of [`Self::compete`].
     #[must_use]
     pub fn version(version: &str, digest: &str) -> [(&'static str, String); 2] {
         record::facts(version, digest)
     }
 
-    /// Whether there is a Lease to be had or lost.
+    /// Whether the host uses leader election.
     #[must_use]
     pub fn has_lease(&self) -> bool {
         self.office.is_some()
     }
 
-    /// The term of this moment.
+    /// The current term. None: another host holds the Lease, or none does.
     #[must_use]
     pub fn term(&self) -> Option<Term> {
         self.term.borrow().clone().filter(Term::held)
@@ -120,26 +121,26 @@ impl Seat {
                 return term;
             }
             if terms.changed().await.is_err() {
-                // Its task is gone: there will be none.
+                // The task ended, so no term will follow.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// Gives the Lease back, so that another host takes it at once; this one leaves it alone for a while, then competes again. Ends the term.
+    /// Releases the Lease, so that another host can acquire it at once, and ends the term. This host pauses, then competes again.
     ///
     /// # Cancel safety
     ///
-    /// The Lease is given back also when the future is dropped.
+    /// The elector releases the Lease also when the future is dropped.
     pub async fn release(&self) {
         self.give_back(Wish::Release).await;
     }
 
-    /// Gives the Lease back, and competes no more. Ends the term.
+    /// Releases the Lease, ends the term, and stops competing.
     ///
     /// # Cancel safety
     ///
-    /// The Lease is given back also when the future is dropped.
+    /// The elector releases the Lease also when the future is dropped.
     pub async fn leave(&self) {
         self.give_back(Wish::Leave).await;
         if let Some((office, shared)) = &self.office {
@@ -161,7 +162,7 @@ impl Seat {
         let _ = tokio::time::timeout(RELEASED_WITHIN, given_back).await;
     }
 
-    /// Who holds the Lease and which version that runs, as far as this host knows. None: there are no Leases.
+    /// The holder of the Lease and the plugin version of that host, as far as this host knows. None: no leader election.
     #[must_use]
     pub fn describe(&self) -> Option<Value> {
         let (office, shared) = self.office.as_ref()?;

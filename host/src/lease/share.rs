@@ -1,31 +1,31 @@
-//! How plugins spread over hosts: whoever holds none asks the one that holds most for one.
+//! Distribution of plugins over hosts: a host without a Lease requests one from the host that holds most.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A Lease of a plugin that somebody holds.
+/// A plugin's Lease that has a holder.
 #[derive(Clone, Debug)]
 pub(super) struct Holding<'a> {
     pub(super) lease: &'a str,
     pub(super) holder: &'a str,
     pub(super) wanted_by: Option<&'a str>,
-    /// Whether this host runs that plugin too.
+    /// Whether this host runs the plugin too.
     pub(super) eligible: bool,
 }
 
-/// What a host does to spread them.
+/// One step of the distribution.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Move<'a> {
-    /// Ask for this Lease.
+    /// Request this Lease.
     Ask(&'a str),
-    /// Give this Lease to who asked for it.
+    /// Release this Lease to the host that requested it.
     Give(&'a str),
 }
 
-/// What `me` does next, if anything.
+/// The next step of the host `me`, if any.
 ///
-/// A host that holds none asks for a Lease of the one that holds most, if that holds more than its share; a host that is asked gives one
-/// if it holds more than its share and the other still none. So each host ends with one at least, or all there are; further than that
-/// nothing is levelled.
+/// A host without a Lease requests one of the host that holds most, if that host holds more than its share. A host releases a requested
+/// Lease if it holds more than its share and the requesting host still holds none. So each host ends with at least one Lease, as far as
+/// there are enough; the distribution does not balance further.
 pub(super) fn next<'a>(me: &str, all: &[Holding<'a>]) -> Option<Move<'a>> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for holding in all {
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(next("c", &[odd.clone(), Holding { lease: "p2", ..odd }]), None, "plugins it does not run");
     }
 
-    /// However many hosts and plugins there are, and whoever took them first: it ends, and with nobody empty-handed.
+    /// For any number of hosts and plugins and any initial holders, the distribution ends, and no host is without a Lease.
     #[test]
     fn it_ends_with_one_for_everybody() {
         for plugins in 0..7usize {

@@ -1,4 +1,4 @@
-//! A span of time in which this host alone acts for a plugin.
+//! Fencing: the term in which this host alone acts for a plugin.
 
 use super::bequest::Bequest;
 use serde_json::Value;
@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The time a Lease is held. It ends at its deadline, whoever notices it first: [`Term::held`] compares with the clock, so that a process
-/// that was paused does not begin anything that it may no longer do. Cheap to clone.
+/// The fencing token: the time in which this host holds a Lease. A term ends at its deadline even if no code observes the end:
+/// [`Term::held`] compares the deadline with the clock. So a process that resumes after a pause begins no work that it may no longer do.
+/// Cheap to clone.
 ///
 /// # Example
 ///
@@ -34,14 +35,14 @@ struct Inner {
 }
 
 impl Term {
-    /// Without Leases.
+    /// The term of a host without leader election.
     #[must_use]
     pub const fn for_ever() -> Self {
         Self(None)
     }
 
-    /// * `deadline` - when it ends if it is not extended.
-    /// * `inherited` - what the holder before left.
+    /// * `deadline` - end of the term unless it is extended.
+    /// * `inherited` - handover hints of the previous holder.
     pub(super) fn until(deadline: Instant, inherited: Vec<Value>) -> Self {
         let term = Inner {
             began: Instant::now(),
@@ -55,19 +56,19 @@ impl Term {
         Self(Some(Arc::new(term)))
     }
 
-    /// Whether it goes on. Monotonic time counts: a jump of the wall clock changes nothing.
+    /// Whether the term is still valid. Only monotonic time counts, so a jump of the wall clock changes nothing.
     #[must_use]
     pub fn held(&self) -> bool {
         self.0.as_ref().is_none_or(|inner| !inner.over.is_cancelled() && Instant::now() < inner.deadline())
     }
 
-    /// Whether it can end: what is sent in it may arrive when somebody else holds the Lease.
+    /// Whether the term can end: a request sent within it may arrive after another host acquired the Lease.
     #[must_use]
     pub fn is_bounded(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the term.
     ///
     /// # Cancel safety
     ///
@@ -79,7 +80,8 @@ impl Term {
         }
     }
 
-    /// Waits until the Lease should go to another host: what is under way is to be finished, then [`Seat::release`](super::Seat::release)d.
+    /// Waits until the Lease should move to another host. The caller then finishes current work and calls
+    /// [`Seat::release`](super::Seat::release).
     ///
     /// # Cancel safety
     ///
@@ -91,16 +93,17 @@ impl Term {
         }
     }
 
-    /// What the holder before knew last, as [`Self::bequeath`] was given it; from a Lease, and so nothing in it is believed to be well
-    /// formed. Empty also when that holder was killed or lost the Lease.
+    /// The handover hints that the previous holder passed to [`Self::bequeath`]. They come from a Lease, so they may be malformed. Empty
+    /// also when that holder was killed or lost the Lease.
     #[must_use]
     pub fn inherited(&self) -> &[Value] {
         self.0.as_ref().map_or(&[], |inner| &inner.inherited)
     }
 
-    /// Leaves something to the next holder, if the Lease is given back: the newest hundred objects of the last half minute.
+    /// Adds a handover hint for the next holder, which gets it if this host releases the Lease. The Lease keeps the newest hundred
+    /// objects of the last half minute.
     ///
-    /// * `known` - the object's name among all, and what is to be known of it.
+    /// * `known` - unique name of the object, and the hint.
     pub fn bequeath(&self, known: impl FnOnce() -> (String, Value)) {
         if let Some(inner) = &self.0 {
             let (name, object) = known();
@@ -112,7 +115,7 @@ impl Term {
         self.0.as_ref().and_then(|inner| inner.bequest.lock().unwrap_or_else(PoisonError::into_inner).text())
     }
 
-    /// Ends it.
+    /// Ends the term.
     pub fn end(&self) {
         if let Some(inner) = &self.0 {
             inner.over.cancel();
@@ -123,7 +126,7 @@ impl Term {
         self.0.as_ref().map(|inner| inner.deadline())
     }
 
-    /// The Lease was renewed. A term that is over stays so: somebody may have seen it end.
+    /// Extends the term after a renewal. A term that ended stays ended, because other code may have observed the end.
     pub(super) fn extend(&self, deadline: Instant) {
         let held = self.held();
         match &self.0 {

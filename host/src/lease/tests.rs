@@ -1,4 +1,4 @@
-//! Hosts that share Leases, on an API server that keeps nothing else and a clock that is told to go on.
+//! Hosts that share Leases, with an API server for Leases only and a paused clock.
 
 use super::office::Office;
 use super::{Options, Seat, Timing};
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/system/leases";
 
-/// The Leases there are, with optimistic concurrency, and who is cut off.
+/// The Leases, with optimistic concurrency, and the hosts that are cut off.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<State>>);
 
@@ -23,9 +23,9 @@ struct State {
     leases: BTreeMap<String, Value>,
     version: u64,
     cut_off: Vec<&'static str>,
-    /// Answers get lost, effects do not.
+    /// Hosts whose responses get lost; their requests still take effect.
     mute: Vec<&'static str>,
-    /// How often one Lease was asked for by its name.
+    /// Number of requests for a single Lease.
     asked: usize,
 }
 
@@ -105,7 +105,7 @@ impl Server {
     }
 }
 
-/// A host with seats for these plugins.
+/// A host with seats for some plugins.
 struct Host {
     office: Arc<Office>,
     seats: BTreeMap<&'static str, Seat>,
@@ -135,7 +135,7 @@ impl Host {
     }
 }
 
-/// Lets time pass in small steps and looks at each that no plugin has two holders.
+/// Advances the clock in small steps, and asserts after each that no plugin has two holders.
 async fn pass(hosts: &[&Host], time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {
@@ -196,7 +196,7 @@ async fn l3_a_holder_that_cannot_reach_the_api_server_stops_before_another_begin
     assert!(b.holds("p") && !a.holds("p"), "it does not come back");
 }
 
-/// As after a pause: what a host remembers is that the Lease is its own.
+/// A host that resumes after a pause still believes that it holds the Lease.
 #[tokio::test(start_paused = true)]
 async fn l4_a_lease_that_another_took_meanwhile_is_not_taken_back() {
     let server = Server::default();
@@ -230,7 +230,7 @@ async fn an_answer_that_gets_lost_costs_no_lease() {
         pass(&[&a], seconds(1)).await;
         assert!(a.holds("p"), "what it wrote itself is no reason to give up");
     }
-    // Also when it was the answer to its taking it.
+    // The same when the lost response is the one to the acquisition.
     let server = Server::default();
     server.set(|state| state.mute.push("a"));
     let a = host(&server, "a", &["p"]);
@@ -282,7 +282,7 @@ async fn a_host_without_plugins_gets_one() {
     pass(&[&a], seconds(8)).await;
     assert_eq!(a.held(), 4);
     let b = host(&server, "b", &plugins);
-    // Whoever acts for a plugin gives it back when asked to.
+    // The holder of a plugin releases it on request.
     let gives = |seat: Seat| async move {
         loop {
             seat.held().await.wanted_back().await;
@@ -311,7 +311,7 @@ fn a_lease_that_somebody_spoils_is_nobodys_for_long_and_never_two_hosts() {
         |lease| lease["metadata"]["labels"] = json!({}),
         |lease| lease["metadata"]["annotations"] = json!({"oarlock.dev/wanted-by": "nobody-there"}),
     ];
-    // Again and again: what it meets is where each of the two is between its looks.
+    // Repeated, so that the edit meets the two hosts at different points between their refreshes.
     for (n, spoil) in garbage.into_iter().cycle().take(28).enumerate() {
         let round = async move {
             let server = Server::default();
@@ -319,11 +319,11 @@ fn a_lease_that_somebody_spoils_is_nobodys_for_long_and_never_two_hosts() {
             pass(&[&a, &b], seconds(8) + Duration::from_millis(530 * n as u64)).await;
             server.edit("oarlock-p", spoil);
             pass(&[&a, &b], seconds(20)).await;
-            // Longest a stranger is believed: five minutes.
+            // The longest duration accepted from another client: five minutes.
             tokio::time::sleep(seconds(300)).await;
             assert_eq!(a.held() + b.held(), 1, "{n}");
         };
-        // Hosts end with their runtime.
+        // The hosts end with their runtime.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(round);
     }
@@ -341,7 +341,7 @@ async fn a_lease_that_is_deleted_is_made_again() {
     }
 }
 
-/// The Lease of a plugin that no host has any more, as after an uninstallation of the plugin.
+/// The Lease of a plugin that runs on no host any more, as after its uninstallation.
 #[tokio::test(start_paused = true)]
 async fn b13_a_deleted_lease_is_not_asked_for_for_ever() {
     let server = Server::default();
@@ -355,13 +355,13 @@ async fn b13_a_deleted_lease_is_not_asked_for_for_ever() {
     pass(&[&a, &b], seconds(120)).await;
     assert_eq!(server.0.lock().unwrap().asked, before, "requests for a Lease that is gone");
     assert_eq!(a.held() + b.held(), 1);
-    // One that is made again is seen again.
+    // A Lease that is created again is observed again.
     let c = host(&server, "c", &["q"]);
     pass(&[&a, &b, &c], seconds(10)).await;
     assert!(c.holds("q"));
 }
 
-/// Cut off, mute, deleted, spoilt, released, in any order: never two at once, and one again when all is well.
+/// Hosts cut off or mute, Leases deleted, edited or released, in random order: never two holders, and one holder when all is well again.
 #[tokio::test(start_paused = true)]
 async fn l2_whatever_happens_nobody_acts_beside_another() {
     for seed in 1..9u64 {

@@ -1,4 +1,4 @@
-//! Decides what becomes of the newest content of a file.
+//! Acceptance of a file's newest content: run it, hold it back, or swap it in.
 
 use super::loading::{Failed, Read};
 use super::registry::{Granting, Hold, Newest, Offer, Plugin, Registry};
@@ -9,13 +9,13 @@ use oarlock_manifest::PluginManifest;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What may be done with an offer.
+/// The decision about an offer.
 enum Decision {
-    /// It runs already.
+    /// The offer runs already.
     Runs,
-    /// It has to wait.
+    /// The offer has to wait.
     Hold(Hold),
-    /// It is to be swapped in.
+    /// The offer is to be swapped in.
     Take,
 }
 
@@ -45,7 +45,7 @@ impl Lifecycle {
         self.end_orphans();
     }
 
-    /// Looks at the newest content of a file, now that it is loaded or that something has changed for it.
+    /// Evaluates the newest content of a file, after its load or after a change that concerns it.
     pub(super) fn consider(&mut self, name: &str) {
         let Some(offer) = lock(&self.registry).files.get(name).and_then(|file| file.newest.offer().cloned()) else {
             return;
@@ -54,11 +54,12 @@ impl Lifecycle {
         let decision = {
             let mut registry = lock(&self.registry);
             if let Some(owner) = taken_over_from(&registry, name, offer.name()) {
-                // Its file is gone, or at the start a file whose name comes first was slower: the plugin goes on from here.
+                // The other file is gone, or at the start a file with an earlier name loaded more slowly. The plugin continues from this
+                // file.
                 if let Some(plugin) = registry.plugins.get_mut(offer.name()) {
                     plugin.file = name.to_owned();
                     plugin.orphaned = None;
-                    // What the other file kept in memory, and its code, are not handed over: the grant states a name, no more.
+                    // The plugin does not inherit the memory and the code of the other file, because the grant states only a name.
                     plugin.cache = Arc::default();
                     plugin.last_good = None;
                 }
@@ -78,7 +79,7 @@ impl Lifecycle {
         }
     }
 
-    /// Looks again at what had to wait for another plugin to end.
+    /// Evaluates again the files that wait for the end of another plugin.
     pub(super) fn consider_those_who_wait(&mut self) {
         let waiting: Vec<String> = {
             let registry = lock(&self.registry);
@@ -93,10 +94,10 @@ impl Lifecycle {
         }
     }
 
-    /// A grant that says less than before takes effect at once, also for the version that runs while a new one waits or failed:
-    /// it goes on with the new grant if that is enough for it, else it ends.
+    /// Applies a reduced grant at once, also to the running version while a new version waits or failed. The running version continues
+    /// with the new grant if that suffices; otherwise it ends.
     ///
-    /// * `offer` - the new version, if the file holds one.
+    /// * `offer` - the new version, if the file contains one.
     fn narrow(&mut self, name: &str, offer: Option<&Offer>, granting: &Granting) {
         let (plugin, running) = {
             let registry = lock(&self.registry);
@@ -119,12 +120,12 @@ impl Lifecycle {
             );
             self.end(&plugin);
         } else if offer.is_none_or(|offer| offer.digest() != running.digest()) {
-            // Of the same code it comes as a swap.
+            // With the same code, the change comes as a swap.
             self.regrant(&plugin, Offer { granting: granting.clone(), ..running });
         }
     }
 
-    /// Opens the watches of a version; when they are in sync it becomes the current one.
+    /// Opens the watches of a version, which becomes current when they are in sync.
     fn take(&mut self, name: &str, offer: Offer) {
         let plugin = offer.name().to_owned();
         if !offer.compiled.manifest.admission.is_empty() && !self.options.answers_admission {
@@ -161,7 +162,7 @@ impl Lifecycle {
     }
 }
 
-/// The file that has the plugin now, when this one is to have it instead.
+/// The file that has the plugin at present, if the plugin should move to `file`.
 fn taken_over_from(registry: &Registry, file: &str, plugin: &str) -> Option<String> {
     let owner = &registry.plugins.get(plugin)?.file;
     if owner == file {
@@ -171,7 +172,7 @@ fn taken_over_from(registry: &Registry, file: &str, plugin: &str) -> Option<Stri
     (gone || (registry.starting && file < owner.as_str())).then(|| owner.clone())
 }
 
-/// Why a file waits whose name another has.
+/// Why a file waits while another file has its plugin name.
 fn taken(owner: &str, file: &str, plugin: &str) -> String {
     format!(
         "{owner} is plugin {plugin} already, and runs: remove one of them, or state another `name` in the grant of {file}"
@@ -193,7 +194,7 @@ fn decide(registry: &Registry, file: &str, offer: &Offer) -> Decision {
     {
         return Decision::Runs;
     }
-    if let Some(why) = status_is_taken(registry, &offer.compiled.manifest) {
+    if let Some(why) = status_is_taken(registry, &offer.manifest()) {
         return Decision::Hold(Hold::Taken(why));
     }
     match &offer.granting {
@@ -220,17 +221,17 @@ fn decide(registry: &Registry, file: &str, offer: &Offer) -> Decision {
     }
 }
 
-/// Of two plugins that keep the status of one kind the second is refused.
+/// Refuses the second of two plugins that manage the status of the same kind.
 fn status_is_taken(registry: &Registry, manifest: &PluginManifest) -> Option<String> {
     if !manifest.manage_status {
         return None;
     }
     let others = registry.plugins.iter().filter(|(name, _)| **name != manifest.name);
     for (other, plugin) in others {
-        let theirs = plugin.running.as_ref().map(|running| &running.offer.compiled.manifest);
+        let theirs = plugin.running.as_ref().map(|running| running.offer.manifest());
         let theirs = theirs.or_else(|| {
             let newest = registry.files.get(&plugin.file).and_then(|file| file.newest.offer());
-            newest.map(|offer| &offer.compiled.manifest)
+            newest.map(super::registry::Offer::manifest)
         });
         let Some(theirs) = theirs.filter(|theirs| theirs.manage_status) else { continue };
         let kinds: BTreeSet<_> = theirs.primaries.iter().map(|p| p.gvk()).collect();
@@ -242,7 +243,7 @@ fn status_is_taken(registry: &Registry, manifest: &PluginManifest) -> Option<Str
     None
 }
 
-/// What a new manifest drops that objects of the current version depend on, and how many objects that concerns.
+/// Features that a new manifest drops although objects of the current version depend on them, and the number of these objects.
 fn drops(current: &Arc<Version>, new: &PluginManifest) -> Option<(String, usize)> {
     let old = &current.loaded().manifest;
     let kinds: BTreeSet<_> = new.primaries.iter().map(|p| p.gvk()).collect();

@@ -1,4 +1,5 @@
-//! What the API server does not allow although the grant does: asked when a version is taken up, told once, shown until it is allowed.
+//! RBAC checks of a plugin's grant. The host asks the API server when it loads a version, logs missing permissions once, and shows them
+//! until they are allowed.
 
 use super::registry::{Granting, Offer, Plugin, Task};
 use super::{Lifecycle, Message, lock};
@@ -7,22 +8,22 @@ use crate::apply::access::{self, Asked};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often is asked again while something is missing.
+/// Interval of repeated checks while a permission is missing.
 const AGAIN: Duration = Duration::from_secs(15);
 
-/// What is known of a plugin's permissions.
+/// The result of a plugin's RBAC checks.
 #[derive(Debug, Default)]
 pub(super) struct Access {
-    /// A line each; see [`access::check`].
+    /// Missing permissions, one line each; see [`access::check`].
     pub(super) missing: Vec<String>,
-    /// What was asked, and answered without anything missing.
+    /// The permissions of the last check in which none was missing.
     allowed: Option<Arc<Asked>>,
-    /// Asks; the answer of one before is not wanted any more.
+    /// The running check; a new check aborts it.
     task: Option<Task>,
 }
 
 impl Lifecycle {
-    /// Asks for what a version will do, unless just that was allowed to the version before.
+    /// Checks the permissions of a version, unless the API server allowed exactly these before.
     pub(super) fn ask_access(&self, plugin: &mut Plugin, offer: &Offer) {
         let Granting::Grant { grants, .. } = &offer.granting else { return };
         let (writer, messages, name) = (self.shared.writer.clone(), self.messages.clone(), offer.name().to_owned());
@@ -48,7 +49,7 @@ impl Lifecycle {
         plugin.access.task = Some(Task(task.abort_handle()));
     }
 
-    /// Keeps and tells what is missing.
+    /// Stores and logs the missing permissions.
     pub(super) fn access(&mut self, name: &str, asked: Arc<Asked>, missing: Vec<String>) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get_mut(name) else { return };

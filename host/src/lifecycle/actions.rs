@@ -1,4 +1,4 @@
-//! What a person may ask for: confirming a version that drops something, and letting go of finalizers nobody serves any more.
+//! Actions that people request: confirm a version that drops features, and release leftover finalizers.
 
 use super::registry::{Hold, Newest, Registry, State};
 use super::{Lifecycle, lock};
@@ -9,12 +9,12 @@ use crate::grants::Grants;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// What a person wants done with a plugin.
+/// An action on a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Run the version that waits because it drops something.
+    /// Run the version that waits for confirmation because it drops features.
     Confirm(String),
-    /// Take the plugin's finalizer off every object that no version of it cleans up after any more.
+    /// Remove the plugin's finalizer from every object that no version of the plugin cleans up any more.
     ReleaseFinalizers(String),
 }
 
@@ -23,7 +23,7 @@ impl Lifecycle {
         match action {
             Action::Confirm(name) => {
                 let done = self.confirm(&name);
-                // Who asked may have hung up.
+                // The requesting client may have closed its connection.
                 let _ = answer.send(done);
             }
             Action::ReleaseFinalizers(name) => self.release(name, answer),
@@ -61,7 +61,7 @@ impl Lifecycle {
             let author = Author::new(&name, Arc::new(Grants::none()));
             let mut released = 0;
             for kind in &kinds {
-                // Its file may be put back at any time: from then on its objects are its own again.
+                // The plugin's file may be put back at any time; from then on the plugin owns its objects again.
                 let is_back = || match lock(&registry).plugins.get(&name) {
                     None => false,
                     Some(plugin) => plugin.controller.current().is_none_or(|version| version.cleans_up(kind)),
@@ -87,7 +87,7 @@ impl Lifecycle {
         });
     }
 
-    /// An event of the host's own object.
+    /// Records an event on the host's own object.
     pub(super) fn event(&self, plugin: &str, warning: bool, reason: &str, message: String) {
         let event = Event { warning, reason: reason.to_owned(), message };
         self.shared.recorder.record(&Author::host(), &self.options.host_object.part(plugin), event);

@@ -1,4 +1,4 @@
-//! From a file to a version that could run: read, compiled, described, validated, its grant read and compared.
+//! Loading of a plugin file: read, compile, describe, validate, and compare with its grant.
 
 use super::lock;
 use super::registry::{Compiled, Granting, Offer, Registry};
@@ -14,24 +14,25 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Asking the API server for the plurals of kinds; without an answer they are guessed.
+/// Deadline of discovery for the plurals of kinds; without a response the host guesses them.
 const DISCOVERY: Duration = Duration::from_secs(3);
 
-/// What a load needs.
+/// The input of a load.
 pub(super) struct Load {
     pub(super) candidate: Candidate,
-    /// Knows what is compiled already.
+    /// Contains the code that is compiled already.
     pub(super) registry: Arc<Mutex<Registry>>,
-    /// What the file's plugin runs now: its grant counts for that as well, also when the new code is good for nothing.
+    /// The version that the file's plugin runs: the new grant also applies to it, even if the new code is unusable.
     pub(super) running: Option<Offer>,
     pub(super) resync_seconds: Option<u32>,
     pub(super) grant_what_is_asked: bool,
+    pub(super) unstated_deadline_seconds: Option<u32>,
     pub(super) engine: Engine,
     pub(super) http: HttpGate,
     pub(super) shared: Shared,
 }
 
-/// What was read.
+/// The result of a load.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) compiled: Compiled,
@@ -39,13 +40,13 @@ pub(super) struct Read {
     pub(super) granting: Granting,
 }
 
-/// Why nothing can be made of a file.
+/// Why a load failed.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// Its plugin's name, when it got as far as to tell it.
+    /// The plugin's name, when the load got that far.
     pub(super) name: Option<String>,
     pub(super) reason: String,
-    /// What lies beside it, for the version that runs.
+    /// The grant beside the file, for the running version.
     pub(super) granting: Option<Granting>,
 }
 
@@ -59,11 +60,11 @@ impl Load {
     pub(super) async fn run(self) -> Result<Read, Failed> {
         let mut read = self.read().await;
         if let (Err(failed), Some(running)) = (&mut read, &self.running) {
-            // A grant that cannot be used either is what the failure is about, or the next one will be.
+            // An unusable grant is the reported failure itself, or the next one.
             let written = self.written().await;
             let compiled = &running.compiled;
             failed.granting = match written {
-                // A grant that states another name is another plugin's.
+                // A grant with another name belongs to another plugin.
                 Ok(grant)
                     if identity::name(&self.candidate, grant.as_ref(), &compiled.says).as_ref()
                         != Ok(&compiled.manifest.name) =>
@@ -82,7 +83,7 @@ impl Load {
         let pulled = self.candidate.pulled.as_ref();
         if let Some(pulled) = pulled
             && let Some(reason) = &pulled.refused
-            // What was good before runs until there is something better.
+            // The previous good version runs until a better one is loaded.
             && (pulled.digest.is_none() || self.running.is_some())
         {
             return Err(unnamed(reason.clone()));
@@ -105,7 +106,7 @@ impl Load {
         };
         let written = self.written().await;
         let written = written.map_err(|reason| Failed::new(Some(&self.candidate.own_name()), reason))?;
-        // Else a file could choose whose grant, ServiceAccount and finalizer its code gets.
+        // Otherwise a file could choose the grant, the ServiceAccount and the finalizer of its code.
         let name = identity::name(&self.candidate, written.as_ref(), &compiled.says);
         compiled.manifest.name = name.map_err(|e| unnamed(e.to_string()))?;
         let manifest = &compiled.manifest;
@@ -128,21 +129,29 @@ impl Load {
         if let Some(seconds) = self.resync_seconds {
             manifest.resync_seconds = seconds.max(1);
         }
-        let duration_ms = began.elapsed().as_millis();
-        let (from_cache, prepared_ms) = (component.from_cache, component.prepared_in.as_millis());
+        let duration_ms = crate::milliseconds(began.elapsed());
+        let (from_cache, prepared_ms) = (component.from_cache, crate::milliseconds(component.prepared_in));
         let (says, version) = (manifest.name.clone(), &manifest.version);
         tracing::info!(plugin = says, version, file, duration_ms, prepared_ms, from_cache, "plugin loaded");
         Ok(Compiled { component, manifest, says })
     }
 
-    /// The grant beside the file.
+    /// The grant file beside the plugin.
     async fn written(&self) -> Result<Option<PluginGrant>, String> {
-        let candidate = self.candidate.clone();
-        let written = tokio::task::spawn_blocking(move || candidate.grant()).await.map_err(|e| e.to_string())?;
-        written.map_err(|e| crate::chain(&e))
+        let (candidate, unstated) = (self.candidate.clone(), self.unstated_deadline_seconds);
+        let read = tokio::task::spawn_blocking(move || {
+            let mut grant = candidate.grant()?;
+            if let (Some(grant), Some(seconds)) = (&mut grant, unstated)
+                && !candidate.states_limit("deadlineSeconds")
+            {
+                grant.limits.deadline_seconds = seconds;
+            }
+            Ok::<_, crate::plugin::directory::Error>(grant)
+        });
+        read.await.map_err(|e| e.to_string())?.map_err(|e| crate::chain(&e))
     }
 
-    /// The grant as it counts; without one, in `dev`, what the manifest asks for.
+    /// The effective grant; without a grant file, `dev` grants everything in the manifest.
     async fn granting(
         &self,
         written: Option<PluginGrant>,
@@ -159,7 +168,9 @@ impl Load {
                     "granted everything its manifest asks for, because there is no {}",
                     path.display()
                 );
-                Grants::asked(manifest, BTreeMap::new(), &plural)
+                let mut asked = Grants::asked(manifest, BTreeMap::new(), &plural);
+                asked.limits.deadline_seconds = self.unstated_deadline_seconds.unwrap_or(asked.limits.deadline_seconds);
+                asked
             }
             None => return Ok(Granting::Nothing),
         };
@@ -173,7 +184,7 @@ impl Load {
     }
 }
 
-/// The plurals of the kinds a manifest names, as far as the API server serves them.
+/// The plurals of the manifest's kinds, as far as the API server serves them.
 async fn plurals(discovery: &Discovery, manifest: &PluginManifest) -> HashMap<Kind, String> {
     let kinds = manifest.primaries.iter().map(|p| p.gvk()).chain(manifest.watches.iter().map(|w| w.gvk()));
     let mut found = HashMap::new();
@@ -185,7 +196,7 @@ async fn plurals(discovery: &Discovery, manifest: &PluginManifest) -> HashMap<Ki
             }
         }
     };
-    // Without an answer the usual plurals are taken.
+    // Without a response the usual plurals apply.
     let _ = tokio::time::timeout(DISCOVERY, ask).await;
     found
 }

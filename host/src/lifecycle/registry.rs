@@ -1,4 +1,4 @@
-//! What is known of every file and every plugin.
+//! Registry of plugin files and plugins, with their states.
 
 use crate::api::GroupVersionKind;
 use crate::controller::{Controller, Version};
@@ -13,31 +13,31 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// How far a plugin, or a version of one, has come.
+/// State of a plugin or of one of its versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Being read, compiled and asked for its manifest.
+    /// The host reads and compiles the file and calls describe.
     Compiling,
-    /// It asks for more than it is granted, or nothing is granted at all.
+    /// The manifest asks for more than the grant allows, or there is no grant.
     AwaitingGrant,
-    /// It drops something that objects depend on; a person has to confirm that.
+    /// The version drops a feature that objects depend on; a person has to confirm it.
     AwaitingConfirmation,
-    /// Its watches are being filled.
+    /// The watches are not in sync yet.
     Syncing,
-    /// It reconciles.
+    /// The plugin reconciles.
     Active,
-    /// It mostly strikes: its keys wait.
+    /// Most reconciles were strikes, so the plugin's keys wait.
     Quarantined,
-    /// Its file is gone; reconciles under way are finished.
+    /// The file is gone; reconciles in flight finish.
     Draining,
-    /// It ended, and objects still carry its finalizer.
+    /// The plugin ended, but objects still have its finalizer.
     Retired,
-    /// It cannot run.
+    /// The version cannot run.
     Failed,
 }
 
 impl State {
-    /// As shown and as in the metric.
+    /// The name in `/plugins` and in the metric.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl State {
     }
 }
 
-/// A task that ends when nobody wants its result any more.
+/// A task that is aborted when its handle is dropped.
 #[derive(Debug)]
 pub(super) struct Task(pub(super) AbortHandle);
 
@@ -64,17 +64,17 @@ impl Drop for Task {
     }
 }
 
-/// What was compiled of a file.
+/// The compiled content of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
     pub(super) component: Component,
-    /// With the plugin's name, which is never what the guest said: [`identity::name`](crate::plugin::identity::name).
+    /// Contains the plugin's name, which is never the guest's own claim: [`identity::name`](crate::plugin::identity::name).
     pub(super) manifest: PluginManifest,
-    /// The name that the guest said.
+    /// The name that the guest claims.
     pub(super) says: String,
 }
 
-/// A version that could run: its code, and what lies beside it as its grant.
+/// A candidate version: its code, and the grant beside its file.
 #[derive(Clone, Debug)]
 pub(super) struct Offer {
     pub(super) compiled: Compiled,
@@ -83,18 +83,18 @@ pub(super) struct Offer {
     pub(super) granting: Granting,
 }
 
-/// What lies beside a plugin.
+/// The grant beside a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Granting {
-    /// Nothing.
+    /// No grant file.
     Nothing,
-    /// A grant.
+    /// A grant file.
     Grant {
-        /// As written, for telling differences.
+        /// As written, to show differences.
         grant: Box<PluginGrant>,
-        /// Checked.
+        /// Validated.
         grants: Box<Grants>,
-        /// What the manifest asks for beyond it, a line each.
+        /// Permissions that the manifest asks for and the grant lacks, one line each.
         missing: Vec<String>,
     },
 }
@@ -108,16 +108,17 @@ impl Offer {
         &self.compiled.component.digest
     }
 
-    /// What the manifest's grant lacks.
+    /// Permissions that the manifest asks for and `grants` lacks.
     pub(super) fn missing(&self, grants: &Grants) -> Vec<String> {
         grants.missing(&self.compiled.manifest, &|kind| self.plurals.get(kind).cloned())
     }
 
-    /// The manifest as far as it is granted: primaries and watches only where they may be listed and watched, and none that may be
-    /// nowhere.
+    /// The manifest reduced to the grant. It has primaries and watches only where list and watch are granted, and omits those granted
+    /// nowhere. It has finalizer and status only if they are granted.
     pub(super) fn manifest(&self) -> PluginManifest {
         let mut manifest = self.compiled.manifest.clone();
         let Granting::Grant { grants, .. } = &self.granting else { return manifest };
+        (manifest.cleanup, manifest.manage_status) = (grants.cleanup(&manifest), grants.manage_status(&manifest));
         let places = |kind: &Kind, asked: &[String], names: &[String]| {
             let plural = self.plurals.get(kind).cloned().unwrap_or_else(|| guess_plural(&kind.kind));
             grants.namespaces(&kind.group, &plural, asked, names)
@@ -132,6 +133,13 @@ impl Offer {
         manifest.watches.retain_mut(|watch| match places(&watch.gvk(), &watch.namespaces, &watch.names) {
             None => true,
             Some(namespaces) => {
+                // The grant may allow some of several names; it allows at least one where there is a namespace.
+                let granted = |name: &String| {
+                    let place = places(&watch.gvk(), &watch.namespaces, std::slice::from_ref(name));
+                    place.is_none_or(|namespaces| !namespaces.is_empty())
+                };
+                let names: Vec<String> = watch.names.iter().filter(|name| granted(name)).cloned().collect();
+                watch.names = names;
                 watch.namespaces = namespaces;
                 !watch.namespaces.is_empty()
             }
@@ -139,41 +147,41 @@ impl Offer {
         manifest
     }
 
-    /// Whether it is the same code with the same grant.
+    /// Whether both have the same code and the same grant.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.digest() == other.digest() && self.granting == other.granting
     }
 }
 
-/// Why a version does not run although it could.
+/// Why a version that could run does not run.
 #[derive(Clone, Debug)]
 pub(super) enum Hold {
     /// There is no grant.
     NoGrant,
     /// The grant lacks these lines.
     Missing(Vec<String>),
-    /// It drops what objects depend on.
+    /// The version drops features that objects depend on.
     Confirmation { drops: String, objects: usize },
-    /// Another file or plugin has what it claims: a sentence.
+    /// Another file or plugin has the claimed name or status: a sentence.
     Taken(String),
-    /// The plugin of its name has not come to its end yet.
+    /// The former plugin of this name is still draining.
     Draining,
-    /// It ran, and was taken back: why.
+    /// The version ran and was rolled back, for this reason.
     RolledBack(String),
 }
 
 /// The newest content of a file.
 #[derive(Debug)]
 pub(super) enum Newest {
-    /// It is being read, compiled and described.
+    /// The host reads and compiles the file and calls describe.
     Compiling,
-    /// It is no plugin that could run.
+    /// The file contains no plugin that can run.
     Failed { name: Option<String>, reason: String },
-    /// It waits for something.
+    /// The version waits.
     Held { offer: Offer, why: Hold },
-    /// Its watches are being filled.
+    /// The watches are not in sync yet.
     Syncing { offer: Offer, version: Arc<Version> },
-    /// It runs.
+    /// The version runs.
     Runs(Offer),
 }
 
@@ -190,60 +198,60 @@ impl Newest {
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) found: Found,
-    /// What it holds now, when that is to be loaded after what is being loaded.
+    /// Newer content, to be loaded after the current load.
     pub(super) next: Option<Found>,
-    /// When `found` began to be loaded.
+    /// When the load of `found` began.
     pub(super) began: Instant,
-    /// Counts what was found; tasks for an older one are too late.
+    /// Counts the changes of the file; results of earlier generations are discarded.
     pub(super) generation: u64,
     pub(super) newest: Newest,
-    /// Loading, or waiting for watches.
+    /// Loads the file, or waits for its watches.
     pub(super) task: Option<Task>,
-    /// What a person has confirmed.
+    /// The offer that a person confirmed.
     pub(super) confirmed: Option<Offer>,
 }
 
 impl File {
-    /// What it was last seen to hold.
+    /// The newest content that the host saw.
     pub(super) fn latest(&self) -> &Found {
         self.next.as_ref().unwrap_or(&self.found)
     }
 
-    /// Whether it is being loaded, or its watches are being filled, and not for longer than this.
+    /// Whether the file has been loading, or filling its watches, for no longer than `at_most`.
     pub(super) fn is_under_way(&self, at_most: Duration) -> bool {
         matches!(self.newest, Newest::Compiling | Newest::Syncing { .. }) && self.began.elapsed() < at_most
     }
 }
 
-/// One plugin that runs, or is about to.
+/// A plugin that runs or is about to.
 #[derive(Debug)]
 pub(super) struct Plugin {
-    /// The file it comes from.
+    /// The plugin's file.
     pub(super) file: String,
     pub(super) controller: Arc<Controller>,
     pub(super) cache: Arc<Cache>,
-    /// What runs. None: its first version is not in sync yet.
+    /// The running version. None: the first version is not in sync yet.
     pub(super) running: Option<Running>,
-    /// What can be gone back to.
+    /// The version for a rollback.
     pub(super) last_good: Option<Offer>,
-    /// What was taken back last, and why; it is not tried again.
+    /// The version that was rolled back last, and why; the host does not try it again.
     pub(super) rejected: Option<(Offer, String)>,
-    /// Kinds whose objects may carry its finalizer although no version of it cleans up after them any more.
+    /// Kinds whose objects may have the plugin's finalizer although no version cleans them up any more.
     pub(super) left_behind: BTreeSet<GroupVersionKind>,
-    /// What the API server does not allow although the grant does.
+    /// Permissions that the grant has but the API server denies.
     pub(super) access: super::access::Access,
-    /// Its file is gone; files that came with it are waited for until then.
+    /// Set when the file is gone: until then the host waits for files that appeared at the same time.
     pub(super) orphaned: Option<Instant>,
 }
 
-/// The version a plugin runs.
+/// The running version of a plugin.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) offer: Offer,
     pub(super) proven: bool,
-    /// It failed its probation.
+    /// The version failed its probation.
     pub(super) failed: bool,
-    /// When it became the current one.
+    /// When the version became current.
     pub(super) switched: Instant,
 }
 
@@ -254,18 +262,23 @@ pub(super) struct Former {
     pub(super) version: String,
     pub(super) digest: String,
     pub(super) file: String,
-    /// Objects that carry its finalizer, by kind, when it ended.
+    /// The number of objects, by kind, that had the plugin's finalizer at its end.
     pub(super) held: BTreeMap<GroupVersionKind, usize>,
+    /// When it was removed.
+    pub(super) since: Instant,
 }
+
+/// Removed plugins that are remembered because objects carry their finalizers.
+const MOST_FORMER: usize = 256;
 
 /// All of it.
 #[derive(Debug)]
 pub(super) struct Registry {
     pub(super) files: BTreeMap<String, File>,
     pub(super) plugins: BTreeMap<String, Plugin>,
-    /// Draining, or retired with finalizers left.
+    /// Plugins that are draining, or retired with finalizers left.
     pub(super) former: BTreeMap<String, Former>,
-    /// What was there at the start has not been gone through yet.
+    /// The files from the start are not all loaded yet.
     pub(super) starting: bool,
 }
 
@@ -276,6 +289,21 @@ impl Default for Registry {
 }
 
 impl Registry {
+    /// Remembers a plugin that was removed. Of too many, the one that was removed first is forgotten.
+    pub(super) fn removed(&mut self, name: &str, former: Former) {
+        let retired = self.former.iter().filter(|(_, former)| former.state == State::Retired);
+        if self.former.len() >= MOST_FORMER
+            && let Some(oldest) = retired.min_by_key(|(_, former)| former.since).map(|(name, _)| name.clone())
+        {
+            self.former.remove(&oldest);
+            tracing::warn!(
+                plugin = oldest,
+                "removed plugin forgotten: objects may carry its finalizer; too many plugins were removed since"
+            );
+        }
+        self.former.insert(name.to_owned(), former);
+    }
+
     /// What is compiled already: a file that was renamed, or whose grant alone changed, need not be compiled again.
     pub(super) fn compiled(&self, digest: &str) -> Option<Compiled> {
         let of_files = self.files.values().filter_map(|file| file.newest.offer());
@@ -285,7 +313,7 @@ impl Registry {
         found.map(|offer| offer.compiled.clone())
     }
 
-    /// The entry of a file whose content has changed.
+    /// The entry of a file with new content.
     pub(super) fn file_mut(&mut self, name: &str, found: Found) -> &mut File {
         let before = self.files.remove(name);
         let generation = before.as_ref().map_or(1, |file| file.generation + 1);
@@ -302,5 +330,32 @@ impl Registry {
     /// The plugin that runs from a file.
     pub(super) fn plugin_of(&self, file: &str) -> Option<(&String, &Plugin)> {
         self.plugins.iter().find(|(_, plugin)| plugin.file == file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn of_too_many_removed_plugins_the_first_is_forgotten_and_none_that_drains() {
+        let mut registry = Registry::default();
+        for number in 0..MOST_FORMER + 2 {
+            let state = if number == 0 { State::Draining } else { State::Retired };
+            let empty = String::new;
+            let former = Former {
+                state,
+                version: empty(),
+                digest: empty(),
+                file: empty(),
+                held: BTreeMap::new(),
+                since: Instant::now(),
+            };
+            registry.removed(&format!("p{number}"), former);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(registry.former.len(), MOST_FORMER);
+        let is_there = |number: usize| registry.former.contains_key(&format!("p{number}"));
+        assert!(is_there(0) && !is_there(1) && !is_there(2) && is_there(3));
     }
 }

@@ -1,4 +1,4 @@
-//! The end of plugins: their files are gone, their grants withdrawn, or their files became other plugins.
+//! The end of plugins: the file is gone, the grant is withdrawn, or the file contains another plugin.
 
 use super::registry::{Former, Newest, State};
 use super::{DRAIN, Lifecycle, Message, RENAMED_WITHIN, lock};
@@ -6,9 +6,9 @@ use crate::api::GroupVersionKind;
 use tokio::time::Instant;
 
 impl Lifecycle {
-    /// A file is gone, and with it the plugin that ran from it, unless another file has that plugin.
+    /// A file is gone, and with it its plugin, unless another file has that plugin.
     ///
-    /// * `others_came` - whether files appeared at the same time: one of them may be this one under another name.
+    /// * `others_came` - whether files appeared at the same time: one of them may be the renamed file.
     pub(super) fn file_gone(&mut self, name: &str, others_came: bool) {
         let claimants: Vec<String> = {
             let mut registry = lock(&self.registry);
@@ -30,7 +30,7 @@ impl Lifecycle {
         self.end_orphans();
     }
 
-    /// Ends plugins whose file is gone, when no file that came with its going can be it.
+    /// Ends plugins whose file is gone, when none of the files that appeared with its removal can be the renamed file.
     pub(super) fn end_orphans(&mut self) {
         let ended: Vec<String> = {
             let registry = lock(&self.registry);
@@ -46,7 +46,7 @@ impl Lifecycle {
         }
     }
 
-    /// Ends the plugins that ran from a file before it became another.
+    /// Ends the plugins that ran from a file before it contained another plugin.
     pub(super) fn end_others_of(&mut self, file: &str, plugin: &str) {
         let others: Vec<String> = {
             let registry = lock(&self.registry);
@@ -58,11 +58,11 @@ impl Lifecycle {
         }
     }
 
-    /// Drains a plugin: no new key, no timer, no watch.
+    /// Drains a plugin: no new keys, timers or watches.
     pub(super) fn end(&mut self, name: &str) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.remove(name) else { return };
-        // What was about to replace it needs its watches no more.
+        // The version that was about to replace it needs its watches no longer.
         if let Some(file) = registry.files.get_mut(&plugin.file)
             && let Newest::Syncing { offer, .. } = &file.newest
         {
@@ -76,8 +76,9 @@ impl Lifecycle {
             digest: manifest.map(|c| c.component.digest.clone()).unwrap_or_default(),
             file: plugin.file.clone(),
             held: plugin.left_behind.iter().map(|kind| (kind.clone(), 0)).collect(),
+            since: tokio::time::Instant::now(),
         };
-        registry.former.insert(name.to_owned(), former);
+        registry.removed(name, former);
         let (name, messages) = (name.to_owned(), self.messages.clone());
         let controller = plugin.controller;
         self.draining.spawn(async move {
@@ -95,7 +96,7 @@ impl Lifecycle {
         });
     }
 
-    /// A plugin has come to its end.
+    /// A plugin has drained.
     pub(super) fn drained(&mut self, name: &str, held: Vec<(GroupVersionKind, usize)>) {
         self.shared.metrics.remove_plugin(name);
         let left: usize = {

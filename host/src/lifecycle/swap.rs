@@ -1,4 +1,4 @@
-//! Swapping versions: watches first, then the pointer moves, then the version before drains; and back, when the new one fails.
+//! Swap and rollback of versions: first the watches sync, then the pointer moves, then the previous version drains.
 
 use super::registry::{Granting, Hold, Newest, Offer, Plugin, Running, Task};
 use super::{DRAIN, Lifecycle, Message, lock};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 impl Lifecycle {
-    /// Opens the watches of an offer, and asks whether it will be allowed what it is granted. None: it has no grant.
+    /// Opens the watches of an offer and checks its RBAC permissions. None: the offer has no grant.
     pub(super) fn prepare(&self, plugin: &mut Plugin, offer: &Offer) -> Option<Arc<Version>> {
         let Granting::Grant { grants, .. } = &offer.granting else { return None };
         let guest = Guest {
@@ -25,7 +25,7 @@ impl Lifecycle {
         Some(plugin.controller.prepare(Loaded { manifest: offer.manifest(), component, guest }))
     }
 
-    /// Tells when the watches of a version are in sync.
+    /// Sends a message when the watches of a version are in sync.
     pub(super) fn when_synced(&self, plugin: &str, version: &Arc<Version>) -> Task {
         let (plugin, version, messages) = (plugin.to_owned(), Arc::clone(version), self.messages.clone());
         let task = tokio::spawn(async move {
@@ -35,7 +35,7 @@ impl Lifecycle {
         Task(task.abort_handle())
     }
 
-    /// The watches of a version are in sync: it becomes the current one, if it still should.
+    /// The watches of a version are in sync: it becomes current, if the file still holds it.
     pub(super) fn synced(&mut self, name: &str, version: &Arc<Version>) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get(name) else { return };
@@ -66,17 +66,17 @@ impl Lifecycle {
             file.confirmed = None;
         }
         drop(registry);
-        // The file may have held another plugin before.
+        // The file may have contained another plugin before.
         self.end_others_of(&file_name, name);
     }
 
-    /// Moves the pointer.
+    /// Moves the pointer to the version.
     fn switch(plugin: &mut Plugin, offer: Offer, version: &Arc<Version>, forward: bool) {
         if let Some(running) = plugin.running.as_ref().filter(|running| running.offer.digest() == offer.digest()) {
             tell_of_grant(plugin.controller.name(), &running.offer.granting, &offer.granting);
         }
         if forward {
-            // A standby proves nothing: there the one before counts, which whoever leads has had a chance to prove.
+            // A standby proves no version. There the previous version counts as good, because the leader could prove it.
             let counts = plugin.last_good.is_none() || !plugin.controller.leads();
             if let Some(running) = plugin.running.take()
                 && !running.failed
@@ -88,6 +88,9 @@ impl Lifecycle {
             plugin.rejected = None;
         } else {
             plugin.last_good = None;
+        }
+        for warning in version.dead_mappings() {
+            tracing::warn!(plugin = plugin.controller.name(), "{warning}");
         }
         let digest = offer.digest().to_owned();
         let may_go_back = plugin.last_good.is_some();
@@ -108,11 +111,11 @@ impl Lifecycle {
         plugin.running = Some(Running { offer, proven: false, failed: false, switched: Instant::now() });
     }
 
-    /// The version that runs goes on with another grant, while a new one waits.
+    /// Gives the running version another grant while a new version waits.
     pub(super) fn regrant(&mut self, name: &str, offer: Offer) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
-        // Its watches are open already: only what it may do is another.
+        // The watches are open already; only the permissions change.
         let Some(version) = self.prepare(plugin, &offer) else { return };
         Self::switch(plugin, offer, &version, true);
     }
@@ -121,7 +124,7 @@ impl Lifecycle {
         let registry = lock(&self.registry);
         let running = registry.plugins.get(name).and_then(|plugin| plugin.running.as_ref());
         if let Some(running) = running.filter(|running| running.offer.digest() == digest) {
-            let after_ms = running.switched.elapsed().as_millis();
+            let after_ms = crate::milliseconds(running.switched.elapsed());
             let version = &running.offer.compiled.manifest.version;
             tracing::debug!(plugin = name, version, digest, after_ms, "first reconcile on this version");
         }
@@ -136,7 +139,7 @@ impl Lifecycle {
         }
     }
 
-    /// The version fails its probation: back to the last good one, once.
+    /// Rolls back to the last good version, once, because the version fails its probation.
     pub(super) fn failing(&mut self, name: &str, digest: &str, why: &str) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
@@ -149,7 +152,7 @@ impl Lifecycle {
             return;
         };
         let Some(version) = self.prepare(plugin, &good) else { return };
-        // Its watches are those of a version that ran a moment ago, or are filled while it runs.
+        // The watches are those of a version that ran a moment ago, or are filled while it runs.
         let (bad, back) = (failed.compiled.manifest.version.clone(), good.compiled.manifest.version.clone());
         plugin.rejected = Some((failed.clone(), why.to_owned()));
         let rejected = plugin.rejected.clone();
@@ -168,7 +171,7 @@ impl Lifecycle {
     }
 }
 
-/// Only the grant is another: what it says more and less.
+/// Logs the permissions that a changed grant adds and removes.
 fn tell_of_grant(plugin: &str, before: &Granting, now: &Granting) {
     let (Granting::Grant { grant: before, .. }, Granting::Grant { grant: now, .. }) = (before, now) else { return };
     for line in difference(before, now) {
@@ -176,14 +179,14 @@ fn tell_of_grant(plugin: &str, before: &Granting, now: &Granting) {
     }
 }
 
-/// Objects that carry the plugin's finalizer, of kinds both versions reconcile, and that the new one does not see.
+/// The number of objects with the plugin's finalizer, of kinds that both versions reconcile, that the new version does not see.
 fn out_of_sight(current: &Version, new: &Version) -> usize {
     let held = current.held();
     let of_both = held.iter().filter(|(kind, _)| new.reconciles(kind));
     of_both.map(|(kind, keys)| keys.iter().filter(|key| !new.sees(kind, key)).count()).sum()
 }
 
-/// Kinds the version before cleaned up after and the new one does not.
+/// Kinds that the previous version cleaned up and the new one does not.
 fn left_behind(before: &Version, new: &Version) -> BTreeSet<crate::api::GroupVersionKind> {
     if !before.loaded().manifest.cleanup {
         return BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What people and machines are shown of the plugins, and the telling of every transition: a log line, a metric, an event.
+//! State of the plugins for people and monitoring, and the report of each transition: a log line, a metric, an event.
 
 use super::registry::{Former, Hold, Newest, Plugin, Registry, State};
 use super::{Lifecycle, lock};
@@ -6,17 +6,17 @@ use crate::oci::Standings;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// How something stands.
+/// The state of a file or plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Standing {
     state: State,
     version: String,
     digest: String,
-    /// Why, a line each.
+    /// The reasons, one line each.
     reasons: Vec<String>,
 }
 
-/// What was told last, and since when it is so.
+/// The state reported last, and since when it holds.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     plugins: BTreeMap<String, Standing>,
@@ -24,7 +24,7 @@ pub(super) struct Told {
 }
 
 impl Newest {
-    /// How the newest content of a file stands by itself; None: it is what its plugin runs.
+    /// The state of a file's newest content. None: the plugin runs it.
     fn standing(&self) -> Option<Standing> {
         let of = |state: State, reasons: Vec<String>| {
             let compiled = self.offer().map(|offer| &offer.compiled);
@@ -77,7 +77,7 @@ impl Plugin {
     }
 }
 
-/// Everything, for `/plugins`.
+/// The response to `/plugins`.
 pub(super) fn describe(registry: &Registry, pulled: Option<&Standings>) -> Value {
     let mut list = Vec::new();
     for (name, file) in &registry.files {
@@ -139,14 +139,14 @@ fn running(name: &str, plugin: &Plugin) -> Map<String, Value> {
     entry
 }
 
-/// Also of a plugin whose first version does not run yet: it may be for want of them.
+/// Also for a plugin whose first version does not run yet: missing permissions may be the cause.
 fn missing_permissions(plugin: &Plugin, entry: &mut Map<String, Value>) {
     if !plugin.access.missing.is_empty() {
         entry.insert("missingPermissions".to_owned(), json!(plugin.access.missing));
     }
 }
 
-/// A version that does not run (yet).
+/// A version that does not run, or not yet.
 fn version(standing: &Standing, newest: &Newest) -> Map<String, Value> {
     let mut entry = Map::new();
     let name = match newest {
@@ -189,7 +189,7 @@ fn ended(name: &str, former: &Former) -> Value {
 }
 
 impl Lifecycle {
-    /// Tells what has changed since it was last called.
+    /// Reports the changes since the last call.
     pub(super) fn tell(&mut self) {
         let (mut plugins, mut files) = (BTreeMap::new(), BTreeMap::new());
         {
@@ -249,7 +249,7 @@ impl Lifecycle {
         self.told.files = files;
     }
 
-    /// What became of the newest content of a file.
+    /// Reports the state of a file's newest content.
     fn tell_version(&self, file: &str, plugin: &str, standing: &Standing) {
         let Standing { state, version, reasons, .. } = standing;
         let runs = lock(&self.registry).plugins.get(plugin).is_some_and(|plugin| plugin.running.is_some());
@@ -263,7 +263,7 @@ impl Lifecycle {
             State::AwaitingGrant => {
                 let (grant, wasm) = match file.strip_suffix(".wasm") {
                     Some(grant) => (grant, file),
-                    // It was pulled: its grant lies in the plugin directory.
+                    // A pulled plugin: its grant is in the plugin directory.
                     None => (plugin, "of its file, which oarlock pull fetches,"),
                 };
                 tracing::warn!(
@@ -292,7 +292,7 @@ impl Lifecycle {
                     format!("version {version} of plugin {plugin} waits for oarlock confirm {plugin}: {reason}");
                 self.event(plugin, true, "AwaitingConfirmation", message);
             }
-            // Of a plugin that has no version yet it is the plugin's own state.
+            // For a plugin without a running version, this is the plugin's own state.
             State::Syncing if !runs => {}
             _ => tracing::info!(file, plugin, version, state = state.as_str(), reason, "plugin version"),
         }

@@ -1,15 +1,15 @@
-//! Floods of log lines: what is logged on behalf of one plugin is bounded by time.
+//! Rate limit of log lines per plugin.
 
 use std::sync::{Mutex, PoisonError};
 use tokio::time::Instant;
 
-/// Lines a second that one plugin may cause for ever.
+/// Sustained log lines per second of one plugin.
 pub const LINES_PER_SECOND: u32 = 100;
 
-/// Lines that it may cause at once.
+/// Burst of log lines of one plugin.
 pub const BURST: u32 = 2000;
 
-/// The lines of one plugin. After a flood nothing is written for a second; then one line says how many were suppressed.
+/// The log lines of one plugin. After a flood no line is written for a second; then one line reports the suppressed number.
 #[derive(Debug)]
 pub struct Flood {
     inner: Mutex<Inner>,
@@ -19,17 +19,17 @@ pub struct Flood {
 struct Inner {
     room: f64,
     at: Instant,
-    /// None: lines are written.
+    /// None: lines are not suppressed.
     suppressed: Option<u64>,
 }
 
-/// What becomes of a line.
+/// The decision about a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Written,
-    /// It is the first after so many that were not written.
+    /// Written: the first after this many suppressed lines.
     WrittenAfter(u64),
-    /// It is the first that is not written.
+    /// Suppressed: the first of a flood.
     FirstSuppressed,
     Suppressed,
 }
@@ -41,9 +41,9 @@ impl Default for Flood {
 }
 
 impl Flood {
-    /// Whether another line may be written. Says itself when a flood begins, and how many lines it had.
+    /// Whether another line may be written. Logs the beginning of a flood, and the number of its suppressed lines.
     ///
-    /// * `plugin` - for these two lines.
+    /// * `plugin` - name for these two log lines.
     pub fn admits(&self, plugin: &str) -> bool {
         match self.judge() {
             Verdict::Written => true,
@@ -70,7 +70,7 @@ impl Flood {
         inner.at = now;
         inner.room = (inner.room + since * f64::from(LINES_PER_SECOND)).min(f64::from(BURST));
         match inner.suppressed {
-            // Not before there is room for a second: the two lines of a flood must not become one themselves.
+            // Not before there is room for a second: the two lines about a flood must not become a flood.
             Some(suppressed) if inner.room < f64::from(LINES_PER_SECOND) => {
                 inner.suppressed = Some(suppressed + 1);
                 Verdict::Suppressed

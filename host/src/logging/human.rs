@@ -1,7 +1,8 @@
-//! Events as people read them.
+//! Log format for people.
 
 use std::fmt::{self, Write};
 
+use crate::text::Escape;
 use jiff::Timestamp;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -10,16 +11,16 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Time, level, message, the event's fields, then those of the spans it is in, from the inside out.
+/// Time, level, message, the event's fields, then the fields of its spans, innermost first.
 pub(super) struct HumanEvents;
 
-/// The message as it is, other fields as `key=value`; both escaped.
+/// The message unquoted, other fields as `key=value`; both escaped.
 pub(super) struct HumanFields;
 
-/// Writes fields one after the other. Every field but the message has a space in front.
+/// Writes fields in order, each but the message after a space.
 struct Fields<'w, W> {
     out: &'w mut W,
-    /// What to write: the message only, or all but the message.
+    /// Whether to write only the message, or all other fields.
     message: bool,
     result: fmt::Result,
 }
@@ -58,7 +59,7 @@ impl<'writer> FormatFields<'writer> for HumanFields {
         current: &'writer mut FormattedFields<Self>,
         fields: &tracing::span::Record<'_>,
     ) -> fmt::Result {
-        // As usual, but without the space that would be put between the two.
+        // The default implementation, without the space between the two.
         self.format_fields(current.as_writer(), fields)
     }
 }
@@ -104,10 +105,10 @@ impl<W: Write> Visit for Fields<'_, W> {
     }
 }
 
-/// A value as it is, or in quotes where its end, or its being there, could not be seen.
+/// A value, in quotes where its end or its presence would be unclear.
 fn write_value<W: Write>(out: &mut W, value: &str) -> fmt::Result {
     let plain = !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || c == '=' || c == '"');
-    // What is written by `Debug` has its own delimiters.
+    // `Debug` output has its own delimiters.
     let delimited = value.starts_with(['"', '[', '{', '(']) && value.ends_with(['"', ']', '}', ')']);
     if plain || delimited && value.len() > 1 {
         return Escape(out).write_str(value);
@@ -125,27 +126,7 @@ fn write_value<W: Write>(out: &mut W, value: &str) -> fmt::Result {
     out.write_char('"')
 }
 
-/// Writes control characters, line breaks among them, as escapes such as `\n` and `\u{1b}`.
-struct Escape<'w, W>(&'w mut W);
-
-impl<W: Write> Write for Escape<'_, W> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        // U+2028 and U+2029 break lines as well, U+202A to U+202E and U+2066 to U+2069 turn text around.
-        let hidden = |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        for part in text.split_inclusive(hidden) {
-            match part.char_indices().next_back() {
-                Some((end, last)) if hidden(last) => {
-                    self.0.write_str(part.get(..end).unwrap_or_default())?;
-                    write!(self.0, "{}", last.escape_default())?;
-                }
-                _ => self.0.write_str(part)?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The level's name and its colour as a terminal takes it.
+/// The level's name and its terminal colour code.
 fn level(level: Level) -> (&'static str, u8) {
     match level {
         Level::ERROR => ("ERROR", 31),

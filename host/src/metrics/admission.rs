@@ -1,4 +1,4 @@
-//! The metrics of the admission server.
+//! Metrics of the admission server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,8 +12,14 @@ use prometheus_client::registry::Registry;
 
 use super::series::Series;
 
-/// How long a review may take, in seconds: the API server waits at most 30.
+/// Histogram buckets of review durations, in seconds: the API server waits at most 30.
 const BUCKETS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+/// HTTP status codes of the admission server.
+const CODES: [u16; 9] = [200, 400, 403, 404, 405, 408, 413, 415, 503];
+
+/// Results of reviews.
+const RESULTS: [&str; 5] = ["allowed", "changed", "refused", "failed", "ignored"];
 
 #[derive(Debug, Clone)]
 pub(super) struct AdmissionFamilies {
@@ -72,7 +78,7 @@ impl AdmissionFamilies {
         );
         registry.register(
             "oarlock_admission_reviews",
-            "Reviews by what came of them: allowed, changed, refused or ignored (the plugin failed, and its failurePolicy is Ignore)",
+            "Reviews by what came of them: allowed, changed, refused, failed (the plugin failed, so that the object was refused) or ignored (it failed, and its failurePolicy is Ignore)",
             families.reviews.clone(),
         );
         registry.register(
@@ -88,9 +94,26 @@ impl AdmissionFamilies {
         families
     }
 
-    /// Whose webhook it is: `/mutate/PLUGIN` or `/validate/PLUGIN`. None: it belongs to no plugin alone.
+    /// The plugin of a webhook: `/mutate/PLUGIN` or `/validate/PLUGIN`. None: the webhook belongs to no single plugin.
     pub(super) fn plugin_of(webhook: &str) -> Option<&str> {
         webhook.split('/').nth(2)
+    }
+
+    pub(super) fn begin(&self, webhook: &str, plugin: Option<&str>) {
+        let webhook: Arc<str> = Arc::from(webhook);
+        for code in CODES {
+            self.requests.get(&RequestLabels { webhook: Arc::clone(&webhook), code });
+        }
+        self.latency.get(&WebhookLabels { webhook });
+        if let Some(plugin) = plugin {
+            for result in RESULTS {
+                self.reviews.get(&ReviewLabels { plugin: Arc::from(plugin), result });
+            }
+        }
+    }
+
+    pub(super) fn begin_repairs(&self, kind: &'static str) {
+        self.repairs.get(&KindLabels { kind });
     }
 
     pub(super) fn answered(&self, webhook: &str, code: u16, took: Duration) {

@@ -1,4 +1,4 @@
-//! The two text formats: OpenMetrics, and the older one of Prometheus for clients that do not ask for OpenMetrics.
+//! Exposition formats of metrics: OpenMetrics, and the older text format of Prometheus for clients that do not ask for OpenMetrics.
 //!
 //! # Source
 //!
@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-/// A text format, by its content type.
+/// A text format, named by its content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// OpenMetrics 1.0.
@@ -16,15 +16,15 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format for a client that accepts this.
+    /// The format for a client.
     ///
-    /// * `accept` - its header; empty: it sent none.
+    /// * `accept` - its Accept header; empty: none.
     #[must_use]
     pub fn accepted(accept: &str) -> Self {
         if accept.contains("application/openmetrics-text") { Self::OpenMetrics } else { Self::Text }
     }
 
-    /// The content type of the answer.
+    /// The content type of the response.
     #[must_use]
     pub fn content_type(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Format {
         }
     }
 
-    /// OpenMetrics text in this format. In the older one counters are named like their samples, and nothing marks the end.
+    /// Converts OpenMetrics text to this format. In the older one counters are named like their samples, and there is no end marker.
     pub(super) fn of(self, openmetrics: String) -> String {
         if self == Self::OpenMetrics {
             return openmetrics;

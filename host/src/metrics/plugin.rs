@@ -1,4 +1,4 @@
-//! The metrics of plugins: reconciles, calls, traps, requests and state.
+//! Metrics of plugins: reconciles, calls, traps, requests and state.
 
 mod labels;
 
@@ -17,7 +17,7 @@ use self::labels::{
 };
 use super::series::Series;
 
-/// What one plugin records; cloning it gives another handle to the same series.
+/// The metrics of one plugin; a clone is another handle to the same series.
 #[derive(Debug, Clone)]
 pub struct PluginMetrics {
     name: Arc<str>,
@@ -25,7 +25,7 @@ pub struct PluginMetrics {
     families: PluginFamilies,
 }
 
-/// Counts a worker as active, or an instance as there, until it is dropped.
+/// Counts a worker as active, or an instance as live, until it is dropped.
 #[derive(Debug)]
 pub struct Counted {
     gauge: Option<Gauge>,
@@ -69,7 +69,7 @@ impl PluginMetrics {
         metrics
     }
 
-    /// Records nothing from now on, nor do its clones.
+    /// Stops recording, in all clones.
     pub(super) fn end(&self) {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = false;
     }
@@ -80,7 +80,7 @@ impl PluginMetrics {
         &self.name
     }
 
-    /// Counts a reconcile and how long it took, from the key in hand to its outcome.
+    /// Records a reconcile and its duration, from the key in hand to its result.
     pub fn reconciled(&self, result: ReconcileResult, took: Duration) {
         let Some(_live) = self.live() else { return };
         let controller = self.controller();
@@ -92,34 +92,34 @@ impl PluginMetrics {
         self.families.reconciles.get(&labels).inc();
     }
 
-    /// Counts a worker as active until the answer is dropped.
+    /// Counts a worker as active until the returned value is dropped.
     #[must_use = "the worker counts as active until this is dropped"]
     pub fn active_worker(&self) -> Counted {
         Counted::of(self.live().map(|_live| self.families.active_workers.get(&self.controller())))
     }
 
-    /// Counts an instance as there until the answer is dropped: it belongs to whatever holds the instance's memory.
+    /// Counts an instance as live until the returned value is dropped: it belongs to the owner of the instance's memory.
     #[must_use = "the instance counts as there until this is dropped"]
     pub fn instance(&self) -> Counted {
         Counted::of(self.live().map(|_live| self.families.instances.get(&self.plugin())))
     }
 
-    /// Sets how many objects differ from what the plugin desires, although it had its say.
+    /// Sets the number of objects that still differ from the desired state after the last patch.
     pub fn set_out_of_sync(&self, objects: usize) {
         if let Some(_live) = self.live() {
             self.families.out_of_sync.get(&self.plugin()).set(super::count(objects));
         }
     }
 
-    /// Tells whether this host reconciles for the plugin. Before the first call there is no series: of a plugin that never ran, and of
-    /// a file that is no plugin, nobody has to be the leader.
+    /// Sets whether this host is the plugin's leader. Before the first call there is no series: a plugin that never ran, or a file that
+    /// is no plugin, needs no leader.
     pub fn set_leading(&self, leading: bool) {
         if let Some(_live) = self.live() {
             self.families.leading.get(&self.plugin()).set(leading.into());
         }
     }
 
-    /// Counts a call into the plugin and how long it took, also when it trapped.
+    /// Records a call into the plugin and its duration, also for a trap.
     pub fn called(&self, call: Call, took: Duration) {
         if let Some(_live) = self.live() {
             let labels = CallLabels { plugin: Arc::clone(&self.name), call: call.as_str() };
@@ -127,7 +127,7 @@ impl PluginMetrics {
         }
     }
 
-    /// Counts a call that gave no answer that can be used.
+    /// Counts a call without a valid result.
     pub fn trapped(&self, cause: TrapCause) {
         if let Some(_live) = self.live() {
             let labels = TrapLabels { plugin: Arc::clone(&self.name), cause: cause.as_str() };
@@ -135,10 +135,10 @@ impl PluginMetrics {
         }
     }
 
-    /// Counts a request to the API server made for the plugin.
+    /// Counts a request to the API server on the plugin's behalf.
     ///
-    /// * `verb` - the verb of the request, as RBAC names it.
-    /// * `code` - the HTTP status; none when there was no answer.
+    /// * `verb` - the verb of the request, as in RBAC.
+    /// * `code` - the HTTP status; none without a response.
     pub fn api_request(&self, verb: ApiVerb, code: Option<u16>) {
         if let Some(_live) = self.live() {
             self.families.api_request(&self.name, verb, code);
@@ -147,7 +147,7 @@ impl PluginMetrics {
 
     /// Counts a request that the plugin sent through `http`.
     ///
-    /// * `code` - the HTTP status; none when there was no answer.
+    /// * `code` - the HTTP status; none without a response.
     pub fn http_request(&self, code: Option<u16>) {
         if let Some(_live) = self.live() {
             let labels = HttpLabels { plugin: Arc::clone(&self.name), code: Code(code) };
@@ -155,7 +155,7 @@ impl PluginMetrics {
         }
     }
 
-    /// Reports the state the plugin is in: its series becomes 1, those of all other states 0.
+    /// Sets the plugin's state: its series becomes 1, those of all other states 0.
     ///
     /// * `state` - one of [`PLUGIN_STATES`]; another one is reported as well.
     pub fn set_state(&self, state: &'static str) {
@@ -176,7 +176,7 @@ impl PluginMetrics {
         PluginLabels { plugin: Arc::clone(&self.name) }
     }
 
-    /// Held while a series is looked up or made: [`Self::end`] waits for it, and what is removed then does not come back.
+    /// Held while a series is looked up or created: [`Self::end`] waits for it, so that removed series do not come back.
     fn live(&self) -> Option<RwLockReadGuard<'_, bool>> {
         Some(self.live.read().unwrap_or_else(PoisonError::into_inner)).filter(|live| **live)
     }
@@ -200,7 +200,7 @@ impl Drop for Counted {
 }
 
 impl PluginFamilies {
-    /// Makes the series that alerts compare with what they were before: a counter that begins at 1 has no increase.
+    /// Creates the series whose increase alerts check: a counter that begins at 1 shows no increase.
     pub(super) fn begin_api_requests(&self, writer: &Arc<str>) {
         for verb in ApiVerb::ALL {
             for code in [401, 403] {
@@ -230,7 +230,7 @@ impl PluginFamilies {
             http_requests: Series::new(Counter::default),
             states: Series::new(Gauge::default),
         };
-        // Counters get their `_total` when they are encoded, and help texts their full stop when they are registered.
+        // Encoding appends `_total` to counters, and registration appends the full stop to help texts.
         registry.register(
             "controller_runtime_reconcile",
             "Total number of reconciliations per controller",
@@ -306,7 +306,7 @@ impl PluginFamilies {
     }
 }
 
-/// The buckets controller-runtime has, in seconds.
+/// The buckets of controller-runtime, in seconds.
 fn reconcile_histogram() -> Histogram {
     Histogram::new([
         0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,

@@ -1,4 +1,4 @@
-//! The metrics of the process itself.
+//! Metrics of the process itself.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,10 +8,10 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-/// Reads what the system knows about the process on each scrape.
+/// Reads the system's figures about the process on each scrape.
 #[derive(Debug)]
 struct Process {
-    /// Seconds since 1970. The registry is made first thing, so its birth is the start of the process.
+    /// Seconds since 1970. The registry is created first, so its creation is the start of the process.
     started: f64,
 }
 
@@ -29,7 +29,7 @@ impl Collector for Process {
             None,
             started.metric_type(),
         )?)?;
-        // Where there is no /proc there is no such metric.
+        // Without /proc this metric does not exist.
         let Some(bytes) = resident_bytes() else { return Ok(()) };
         let resident = ConstGauge::new(bytes);
         resident.encode(encoder.encode_descriptor(
@@ -37,11 +37,20 @@ impl Collector for Process {
             "Resident memory size in bytes.",
             None,
             resident.metric_type(),
+        )?)?;
+        let Ok(descriptors) = std::fs::read_dir("/proc/self/fd") else { return Ok(()) };
+        // One of them is the folder itself.
+        let open = ConstGauge::new(descriptors.count().saturating_sub(1) as u64);
+        open.encode(encoder.encode_descriptor(
+            "process_open_fds",
+            "Number of open file descriptors.",
+            None,
+            open.metric_type(),
         )?)
     }
 }
 
-/// Memory of this process that is in RAM. Reads one line that the kernel makes up; no disk is involved.
+/// Resident memory of this process. Reads one line that the kernel generates; no disk is involved.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

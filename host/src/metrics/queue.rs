@@ -1,4 +1,4 @@
-//! The metrics of workqueues.
+//! Metrics of workqueues.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,16 +17,16 @@ use super::series::Series;
 
 type Seconds = Gauge<f64, AtomicU64>;
 
-/// The series of one workqueue, brought up to date from the queue on each scrape; cloning it gives another handle to the same.
+/// The series of one workqueue, refreshed from the queue on each scrape; a clone is another handle to the same series.
 #[derive(Debug, Clone)]
 pub struct QueueMetrics {
     shared: Arc<QueueSeries>,
 }
 
-/// Where the series of a queue come from. A queue counts under its own lock: numbers that are shared would cost it more than
-/// the rest of its work.
+/// A queue that provides the figures of its series. A queue counts under its own lock: shared counters would cost it more than the rest
+/// of its work.
 pub(crate) trait QueueSource: fmt::Debug + Send + Sync {
-    /// What there is to tell at `now`.
+    /// The figures at `now`.
     fn read(&self, now: Instant) -> QueueReading;
 }
 
@@ -34,36 +34,36 @@ pub(crate) trait QueueSource: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct QueueReading {
     pub(crate) totals: QueueTotals,
-    /// Keys that are to be handed out, those that were added while they are held included.
+    /// Keys to be handed out, including those that were added while they are held.
     pub(crate) depth: usize,
-    /// How long the keys that are held are held, all together.
+    /// The sum of the times for which held keys have been held.
     pub(crate) unfinished: Duration,
-    /// The longest of these.
+    /// The longest of these times.
     pub(crate) longest: Duration,
 }
 
-/// What a queue has counted since it was made.
+/// Totals of a queue since its creation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct QueueTotals {
     /// Adds that were not coalesced.
     pub(crate) adds: u64,
-    /// Retries, and requeues after a time.
+    /// Retries, and requeues after a delay.
     pub(crate) retries: u64,
-    /// How long keys were ready before they were handed out.
+    /// Durations from ready to hand-out.
     pub(crate) queue_duration: Durations,
-    /// How long they were held.
+    /// Durations from hand-out to done.
     pub(crate) work_duration: Durations,
 }
 
-/// How many durations were how long.
+/// A histogram of durations.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Durations {
-    /// By bucket, each without those before it.
+    /// Counts by bucket, without the earlier buckets.
     counts: [u64; BUCKETS.len()],
     sum: Duration,
 }
 
-/// The longest duration of each bucket in nanoseconds and in seconds: decades from 10 ns to 1000 s, as in k8s.io/component-base.
+/// The upper bound of each bucket in nanoseconds and in seconds: decades from 10 ns to 1000 s, as in k8s.io/component-base.
 const BUCKETS: [(u64, f64); 13] = [
     (10, 1e-8),
     (100, 1e-7),
@@ -92,7 +92,7 @@ struct QueueSeries {
     source: Mutex<Option<Weak<dyn QueueSource>>>,
 }
 
-/// Durations as a metric.
+/// The histogram as a metric.
 #[derive(Debug, Clone, Default)]
 struct Histogram(Arc<Mutex<Durations>>);
 
@@ -113,12 +113,12 @@ struct QueueLabels {
 }
 
 impl QueueMetrics {
-    /// From now on these series are about `source`. When it is gone, its totals stay as they were last read.
+    /// Makes these series follow `source`. When it is gone, its last totals stay.
     pub(crate) fn read_from(self, source: Weak<dyn QueueSource>) {
         *self.source() = Some(source);
     }
 
-    /// Brings the series up to date.
+    /// Refreshes the series.
     pub(super) fn refresh(&self) {
         let Some(source) = self.source().clone() else { return };
         let source = source.upgrade();
@@ -152,7 +152,7 @@ impl QueueFamilies {
             longest: Series::new(Seconds::default),
             retries: Series::new(Counter::default),
         };
-        // Counters get their `_total` when they are encoded, and help texts their full stop when they are registered.
+        // Encoding appends `_total` to counters, and registration appends the full stop to help texts.
         registry.register("workqueue_depth", "Current depth of workqueue", families.depth.clone());
         registry.register("workqueue_adds", "Total number of adds handled by workqueue", families.adds.clone());
         registry.register(

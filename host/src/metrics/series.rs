@@ -1,4 +1,4 @@
-//! One metric under many label sets, some of which go away again.
+//! A metric family whose series can be removed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// Like prometheus-client's `Family`, but series can be dropped by a part of their labels, and come out sorted.
+/// Like prometheus-client's `Family`, but series can be dropped by a part of their labels, and are encoded in sorted order.
 pub(super) struct Series<L, M> {
     map: Arc<RwLock<BTreeMap<L, M>>>,
     make: fn() -> M,
@@ -30,7 +30,7 @@ impl<L: Clone + Ord, M: Clone> Series<L, M> {
         Self { map: Arc::default(), make }
     }
 
-    /// The metric with these labels, made if it is not there.
+    /// The metric with these labels, created if absent.
     pub(super) fn get(&self, labels: &L) -> M {
         if let Some(metric) = self.map.read().unwrap_or_else(PoisonError::into_inner).get(labels) {
             return metric.clone();
@@ -43,7 +43,7 @@ impl<L: Clone + Ord, M: Clone> Series<L, M> {
         self.map.write().unwrap_or_else(PoisonError::into_inner).retain(|labels, _| keep(labels));
     }
 
-    /// Visits every series that is there.
+    /// Visits every existing series.
     pub(super) fn for_each(&self, mut visit: impl FnMut(&L, &M)) {
         for (labels, metric) in self.map.read().unwrap_or_else(PoisonError::into_inner).iter() {
             visit(labels, metric);

@@ -1,9 +1,9 @@
-//! What a plugin looks like in a registry.
+//! The format of a plugin in a registry.
 //!
 //! # Source
 //!
-//! CNCF TAG Runtime, "Wasm OCI Artifact layout": one layer of `application/wasm`, and a config of
-//! `application/vnd.wasm.config.v0+json`. Read is also what `oras push` and older tools make.
+//! CNCF TAG Runtime, "Wasm OCI Artifact layout": one layer of `application/wasm`, and a config of `application/vnd.wasm.config.v0+json`.
+//! Artifacts of `oras push` and of older tools are accepted as well.
 
 use super::reference::Digest;
 use super::{Error, LAYER_BYTES};
@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wasmparser::{Encoding, Parser, Payload};
 
-/// The media type of the manifests we write.
+/// The media type of written manifests.
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
-/// The media types of the manifests we read.
+/// The media types of accepted manifests.
 pub(super) const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
      application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json";
 
@@ -26,35 +26,35 @@ const CONFIG: &str = "application/vnd.wasm.config.v0+json";
 
 const WASM: &str = "application/wasm";
 
-/// Layers that are WebAssembly: of the layout, of wasm-to-oci, and of containerd's shims.
+/// Media types of WebAssembly layers: those of the layout, of wasm-to-oci, and of containerd's shims.
 const WASM_LAYERS: [&str; 3] = [
     WASM,
     "application/vnd.wasm.content.layer.v1+wasm",
     "application/vnd.bytecodealliance.wasm.component.layer.v0+wasm",
 ];
 
-/// The name of a file, where a tool kept it.
+/// The annotation with the file name, if the tool set it.
 const TITLE: &str = "org.opencontainers.image.title";
 
-/// A part of an artifact: digest and length of its bytes.
+/// A descriptor: digest and size of a part of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Of its bytes.
+    /// Digest of the bytes.
     pub digest: Digest,
-    /// In bytes.
+    /// Number of bytes.
     pub size: u64,
 }
 
-/// What a manifest leads to.
+/// The target of a manifest.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// The WebAssembly file.
     Layer(Descriptor),
-    /// Another manifest, of an index.
+    /// A manifest in an index.
     Manifest(Digest),
 }
 
-/// A manifest or an index, as far as it is of use.
+/// The used fields of a manifest or an index.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Document {
@@ -90,7 +90,7 @@ impl Part {
         Ok(Descriptor { digest, size: self.size })
     }
 
-    /// By its type; by its name, where a tool gave it none of meaning.
+    /// Whether the layer is WebAssembly: by its media type, or by its file name where the tool set no specific type.
     fn is_wasm(&self) -> bool {
         let named = self.annotations.get(TITLE).is_some_and(|name| name.ends_with(".wasm"));
         let unknown = ["", "application/octet-stream", "application/vnd.oci.image.layer.v1.tar"];
@@ -98,11 +98,11 @@ impl Part {
     }
 }
 
-/// What a manifest leads to.
+/// The target of a manifest.
 ///
 /// # Errors
 ///
-/// It is no manifest, or of nothing that is one WebAssembly file.
+/// The document is no manifest, or its content is not one WebAssembly file.
 pub(super) fn content(manifest: &[u8]) -> Result<Content, Error> {
     let document: Document =
         serde_json::from_slice(manifest).map_err(|e| Error::Artifact(format!("its manifest cannot be read: {e}")))?;
@@ -132,7 +132,7 @@ fn layer(layers: &[Part]) -> Result<Descriptor, Error> {
     Ok(descriptor)
 }
 
-/// The manifest of an index that is for WebAssembly, or the only one there is.
+/// The manifest for WebAssembly in an index, or its only manifest.
 fn of_index(manifests: &[Part]) -> Result<Digest, Error> {
     let of_wasm: Vec<&Part> = manifests.iter().filter(|part| part.platform.architecture == "wasm").collect();
     match (of_wasm.as_slice(), manifests) {
@@ -145,7 +145,7 @@ fn of_index(manifests: &[Part]) -> Result<Digest, Error> {
     }
 }
 
-/// A plugin as it is pushed: the same file is always the same bytes, so that pushing it again changes nothing.
+/// A plugin as an artifact. The same file always gives the same bytes, so that pushing it again changes nothing.
 pub(super) struct Packed {
     pub(super) config: Bytes,
     pub(super) manifest: Bytes,
@@ -153,12 +153,12 @@ pub(super) struct Packed {
 
 /// # Errors
 ///
-/// It is no WebAssembly file.
+/// The bytes are no WebAssembly file.
 pub(super) fn pack(wasm: &[u8], file_name: &str) -> Result<Packed, Error> {
     let layer = Digest::of(wasm);
     let described = describe(wasm)?;
     let os = if described.is_some() { "wasip2" } else { "wasip1" };
-    // A time must be there; the time of the push would make another artifact of the same file.
+    // The config needs a time; the time of the push would give the same file another digest.
     let mut config = serde_json::Map::new();
     config.insert("created".to_owned(), json!("1970-01-01T00:00:00Z"));
     config.insert("architecture".to_owned(), json!("wasm"));
@@ -179,14 +179,14 @@ pub(super) fn pack(wasm: &[u8], file_name: &str) -> Result<Packed, Error> {
     Ok(Packed { config: config.into(), manifest: manifest.to_string().into() })
 }
 
-/// Names of what a component imports and exports.
+/// Names of a component's imports and exports.
 #[derive(Default)]
 struct Component {
     imports: Vec<String>,
     exports: Vec<String>,
 }
 
-/// None: it is a core module, of which a host makes a component.
+/// None: the file is a core module, which the host converts into a component.
 fn describe(wasm: &[u8]) -> Result<Option<Component>, Error> {
     let bad = |e: wasmparser::BinaryReaderError| Error::Artifact(format!("not a WebAssembly file: {e}"));
     let (mut component, mut depth) = (false, 0_usize);
@@ -214,12 +214,12 @@ fn describe(wasm: &[u8]) -> Result<Option<Component>, Error> {
     Ok(component.then_some(found))
 }
 
-/// Whether bytes begin as WebAssembly does.
+/// Whether the bytes begin with the WebAssembly header.
 pub(super) fn is_wasm(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\0asm")
 }
 
-/// The manifest of a document of one small layer: a signature.
+/// A manifest with small layers, for signatures.
 pub(super) fn manifest_of(config: &[u8], config_type: &str, layers: &[Value]) -> Bytes {
     let manifest = json!({
         "schemaVersion": 2,

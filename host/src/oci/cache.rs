@@ -1,12 +1,12 @@
-//! What was pulled, on disk: a host that starts while the registry is away runs what it had.
+//! Cache of pulled artifacts on disk: a host that starts without the registry runs its last versions.
 //!
 //! ```text
 //! blobs/sha256/<digits>      manifests and layers, each by the digest of its bytes
 //! references/<digits>.json   what a reference led to last, by the digest of its text
 //! ```
 //!
-//! Every blob is compared with its name before it is used. What a reference led to is believed, as the code cache beside it is: the
-//! folder is the host's own, and nobody else may write to it. Signatures and pins are checked again at every start.
+//! Every blob is checked against its digest before use. The cached target of a reference is trusted, like the code cache beside it. The
+//! folder belongs to the host's user, and no other user may write to it. Signatures and pins are checked again at every start.
 
 use super::artifact::Descriptor;
 use super::fetch::{Found, last_layer};
@@ -20,13 +20,13 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// What no reference leads to any more is kept this long: another host may be about to use it.
+/// Lifetime of blobs without a reference: another host may be about to use them.
 const UNUSED: Duration = Duration::from_secs(3600);
 
-/// What a reference led to.
+/// The target of a reference.
 #[derive(Serialize, Deserialize)]
 struct Record {
-    /// For people.
+    /// The reference, for people.
     reference: String,
     /// The manifest, or an index and its manifest.
     manifests: Vec<Digest>,
@@ -34,14 +34,14 @@ struct Record {
     signatures: Vec<Signature>,
 }
 
-/// See the module. Its functions wait for the disk.
+/// The cache; see the module. Its functions block on the disk.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
     folder: PathBuf,
 }
 
 impl Cache {
-    /// Opens the folder, and makes it if it is not there.
+    /// Opens the folder, and creates it if absent.
     pub(super) fn open(folder: &Path) -> Result<Self, Error> {
         let bad = |reason: String| Error::File { path: folder.to_owned(), reason };
         for part in ["blobs/sha256", "references"] {
@@ -56,7 +56,7 @@ impl Cache {
         Ok(Self { folder: folder.to_owned() })
     }
 
-    /// Where a blob lies, or would lie.
+    /// The path of a blob, whether it exists or not.
     pub(super) fn blob(&self, digest: &Digest) -> PathBuf {
         self.folder.join("blobs/sha256").join(digest.hex())
     }
@@ -65,7 +65,7 @@ impl Cache {
         self.folder.join("references").join(format!("{}.json", Digest::of(reference.to_string().as_bytes()).hex()))
     }
 
-    /// Whether a blob is there and whole; if so, it stays for a while.
+    /// Whether a blob exists and is complete; if so, its lifetime begins anew.
     pub(super) fn has(&self, digest: &Digest) -> bool {
         let whole = self.read(digest).is_some();
         if whole && let Ok(file) = std::fs::File::open(self.blob(digest)) {
@@ -86,7 +86,7 @@ impl Cache {
         whole.then_some(bytes)
     }
 
-    /// What a reference led to last, if all of it is there.
+    /// The last target of a reference, if all its blobs exist.
     pub(super) fn last(&self, reference: &Reference) -> Option<Found> {
         let record: Record = serde_json::from_slice(&std::fs::read(self.record(reference)).ok()?).ok()?;
         let manifest = record.manifests.first()?.clone();
@@ -99,7 +99,7 @@ impl Cache {
         whole.then_some(Found { manifest, layer, manifests, signatures: record.signatures })
     }
 
-    /// Keeps what a reference leads to now, whose layer is there already, and drops what nobody needs any more.
+    /// Stores the present target of a reference, whose layer exists already, and removes unneeded blobs.
     pub(super) fn keep(&self, reference: &Reference, found: &Found) -> Result<(), Error> {
         let mut manifests = Vec::new();
         for bytes in &found.manifests {
@@ -121,7 +121,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Writes a file that is whole when it is there.
+    /// Writes a file atomically.
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
         let beside = self.folder.join("blobs/sha256").join(format!(".{}.tmp", uuid::Uuid::new_v4()));
         let written = (|| {
@@ -141,7 +141,7 @@ impl Cache {
         let mut used = BTreeSet::new();
         for entry in entries("references") {
             let record = std::fs::read(entry.path()).ok();
-            // What cannot be read may need anything.
+            // An unreadable record may need any blob, so nothing is removed.
             let Some(record) = record.and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok()) else { return };
             used.extend(record.manifests.into_iter().chain([record.layer]).map(|digest| digest.hex().to_owned()));
         }

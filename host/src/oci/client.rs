@@ -1,11 +1,11 @@
-//! A client of the OCI distribution API: what a puller and a pusher of small artifacts need of it.
+//! Client of the OCI distribution API, for pulling and pushing small artifacts.
 //!
 //! # Source
 //!
 //! OCI distribution specification 1.1; docker's token specification for logins.
 
-mod login;
-mod transport;
+pub(super) mod login;
+pub(super) mod transport;
 
 use super::artifact::Descriptor;
 use super::reference::{Digest, Reference};
@@ -20,24 +20,24 @@ use tokio::io::AsyncWriteExt as _;
 use transport::{Answer, Asked, Call, Transport};
 use url::Url;
 
-/// Pages of referrers that are read.
+/// Most pages of referrers.
 const REFERRER_PAGES: usize = 4;
 
-/// A file that is up- or downloaded gets this long as a whole.
+/// Deadline of a whole upload or download.
 const FILE: Duration = Duration::from_secs(600);
 
-/// What a client is told.
+/// Configuration of the client.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// Docker's configuration file, for logins; without it where docker has it.
+    /// Docker's configuration file, for logins; the default is docker's own location.
     pub config: Option<PathBuf>,
-    /// PEM certificates to trust beside the machine's. With it, registries on loopback are spoken to with TLS as well.
+    /// Additional trusted certificates in PEM. With them, the client uses TLS also for registries on loopback.
     pub ca: Option<PathBuf>,
-    /// How long a registry may be silent.
+    /// Longest silence of a registry.
     pub timeout: Duration,
 }
 
-/// Speaks to registries: https, and plain http only to a registry on loopback.
+/// Client for registries: https, and plain http only for a registry on loopback.
 #[derive(Debug)]
 pub struct Client {
     transport: Transport,
@@ -55,7 +55,7 @@ impl Client {
         Ok(Self { transport, logins: Logins::new(options.config), plain_loopback })
     }
 
-    /// What a tag points to now, without reading it. None: the registry does not say so in a header.
+    /// The digest of a tag, without reading the manifest. None: the registry sends no such header.
     ///
     /// # Errors
     ///
@@ -69,11 +69,11 @@ impl Client {
         }
     }
 
-    /// The manifest of a reference, which has the digest.
+    /// The manifest of a reference, and its digest.
     ///
     /// # Errors
     ///
-    /// See [`Error`]; also where its bytes are not those of the digest in the reference or in the answer.
+    /// See [`Error`]; also when its bytes do not match the digest in the reference or in the response.
     pub async fn manifest(&self, reference: &Reference) -> Result<(Digest, Bytes), Error> {
         let call = self.manifest_call(Method::GET, reference)?;
         let response = self.ask(&call).await?;
@@ -100,7 +100,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`Error`]; the file holds something else then.
+    /// See [`Error`]; the content of the file is undefined then.
     pub async fn blob(&self, reference: &Reference, blob: &Descriptor, to: &Path) -> Result<(), Error> {
         let what = format!("blob {} of {reference}", blob.digest);
         let io = |e: std::io::Error| Error::File { path: to.to_owned(), reason: e.to_string() };
@@ -129,11 +129,11 @@ impl Client {
         tokio::time::timeout(FILE, arriving).await.unwrap_or_else(|_late| Err(call.asked.timed_out(FILE)))
     }
 
-    /// A blob of a few bytes, no more than its descriptor says.
+    /// A blob of a few bytes, up to the size in its descriptor.
     ///
     /// # Errors
     ///
-    /// As of [`Client::blob`].
+    /// As for [`Client::blob`].
     pub async fn small_blob(&self, reference: &Reference, blob: &Descriptor) -> Result<Bytes, Error> {
         let what = format!("blob {} of {reference}", blob.digest);
         let call = self.call(Method::GET, reference, &format!("blobs/{}", blob.digest), &what)?;
@@ -146,7 +146,7 @@ impl Client {
         Ok(bytes)
     }
 
-    /// The pages of the index of what refers to a manifest. Of a registry without the referrers API it is the index that clients keep
+    /// The pages of the referrers index of a manifest. For a registry without the referrers API, this is the index that clients maintain
     /// under a tag.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ impl Client {
         }
     }
 
-    /// Uploads a blob, unless the repository has it.
+    /// Uploads a blob, unless the repository already has it.
     ///
     /// # Errors
     ///
@@ -236,7 +236,7 @@ impl Client {
 
     fn call(&self, method: Method, reference: &Reference, path: &str, what: &str) -> Result<Call<'static>, Error> {
         let plain = self.plain_loopback && reference.is_loopback();
-        // Docker Hub's API has another name than its registry.
+        // The API of Docker Hub has another host name than its registry.
         let host = if reference.registry() == "docker.io" { "registry-1.docker.io" } else { reference.registry() };
         let scheme = if plain { "http" } else { "https" };
         let url = format!("{scheme}://{host}/v2/{}/{path}", reference.repository());
@@ -255,7 +255,7 @@ impl Client {
         })
     }
 
-    /// Sends a request, and once more with a login where the registry asks for one.
+    /// Sends a request, and repeats it once with a login if the registry asks for one.
     async fn ask(&self, call: &Call<'_>) -> Result<Answer, Error> {
         let known = self.logins.known(call);
         let response = self.transport.send(call, known.as_ref()).await?;
@@ -271,7 +271,7 @@ impl Client {
     }
 }
 
-/// Whether an answer may be that of a registry without the referrers API: not all of them say 404.
+/// Whether the response may come from a registry without the referrers API: not all of them answer 404.
 fn knows_no_such_api(error: &Error) -> bool {
     match error {
         Error::NotFound { .. } | Error::Unauthorized { .. } | Error::Forbidden { .. } => true,
@@ -280,16 +280,16 @@ fn knows_no_such_api(error: &Error) -> bool {
     }
 }
 
-/// Where the next page of a list is, if it has one; never at another server.
-fn next_page(headers: &HeaderMap, url: &Url) -> Option<Url> {
+/// The URL of a list's next page, if any; never on another server.
+pub(super) fn next_page(headers: &HeaderMap, url: &Url) -> Option<Url> {
     let link = headers.get(header::LINK)?.to_str().ok()?;
     let (target, parameters) = link.trim_start().strip_prefix('<')?.split_once('>')?;
     let is_next = parameters.split([';', ',']).map(str::trim).any(|one| one == "rel=\"next\"" || one == "rel=next");
     url.join(target).ok().filter(|next| is_next && next.origin() == url.origin())
 }
 
-/// The digest in an answer's header. None: there is none.
-fn digest_header(headers: &HeaderMap) -> Result<Option<Digest>, String> {
+/// The digest in a response's header. None: no such header.
+pub(super) fn digest_header(headers: &HeaderMap) -> Result<Option<Digest>, String> {
     let Some(value) = headers.get("docker-content-digest") else { return Ok(None) };
     value.to_str().map_err(|e| e.to_string())?.parse().map(Some)
 }

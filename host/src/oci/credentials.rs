@@ -1,4 +1,4 @@
-//! Who we are to a registry: the configuration file of docker, as `docker login`, `oras login` and Kubernetes pull secrets write it.
+//! Registry credentials: docker's configuration file, as `docker login`, `oras login` and Kubernetes pull secrets write it.
 
 use super::Error;
 use base64::Engine as _;
@@ -10,16 +10,16 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 
-/// What a helper may take, and say.
+/// Deadline of a credential helper, and its most output.
 const HELPER: Duration = Duration::from_secs(10);
 
 /// Largest configuration file.
 const CONFIG_BYTES: u64 = 1 << 20;
 
-/// The key of Docker Hub, which is not its name.
+/// The key of Docker Hub, which differs from its host name.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 
-/// What stands for a user name where the secret is a token.
+/// The user name that marks the secret as a token.
 const TOKEN_USER: &str = "<token>";
 
 /// A login.
@@ -27,7 +27,7 @@ const TOKEN_USER: &str = "<token>";
 pub(super) enum Login {
     /// User and password.
     Basic { user: String, password: String },
-    /// A token that an authorization server changes into others.
+    /// A token to exchange at an authorization server.
     Identity(String),
 }
 
@@ -58,7 +58,7 @@ struct Auth {
     identity_token: Option<String>,
 }
 
-/// What a helper answers.
+/// The response of a credential helper.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Helped {
@@ -66,22 +66,22 @@ struct Helped {
     secret: String,
 }
 
-/// The file that logins are read from, anew for each: they are rotated while we run.
+/// The file with logins, read again for each login, because credentials are rotated while the host runs.
 #[derive(Clone, Debug)]
 pub(super) struct Credentials {
     file: Option<PathBuf>,
-    /// Whether somebody named the file: then it must be there.
+    /// Whether the user named the file: then it must exist.
     named: bool,
 }
 
 impl Credentials {
-    /// * `file` - instead of `config.json` in `DOCKER_CONFIG` or `~/.docker`.
+    /// * `file` - replaces `config.json` in `DOCKER_CONFIG` or `~/.docker`.
     pub(super) fn new(file: Option<PathBuf>) -> Self {
         let named = file.is_some();
         Self { file: file.or_else(users_file), named }
     }
 
-    /// The login for a repository. None: there is none, and it is asked anonymously.
+    /// The login for a repository. None: anonymous access.
     pub(super) async fn find(&self, registry: &str, repository: &str) -> Result<Option<Login>, Error> {
         let Some(file) = &self.file else { return Ok(None) };
         let bad = |reason: String| Error::File { path: file.clone(), reason };
@@ -89,7 +89,7 @@ impl Credentials {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound && !self.named => return Ok(None),
             other => other.map_err(|e| bad(e.to_string()))?,
         };
-        // The parser's message could quote a password.
+        // The parser's message might quote a password.
         let config: Config = serde_json::from_slice(&bytes)
             .map_err(|e| bad(format!("not a docker configuration (line {})", e.line())))?;
         let keys = keys(registry, repository);
@@ -120,7 +120,7 @@ async fn read(file: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a login for a repository may stand under, the narrowest first.
+/// The possible keys of a repository's login, narrowest first.
 fn keys(registry: &str, repository: &str) -> Vec<String> {
     let mut keys = Vec::new();
     let mut path = format!("{registry}/{repository}");
@@ -145,7 +145,7 @@ fn login(auth: &Auth) -> Result<Option<Login>, String> {
     if let Some(encoded) = auth.auth.as_ref().filter(|encoded| !encoded.is_empty()) {
         let decoded = STANDARD.decode(encoded.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let decoded = decoded.ok_or("an auth is not base64 of user:password")?;
-        // Some tools end it with a NUL byte.
+        // Some tools append a NUL byte.
         let (user, password) = decoded.trim_end_matches('\0').split_once(':').ok_or("an auth has no colon")?;
         return Ok(Some(Login::Basic { user: user.to_owned(), password: password.to_owned() }));
     }
@@ -153,11 +153,11 @@ fn login(auth: &Auth) -> Result<Option<Login>, String> {
     Ok(Some(Login::Basic { user: user.clone(), password: password.clone() }))
 }
 
-/// Asks `docker-credential-NAME`.
+/// Calls `docker-credential-NAME`.
 ///
 /// # Source
 ///
-/// docker/docker-credential-helpers: `get` reads the server from stdin, and fails where it knows none.
+/// docker/docker-credential-helpers: `get` reads the server from stdin, and fails for an unknown server.
 async fn ask(helper: &str, registry: &str) -> Result<Option<Login>, String> {
     if helper.is_empty() || helper.contains('/') {
         return Err(format!("{helper:?} is not the name of a credential helper"));

@@ -1,153 +1,153 @@
-//! What goes wrong with registries, and what each kind of it is answered with.
+//! Errors of registries, by how the host reacts to them.
 
 use super::Digest;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why an artifact could not be had, or must not be used.
+/// Why an artifact is unavailable or must not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No connection, or it broke before the answer was whole.
+    /// No connection, or it broke before the end of the response.
     #[error("{what}: no answer from {registry}: {reason}")]
     Unreachable {
-        /// What was asked.
+        /// The operation.
         what: String,
-        /// Who was asked.
+        /// The registry.
         registry: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// Not in time.
+    /// The deadline passed.
     #[error("{what}: {registry} does not answer within {seconds} s")]
     TimedOut {
-        /// What was asked.
+        /// The operation.
         what: String,
-        /// Who was asked.
+        /// The registry.
         registry: String,
-        /// How long was waited.
+        /// The deadline in seconds.
         seconds: u64,
     },
-    /// 401, or a login that cannot be made.
+    /// 401, or the login failed.
     #[error("{what}: not logged in to {registry}: {reason}")]
     Unauthorized {
-        /// What was asked.
+        /// The operation.
         what: String,
-        /// Who was asked.
+        /// The registry.
         registry: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// 403.
     #[error("{what}: {registry} forbids it{said}")]
     Forbidden {
-        /// What was asked.
+        /// The operation.
         what: String,
-        /// Who was asked.
+        /// The registry.
         registry: String,
-        /// What it said about it, after a colon.
+        /// The registry's error text, after a colon.
         said: String,
     },
     /// 404.
     #[error("{what}: {registry} has no such thing{said}")]
     NotFound {
-        /// What was asked.
+        /// The operation.
         what: String,
-        /// Who was asked.
+        /// The registry.
         registry: String,
-        /// What it said about it, after a colon.
+        /// The registry's error text, after a colon.
         said: String,
     },
     /// 429.
     #[error("{what}: {registry} is asked too often{said}")]
     TooMany {
-        /// What was asked.
+        /// The operation.
         what: String,
-        /// Who was asked.
+        /// The registry.
         registry: String,
-        /// What it said about it, after a colon.
+        /// The registry's error text, after a colon.
         said: String,
-        /// When it wants to be asked again.
+        /// Retry-After of the registry.
         retry_after: Option<Duration>,
     },
     /// Any other status.
     #[error("{what}: {registry} answers {status}{said}")]
     Status {
-        /// What was asked.
+        /// The operation.
         what: String,
-        /// Who was asked.
+        /// The registry.
         registry: String,
-        /// Its status.
+        /// The HTTP status.
         status: u16,
-        /// What it said about it, after a colon.
+        /// The registry's error text, after a colon.
         said: String,
-        /// When it wants to be asked again.
+        /// Retry-After of the registry.
         retry_after: Option<Duration>,
     },
-    /// It leads somewhere where nobody should follow.
+    /// A redirect that the client refuses.
     #[error("{what}: {registry} leads elsewhere: {reason}")]
     Redirect {
-        /// What was asked.
+        /// The operation.
         what: String,
-        /// Who was asked.
+        /// The registry.
         registry: String,
-        /// Where, and why not there.
+        /// The target, and why the client refuses it.
         reason: String,
     },
-    /// The bytes are not those that were named.
+    /// The bytes do not match their digest.
     #[error("{what}: its digest is {found}, not {wanted}")]
     Digest {
-        /// What was asked.
+        /// The operation.
         what: String,
-        /// What was asked for.
+        /// The expected digest.
         wanted: Digest,
-        /// What came.
+        /// The digest of the bytes.
         found: Digest,
     },
-    /// Fewer or more bytes than the manifest says.
+    /// The size differs from the one in the manifest.
     #[error("{what}: the manifest says {wanted} bytes, {found} came")]
     Length {
-        /// What was asked.
+        /// The operation.
         what: String,
-        /// In the manifest.
+        /// The size in the manifest.
         wanted: u64,
-        /// As they came; one more than wanted when more came.
+        /// The received size; one more than expected if there were more bytes.
         found: u64,
     },
-    /// More than may be.
+    /// The content exceeds a size limit.
     #[error("{what}: more than the {limit_bytes} bytes it may have")]
     TooLarge {
-        /// What was asked.
+        /// The operation.
         what: String,
-        /// How large it may be.
+        /// The limit.
         limit_bytes: u64,
     },
-    /// It is there, but no plugin in a form that is known.
+    /// The artifact exists, but is no plugin in a known format.
     #[error("not an artifact with one WebAssembly file: {0}")]
     Artifact(String),
-    /// It is there, but nobody vouched for it.
+    /// The artifact exists, but no trusted key or pin covers it.
     #[error("not trusted: {0}")]
     Untrusted(String),
-    /// The system gives no random numbers.
+    /// The operating system provides no random numbers.
     #[error("cannot sign: the system gives no random numbers")]
     NoRandom,
-    /// Keys, pins, certificates or credentials on this machine.
+    /// A file on this machine with keys, pins, certificates or credentials is unusable.
     #[error("{} cannot be used: {reason}", path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }
 
 impl Error {
-    /// Whether what the registry has was seen, and is no good: not its being out of reach.
+    /// Whether the registry has the content and the host rejects it, as opposed to an unreachable registry.
     #[must_use]
     pub fn refuses(&self) -> bool {
         matches!(self, Self::Digest { .. } | Self::TooLarge { .. } | Self::Artifact(_) | Self::Untrusted(_))
     }
 
-    /// Whether it may be over in seconds.
+    /// Whether the error may be gone within seconds.
     #[must_use]
     pub fn passes(&self) -> bool {
         match self {
@@ -161,7 +161,7 @@ impl Error {
         }
     }
 
-    /// When the registry wants to be asked again.
+    /// Retry-After of the registry.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -1,4 +1,4 @@
-//! From a reference to a file: manifest, trust, layer.
+//! Pull of one reference: manifest, trust check, layer, file.
 
 use super::Error;
 use super::artifact::{self, Content, Descriptor};
@@ -9,21 +9,21 @@ use super::trust::Trust;
 use bytes::Bytes;
 use std::path::Path;
 
-/// An artifact that may be used.
+/// An artifact that passed the trust check.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The digest that the reference led to.
+    /// The digest of the reference.
     pub manifest: Digest,
     /// The WebAssembly file.
     pub layer: Descriptor,
-    /// The manifest, and that of an index that it led to.
+    /// The manifest, and for an index its chosen manifest.
     pub(super) manifests: Vec<Bytes>,
     pub(super) signatures: Vec<Signature>,
 }
 
-/// Reads what a digest leads to, and checks that it may be used. Nothing of its layer has been read then.
+/// Reads the manifests of a digest and checks trust. It does not read the layer yet.
 ///
-/// * `reference` - with the digest.
+/// * `reference` - with a digest.
 pub(super) async fn find(client: &Client, trust: &Trust, reference: &Reference) -> Result<Found, Error> {
     let (manifest, bytes) = client.manifest(reference).await?;
     let signatures = if trust.wants_signatures() {
@@ -42,7 +42,7 @@ pub(super) async fn find(client: &Client, trust: &Trust, reference: &Reference) 
     Ok(Found { manifest, layer, manifests, signatures })
 }
 
-/// The layer that a manifest, or an index and its manifest, lead to.
+/// The layer of a manifest, or of an index and its manifest.
 pub(super) fn last_layer(manifests: &[Bytes]) -> Result<Descriptor, Error> {
     let last = manifests.last().map(|manifest| artifact::content(manifest)).transpose()?;
     match last {
@@ -51,7 +51,7 @@ pub(super) fn last_layer(manifests: &[Bytes]) -> Result<Descriptor, Error> {
     }
 }
 
-/// Writes a layer to a file; what is there is not touched before the new file is whole and checked.
+/// Writes a layer to a file. An existing file is replaced only by a complete and verified one.
 pub(super) async fn download(
     client: &Client,
     reference: &Reference,
@@ -86,7 +86,7 @@ async fn begins_as_wasm(path: &Path) -> std::io::Result<bool> {
 ///
 /// # Errors
 ///
-/// See [`Error`]; the file is what it was then.
+/// See [`Error`]; the file is unchanged then.
 pub async fn pull(client: &Client, trust: &Trust, reference: &Reference, to: &Path) -> Result<Found, Error> {
     let found = find(client, trust, reference).await?;
     download(client, reference, &found.layer, to).await?;

@@ -1,4 +1,4 @@
-//! Keeps plugins of registries up to date: a task for each reference, which asks, pulls, checks and tells.
+//! Updates of plugins from registries: one task per reference, which polls, pulls, verifies and reports.
 
 use super::Error;
 use super::cache::Cache;
@@ -16,80 +16,80 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// After the first failure that may pass; doubled with every other.
+/// Backoff after the first transient failure; doubled with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest of these pauses, in polls.
+/// Longest backoff, in poll intervals.
 const LONGEST_PAUSE: u32 = 5;
 
-/// References that are asked about at once.
+/// Most references polled at once.
 const AT_ONCE: usize = 4;
 
-/// What a puller is told.
+/// Configuration of the puller.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What to pull.
+    /// The plugins to pull.
     pub plugins: Vec<Wanted>,
-    /// Folder of what was pulled.
+    /// Folder of the cache.
     pub cache: PathBuf,
-    /// How registries are asked.
+    /// Configuration of the registry client.
     pub client: ClientOptions,
-    /// What may be used.
+    /// The trust policy.
     pub trust: Trust,
-    /// How often tags are looked at.
+    /// Poll interval of tags.
     pub poll: Duration,
 }
 
-/// A plugin and where it is.
+/// A plugin and its reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The name that its manifest must have.
     pub plugin: String,
-    /// Where it lies.
+    /// The reference.
     pub reference: Reference,
 }
 
-/// A plugin file that was pulled.
+/// A pulled plugin file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// The digest the reference led to.
+    /// The digest of the reference.
     pub manifest: Digest,
-    /// Of the file.
+    /// Digest of the file.
     pub layer: Digest,
     /// The file; its name is its digest.
     pub path: PathBuf,
 }
 
-/// Something the registry has and that must not be used.
+/// Content of the registry that must not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The digest the reference leads to, if it came as far.
+    /// The digest of the reference, if known.
     pub manifest: Option<Digest>,
-    /// For people.
+    /// The reason, for people.
     pub reason: String,
 }
 
-/// How a reference stands.
+/// The pull status of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The name that its manifest must have.
     pub plugin: String,
-    /// What to run.
+    /// The content to run.
     pub content: Option<Content>,
-    /// What the reference leads to, if that must not be run.
+    /// The target of the reference, if it must not be run.
     pub refused: Option<Refused>,
-    /// Why the registry cannot be asked.
+    /// Why the registry cannot be reached.
     pub problem: Option<String>,
-    /// When the registry was last seen to have what it should, or what is in the cache was enough.
+    /// When the registry last confirmed the content, or the cache sufficed.
     pub asked: Option<Instant>,
 }
 
-/// How all references stand, by their texts, and when that changes. Cheap to clone.
+/// The pull status of all references, by their texts, with notification of changes. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Standings(watch::Receiver<BTreeMap<String, Standing>>);
 
 impl Standings {
-    /// As it is now.
+    /// The present status.
     #[must_use]
     pub fn now(&self) -> BTreeMap<String, Standing> {
         self.0.borrow().clone()
@@ -102,12 +102,12 @@ impl Standings {
     /// Nothing is lost.
     pub async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
-            // The puller is gone: nothing changes any more.
+            // The puller ended: nothing changes any more.
             std::future::pending::<()>().await;
         }
     }
 
-    /// For `/plugins`. None: it is no reference.
+    /// The status for `/plugins`. None: no such reference.
     #[must_use]
     pub fn describe(&self, reference: &str) -> Option<Value> {
         let all = self.0.borrow();
@@ -132,7 +132,7 @@ impl Standings {
     }
 }
 
-/// The tasks; they end with it.
+/// The tasks of all references, which end when this is dropped.
 #[derive(Debug)]
 pub struct Puller {
     standings: Standings,
@@ -140,7 +140,7 @@ pub struct Puller {
 }
 
 impl Puller {
-    /// Begins with what was pulled before, and asks the registries.
+    /// Starts with the cached content, and polls the registries.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl Puller {
         Ok(Self { standings, _tasks: tasks })
     }
 
-    /// How everything stands.
+    /// The status of all references.
     #[must_use]
     pub fn standings(&self) -> Standings {
         self.standings.clone()
@@ -182,7 +182,7 @@ struct Shared {
     turns: Semaphore,
 }
 
-/// One reference.
+/// The task of one reference.
 struct Source {
     shared: Arc<Shared>,
     reference: Reference,
@@ -190,7 +190,7 @@ struct Source {
     held: Option<Found>,
     standing: Standing,
     failures: u32,
-    /// What was logged last.
+    /// The last logged status.
     told: Option<String>,
 }
 
@@ -208,7 +208,7 @@ impl Source {
         source
     }
 
-    /// Keeps what was found, and offers it if it may be used now.
+    /// Stores the found artifact, and publishes it if it may be used now.
     fn hold(&mut self, found: Found) {
         match self.shared.trust.check(&found.manifest, &found.signatures) {
             Ok(()) => {
@@ -240,7 +240,7 @@ impl Source {
         }
     }
 
-    /// Asks once; answers with how long to wait then.
+    /// Polls once; returns the time until the next poll.
     async fn look(&mut self) -> Duration {
         let shared = Arc::clone(&self.shared);
         let _turn = shared.turns.acquire().await;
@@ -270,7 +270,7 @@ impl Source {
         }
     }
 
-    /// * `seen` - what the reference leads to, as soon as that is known.
+    /// * `seen` - set to the digest of the reference as soon as it is known.
     async fn ask(&mut self, seen: &mut Option<Digest>) -> Result<(), Error> {
         let shared = Arc::clone(&self.shared);
         let client = &shared.client;
@@ -285,7 +285,7 @@ impl Source {
         let exact = self.reference.at(&digest);
         if let Some(mut held) = self.held.clone().filter(|held| held.manifest == digest) {
             if shared.trust.wants_signatures() && shared.trust.check(&digest, &held.signatures).is_err() {
-                // It may have been signed since.
+                // The artifact may have been signed since.
                 held.signatures = signature::fetch(client, &shared.trust.keys, &exact, &digest).await?;
                 self.keep_on_disk(&held).await?;
             }
@@ -309,7 +309,7 @@ impl Source {
         kept.map_err(|e| Error::File { path: self.shared.cache.blob(&Digest::of(b"")), reason: e.to_string() })?
     }
 
-    /// Tells of every change once.
+    /// Logs every change once.
     fn log(&mut self, before: Option<&Digest>) {
         let (plugin, reference) = (&self.standing.plugin, &self.name);
         if let Some(content) = self.standing.content.as_ref().filter(|content| before != Some(&content.manifest)) {
@@ -333,7 +333,7 @@ impl Source {
     }
 }
 
-/// How long to wait after a failure.
+/// Backoff after a failure.
 fn pause(poll: Duration, failures: u32, error: &Error) -> Duration {
     let backoff =
         FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(poll.saturating_mul(LONGEST_PAUSE));
@@ -341,7 +341,7 @@ fn pause(poll: Duration, failures: u32, error: &Error) -> Duration {
     pause.max(error.retry_after().unwrap_or_default())
 }
 
-/// Up to a tenth more or less, so that many hosts do not ask at once.
+/// Adds or subtracts up to a tenth, so that many hosts do not poll at once.
 fn jittered(pause: Duration) -> Duration {
     let random = u32::try_from(uuid::Uuid::new_v4().as_u128() & 0xffff).unwrap_or_default();
     pause.mul_f64(0.9 + 0.2 * f64::from(random) / f64::from(0xffff_u32))

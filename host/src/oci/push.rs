@@ -1,4 +1,4 @@
-//! From a file to an artifact.
+//! Push of a plugin file as an artifact.
 
 use super::Error;
 use super::artifact;
@@ -7,20 +7,20 @@ use super::reference::{Digest, Reference};
 use super::signature::{self, SigningKey};
 use bytes::Bytes;
 
-/// What was pushed.
+/// The result of a push.
 #[derive(Clone, Debug)]
 pub struct Pushed {
-    /// Of the manifest: what the reference leads to now.
+    /// Digest of the manifest, the new target of the reference.
     pub manifest: Digest,
-    /// Of the file.
+    /// Digest of the file.
     pub layer: Digest,
-    /// Where the signature lies.
+    /// Reference of the signature.
     pub signature: Option<Reference>,
 }
 
-/// Pushes a WebAssembly file. The tag moves last: whoever sees it finds the file and its signature.
+/// Pushes a WebAssembly file. The tag moves last, so that a client that sees it finds the file and its signature.
 ///
-/// * `file_name` - what other tools are to call it.
+/// * `file_name` - file name for other tools.
 /// * `reference` - with a tag.
 ///
 /// # Errors

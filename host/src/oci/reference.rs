@@ -1,4 +1,4 @@
-//! Names of artifacts: `oci://registry/repository:tag@sha256:…`.
+//! OCI references of artifacts: `oci://registry/repository:tag@sha256:…`.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -6,13 +6,13 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// What every reference of a plugin begins with on the command line.
+/// Prefix of plugin references on the command line.
 pub const SCHEME: &str = "oci://";
 
-/// The tag of a reference that names none.
+/// The tag of a reference without one.
 const DEFAULT_TAG: &str = "latest";
 
-/// Longest repository and tag that registries take.
+/// Longest repository and tag that registries accept.
 const REPOSITORY_BYTES: usize = 255;
 const TAG_BYTES: usize = 128;
 
@@ -75,7 +75,7 @@ impl FromStr for Digest {
     }
 }
 
-/// Where an artifact lies. Its text has a registry, a repository and a tag or digest; nothing in it can leave a folder.
+/// The reference of an artifact. Its text has a registry, a repository and a tag or digest; as a path it stays within its folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
     registry: String,
@@ -97,25 +97,25 @@ impl Reference {
         &self.repository
     }
 
-    /// The tag; of no meaning where there is a digest.
+    /// The tag; meaningless beside a digest.
     #[must_use]
     pub fn tag(&self) -> &str {
         &self.tag
     }
 
-    /// The digest that it is fixed to.
+    /// The digest, if the reference has one.
     #[must_use]
     pub fn digest(&self) -> Option<&Digest> {
         self.digest.as_ref()
     }
 
-    /// The last part of the repository.
+    /// The last path segment of the repository.
     #[must_use]
     pub fn last_part(&self) -> &str {
         self.repository.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Whether the registry is on this machine, by its very name.
+    /// Whether the registry's host name is a loopback name or address.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback(&format!("http://{}", self.registry))
@@ -129,7 +129,7 @@ impl Reference {
 
     /// The same repository with another tag.
     ///
-    /// * `tag` - derived from a digest, and so a valid one.
+    /// * `tag` - derived from a digest, and so valid.
     pub(super) fn tagged(&self, tag: String) -> Self {
         Self { tag, digest: None, ..self.clone() }
     }
@@ -156,7 +156,7 @@ impl fmt::Display for Reference {
 impl FromStr for Reference {
     type Err = String;
 
-    /// `oci://` may be left out; a tag beside a digest is dropped, and without either it is `latest`.
+    /// Parses a reference. `oci://` is optional; a tag beside a digest is dropped, and without either the tag is `latest`.
     ///
     /// # Source
     ///
@@ -188,10 +188,11 @@ impl FromStr for Reference {
     }
 }
 
-/// Whether it can only be a host with a port or without: nothing that a URL would read as something else.
+/// Whether the text is a host with an optional port, without any character that a URL would interpret otherwise.
 fn is_registry(text: &str) -> bool {
     let named = text.contains(['.', ':']) || text == "localhost";
-    let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
+    let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b))
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '[');
     let Ok(url) = url::Url::parse(&format!("https://{text}")) else { return false };
     named && plain && url.host_str().is_some_and(|host| !host.is_empty()) && url.path() == "/"
 }
@@ -250,6 +251,9 @@ mod tests {
             "r.example/a@md5:aaaa",
             "r.example/a?x=y",
             "r.example/a%2f..",
+            "./a/b",
+            "../a/b",
+            ".:1/a",
             "user:password@r.example/a",
             "r.example:port/a",
             "r.example:5000\\@other.example/a",

@@ -1,17 +1,17 @@
-//! Signatures beside what they sign, in both places and forms of cosign's.
+//! Signatures of artifacts: fetch and verification, in both formats and locations of cosign.
 //!
-//! * [`simple`]: a payload under a tag, which cosign 1 and 2 write, and `oarlock push --sign`.
-//! * [`bundle`]: a Sigstore bundle as a referrer, which cosign 3 writes.
+//! * [`simple`]: a payload under a tag, written by cosign 1 and 2, and by `oarlock push --sign`.
+//! * [`bundle`]: a Sigstore bundle as a referrer, written by cosign 3.
 //!
-//! Both name the digest of the manifest, which names everything else by digest. Whose signature it is, only the keys decide that
-//! the operator gave.
+//! Both contain the digest of the manifest, which contains the digests of everything else. Only the operator's keys decide whether a
+//! signature counts.
 
 mod bundle;
 mod keys;
 mod simple;
 
 pub use keys::{PublicKey, SigningKey};
-pub(super) use simple::push;
+pub(super) use simple::{names, push};
 
 use super::Error;
 use super::client::Client;
@@ -21,17 +21,17 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Signatures that are looked at, of one artifact and one form.
+/// Most signatures read of one artifact and one format.
 const MOST: usize = 16;
 
-/// How long reading all signatures of an artifact may take.
+/// Deadline for reading all signatures of an artifact.
 const READING: Duration = Duration::from_secs(120);
 
-/// Reasons that are named when no signature is good, and the length of what each quotes.
+/// Most reasons named when no signature is valid, and the length of each quotation.
 const REASONS: usize = 4;
 const QUOTED_BYTES: usize = 200;
 
-/// What was found beside an artifact, kept to be checked again at every start.
+/// A found signature, stored to be verified again at every start.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(untagged)]
 pub(super) enum Signature {
@@ -39,7 +39,7 @@ pub(super) enum Signature {
     Simple { payload: String, signature: String },
     /// The JSON text of a bundle.
     Bundle { bundle: String },
-    /// What is no signature, and why.
+    /// Content that is no signature, and why.
     Unusable { unusable: String },
 }
 
@@ -47,7 +47,7 @@ pub(super) enum Signature {
 ///
 /// # Errors
 ///
-/// None did; the message says what there is instead.
+/// None did; the message describes the signatures found.
 pub(super) fn verify(keys: &[PublicKey], manifest: &Digest, signatures: &[Signature]) -> Result<(), Error> {
     let mut why = Vec::new();
     for signature in signatures {
@@ -75,7 +75,7 @@ impl Signature {
                 if !keys.iter().any(|key| key.verifies(payload.as_bytes(), &raw)) {
                     return Err("its signature is of none of the keys".to_owned());
                 }
-                simple::names(payload, manifest)
+                names(payload, manifest)
             }
             Self::Bundle { bundle } => bundle::check(bundle, keys, manifest),
             Self::Unusable { unusable } => Err(unusable.clone()),
@@ -83,12 +83,12 @@ impl Signature {
     }
 }
 
-/// What a stranger wrote, as part of a message.
+/// Quotes untrusted text in a message.
 fn quoted(text: &str) -> String {
     crate::one_line(crate::shorten(text, QUOTED_BYTES))
 }
 
-/// What is wrong with one signature is kept as a reason; what is wrong with the registry is an error.
+/// A faulty signature becomes a reason; a registry failure stays an error.
 fn unusable(error: Error) -> Result<Signature, Error> {
     if error.refuses() || matches!(error, Error::NotFound { .. } | Error::Length { .. }) {
         let reason = match error {
@@ -101,7 +101,8 @@ fn unusable(error: Error) -> Result<Signature, Error> {
     }
 }
 
-/// Reads the signatures of a manifest; none is an empty list. Bundles are read only when what is under the tag is not enough.
+/// Reads the signatures of a manifest; an empty list if there are none. It reads bundles only when the signatures under the tag do not
+/// suffice.
 pub(super) async fn fetch(
     client: &Client,
     keys: &[PublicKey],

@@ -1,4 +1,4 @@
-//! Whom one has to trust for code from a registry.
+//! Trust policy for code from registries: keys and pins.
 
 use super::Error;
 use super::reference::Digest;
@@ -6,14 +6,14 @@ use super::signature::{self, PublicKey, Signature};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What an artifact needs to be used. Nothing: any artifact is used that the registry has under the reference.
+/// The conditions for using an artifact. Without any, the host uses every artifact of the reference.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
-    /// One of these must have signed it, if there is one.
+    /// If there are any, one of these keys must have signed the artifact.
     pub keys: Vec<PublicKey>,
-    /// Digests of manifests: it must be one of these, if there is one or a file of them.
+    /// If there are any, or a file of them, the digest of the manifest must be one of these.
     pub pins: Vec<Digest>,
-    /// More of them, one a line, `#` begins a comment; read again for every artifact.
+    /// A file with more pins, one per line, `#` begins a comment; read again for every artifact.
     pub pin_file: Option<PathBuf>,
 }
 
@@ -24,7 +24,7 @@ impl Trust {
 
     /// # Errors
     ///
-    /// [`Error::Untrusted`]: it must not be used.
+    /// [`Error::Untrusted`]: the artifact must not be used.
     pub(super) fn check(&self, manifest: &Digest, signatures: &[Signature]) -> Result<(), Error> {
         if !self.pins.is_empty() || self.pin_file.is_some() {
             let pinned = match &self.pin_file {

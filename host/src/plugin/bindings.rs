@@ -1,4 +1,4 @@
-//! The generated side of the contract. Only [`instance`](super::instance), the loader and the capabilities name these types.
+//! Generated bindings of the WIT contract. Only [`instance`](super::instance), the loader and the capabilities name these types.
 
 mod generated {
     wasmtime::component::bindgen!({

@@ -1,17 +1,17 @@
-//! The `cache` import: small values a plugin keeps between reconciles.
+//! The `cache` import: small values that a plugin keeps between reconciles.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Values of one plugin, with their keys and what it costs to keep them.
+/// Most bytes of one plugin's values, keys and their overhead.
 const CAPACITY_BYTES: usize = 1 << 20;
 
-/// What keeping a value costs beside itself and its key, which is kept twice: many small values are not free.
+/// Overhead of an entry beside its value and its key, which is stored twice. It bounds the number of small values.
 const ENTRY_BYTES: usize = 192;
 
-/// One plugin's values. Shared by its instances and its versions.
+/// The values of one plugin, shared by its instances and its versions.
 #[derive(Debug, Default)]
 pub struct Cache {
     inner: Mutex<Inner>,
@@ -33,7 +33,7 @@ struct Entry {
 }
 
 impl Cache {
-    /// A value, if it is there and has not expired.
+    /// A value. None: absent or expired.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ impl Cache {
         Some(value)
     }
 
-    /// Keeps a value; an empty one removes the key. What does not fit at all is not kept.
+    /// Stores a value; an empty value removes the key. A value larger than the cache is not stored.
     ///
     /// * `ttl` - zero: no expiry.
     pub fn set(&self, key: &str, value: Vec<u8>, ttl: Duration) {

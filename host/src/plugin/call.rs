@@ -1,4 +1,4 @@
-//! What goes into a call of a plugin and what comes out of it, in the host's own types.
+//! Arguments and results of plugin calls, in the host's own types.
 
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Change;
@@ -10,149 +10,182 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a plugin is asked about.
+/// The request of a call: object, trigger, attempt.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// One of its primaries.
+    /// The kind: one of the plugin's primaries.
     pub kind: GroupVersionKind,
-    /// The object's place.
+    /// Namespace and name of the object.
     pub key: ObjectKey,
-    /// The object's uid, also when it is gone.
+    /// The object's uid, also after its deletion.
     pub uid: String,
-    /// The object as JSON. None: it is gone.
+    /// The object as JSON. None: it is deleted.
     pub object: Option<Arc<str>>,
-    /// When it is gone: its last state.
+    /// The last state of a deleted object.
     pub last_seen: Option<Arc<str>>,
-    /// It is going.
+    /// Whether the object has a deletion timestamp.
     pub deleting: bool,
-    /// Why.
+    /// The cause of the reconcile.
     pub trigger: Trigger,
-    /// 1 for the first try since the last success.
+    /// 1 for the first attempt since the last success.
     pub attempt: u32,
-    /// Ties log lines together.
+    /// Connects the log lines of the reconcile.
     pub correlation_id: String,
-    /// At admission: the AdmissionRequest without its object, as JSON.
+    /// At admission: the AdmissionRequest without its objects, as JSON.
     pub review: Option<Arc<str>>,
-    /// Nothing may change.
+    /// Whether the request is a dry run, which must have no effects.
     pub dry_run: bool,
+}
+
+/// A state a plugin answered. It is compared as a value, and handed back to `patch` in the plugin's own words, so that the order of its keys
+/// survives.
+#[derive(Clone, Debug)]
+pub struct State {
+    text: String,
+    value: Value,
+}
+
+impl State {
+    /// Reads one.
+    ///
+    /// # Errors
+    ///
+    /// It is not JSON.
+    pub fn parse(text: String) -> Result<Self, serde_json::Error> {
+        Ok(Self { value: serde_json::from_str(&text)?, text })
+    }
+
+    /// As the plugin wrote it.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl std::ops::Deref for State {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.value
+    }
 }
 
 /// A checked answer of `get-actual`.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
     /// None: it does not exist.
-    pub state: Option<Value>,
+    pub state: Option<State>,
     /// Fields for the status.
     pub status: Option<Map<String, Value>>,
-    /// Look again.
+    /// The plugin's requeue delay.
     pub requeue_after: Option<Duration>,
 }
 
-/// A checked answer of `patch`.
+/// A validated result of `patch`.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// To be carried out in order.
+    /// Changes to apply, in order.
     pub changes: Vec<Change>,
-    /// At admission: of the object under review, in order.
+    /// At admission: patches of the object under review, in order.
     pub patches: Vec<ReviewedPatch>,
-    /// At admission: for the user who sent the request.
+    /// At admission: warnings for the user of the request.
     pub warnings: Vec<String>,
-    /// To be written after them.
+    /// Events to record after the changes.
     pub events: Vec<Event>,
-    /// Look again.
+    /// The plugin's requeue delay.
     pub requeue_after: Option<Duration>,
 }
 
-/// Why a call has no answer.
+/// Why a call failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
-    /// The guest says: try again.
+    /// The guest returned a transient error.
     #[error("{message}")]
     Transient {
-        /// Its own delay. None: the key's backoff.
+        /// The guest's retry delay. None: the key's backoff.
         delay: Option<Duration>,
-        /// What went wrong.
+        /// The guest's message.
         message: String,
     },
-    /// The guest says: this object cannot be reconciled as it is.
+    /// The guest returned a terminal error: this object cannot be reconciled as it is.
     #[error("{0}")]
     Terminal(String),
-    /// The guest refuses the object under review.
+    /// The guest denies the object under review.
     #[error("denied outside admission: {message}")]
     Denied {
-        /// HTTP status for the user.
+        /// HTTP status of the response.
         code: u16,
         /// UpperCamelCase; may be empty.
         reason: String,
-        /// For the user.
+        /// Message for the user.
         message: String,
     },
-    /// The guest ended abnormally.
+    /// The guest trapped.
     #[error("the plugin trapped in {call}: {reason}")]
     Trap {
-        /// Which call.
+        /// The call.
         call: &'static str,
-        /// wasmtime's words.
+        /// The reason in wasmtime's words.
         reason: String,
     },
-    /// The guest took too long.
+    /// The guest missed its deadline.
     #[error(
         "the plugin did not finish {call} within its deadline of {seconds} s for one reconcile (limits.deadlineSeconds)"
     )]
     Deadline {
-        /// Which call.
+        /// The call.
         call: &'static str,
         /// The deadline.
         seconds: u32,
     },
-    /// The guest's time went by while others had the threads.
+    /// The guest missed its deadline because other work occupied the threads.
     #[error(
         "the host is busy: the plugin did not finish {call} within {seconds} s, most of which it waited for other plugins"
     )]
     Starved {
-        /// Which call.
+        /// The call.
         call: &'static str,
         /// The deadline.
         seconds: u32,
     },
-    /// The guest wanted more memory than it may have.
+    /// The guest asked for more memory than its limit.
     #[error("the plugin needs more than its {mib} MiB of memory in {call} (limits.memoryMib)")]
     Memory {
-        /// Which call.
+        /// The call.
         call: &'static str,
         /// The limit.
         mib: u32,
     },
-    /// The guest wanted more table elements than it may have.
+    /// The guest asked for more table elements than its limit.
     #[error("the plugin needs more than its {elements} table elements in {call} (limits.tableElements)")]
     Table {
-        /// Which call.
+        /// The call.
         call: &'static str,
         /// The limit.
         elements: u32,
     },
-    /// The guest handed more to the host at once than it may: as an answer, or to an import.
+    /// The guest passed more data to the host at once than its limit, in a result or in an import's arguments.
     #[error(
         "the plugin handed more than {kib} KiB to the host at once in {call} (twice the larger of limits.answerKib and limits.httpRequestKib)"
     )]
     HandedTooMuch {
-        /// Which call.
+        /// The call.
         call: &'static str,
         /// The limit.
         kib: usize,
     },
-    /// The guest answered what the contract does not allow.
+    /// The guest's result violates the contract.
     #[error("the plugin answered {call} with {reason}")]
     BadAnswer {
-        /// Which call.
+        /// The call.
         call: &'static str,
-        /// What is wrong with it.
+        /// The violation.
         reason: String,
     },
 }
 
 impl CallError {
-    /// For metrics, and a strike against the plugin. None: the guest itself said so, or it never had its turn.
+    /// The cause for metrics, and for a strike against the plugin. None: the guest returned the error itself, or it never had its turn.
     #[must_use]
     pub fn cause(&self) -> Option<TrapCause> {
         match self {

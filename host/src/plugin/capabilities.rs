@@ -1,7 +1,7 @@
-//! What the host lends a guest: each import, denied unless granted.
+//! Capabilities: the host functions that a guest imports, each denied unless granted.
 
 mod cluster;
-mod http;
+pub(super) mod http;
 mod local;
 mod merge;
 
@@ -9,5 +9,5 @@ use super::bindings::types;
 
 impl types::Host for super::instance::State {}
 
-/// What a guest is told that uses an import while it is asked to describe itself.
+/// The error of an import that a guest calls in `describe`.
 const DESCRIBING: &str = "describe is asked without any import but log";

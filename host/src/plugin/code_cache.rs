@@ -1,17 +1,21 @@
-//! Compiled plugins on disk, so that a restart does not compile them again.
+//! Code cache: compiled plugins on disk, so that a restart does not compile them again.
 //!
-//! An entry is code that runs in the host: whoever can write one owns the host. So the folder is the host's own, nobody else may
-//! write to it, and an entry is used only if it is what this host, with these settings, made of this very file; everything else
-//! is compiled again. The checksum finds damage, not malice: it is not a signature.
+//! An entry is code that runs in the host: write access to it is control of the host. So the folder belongs to the host's user, and no
+//! other user may write to it. The host uses an entry only if this host, with these settings, compiled it from this very file; it
+//! compiles everything else again. The checksum detects damage, not malice: it is not a signature.
 
+mod marks;
 #[cfg(test)]
 mod tests;
+
+pub(super) use marks::Mark;
 
 use super::load::hex;
 use super::native::{NativeCode, Room};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
 use std::fs::File;
 use std::hash::{Hash as _, Hasher};
 use std::io::{Read as _, Write as _};
@@ -23,21 +27,21 @@ use std::time::{Duration, SystemTime};
 /// Most bytes of all entries together.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// What makes one host's code another's: whatever else than wasmtime and its settings decides what becomes of a file.
+/// The part of the key, beside wasmtime's version and settings, that distinguishes the code of different hosts.
 const SETTINGS: &str = concat!("oarlock ", env!("CARGO_PKG_VERSION"), ", code 1");
 
 const MAGIC: [u8; 16] = *b"oarlock code 1\r\n";
 
-/// Magic, key, length of the code (little endian), SHA-256 of the code.
+/// Magic number, key, length of the code (little endian), SHA-256 of the code.
 const HEADER_BYTES: usize = 16 + 32 + 8 + 32;
 
 const ENTRY: &str = ".code";
 const UNFINISHED: &str = ".tmp";
 
-/// What is still unfinished after this long was left behind by a host that ended in the middle of it.
+/// An unfinished entry of this age was left behind by a host that ended while it wrote.
 const LEFT_BEHIND: Duration = Duration::from_secs(600);
 
-/// Why there is no cache.
+/// Why the host has no code cache.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("{} cannot be made or opened", folder.display())]
@@ -52,17 +56,17 @@ pub(super) enum Error {
     Writable { folder: PathBuf, mode: u32 },
 }
 
-/// Names the code of one file for one host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The key of one file's code on one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key([u8; 32]);
 
 impl Key {
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         format!("{}{ENTRY}", hex(&self.0))
     }
 }
 
-/// The folder of compiled code. All access goes through the open folder, so nothing can be put in its place.
+/// The folder of compiled code. All access uses the open folder, so no other folder can take its place.
 #[derive(Debug)]
 pub(super) struct CodeCache {
     folder: PathBuf,
@@ -70,10 +74,12 @@ pub(super) struct CodeCache {
     user: u32,
     max_bytes: u64,
     settings: [u8; 32],
+    /// Files that were compiling when a host ended, and how often that happened.
+    interrupted: HashMap<Key, u32>,
 }
 
 impl CodeCache {
-    /// Opens the cache, or says once why there is none.
+    /// Opens the cache, or logs once why there is none.
     pub(super) fn open_or_warn(folder: &Path, engine: &wasmtime::Engine) -> Option<Self> {
         match Self::open(folder, MAX_BYTES, settings_of(engine, SETTINGS)) {
             Ok(cache) => Some(cache),
@@ -84,8 +90,8 @@ impl CodeCache {
         }
     }
 
-    /// Opens the folder `code` in `folder`, and makes both if they are not there.
-    fn open(folder: &Path, max_bytes: u64, settings: [u8; 32]) -> Result<Self, Error> {
+    /// Opens the folder `code` in `folder`, and creates both if absent.
+    pub(super) fn open(folder: &Path, max_bytes: u64, settings: [u8; 32]) -> Result<Self, Error> {
         let code = folder.join("code");
         let io = |source| Error::Io { folder: code.clone(), source };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&code).map_err(io)?;
@@ -99,7 +105,8 @@ impl CodeCache {
         if stat.st_mode & 0o022 != 0 {
             return Err(Error::Writable { folder: code, mode: stat.st_mode & 0o7777 });
         }
-        Ok(Self { folder: code, open, user, max_bytes, settings })
+        let interrupted = marks::left(&open);
+        Ok(Self { folder: code, open, user, max_bytes, settings, interrupted })
     }
 
     /// The key of a file with this SHA-256.
@@ -107,7 +114,7 @@ impl CodeCache {
         Key(Sha256::new().chain_update(self.settings).chain_update(digest).finalize().into())
     }
 
-    /// The code for a key. None: there is none, or what is there is not to be trusted, which is logged.
+    /// The code of a key. None: no entry, or an entry that the host does not trust and logs.
     pub(super) fn get(&self, key: &Key) -> Option<NativeCode> {
         match self.read(key) {
             Ok(code) => code,
@@ -120,7 +127,7 @@ impl CodeCache {
     }
 
     fn read(&self, key: &Key) -> Result<Option<NativeCode>, String> {
-        // A pipe in its place must not hold us up.
+        // A pipe in its place must not block the host.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let open = match rustix::fs::openat(&self.open, key.name(), flags, Mode::empty()) {
             Ok(open) => open,
@@ -146,14 +153,14 @@ impl CodeCache {
         let mut bytes = Room::new(size).map_err(|e| e.to_string())?;
         file.read_exact(bytes.bytes_mut()).map_err(|e| e.to_string())?;
         check(bytes.bytes(), key)?;
-        // Which entries are in use is told by their times.
+        // The modification time records the last use of the entry.
         let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
         let _ = rustix::fs::futimens(&file, &rustix::fs::Timestamps { last_access: now, last_modification: now });
         Ok(Some(NativeCode::trust(bytes, HEADER_BYTES)))
     }
 
-    /// Keeps code under a key, and drops what was not used for longest if there is too much. A failure is logged: it costs the
-    /// next start some time, no more.
+    /// Stores code under a key, and removes the least recently used entries beyond the size limit. A failure is logged; it only makes the
+    /// next start slower.
     pub(super) fn put(&self, key: &Key, code: &[u8]) {
         if let Err(e) = self.write(key, code) {
             tracing::warn!(folder = %self.folder.display(), error = %e, "compiled code could not be kept");
@@ -174,7 +181,7 @@ impl CodeCache {
             file.write_all(code)?;
             file.sync_all()?;
             rustix::fs::renameat(&self.open, &unfinished, &self.open, key.name())?;
-            // The name is on disk only when the folder is.
+            // The name is durable only after the folder is synced.
             rustix::fs::fsync(&self.open)?;
             Ok(())
         })();
@@ -184,7 +191,7 @@ impl CodeCache {
         written
     }
 
-    /// Removes entries until there is room for so many bytes, those first that were not used for longest.
+    /// Removes the least recently used entries until `size_bytes` more fit.
     fn make_room(&self, size_bytes: u64) -> Result<(), std::io::Error> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.open)? {
@@ -207,7 +214,7 @@ impl CodeCache {
                 break;
             }
             match rustix::fs::unlinkat(&self.open, &name, AtFlags::empty()) {
-                // Another host may be at it, too.
+                // Another host may remove entries at the same time.
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(e) => return Err(e.into()),
             }
@@ -236,7 +243,7 @@ fn header(key: &Key, code: &[u8]) -> Vec<u8> {
     header
 }
 
-/// Whether the bytes of an entry are, to the last one, what was written under this key.
+/// Whether the bytes of an entry are exactly those written under this key.
 fn check(bytes: &[u8], key: &Key) -> Result<(), String> {
     let Some((found, code)) = bytes.split_at_checked(HEADER_BYTES) else {
         return Err(format!("it has only {} bytes", bytes.len()));
@@ -256,7 +263,7 @@ fn check(bytes: &[u8], key: &Key) -> Result<(), String> {
     Ok(())
 }
 
-/// What decides, besides the file, which code is right.
+/// The settings, beside the file, that determine which code is right.
 fn settings_of(engine: &wasmtime::Engine, host: &str) -> [u8; 32] {
     struct Digest(Sha256);
     impl Hasher for Digest {

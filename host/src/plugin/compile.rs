@@ -1,10 +1,9 @@
-//! From the bytes of a plugin to native code: off the threads that serve, a bounded share of the machine, and in a process of its
-//! own that can be ended.
+//! Compilation of plugins to native code: in a separate process, with a bounded share of the machine, away from the threads that serve.
 //!
-//! A small file can take hours and all memory to compile (a function of a hundred thousand calls in a row does), and a compiler
-//! that is in the middle of it cannot be interrupted. So the host starts itself again as `oarlock compile`, with limits the
-//! kernel keeps.
+//! A small file can take hours and all memory to compile (for example a function of a hundred thousand calls in a row). A running
+//! compilation cannot be interrupted. So the host starts itself again as `oarlock compile`, with limits that the kernel enforces.
 
+mod memory;
 mod process;
 mod turns;
 
@@ -13,46 +12,55 @@ pub(super) use turns::Turns;
 
 use super::load::LoadError;
 use super::native::{NativeCode, Room};
+use memory::Memory;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// For each thread of a compiler there is this much of the file.
+/// The compiler gets one thread for each of these bytes of the file.
 const BYTES_PER_THREAD: usize = 1 << 20;
 
-/// Where and how much is compiled at a time.
+/// Where the host compiles, and how much at a time.
 #[derive(Debug)]
 pub(super) struct Compiler {
     program: Option<PathBuf>,
     turns: Turns,
+    memory: Memory,
 }
 
 impl Compiler {
-    /// * `program` - `oarlock`; none: compile in this process, where nothing ends it.
+    /// * `program` - the `oarlock` program. None: compile in this process, where no limit ends it.
     pub(super) fn new(program: Option<PathBuf>) -> Self {
-        Self { program, turns: Turns::new() }
+        Self { program, turns: Turns::new(), memory: Memory::default() }
     }
 
-    /// Compiles a plugin file when it is its turn, and says how long that took from then on.
+    /// Compiles a plugin file when it is its turn, and returns the time from then on.
+    ///
+    /// * `begin` - called when a compiler process starts; its result is kept until the process ends.
     ///
     /// # Errors
     ///
-    /// See [`LoadError`]: it is no component, or could not be compiled.
+    /// See [`LoadError`]: the file is no component, or could not be compiled.
     ///
     /// # Cancel safety
     ///
-    /// A compiler process ends when the future is dropped.
-    pub(super) async fn compile(
+    /// The compiler process ends when the future is dropped.
+    pub(super) async fn compile<T>(
         &self,
         engine: &wasmtime::Engine,
         file: &Arc<Vec<u8>>,
+        begin: impl Future<Output = Result<T, LoadError>>,
     ) -> Result<(NativeCode, Duration), LoadError> {
         let threads = self.turns.at_most(file.len() / BYTES_PER_THREAD + 1);
         let work = async {
             let began = Instant::now();
             let code = match &self.program {
-                Some(program) => process::compile(program, threads, file).await?,
+                Some(program) => {
+                    let share = self.memory.share().await;
+                    let _mark = begin.await?;
+                    process::compile(program, threads, share.mib(), file).await?
+                }
                 None => here(engine.clone(), Arc::clone(file)).await?,
             };
             Ok((code, began.elapsed()))
@@ -62,7 +70,7 @@ impl Compiler {
 }
 
 async fn here(engine: wasmtime::Engine, file: Arc<Vec<u8>>) -> Result<NativeCode, LoadError> {
-    // Whatever the bytes provoke in the compiler stays on that thread.
+    // A panic of the compiler stays on that thread.
     let code = tokio::task::spawn_blocking(move || native_code(&engine, &file)).await;
     let code = code.unwrap_or_else(|e| Err(LoadError::Compiler(format!("the compiler gave up: {e}"))))?;
     let mut room = Room::new(code.len()).map_err(|e| LoadError::Compiler(e.to_string()))?;
@@ -70,16 +78,16 @@ async fn here(engine: wasmtime::Engine, file: Arc<Vec<u8>>) -> Result<NativeCode
     Ok(NativeCode::trust(room, 0))
 }
 
-/// Compiles. A core module as cargo leaves it (component type embedded) is made a component first.
+/// Compiles a file. A core module from cargo (with an embedded component type) becomes a component first.
 fn native_code(engine: &wasmtime::Engine, file: &[u8]) -> Result<Vec<u8>, LoadError> {
     let component = componentize(file)?;
     engine.precompile_component(&component).map_err(|e| LoadError::Invalid(format!("{e:#}")))
 }
 
-/// The bytes of a component; a core module that carries its component type becomes one.
-fn componentize(bytes: &[u8]) -> Result<std::borrow::Cow<'_, [u8]>, LoadError> {
+/// Whether a file is a component rather than a core module with an embedded component type.
+pub(super) fn is_component(bytes: &[u8]) -> Result<bool, LoadError> {
     match bytes.get(..8) {
-        Some([0, b'a', b's', b'm', 0x0d, 0, 1, 0]) => return Ok(bytes.into()),
+        Some([0, b'a', b's', b'm', 0x0d, 0, 1, 0]) => return Ok(true),
         Some([0, b'a', b's', b'm', 1, 0, 0, 0]) => {}
         Some([0, b'a', b's', b'm', ..]) => {
             return Err(LoadError::NotWasm("it is of a WebAssembly version that is not known".to_owned()));
@@ -94,10 +102,15 @@ fn componentize(bytes: &[u8]) -> Result<std::borrow::Cow<'_, [u8]>, LoadError> {
             has_type |= section.name().starts_with("component-type");
         }
     }
-    if !has_type {
-        return Err(LoadError::NoComponentType);
+    if has_type { Ok(false) } else { Err(LoadError::NoComponentType) }
+}
+
+/// The bytes of a component; a core module with an embedded component type becomes one.
+fn componentize(bytes: &[u8]) -> Result<std::borrow::Cow<'_, [u8]>, LoadError> {
+    if is_component(bytes)? {
+        return Ok(bytes.into());
     }
-    // A module for WASI's first preview imports this; of one that does not, the adapter leaves nothing.
+    // Modules for WASI's first preview import this adapter; in other modules it leaves no trace.
     let preview1 = wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
     let encode = || {
         let encoder = wit_component::ComponentEncoder::default().module(bytes)?;

@@ -1,8 +1,7 @@
-//! The plugin directory: which files are plugins, what was granted to each, and when either changes.
+//! The plugin directory: plugin files, their grants, and changes of either.
 //!
-//! [`DirectoryWatch`] hands out a [`Snapshot`] whenever the directory has come to rest in another state. inotify makes that quick;
-//! a slow poll makes it sure, for notifications get lost (queue overflow, network file systems) and never tell of changes behind
-//! a symlink.
+//! [`DirectoryWatch`] returns a [`Snapshot`] whenever the directory has settled in another state. inotify makes that fast. A slow poll
+//! makes it reliable, because notifications get lost (queue overflow, network file systems) and never report changes behind a symlink.
 
 mod settle;
 mod sources;
@@ -23,12 +22,12 @@ use std::path::{Path, PathBuf};
 /// Largest grant file.
 const GRANT_LIMIT_BYTES: u64 = 1 << 20;
 
-/// What lies in the plugin directory, as far as it is settled (no file half-written).
+/// The settled content of the plugin directory, without half-written files.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Snapshot {
-    /// By file name: `network.wasm`.
+    /// Plugin files by name: `network.wasm`.
     pub files: BTreeMap<String, Found>,
-    /// The grants, by file name, those without a plugin beside them as well.
+    /// Grants by file name, including those without a plugin beside them.
     pub grants: BTreeMap<String, Stamp>,
 }
 
@@ -37,70 +36,70 @@ pub struct Snapshot {
 pub struct Found {
     /// The file.
     pub candidate: Candidate,
-    /// Which state of the file.
+    /// The state of the file.
     pub wasm: Stamp,
-    /// Which state of the grant beside it and of the files its `secretFiles` name. None: there is no grant.
+    /// The state of the grant beside it and of the files in its `secretFiles`. None: no grant.
     pub grant: Option<Stamp>,
 }
 
-/// A file that may be a plugin.
+/// A file that may contain a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// `network.wasm`.
     pub file_name: String,
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What is known of a plugin that comes from elsewhere: its grant is not what lies beside it.
+    /// Set for a plugin from a registry: its grant is not beside the file.
     pub pulled: Option<Pulled>,
 }
 
-/// What is known of a file that was pulled from a registry.
+/// A file that was pulled from a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pulled {
     /// The name that its manifest must have.
     pub plugin: String,
-    /// SHA-256 of the file, in hex. None: there is no file.
+    /// SHA-256 of the file, in hex. None: no file yet.
     pub digest: Option<String>,
-    /// The grant for it, in the plugin directory.
+    /// Path of its grant in the plugin directory.
     pub grant: PathBuf,
-    /// Why the newest version must not be used; the file is of one before then.
+    /// Why the newest version is refused; the file contains an earlier version.
     pub refused: Option<String>,
 }
 
 /// Why a candidate cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The directory or a file in it.
+    /// The directory or a file in it cannot be accessed.
     #[error("{} cannot be read", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// Not a file with content: a directory, a pipe, a device.
+    /// The path is no regular file but a directory, a pipe or a device.
     #[error("{} is not a regular file", path.display())]
     NotAFile {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// The file is larger than a plugin or a grant may be.
+    /// The file exceeds the size limit of plugins or grants.
     #[error("{} has {size_bytes} bytes; it may have {limit_bytes}", path.display())]
     TooLarge {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// How large.
+        /// The size of the file.
         size_bytes: u64,
-        /// How large it may be.
+        /// The limit.
         limit_bytes: u64,
     },
-    /// The grant is not one.
+    /// The content of a grant file is no grant.
     #[error("{} is not a grant: {reason}", path.display())]
     Grant {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 }
@@ -126,7 +125,7 @@ pub fn scan(folder: &Path) -> Result<Vec<Candidate>, Error> {
 }
 
 impl Candidate {
-    /// The plugin's name, unless its grant states another: the file stem, or the name of the source it was pulled from.
+    /// The plugin's name, unless its grant states another: the file stem, or the name of the registry source.
     #[must_use]
     pub fn own_name(&self) -> String {
         let stem = || self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -137,18 +136,27 @@ impl Candidate {
     ///
     /// # Errors
     ///
-    /// It cannot be read, is no regular file, or is larger than a plugin may be.
+    /// The file cannot be read, is no regular file, or exceeds the size limit.
     pub fn read(&self) -> Result<Vec<u8>, Error> {
         read_regular(&self.path, super::load::FILE_LIMIT_BYTES)
     }
 
-    /// The grant beside the file: `network.yaml` beside `network.wasm`. None: there is none.
+    /// The grant beside the file: `network.yaml` beside `network.wasm`. None: no such file.
     ///
     /// # Errors
     ///
-    /// It cannot be read, is no regular file, or is not a grant.
+    /// The grant cannot be read, is no regular file, or is invalid.
     pub fn grant(&self) -> Result<Option<PluginGrant>, Error> {
         read_grant(&self.grant_path())
+    }
+
+    /// Whether the grant states a limit by itself, instead of leaving it at its default.
+    #[must_use]
+    pub fn states_limit(&self, name: &str) -> bool {
+        let text =
+            read_regular(&self.grant_path(), GRANT_LIMIT_BYTES).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let grant: Option<serde_json::Value> = text.and_then(|text| serde_saphyr::from_str(&text).ok());
+        grant.is_some_and(|grant| grant.get("limits").and_then(|limits| limits.get(name)).is_some())
     }
 
     /// Where the grant lies, or would lie.
@@ -158,18 +166,27 @@ impl Candidate {
     }
 }
 
-fn read_grant(path: &Path) -> Result<Option<PluginGrant>, Error> {
+/// A grant file. None: there is none.
+///
+/// # Errors
+///
+/// It cannot be read, is no regular file, or is not a grant.
+pub fn read_grant(path: &Path) -> Result<Option<PluginGrant>, Error> {
     let bytes = match read_regular(path, GRANT_LIMIT_BYTES) {
         Ok(bytes) => bytes,
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(e),
     };
-    let refused = |reason| Error::Grant { path: path.to_owned(), reason };
-    let text = String::from_utf8(bytes).map_err(|e| refused(e.to_string()))?;
-    serde_saphyr::from_str(&text).map(Some).map_err(|e: serde_saphyr::Error| refused(e.to_string()))
+    parse_grant(bytes).map(Some).map_err(|reason| Error::Grant { path: path.to_owned(), reason })
 }
 
-/// The content of a file, without ever waiting for it: a pipe in its place is refused rather than read.
+/// Parses the text of a grant file, or says why it is no grant.
+pub(super) fn parse_grant(bytes: Vec<u8>) -> Result<PluginGrant, String> {
+    let text = String::from_utf8(bytes).map_err(|e| e.to_string())?;
+    serde_saphyr::from_str(&text).map_err(|e: serde_saphyr::Error| e.to_string())
+}
+
+/// Reads a file without ever blocking: a pipe in its place is refused rather than read.
 fn read_regular(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
@@ -183,7 +200,7 @@ fn read_regular(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, Error> {
         return Err(Error::TooLarge { path: path.to_owned(), size_bytes, limit_bytes });
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size_bytes).unwrap_or_default());
-    // It may have grown since.
+    // The file may have grown since.
     file.by_ref().take(limit_bytes + 1).read_to_end(&mut bytes).map_err(io)?;
     let size_bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     if size_bytes > limit_bytes {
@@ -192,28 +209,28 @@ fn read_regular(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Whether a file of this name counts: a plugin or a grant. What editors and copiers put beside a file while they work on it
-/// (`.network.wasm.swp`, `network.wasm~`, `network.wasm.tmp`, `4913`) does not.
+/// Whether a file of this name is a plugin or a grant. Files that editors and copy tools create temporarily (`.network.wasm.swp`,
+/// `network.wasm~`, `network.wasm.tmp`, `4913`) are not.
 fn counts(name: &str) -> bool {
     !name.starts_with('.') && Path::new(name).extension().is_some_and(|e| e == "wasm" || e == "yaml")
 }
 
-/// The plugin directory under watch.
+/// A watch of the plugin directory.
 ///
-/// The watching is done by a thread of its own, which ends when this is dropped.
+/// A thread of its own watches, and ends when this is dropped.
 #[derive(Debug)]
 pub struct DirectoryWatch {
     folder: PathBuf,
     states: tokio::sync::watch::Receiver<watch::State>,
-    /// What was handed out last.
+    /// The last snapshot returned.
     last: Option<Snapshot>,
     wake: std::sync::mpsc::SyncSender<watch::Message>,
 }
 
 impl DirectoryWatch {
-    /// Starts watching. Never fails: without inotify the poll does it (warned of once).
+    /// Starts watching. Never fails: without inotify the poll alone watches, after one warning.
     ///
-    /// * `folder` - need not exist; symlinks on the way to it are followed anew at every poll.
+    /// * `folder` - need not exist; each poll follows the symlinks on its path again.
     #[must_use]
     pub fn start(folder: PathBuf) -> Self {
         Self::start_with(folder, watch::Notices::Kernel)
@@ -224,28 +241,28 @@ impl DirectoryWatch {
         Self { folder, states, last: None, wake }
     }
 
-    /// The next snapshot that differs from the last one handed out.
+    /// The next snapshot that differs from the last one returned.
     ///
-    /// The first call answers with what is there: at once, or when files that were written within the last 300 ms had time to
-    /// settle. A file that is still being written is left out, or stays what it was, until it has settled: 20 ms after it was
-    /// renamed into place or closed after writing, 300 ms after its last change otherwise. Changes of a plugin and of its grant at
-    /// the same time come together. A file is gone after 500 ms of absence, so that one put in its place is no removal.
-    /// Every change is in a snapshot within 1.5 s; of changes in between only the last is.
+    /// The first call returns the present content: at once, or when files written within the last 300 ms have settled. A file that is
+    /// being written is omitted, or keeps its earlier state, until it settles. It settles 20 ms after it was renamed into place or closed
+    /// after writing, otherwise 300 ms after its last change. Simultaneous changes of a plugin and of its grant come in one snapshot. A
+    /// file counts as removed after 500 ms of absence, so that its replacement is no removal. Every change is in a snapshot within 1.5 s;
+    /// of several changes in between, only the last appears.
     ///
-    /// A directory that does not exist is an empty one, after the same 500 ms.
+    /// A directory that does not exist counts as empty, after the same 500 ms.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]: the directory cannot be read for another reason. Said once for each reason; the next call waits until the
-    /// directory can be read again, or cannot be for another reason. What was in it counts as unchanged meanwhile.
+    /// [`Error::Io`]: the directory cannot be read for another reason. Each reason is returned once; the next call waits until the
+    /// directory is readable again or the reason changes. Meanwhile its content counts as unchanged.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost: a snapshot is either returned or handed out by the next call.
+    /// Nothing is lost: a snapshot is either returned or left for the next call.
     pub async fn next(&mut self) -> Result<Snapshot, Error> {
         loop {
             if self.states.changed().await.is_err() {
-                // The thread only ends with this value; without it nothing ever changes.
+                // The thread ends only with this value; without the thread nothing changes any more.
                 std::future::pending::<()>().await;
             }
             match &*self.states.borrow_and_update() {

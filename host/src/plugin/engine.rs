@@ -1,4 +1,4 @@
-//! The wasmtime engine all plugins share, the clock that interrupts them, and room for their instances.
+//! The wasmtime engine of all plugins, its epoch clock, and the pool of instances.
 
 use super::code_cache::CodeCache;
 use super::compile::{Compiler, Turns};
@@ -13,35 +13,35 @@ use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-/// How long a guest may compute before others have their turn, and how exactly a deadline is kept.
+/// Epoch tick: the time slice of a guest, and the precision of deadlines.
 pub const TICK: Duration = Duration::from_millis(5);
 
-/// Instances that may live at the same time; further ones wait, within their deadlines.
+/// Most live instances; further ones wait, within their deadlines.
 const INSTANCES: u32 = 512;
 
-/// Of those, the ones that wait for further work of their plugin.
+/// Most idle instances among them, which wait for further work of their plugin.
 const IDLE_INSTANCES: usize = 256;
 
-/// Linear memories, tables and core instances of one component. A component with more does not load; one with fewer
-/// always finds room, because the pool has these for each instance. What is reserved is address space, not memory.
+/// Linear memories, tables and core instances of one component. A component with more does not load. One with fewer always finds room,
+/// because the pool has these for each instance. The pool reserves address space, not memory.
 const MEMORIES: u32 = 4;
 const TABLES: u32 = 16;
 const CORE_INSTANCES: u32 = 64;
 
-/// What an instance has written to is cleared in place up to this much of each memory and table, which takes a fraction of the time of
-/// giving pages back and faulting them in again; it stays with the slot. Slots that nobody uses: at most 100.
+/// Up to this much of each memory and table is cleared in place after use, and stays with the slot. That is much faster than returning
+/// pages and faulting them in again. At most 100 unused slots.
 const MEMORY_KEPT_BYTES: usize = 128 << 10;
 const TABLE_KEPT_BYTES: usize = 16 << 10;
 
-/// What is given back to the system goes there for so many instances at once.
+/// Instances whose pages the pool returns to the system in one batch.
 const GIVEN_BACK_AT_ONCE: usize = 16;
 
-/// How plugins are compiled. The default: in this process, and again at every start.
+/// How plugins are compiled. The default compiles in this process, again at every start.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
-    /// Folder where compiled code is kept. Whoever can write to it owns the host.
+    /// Folder of the code cache. Write access to it is control of the host.
     pub cache: Option<PathBuf>,
-    /// The `oarlock` program, which compiles in a process of its own: with limits, and without the memory staying with the host.
+    /// The `oarlock` program, which compiles in a separate process with limits, so that the host does not keep the compiler's memory.
     /// None: in this process, one thread for each plugin.
     pub compiler: Option<PathBuf>,
 }
@@ -54,16 +54,16 @@ pub struct Engine {
     loading: Arc<Loading>,
 }
 
-/// What all plugins are loaded with.
+/// The shared parts of loading.
 struct Loading {
     linker: Linker<State>,
     compiler: Compiler,
-    /// Files are read and checked, also while others are compiled.
+    /// Limit of reading and checking files, which goes on while others compile.
     reading: Turns,
     cache: Option<CodeCache>,
 }
 
-/// What the live instances of all plugins share.
+/// The shared parts of live instances.
 struct Running {
     heavy: Heavy,
     instances: Arc<Semaphore>,
@@ -77,13 +77,13 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Makes the engine and starts its clock, a thread of its own so that busy workers cannot hold it up, and the threads for
-    /// guests that compute for long.
+    /// Creates the engine, and starts its clock and the threads for long computations. The clock has a thread of its own, so that busy
+    /// workers cannot delay it.
     ///
     /// # Errors
     ///
-    /// The machine cannot run wasmtime (no address space for the pool, say), or no thread could be started. A code cache that
-    /// cannot be used is no error: there is a warning, and no cache.
+    /// The machine cannot run wasmtime (for example for lack of address space), or no thread can be started. An unusable code cache is no
+    /// error: the host logs a warning and works without.
     pub fn new(options: EngineOptions) -> anyhow::Result<Self> {
         let mut config = code_settings();
         config.parallel_compilation(false);
@@ -137,25 +137,25 @@ impl Engine {
         &self.running.heavy
     }
 
-    /// A permit for each instance that lives.
+    /// One permit for each live instance.
     pub(super) fn instances(&self) -> &Arc<Semaphore> {
         &self.running.instances
     }
 
-    /// A permit for each instance that waits for work.
+    /// One permit for each idle instance.
     pub(super) fn idle(&self) -> &Arc<Semaphore> {
         &self.running.idle
     }
 }
 
-/// An engine that compiles as the host's does, on several threads, and runs nothing.
+/// An engine that compiles like the host's, on several threads, and runs nothing.
 pub(super) fn compiling() -> anyhow::Result<wasmtime::Engine> {
     let mut config = code_settings();
     config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
     wasmtime::Engine::new(&config).map_err(unusable)
 }
 
-/// What decides which code is made of a plugin.
+/// The settings that determine the code of a plugin.
 fn code_settings() -> Config {
     let mut config = Config::new();
     config.epoch_interruption(true);

@@ -1,12 +1,12 @@
-//! Where guests go that compute for long: threads of low priority, so that everybody else comes first.
+//! Offloading of long computations: guests that compute for long run on threads of the lowest priority, so that other work comes first.
 //!
-//! A call begins on the worker that holds its key. When it has computed for a tick without waiting for anything, what is left
-//! of it is carried over to the threads here. The operating system runs them when the workers leave time: a guest that is alone
-//! has a whole core, one among busy neighbours has what is left over. Of each plugin one call computes at a time, tick by tick
-//! in turn, so that a plugin with many such calls has no larger share than one with a single call.
+//! A call begins on the worker that holds its key. When it has computed for a tick without waiting, the rest of it moves to these
+//! threads. The operating system runs them with the processor time that the workers leave. A guest without neighbours has a whole core, a
+//! guest among busy neighbours has the rest. Of each plugin one call computes at a time, in turns of a tick. So a plugin with many such
+//! calls has no larger share than one with a single call.
 //!
-//! What the host itself computes for a guest cannot give way tick by tick. It has a thread of its own, one for each plugin, and a budget
-//! that ends it at the deadline: the operating system shares the cores among the plugins.
+//! Computations of the host for a guest cannot yield at each tick. They have a thread of their own for each plugin, and a budget that
+//! ends them at the deadline; the operating system shares the cores among the plugins.
 
 use super::engine::TICK;
 use futures::future::BoxFuture;
@@ -22,10 +22,10 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, PollSemaphore};
 use tokio_util::task::AbortOnDropHandle;
 
-/// Nice value of the threads: the lowest priority there is.
+/// Nice value of the threads: the lowest priority.
 const NICE: i32 = 19;
 
-/// The threads. They end, with what runs on them, when this is dropped.
+/// The threads. They end, with the work on them, when this is dropped.
 pub(super) struct Heavy {
     runtime: Option<Runtime>,
 }
@@ -41,7 +41,7 @@ impl Heavy {
         let runtime = Builder::new_multi_thread()
             .worker_threads((cores / 2).max(1))
             .thread_name("heavy")
-            // On Linux, of the calling thread alone.
+            // On Linux, this sets the priority of the calling thread alone.
             .on_thread_start(|| {
                 if let Err(error) = rustix::process::setpriority_process(None, NICE) {
                     tracing::warn!(%error, "plugins that compute for long cannot be given a low priority");
@@ -51,11 +51,11 @@ impl Heavy {
         Ok(Self { runtime: Some(runtime) })
     }
 
-    /// Runs a call to its end: here, or, once it proves to be heavy, on the threads.
+    /// Runs a call to its end: here, or on the threads once it computes for long.
     ///
     /// # Cancel safety
     ///
-    /// A call that is dropped ends where it is, and is dropped there.
+    /// A dropped call ends on its current thread, and is dropped there.
     pub(super) async fn drive<T: Send + 'static>(
         &self,
         lane: &Lane,
@@ -76,13 +76,13 @@ impl Heavy {
             lane.aside.store(true, Ordering::Relaxed);
         }
         let answer = self.carry_on(lane, meter, call).await;
-        // The next call begins where this one belonged.
+        // The next call starts on the kind of thread that suited this one.
         lane.aside.store(meter.computed() >= TICK, Ordering::Relaxed);
         answer
     }
 
     async fn carry_on<T: Send + 'static>(&self, lane: &Lane, meter: &Arc<Meter>, mut call: BoxFuture<'static, T>) -> T {
-        // Connections, timers and tasks that imports make belong to the runtime that serves everybody.
+        // Connections, timers and tasks of imports belong to the main runtime.
         let home = Handle::current();
         let mut turns = PollSemaphore::new(Arc::clone(&lane.turn));
         let (meter, computed) = (Arc::clone(meter), Arc::clone(&lane.computed));
@@ -95,18 +95,18 @@ impl Heavy {
         match AbortOnDropHandle::new(runtime.spawn(task)).await {
             Ok(answer) => answer,
             Err(e) if e.is_panic() => std::panic::resume_unwind(e.into_panic()),
-            // The host ends; the call's own deadline ends the wait.
+            // The host is ending; the call's own deadline ends the wait.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Computes for a guest, on a thread of its plugin. None: not begun, or not finished, by the deadline.
+    /// Computes for a guest, on its plugin's thread. None: not started or not finished by the deadline.
     ///
-    /// * `work` - ends soon after its budget is used up.
+    /// * `work` - ends soon after its budget is exhausted.
     ///
     /// # Cancel safety
     ///
-    /// Work that nobody waits for has no budget left.
+    /// Dropping the future exhausts the budget of the work.
     pub(super) async fn compute<T: Send + 'static>(
         &self,
         lane: &Lane,
@@ -135,7 +135,7 @@ impl Heavy {
         }
     }
 
-    /// Drops what takes long to drop.
+    /// Drops a value whose drop takes long.
     pub(super) fn drop_aside(&self, thing: impl Send + 'static) {
         if let Some(runtime) = &self.runtime {
             runtime.spawn(async move { drop(thing) });
@@ -146,22 +146,22 @@ impl Heavy {
 impl Drop for Heavy {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Waiting is not allowed in async code, and there is nothing to wait for.
+            // Blocking is forbidden in async code, and nothing here needs to be awaited.
             runtime.shutdown_background();
         }
     }
 }
 
-/// What the calls of one plugin share here.
+/// The shared state of one plugin's calls.
 #[derive(Debug)]
 pub(super) struct Lane {
     /// One call computes at a time.
     turn: Arc<Semaphore>,
-    /// The host computes one thing at a time for it.
+    /// One computation of the host for this plugin runs at a time.
     host: Arc<Semaphore>,
-    /// By all calls, and by the host for them, in nanoseconds.
+    /// Processor time of all calls, and of the host for them, in nanoseconds.
     computed: Arc<AtomicU64>,
-    /// The last call was heavy: the next one does not get the workers' time first.
+    /// Whether the last call computed for long; if so, the next one starts on these threads.
     aside: AtomicBool,
 }
 
@@ -173,23 +173,23 @@ impl Default for Lane {
 }
 
 impl Lane {
-    /// How long the plugin has computed in all.
+    /// How long the plugin has computed in total.
     pub(super) fn computed(&self) -> Duration {
         Duration::from_nanos(self.computed.load(Ordering::Relaxed))
     }
 }
 
-/// How long a call has computed: what it waits for does not count. Read from inside the guest and written from outside.
+/// Computing time of a call, without its waits. Read from inside the guest, and written from outside.
 #[derive(Debug)]
 pub(super) struct Meter {
     base: Instant,
-    /// When the guest was entered last, in nanoseconds from `base`.
+    /// When the guest was last entered, in nanoseconds from `base`.
     entered: AtomicU64,
-    /// Of this call, before it was entered last, in nanoseconds.
+    /// Computing time of this call before the last entry, in nanoseconds.
     computed: AtomicU64,
-    /// When the guest gave way although it had more to compute, in nanoseconds from `base`; 0: it waits for something, or runs.
+    /// When the guest yielded with more to compute, in nanoseconds from `base`; 0: it waits or runs.
     gave_way: AtomicU64,
-    /// Of this call: time in which it had something to compute and no thread, in nanoseconds.
+    /// Time in which this call could compute but had no thread, in nanoseconds.
     waited: AtomicU64,
     aside: AtomicBool,
 }
@@ -214,9 +214,9 @@ impl Meter {
         self.aside.store(aside, Ordering::Relaxed);
     }
 
-    /// Takes the time of one entry into the guest.
+    /// Measures one entry into the guest.
     ///
-    /// * `of_all` - the sum for its plugin.
+    /// * `of_all` - the sum of its plugin.
     fn timed<T>(&self, of_all: &AtomicU64, work: impl FnOnce() -> T) -> T {
         let entered = self.now();
         let gave_way = self.gave_way.swap(0, Ordering::Relaxed);
@@ -235,7 +235,7 @@ impl Meter {
         u64::try_from(self.base.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// How long the guest has run since it was entered last.
+    /// How long the guest has run since the last entry.
     pub(super) fn since_entered(&self) -> Duration {
         Duration::from_nanos(self.now().saturating_sub(self.entered.load(Ordering::Relaxed)))
     }
@@ -244,27 +244,27 @@ impl Meter {
         Duration::from_nanos(self.computed.load(Ordering::Relaxed))
     }
 
-    /// How long this call had something to compute and no thread.
+    /// How long this call could compute but had no thread.
     pub(super) fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited.load(Ordering::Relaxed))
     }
 
-    /// The guest gives way, and could go on at once.
+    /// Records that the guest yields although it could continue.
     pub(super) fn give_way(&self) {
         self.gave_way.store(self.now(), Ordering::Relaxed);
     }
 
-    /// Whether the call runs on the heavy threads, or goes there when it next gives way.
+    /// Whether the call runs on the threads for long computations, or moves there at its next yield.
     pub(super) fn is_aside(&self) -> bool {
         self.aside.load(Ordering::Relaxed)
     }
 
-    /// Sends the call to the heavy threads when it next gives way.
+    /// Moves the call to the threads for long computations at its next yield.
     pub(super) fn set_aside(&self) {
         self.aside.store(true, Ordering::Relaxed);
     }
 
-    /// What the host does from here on for the guest takes long: on the heavy threads.
+    /// Moves the call to the threads for long computations now, because the host's next work for the guest takes long.
     pub(super) async fn step_aside(&self) {
         if !self.is_aside() {
             self.set_aside();
@@ -288,7 +288,7 @@ mod tests {
         std::thread::current().name().unwrap_or_default().to_owned()
     }
 
-    /// A call that computes before and after it gives way; answers the threads it did that on.
+    /// A call that computes before and after it yields; returns the threads it computed on.
     fn call(meter: &Arc<Meter>, time: Duration) -> BoxFuture<'static, (String, String)> {
         let meter = Arc::clone(meter);
         Box::pin(async move {
@@ -353,7 +353,7 @@ mod tests {
         assert!(futures::future::join_all(calls).await.iter().all(|most| *most == 1));
     }
 
-    /// What never ends by itself, until its budget does.
+    /// A computation that ends only with its budget.
     fn endless(budget: &Budget<'_>) -> u64 {
         while budget.charge(1).is_ok() {}
         budget.spent()
@@ -373,7 +373,7 @@ mod tests {
         };
         let (_attack, (on, before)) = futures::future::join(attack, other).await;
         assert_eq!((on.as_deref(), before), (Some("heavy"), true));
-        // The thread of the busy one is free again.
+        // The thread of the busy plugin is free again.
         let again = Instant::now() + Duration::from_secs(3600);
         assert!(heavy.compute(&busy, &meter, again, |_| ()).await.is_some());
     }

@@ -1,4 +1,4 @@
-//! The one way out for plugins: every HTTP request passes here, after its grant was checked.
+//! The HTTP client for plugins: every request passes it, after the check of its grant.
 
 use super::recorded::RecordedHttp;
 use bytes::Bytes;
@@ -9,20 +9,20 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Why there is no answer.
+/// Why a request has no response.
 #[derive(Debug)]
 pub enum HttpFailure {
-    /// No connection, or it broke.
+    /// No connection, or a broken one.
     Unreachable(String),
-    /// Not in time.
+    /// The deadline passed.
     TimedOut,
-    /// The body is larger than this many bytes.
+    /// The body exceeds this many bytes.
     TooLarge(u64),
-    /// The request makes no sense.
+    /// The request is malformed.
     Invalid(String),
 }
 
-/// An HTTP client with bounds. Cheap to clone.
+/// An HTTP client with limits. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct HttpGate {
     to: To,
@@ -35,7 +35,7 @@ enum To {
 }
 
 impl HttpGate {
-    /// A gate that trusts the machine's certificate authorities. Where there are none, https fails and http works.
+    /// A client that trusts the machine's certificate authorities. Without any, https fails and http works.
     #[must_use]
     pub fn new() -> Self {
         let connector = match HttpsConnectorBuilder::new().with_native_roots() {
@@ -56,19 +56,19 @@ impl HttpGate {
         Self { to: To::World(Box::new(client)) }
     }
 
-    /// A gate that leads nowhere: what is answered was written down.
+    /// A client without a network, which returns recorded responses.
     #[must_use]
     pub fn recorded(exchanges: RecordedHttp) -> Self {
         Self { to: To::Recorded(exchanges) }
     }
 
-    /// Sends one request and reads its whole answer before `deadline`. Redirects are answers like any other.
+    /// Sends one request and reads its whole response before `deadline`. Redirects are returned like any other response.
     ///
-    /// * `most_bytes` - of the answer's body.
+    /// * `most_bytes` - limit of the response's body.
     ///
     /// # Errors
     ///
-    /// See [`HttpFailure`]; after [`HttpFailure::Unreachable`] and [`HttpFailure::TimedOut`] the request may have had its effect.
+    /// See [`HttpFailure`]; after [`HttpFailure::Unreachable`] and [`HttpFailure::TimedOut`] the request may have taken effect.
     pub async fn send(
         &self,
         request: http::Request<Full<Bytes>>,
@@ -108,7 +108,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
-    /// Where it leads may be an origin that was not granted.
+    /// The target of a redirect may be an origin that is not granted.
     #[tokio::test]
     async fn a_redirect_is_an_answer_and_is_not_followed() {
         let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();

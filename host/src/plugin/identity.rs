@@ -1,35 +1,35 @@
-//! A plugin's name: the file stem, the name of the registry source, or the `name` of the grant.
+//! Identity of a plugin: its name is the file stem, the name of the registry source, or the `name` of the grant.
 //!
-//! ServiceAccount, Lease, finalizer, field manager, cache, metrics and events derive from it. What the guest returns is compared with it
-//! and never becomes it: a file cannot take the identity of another plugin.
+//! ServiceAccount, Lease, finalizer, field manager, cache, metrics and events derive from it. The host compares the guest's name with it
+//! and never adopts the guest's: a file cannot take the identity of another plugin.
 
 use super::directory::Candidate;
 use super::validate::is_plugin_name;
 use oarlock_manifest::PluginGrant;
 
-/// Why a file has no name that it can run under.
+/// Why a file has no usable plugin name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Not a DNS label of at most 40 characters, or the host's own name.
+    /// The name is no DNS label of at most 40 characters, or is the host's own name.
     #[error(
         "{name:?} cannot be the name of a plugin (a-z, 0-9, -; begins with a letter, at most 40 characters, not \"{HOST}\"): \
          rename {file}, or state another `name` in its grant {grant}",
         HOST = crate::apply::HOST
     )]
     Impossible {
-        /// As found.
+        /// The invalid name.
         name: String,
         /// The plugin's file.
         file: String,
         /// Path of its grant.
         grant: String,
     },
-    /// The grant names another plugin than the source that is pulled.
+    /// The grant states another name than the source that is pulled.
     #[error(
         "its grant {grant} states the name {stated}, but it is pulled as plugin {name}: leave `name` out, or pull it as {stated}={file}"
     )]
     Pulled {
-        /// What the grant states.
+        /// The name in the grant.
         stated: String,
         /// The name of the source.
         name: String,
@@ -38,16 +38,16 @@ pub enum NameError {
         /// Path of its grant.
         grant: String,
     },
-    /// The manifest says another name, and the grant does not settle it.
+    /// The manifest has another name, and the grant does not settle the name.
     #[error(
         "it calls itself {says}, but plugin {name} is expected here: {remedy}, or state `name: {name}` in its grant {grant}"
     )]
     Differs {
-        /// What the manifest says.
+        /// The name in the manifest.
         says: String,
         /// The plugin's name.
         name: String,
-        /// What can be done instead of stating a name.
+        /// The alternative to stating a name.
         remedy: String,
         /// Path of its grant.
         grant: String,
@@ -56,7 +56,7 @@ pub enum NameError {
 
 /// The name of the plugin in a file.
 ///
-/// * `grant` - what lies beside it, if anything.
+/// * `grant` - the grant beside it, if any.
 /// * `says` - the name in its manifest.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What a file is, for people and machines, without running it against anything.
+//! Inspection of a plugin file, for people and machines, without running it against a cluster.
 
 use super::engine::Engine;
 use super::instance::Guest;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A plugin that may do nothing: enough to be asked for its manifest.
+/// A guest without permissions: enough to call describe.
 #[must_use]
 pub fn stranger(metrics: &crate::metrics::Metrics, http: &HttpGate, name: &str) -> Guest {
     Guest {
@@ -22,14 +22,13 @@ pub fn stranger(metrics: &crate::metrics::Metrics, http: &HttpGate, name: &str) 
     }
 }
 
-/// Loads a plugin and describes it: name, version, contract (the file's and the one this host serves), digest, size, imports, exports,
-/// manifest.
+/// Loads a plugin and describes it: name, version, contract (the file's and this host's), digest, size, imports, exports, manifest.
 ///
-/// * `file` - its name, for messages.
+/// * `file` - the file name, for messages.
 ///
 /// # Errors
 ///
-/// [`InspectError`]: it is no plugin.
+/// [`InspectError`]: the file is no plugin.
 pub async fn inspect(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<Value, InspectError> {
     let guest = stranger(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
     let (component, manifest) = load(engine, bytes, &guest).await.map_err(InspectError)?;
@@ -49,11 +48,11 @@ pub async fn inspect(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<Valu
 
 /// Loads a plugin for its manifest alone.
 ///
-/// * `file` - its name, for messages.
+/// * `file` - the file name, for messages.
 ///
 /// # Errors
 ///
-/// [`InspectError`]: it is no plugin.
+/// [`InspectError`]: the file is no plugin.
 pub async fn manifest(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<PluginManifest, InspectError> {
     let guest = stranger(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
     load(engine, bytes, &guest).await.map(|(_, manifest)| manifest).map_err(InspectError)
@@ -64,7 +63,7 @@ pub async fn manifest(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<Plu
 #[error("not a plugin: {0}")]
 pub struct InspectError(LoadError);
 
-/// The grant file a manifest asks for, as YAML with a comment on what still has to be filled in.
+/// The grant file for a manifest, as YAML, with comments on the values to fill in.
 #[must_use]
 pub fn grant_yaml(manifest: &PluginManifest) -> String {
     let mut grant = Grants::asked(manifest, BTreeMap::new(), &|_| None);

@@ -1,4 +1,4 @@
-//! One live store: a component instantiated for one reconcile, with its limits, its deadline and its answers checked.
+//! Plugin instance: the component in a live store for one reconcile, with limits, deadline and validated results.
 
 mod answer;
 mod convert;
@@ -11,7 +11,7 @@ pub use state::{Guest, Run};
 pub(super) use state::{Shared, State};
 
 use super::bindings;
-use super::call::{CallError, Observation, Outcome, Request};
+use super::call::{CallError, Observation, Outcome, Request, State as PluginState};
 use super::engine::{Engine, TICK};
 use super::heavy::Meter;
 use super::load::Component;
@@ -27,42 +27,42 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use wasmtime::{Store, UpdateDeadline};
 
-/// After the deadline a guest that waits in an import gets this long to be noticed; then its store is dropped.
+/// Time after the deadline in which a guest that waits in an import can return; then its store is dropped.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Messages of guests are cut to this many bytes.
+/// Longest message of a guest in bytes; the rest is cut off.
 const MESSAGE_LIMIT_BYTES: usize = 1024;
 
-/// Most changes and events in one outcome.
+/// Most changes and events in one result of patch.
 const MOST_CHANGES: usize = 1000;
 
-/// wasmtime's words when a guest hands over more than its store's fuel for host calls; the type is not public.
+/// wasmtime's message when a guest passes more than its store's fuel for host calls; the error type is not public.
 const HANDED_TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
 
-/// A store that can be entered. Owned by the call under way, or else by its [`Instance`].
+/// A store that can be entered. The current call owns it, or else its [`Instance`].
 struct Live {
     store: Store<State>,
     plugin: bindings::Plugin,
-    /// Dropped last: there is room again when the store is gone.
+    /// Dropped last: the permit is released after the store is gone.
     _room: OwnedSemaphorePermit,
 }
 
-/// A live instance. Its store is dropped when a call trapped, was interrupted, answered nonsense or was not waited for to its
-/// end: it is never entered again.
+/// A live instance. Its store is dropped, and never entered again, after a call that trapped, was interrupted, returned an invalid result
+/// or was abandoned.
 pub struct Instance {
     engine: Engine,
     shared: Arc<Shared>,
     meter: Arc<Meter>,
     live: Option<Box<Live>>,
-    /// For all calls of one reconcile together, in seconds.
+    /// Time limit of all calls of one reconcile together, in seconds.
     deadline_seconds: u32,
-    /// What is left of that.
+    /// The remaining time.
     left: Duration,
-    /// Of all of it, when it began.
+    /// The whole time at the beginning.
     granted: Duration,
-    /// Of that, what others took: it had something to compute and no thread, and its own plugin did not compute either.
+    /// Time lost to others: the call could compute but had no thread, while its own plugin did not compute either.
     starved: Duration,
-    /// Reconciles it was taken for.
+    /// The number of reconciles served.
     served: u32,
 }
 
@@ -73,11 +73,11 @@ impl std::fmt::Debug for Instance {
 }
 
 impl Instance {
-    /// Instantiates `component`. The time that takes is taken off the time for its calls.
+    /// Instantiates `component`. The instantiation counts against the time of its calls.
     ///
     /// # Errors
     ///
-    /// Its start function trapped, or it needs more than it may have before it does anything; or there is no room for it.
+    /// The start function trapped, the component exceeds a limit at once, or the pool has no room.
     pub(super) async fn new(
         component: &Component,
         guest: Guest,
@@ -118,7 +118,7 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Begins another reconcile with what the last one left. False: nothing is left that could be entered.
+    /// Begins another reconcile with the rest of the last one. False: no store is left to enter.
     pub(super) fn begin(&mut self, run: Run) -> bool {
         self.left = time_for(self.deadline_seconds, &run);
         (self.granted, self.starved) = (self.left, Duration::ZERO);
@@ -128,22 +128,22 @@ impl Instance {
         true
     }
 
-    /// Whether it answered every call, so that it can serve another reconcile.
+    /// Whether the guest answered every call, so that the instance can serve another reconcile.
     pub(super) fn is_sound(&self) -> bool {
         self.live.is_some()
     }
 
-    /// Reconciles it was taken for, this one included.
+    /// The number of reconciles served, including this one.
     pub(super) fn served(&self) -> u32 {
         self.served
     }
 
-    /// Of all its memories.
+    /// Bytes of all its memories.
     pub(super) fn memory_bytes(&self) -> usize {
         self.live.as_ref().map_or(0, |live| live.store.data().memory_bytes())
     }
 
-    /// Asks for the manifest.
+    /// Calls `describe` for the manifest.
     ///
     /// # Errors
     ///
@@ -161,12 +161,12 @@ impl Instance {
         .await
     }
 
-    /// Asks for the desired state.
+    /// Calls `get-desired` for the desired state.
     ///
     /// # Errors
     ///
     /// See [`CallError`].
-    pub async fn get_desired(&mut self, request: &Request) -> Result<Option<Value>, CallError> {
+    pub async fn get_desired(&mut self, request: &Request) -> Result<Option<PluginState>, CallError> {
         const CALL: &str = "get-desired";
         let request = to_wit(request);
         self.call(CALL, move |live| {
@@ -176,13 +176,13 @@ impl Instance {
                 let desired = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
                 let bytes = desired.as_ref().map_or(0, String::len);
                 let answer = Answer::check(CALL, live.store.data(), bytes).await?;
-                desired.map(|text| answer.json("the desired state", &text)).transpose()
+                desired.map(|text| answer.state("the desired state", text)).transpose()
             })
         })
         .await
     }
 
-    /// Asks for the actual state.
+    /// Calls `get-actual` for the actual state.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ impl Instance {
                 let observed = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
                 let bytes = observed.state.iter().chain(&observed.status).map(String::len).sum();
                 let answer = Answer::check(CALL, live.store.data(), bytes).await?;
-                let state = observed.state.map(|text| answer.json("the actual state", &text)).transpose()?;
+                let state = observed.state.map(|text| answer.state("the actual state", text)).transpose()?;
                 let status = match observed.status.map(|text| answer.json("the status", &text)).transpose()? {
                     None => None,
                     Some(Value::Object(fields)) => Some(fields),
@@ -209,7 +209,7 @@ impl Instance {
         .await
     }
 
-    /// Asks for the changes from `actual` to `desired`.
+    /// Asks for the changes from `actual` to `desired`, each in the plugin's own words.
     ///
     /// # Errors
     ///
@@ -217,12 +217,12 @@ impl Instance {
     pub async fn patch(
         &mut self,
         request: &Request,
-        desired: Option<&Value>,
-        actual: Option<&Value>,
+        desired: Option<&PluginState>,
+        actual: Option<&PluginState>,
     ) -> Result<Outcome, CallError> {
         const CALL: &str = "patch";
         let (about, request) = (request.clone(), to_wit(request));
-        let (desired, actual) = (desired.map(Value::to_string), actual.map(Value::to_string));
+        let (desired, actual) = (desired.map(|s| s.text().to_owned()), actual.map(|s| s.text().to_owned()));
         self.call(CALL, move |live| {
             Box::pin(async move {
                 let guest = live.plugin.oarlock_reconciler_reconcile();
@@ -242,16 +242,15 @@ impl Instance {
                 let patches = ours.into_iter().filter_map(|c| convert::reviewed(c, json).transpose());
                 let patches = patches.collect::<Result<_, _>>()?;
                 let changes = others.into_iter().map(|c| convert::change(c, json)).collect::<Result<_, _>>()?;
-                let events = outcome.events.into_iter().map(event).collect();
-                let warnings =
-                    outcome.warnings.iter().map(|text| crate::shorten(text, MESSAGE_LIMIT_BYTES).to_owned()).collect();
+                let events = outcome.events.iter().map(event).collect();
+                let warnings = outcome.warnings.iter().map(|text| crate::quoted(text, MESSAGE_LIMIT_BYTES)).collect();
                 Ok(Outcome { changes, patches, warnings, events, requeue_after: requeue(outcome.requeue_after_ms) })
             })
         })
         .await
     }
 
-    /// Enters the store. Unless the guest answers, or says itself why it cannot, the store is gone afterwards.
+    /// Enters the store. Unless the guest returns a result or an error, the store is gone afterwards.
     async fn call<T: Send + 'static>(
         &mut self,
         call: &'static str,
@@ -269,7 +268,7 @@ impl Instance {
             let answer = work(&mut live).await;
             live.store.data_mut().end_of_call();
             let sound = answer.as_ref().err().is_none_or(|e| e.cause().is_none());
-            // What is not sound is dropped here, where it ran.
+            // An unsound store is dropped here, where it ran.
             (sound.then_some(live), answer)
         });
         let (live, answer) = self.timed(call, entered).await?;
@@ -280,11 +279,11 @@ impl Instance {
         })
     }
 
-    /// Computes what a call of the guest asks of the host: off the threads that serve, in the time that is left to the guest.
+    /// Computes for a guest's call in the host: away from the threads that serve, in the guest's remaining time.
     ///
     /// # Errors
     ///
-    /// [`CallError::Deadline`] or [`CallError::Starved`]: there was not time enough.
+    /// [`CallError::Deadline`] or [`CallError::Starved`]: the time did not suffice.
     pub async fn compute<T: Send + 'static>(
         &mut self,
         call: &'static str,
@@ -301,16 +300,16 @@ impl Instance {
         answer.ok_or_else(|| self.late(call))
     }
 
-    /// Takes the time since `began` off what is left.
+    /// Subtracts the time since `began` from the remaining time.
     ///
-    /// * `before` - what its plugin had computed by then.
+    /// * `before` - the plugin's computing time at that moment.
     fn spend(&mut self, began: Instant, before: Duration) {
         self.left = self.left.saturating_sub(began.elapsed());
         let own = self.shared.lane.computed().saturating_sub(before).saturating_sub(self.meter.computed());
         self.starved += self.meter.waited().saturating_sub(own);
     }
 
-    /// Its time is over. Whether that is the plugin's own fault is judged by what its plugin computed.
+    /// The error of a missed deadline. The plugin's computing time decides whether it is the plugin's own fault.
     pub fn late(&self, call: &'static str) -> CallError {
         let seconds = self.deadline_seconds;
         if self.starved > self.granted / 2 {
@@ -319,7 +318,7 @@ impl Instance {
         CallError::Deadline { call, seconds }
     }
 
-    /// Runs what enters the store. The time it takes is taken off what is left.
+    /// Runs work that enters the store, and subtracts its time from the remaining time.
     async fn timed<T: Send + 'static>(
         &mut self,
         call: &'static str,
@@ -335,7 +334,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // Much memory takes long to give back.
+        // Releasing much memory takes long.
         if let Some(live) = self.live.take()
             && self.meter.is_aside()
         {
@@ -344,7 +343,7 @@ impl Drop for Instance {
     }
 }
 
-/// The time for all calls of a run.
+/// The time limit of all calls of a run.
 fn time_for(deadline_seconds: u32, run: &Run) -> Duration {
     let granted = Duration::from_secs(u64::from(deadline_seconds));
     run.at_most.map_or(granted, |at_most| granted.min(at_most))
@@ -353,7 +352,7 @@ fn time_for(deadline_seconds: u32, run: &Run) -> Duration {
 /// An empty store with every limit set.
 fn store(engine: &wasmtime::Engine, state: State) -> Store<State> {
     let limits = state.limits();
-    // What a guest hands over is copied into the host.
+    // The host copies all data that a guest passes to it.
     let handed_kib = limits.answer_kib.max(limits.http_request_kib) as usize;
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.footprint);
@@ -364,7 +363,7 @@ fn store(engine: &wasmtime::Engine, state: State) -> Store<State> {
         if Instant::now() >= state.deadline {
             return Ok(UpdateDeadline::Interrupt);
         }
-        // A guest that has just come back from waiting has not computed for a tick, whatever the clock says.
+        // A guest that just returned from a wait has not computed for a tick, whatever the epoch says.
         if state.meter.since_entered() < TICK / 2 {
             return Ok(UpdateDeadline::Continue(1));
         }
@@ -381,24 +380,24 @@ fn failure(store: &Store<State>, call: &'static str, error: &wasmtime::Error) ->
     if matches!(trap, Some(wasmtime::Trap::Interrupt)) {
         return CallError::Deadline { call, seconds: limits.deadline_seconds };
     }
-    // A guest that is refused memory mostly aborts; that it was refused is what its author needs to know.
+    // A guest that is refused memory usually aborts; its author needs to know of the refusal.
     match state.footprint.refused() {
         Some(Refused::Memory) => return CallError::Memory { call, mib: limits.memory_mib },
         Some(Refused::Table) => return CallError::Table { call, elements: limits.table_elements },
         None => {}
     }
-    // Above the cause stand offsets in the guest's code, which mean nothing to whoever reads this.
+    // The error chain above the cause contains offsets in the guest's code, which do not help a reader.
     let reason = trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string);
     if reason.contains(HANDED_TOO_MUCH) {
         return CallError::HandedTooMuch { call, kib: store.hostcall_fuel() >> 10 };
     }
-    // What the guest said itself is in its author's words. That it ended itself then adds little.
+    // The guest's own message is in its author's words; the trap's reason adds little.
     let reason = match (state.last_words(), trap) {
         (Some(words), Some(_)) => format!("{words} ({reason})"),
         (Some(words), None) => format!("{reason}; it said: {words}"),
         (None, _) => reason,
     };
-    CallError::Trap { call, reason: crate::shorten(&reason, MESSAGE_LIMIT_BYTES).to_owned() }
+    CallError::Trap { call, reason: crate::quoted(&reason, MESSAGE_LIMIT_BYTES) }
 }
 
 fn bad(call: &'static str, reason: String) -> CallError {

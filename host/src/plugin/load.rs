@@ -1,7 +1,8 @@
-//! From bytes to a component that is known to be a plugin of this contract.
+//! Loading of plugins: from bytes to a component that implements this contract.
 
 use super::bindings::{Plugin, PluginPre};
 use super::call::CallError;
+use super::code_cache::Mark;
 use super::engine::Engine;
 use super::instance::{Guest, Run, State};
 use super::native::NativeCode;
@@ -15,51 +16,51 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wasmtime::component::{HasSelf, Linker};
 
-/// Largest plugin file, wherever it comes from.
+/// Size limit of a plugin file from any source.
 pub(super) const FILE_LIMIT_BYTES: u64 = crate::oci::LAYER_BYTES;
 
-/// What the names of the contract's interfaces begin with.
+/// Prefix of the contract's interfaces.
 const CONTRACT: &str = "oarlock:reconciler/";
 
 /// The interface every plugin exports.
 const RECONCILE: &str = "oarlock:reconciler/reconcile@";
 
 /// The version of the contract this host serves.
-pub(super) const CONTRACT_VERSION: &str = "0.1.0";
+pub const CONTRACT_VERSION: &str = "0.1.0";
 
-/// Why a file is not a plugin.
+/// Why a file is no plugin.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Not WebAssembly at all.
+    /// The file is no WebAssembly.
     #[error("not a WebAssembly file: {0}")]
     NotWasm(String),
-    /// A core module that no component can be made of.
+    /// A core module that cannot become a component.
     #[error(
         "a core module without the contract's component type: build it with wit-bindgen (oarlock-guest does), or make it a component"
     )]
     NoComponentType,
-    /// Not valid, or truncated.
+    /// Invalid or truncated.
     #[error("not a valid component: {0}")]
     Invalid(String),
-    /// A component of something else.
+    /// A component that is no plugin.
     #[error("a component that does not export oarlock:reconciler/reconcile@{CONTRACT_VERSION}: it exports {0}")]
     NotAPlugin(String),
-    /// A plugin of another contract.
+    /// A plugin of another contract version.
     #[error("built for version {found} of the contract; this host serves {CONTRACT_VERSION}")]
     OtherVersion {
-        /// As exported.
+        /// The version it exports.
         found: String,
     },
-    /// It imports what the host does not have, or other shapes.
+    /// It imports functions that the host lacks, or that have other types.
     #[error("does not fit the contract: {0}")]
     Unfit(String),
-    /// The compiler did not come to an end.
+    /// The compiler failed or was ended.
     #[error("it could not be compiled: {0}")]
     Compiler(String),
-    /// It could not describe itself.
+    /// The call of describe failed.
     #[error("describe failed: {0}")]
     Describe(CallError),
-    /// Its manifest is nonsense.
+    /// The manifest is invalid.
     #[error("its manifest is refused: {}", .0.join("; "))]
     Manifest(Vec<String>),
 }
@@ -69,19 +70,19 @@ pub enum LoadError {
 pub struct Component {
     engine: Engine,
     pre: PluginPre<State>,
-    /// Names of what it imports, in order.
+    /// Names of the imports, in order.
     pub imports: Vec<String>,
-    /// Names of what it exports, in order.
+    /// Names of the exports, in order.
     pub exports: Vec<String>,
-    /// The version of the contract it was built against.
+    /// The version of the contract that it was built against.
     pub contract: String,
     /// SHA-256 of the file, in hex.
     pub digest: String,
     /// Size of the file in bytes.
     pub size_bytes: usize,
-    /// Whether it had been compiled before.
+    /// Whether the code comes from the code cache.
     pub from_cache: bool,
-    /// How long it took to read it from the code cache, or to compile it; waiting for a turn does not count.
+    /// Duration of the read from the code cache or of the compilation, without the wait for a turn.
     pub prepared_in: Duration,
 }
 
@@ -101,12 +102,12 @@ impl Component {
     }
 }
 
-/// Compiles a plugin, or takes what was compiled of it before, and asks it for its manifest.
+/// Compiles a plugin or reads its compiled code, and calls `describe` for its manifest.
 ///
-/// None of it holds up the threads that serve: files are read from the code cache and compiled on at most half the cores, the
-/// others waiting their turn.
+/// The threads that serve are not blocked: at most half the cores read files from the code cache and compile, and other files wait their
+/// turn.
 ///
-/// * `guest` - what `describe` runs with: its limits count, its grants do not, for describe has no import but log.
+/// * `guest` - the guest of `describe`: its limits count, its grants do not, because describe has no import but log.
 ///
 /// # Errors
 ///
@@ -114,7 +115,7 @@ impl Component {
 ///
 /// # Cancel safety
 ///
-/// Nothing is left running when the future is dropped, and at most a complete entry in the code cache.
+/// Dropping the future leaves no running work, and at most a complete entry in the code cache.
 pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Component, PluginManifest), LoadError> {
     let component = component(engine, Arc::new(bytes)).await?;
     let run = Run {
@@ -131,7 +132,7 @@ pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Com
     Ok((component, manifest))
 }
 
-/// What is known of a file before it is compiled.
+/// Facts about a file before its compilation.
 struct File {
     bytes: Arc<Vec<u8>>,
     digest: [u8; 32],
@@ -143,11 +144,13 @@ async fn component(engine: &Engine, bytes: Arc<Vec<u8>>) -> Result<Component, Lo
     if let Some(component) = cached {
         return Ok(component);
     }
-    let (code, compiled_in) = engine.compiler().compile(engine.raw(), &file.bytes).await?;
+    wait_if_interrupted(engine, &file.digest).await;
+    let begin = mark(engine, file.digest);
+    let (code, compiled_in) = engine.compiler().compile(engine.raw(), &file.bytes, begin).await?;
     let keeping = engine.clone();
     let kept = blocking(move || {
         let component = prepare(&keeping, &file, &code)?;
-        // Only what is a plugin is kept.
+        // Only code of a plugin is stored.
         if let Some(cache) = keeping.cache() {
             cache.put(&cache.key(&file.digest), code.as_bytes());
         }
@@ -158,7 +161,23 @@ async fn component(engine: &Engine, bytes: Arc<Vec<u8>>) -> Result<Component, Lo
     Ok(component)
 }
 
-/// Runs what computes or reads files off the threads that serve.
+/// Delays a file at which a host ended, while others load: it may end the host again.
+async fn wait_if_interrupted(engine: &Engine, digest: &[u8; 32]) {
+    let Some(cache) = engine.cache() else { return };
+    if let Some(wait) = cache.interrupted(&cache.key(digest)) {
+        let (digest, wait_seconds) = (hex(digest), wait.as_secs());
+        tracing::warn!(digest, wait_seconds, "the host ended while this file was being compiled: it waits");
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// Marks a file as compiling.
+async fn mark(engine: &Engine, digest: [u8; 32]) -> Result<Option<Mark>, LoadError> {
+    let marking = engine.clone();
+    blocking(move || marking.cache().and_then(|cache| cache.mark(&cache.key(&digest)))).await
+}
+
+/// Runs computations and file reads away from the threads that serve.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LoadError> {
     tokio::task::spawn_blocking(work).await.map_err(|e| LoadError::Compiler(e.to_string()))
 }
@@ -174,7 +193,7 @@ fn look_up(engine: &Engine, bytes: Arc<Vec<u8>>) -> Result<(File, Option<Compone
             component.prepared_in = began.elapsed();
             Ok((file, Some(component)))
         }
-        // wasmtime itself refuses what its version or its settings did not make.
+        // wasmtime itself rejects code of another version or of other settings.
         Err(LoadError::Invalid(reason)) => {
             tracing::warn!(reason, "compiled code in the cache does not fit: compiled again");
             Ok((file, None))
@@ -206,7 +225,7 @@ fn prepare(engine: &Engine, file: &File, code: &NativeCode) -> Result<Component,
     })
 }
 
-/// What plugins can import, for all of them.
+/// The linker with all imports of the contract, for all plugins.
 pub(super) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     Plugin::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
@@ -218,7 +237,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// What the host has nothing for is named as a whole, before wasmtime stumbles over the first.
+/// Lists all unknown imports, before wasmtime reports only the first.
 fn check_imports(imports: &[String]) -> Result<(), LoadError> {
     let known = |name: &String| name.starts_with(CONTRACT) || name.starts_with(wasi::PREFIX);
     let unknown: Vec<&str> = imports.iter().filter(|name| !known(name)).map(String::as_str).collect();
@@ -229,7 +248,7 @@ fn check_imports(imports: &[String]) -> Result<(), LoadError> {
     Err(LoadError::Unfit(format!("it imports {}, which nothing offers: {has}", unknown.join(", "))))
 }
 
-/// The version of the contract that it exports, which is one this host serves.
+/// The exported version of the contract, which this host must serve.
 fn check_exports(exports: &[String]) -> Result<&str, LoadError> {
     let Some(version) = exports.iter().find_map(|name| name.strip_prefix(RECONCILE)) else {
         let all = if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") };
@@ -259,7 +278,7 @@ mod tests {
         assert!(matches!(check_exports(&[]), Err(LoadError::NotAPlugin(_))));
     }
 
-    /// The smallest component there is; no plugin.
+    /// The smallest component, which is no plugin.
     const NOTHING: &[u8] = b"\0asm\x0d\0\x01\0";
 
     fn engine(cache: &std::path::Path) -> Engine {
@@ -279,7 +298,7 @@ mod tests {
             cache.put(&cache.key(&file.digest), foreign);
             assert!(look().unwrap().1.is_none());
         }
-        // What fits is taken: it is good code, of something that is no plugin.
+        // The fitting entry is used: it is valid code of a component that is no plugin.
         cache.put(&cache.key(&file.digest), &engine.raw().precompile_component(NOTHING).unwrap());
         assert!(matches!(look(), Err(LoadError::NotAPlugin(_))));
     }

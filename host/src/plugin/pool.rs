@@ -1,4 +1,4 @@
-//! The instances of one version of a plugin: fresh for each reconcile, or, where the grant allows it, reused.
+//! Instance pool of one plugin version: a fresh instance for each reconcile, or, where the grant allows it, a reused one.
 
 use super::call::CallError;
 use super::instance::{Guest, Instance, Run, Shared};
@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-/// Where the instances of one version of a plugin come from, and where they wait for further work if the grant lets them
-/// (`limits.instanceReuses`). What waits here is dropped with the pool.
+/// The instances of one version of a plugin. Idle instances wait here for further work, if the grant allows that
+/// (`limits.instanceReuses`); they are dropped with the pool.
 #[derive(Debug)]
 pub struct Pool {
     component: Component,
     guest: Guest,
     shared: Arc<Shared>,
-    /// Most instances that may wait.
+    /// Most idle instances.
     workers: usize,
     waiting: Mutex<Vec<Waiting>>,
     most_memory_bytes: AtomicUsize,
@@ -28,10 +28,10 @@ struct Waiting {
     _room: OwnedSemaphorePermit,
 }
 
-/// The instances that wait in a [`Pool`].
+/// The idle instances of a [`Pool`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Idle {
-    /// How many.
+    /// The number of instances.
     pub instances: usize,
     /// Their linear memories together, in bytes.
     pub memory_bytes: usize,
@@ -40,7 +40,7 @@ pub struct Idle {
 impl Pool {
     /// An empty pool.
     ///
-    /// * `workers` - as many instances may wait.
+    /// * `workers` - the most idle instances.
     #[must_use]
     pub fn new(component: Component, guest: Guest, workers: u32) -> Self {
         let shared = Arc::new(Shared::new(guest.grants.limits(), component.engine().clone()));
@@ -48,17 +48,17 @@ impl Pool {
         Self { component, guest, shared, workers: workers as usize, waiting: Mutex::default(), most_memory_bytes }
     }
 
-    /// An instance for one reconcile: one that waits, or else a fresh one. Its deadline begins with its first call, or with its
+    /// An instance for one reconcile: an idle one, or else a fresh one. Its deadline begins with its first call, or with its
     /// instantiation.
     ///
     /// # Errors
     ///
-    /// Of a fresh one: its start function trapped, or it needs more than it may have before it does anything; or, after the
-    /// deadline, [`CallError::Transient`]: the host has as many instances as it can.
+    /// For a fresh instance: the start function trapped, or the component exceeds a limit at once. After the deadline,
+    /// [`CallError::Transient`]: the host has as many instances as it can.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops the instance it was about to make.
+    /// Dropping the future drops the instance that it is creating.
     pub async fn take(&self, run: Run) -> Result<Instance, CallError> {
         let waiting = self.waiting().pop();
         if let Some(Waiting { mut instance, .. }) = waiting
@@ -72,8 +72,8 @@ impl Pool {
         fresh
     }
 
-    /// Takes back an instance after its reconcile. It waits for another one if it answered all calls, has not served as many as
-    /// it may, and there is room; else it is dropped.
+    /// Returns an instance after its reconcile. It becomes idle if it answered all calls, may serve further reconciles, and there is
+    /// room; otherwise it is dropped.
     pub fn give_back(&self, instance: Instance) {
         self.most_memory_bytes.fetch_max(instance.memory_bytes(), Relaxed);
         let reuses = self.guest.grants.limits().instance_reuses;
@@ -87,7 +87,7 @@ impl Pool {
         }
     }
 
-    /// What waits.
+    /// The idle instances.
     #[must_use]
     pub fn idle(&self) -> Idle {
         let waiting = self.waiting();

@@ -1,4 +1,4 @@
-//! What a plugin reads of the cluster: its own watches' stores, never older than the host's last write.
+//! Cluster reads of a plugin: from the stores of its own watches, never older than the host's last write.
 
 use super::recorded::RecordedObjects;
 use crate::api::{GroupVersionKind, ObjectKey};
@@ -11,18 +11,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a read waits for the cache to see the host's own last write before it asks the API server instead.
+/// How long a read waits until the cache shows the host's own last write; then it asks the API server.
 const FRESH_DEADLINE: Duration = Duration::from_secs(2);
 
-/// How long what a definition says of merging is believed.
+/// Lifetime of a cached merge schema.
 const DEFINITION_LASTS: Duration = Duration::from_secs(60);
 
 /// The store of one watch.
 #[derive(Clone, Debug)]
 pub struct StoreOf {
-    /// The store; its spec tells what it selects.
+    /// The store; its spec has the selectors.
     pub store: Store,
-    /// Whether its objects are reconciled, or only read. One kind may be both, by different selectors.
+    /// Whether its objects are reconciled, or only read. With different selectors, one kind may be both.
     pub primary: bool,
 }
 
@@ -32,7 +32,7 @@ pub enum ReadError {
     /// The kind is no primary or watch of the plugin, or the grant forbids it.
     #[error("{0}")]
     Refused(String),
-    /// The API server could not be asked.
+    /// The request to the API server failed.
     #[error(transparent)]
     Failed(WriteError),
     /// The cache is behind the host's own writes.
@@ -40,7 +40,7 @@ pub enum ReadError {
     Stale(String),
 }
 
-/// Reads for one version of a plugin.
+/// The reads of one version of a plugin.
 #[derive(Debug)]
 pub struct Reads {
     of: Of,
@@ -52,7 +52,7 @@ enum Of {
     Recorded(RecordedObjects),
 }
 
-/// Reads through the caches, and past them.
+/// Reads through the caches and from the API server.
 #[derive(Debug)]
 struct ClusterReads {
     author: Author,
@@ -61,17 +61,17 @@ struct ClusterReads {
     schemas: Mutex<Schemas>,
 }
 
-/// Of custom resources: how their lists merge, and when that was read.
+/// For custom resources: how their lists merge, and when that was read.
 type Schemas = HashMap<GroupVersionKind, (Instant, Schema)>;
 
 impl Reads {
-    /// Reads from these stores, and past them through `writer`.
+    /// Reads from these stores, and from the API server through `writer`.
     #[must_use]
     pub fn new(author: Author, writer: Writer, stores: HashMap<GroupVersionKind, Vec<StoreOf>>) -> Self {
         Self { of: Of::Cluster(Box::new(ClusterReads { author, writer, stores, schemas: Mutex::default() })) }
     }
 
-    /// Reads from what was written down.
+    /// Reads from recorded objects.
     #[must_use]
     pub fn recorded(objects: RecordedObjects) -> Self {
         Self { of: Of::Recorded(objects) }
@@ -89,11 +89,11 @@ impl Reads {
         }
     }
 
-    /// How lists of a custom resource merge, by its definition.
+    /// How lists of a custom resource merge, by its CustomResourceDefinition.
     ///
     /// # Errors
     ///
-    /// [`ReadError::Refused`] when the grant does not let the plugin read the definition, or there is none.
+    /// [`ReadError::Refused`] when the grant does not let the plugin read the definition, or it does not exist.
     pub async fn merge_schema(&self, kind: &GroupVersionKind) -> Result<Schema, ReadError> {
         match &self.of {
             Of::Cluster(cluster) => cluster.merge_schema(kind).await,
@@ -101,7 +101,7 @@ impl Reads {
         }
     }
 
-    /// A primary, for the host itself, which needs no grant.
+    /// Reads a primary for the host itself, which needs no grant.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Reads {
         }
     }
 
-    /// Past the cache.
+    /// Reads an object from the API server.
     ///
     /// # Errors
     ///
@@ -132,13 +132,13 @@ impl Reads {
         }
     }
 
-    /// Objects in order of namespace and name, not older than the host's own last writes of the kind: those of which the grant
-    /// allows `list`.
+    /// Objects in order of namespace and name, not older than the host's own last writes of the kind. Contains only objects for which the
+    /// grant allows `list`.
     ///
     /// # Errors
     ///
-    /// See [`ReadError`]; [`ReadError::Refused`] when the grant allows to list none of what is asked for, [`ReadError::Stale`] when
-    /// the cache has not caught up in time.
+    /// See [`ReadError`]; [`ReadError::Refused`] when the grant allows `list` for none of the requested objects, [`ReadError::Stale`]
+    /// when the cache has not caught up in time.
     pub async fn list(&self, kind: &GroupVersionKind, options: &ListOptions) -> Result<Vec<Arc<Object>>, ReadError> {
         match &self.of {
             Of::Cluster(cluster) => cluster.list(kind, options).await,
@@ -146,7 +146,7 @@ impl Reads {
         }
     }
 
-    /// What this plugin's field manager owns of an object.
+    /// The part of an object that the plugin's field manager owns.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl Reads {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Failed`] when the API server could not say which resource the kind is: that says nothing about the grant.
+    /// [`ReadError::Failed`] when discovery of the kind's resource failed, which says nothing about the grant.
     pub async fn may_see(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<bool, ReadError> {
         let granted = match &self.of {
             Of::Cluster(cluster) => cluster.granted("get", kind, key).await,
@@ -191,7 +191,7 @@ impl ClusterReads {
         let definition = GroupVersionKind::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let resource = self.writer.resource_of(&self.author, kind).await.map_err(ReadError::Failed)?;
         let key = ObjectKey::new("", format!("{}.{}", resource.plural, kind.group));
-        // By name, also where nothing in its group is granted.
+        // Checked by name, also where the grant has nothing in its group.
         let (group, plural) = (&definition.group, "customresourcedefinitions");
         if !self.author.grants.allows("get", group, plural, "", &key.name) {
             return Err(self.refused("get", &definition, plural, &key));
@@ -209,7 +209,7 @@ impl ClusterReads {
         self.schemas.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches of one kind with different selectors see different objects: whichever has this one answers.
+    /// Watches of one kind with different selectors see different objects; the first with this object answers.
     async fn first(
         &self,
         kind: &GroupVersionKind,
@@ -241,7 +241,7 @@ impl ClusterReads {
             let key = ObjectKey::new(namespace.unwrap_or_default(), "");
             return Err(self.refused("list", kind, plural, &key));
         }
-        // Whoever may list all of it need not be asked object by object.
+        // A permission for the whole list makes checks of single objects unnecessary.
         let all = grants.allows("list", group, plural, namespace.unwrap_or_default(), "");
         let granted = |object: &Arc<Object>| {
             let key = object.key();
@@ -293,7 +293,7 @@ impl ClusterReads {
         })
     }
 
-    /// Those that may hold an object of the namespace; one that holds all of them answers alone.
+    /// The stores that may contain an object of the namespace; a store with all of them suffices alone.
     fn stores_covering(
         &self,
         kind: &GroupVersionKind,
@@ -315,7 +315,7 @@ impl ClusterReads {
     }
 }
 
-/// How lists of a kind merge, as its definition says.
+/// How lists of a kind merge, by its definition.
 pub(super) fn merge_schema_of(definition: &Value, kind: &GroupVersionKind) -> Option<Schema> {
     let mut versions = definition.pointer("/spec/versions")?.as_array()?.iter();
     let version = versions.find(|version| version.get("name").is_some_and(|name| *name == *kind.version))?;
@@ -341,7 +341,7 @@ mod tests {
         client.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await.unwrap();
     }
 
-    /// The ConfigMaps x and y in each of the namespaces a, b and c, and what reads them with these permissions.
+    /// The ConfigMaps x and y in each of the namespaces a, b and c, and a reader with these permissions.
     async fn reads(permissions: Value) -> (Reads, Subscription) {
         let client = kube::Client::new(DevServer::router(Options::default()), "default");
         for namespace in ["a", "b", "c"] {
@@ -386,7 +386,7 @@ mod tests {
         let (reads, _watch) = reads(json!([rule(&["a"], &[]), rule(&["c"], &["y"])])).await;
         assert_eq!(listed(&reads, None, None).await, ["a/x", "a/y", "c/y"]);
         assert_eq!(listed(&reads, Some("c"), None).await, ["c/y"]);
-        // The limit counts what is answered.
+        // The limit counts the returned objects.
         assert_eq!(listed(&reads, Some("c"), Some(1)).await, ["c/y"]);
         assert_eq!(listed(&reads, None, Some(2)).await, ["a/x", "a/y"]);
     }
@@ -402,7 +402,7 @@ mod tests {
         assert!(matches!(get, Err(ReadError::Refused(_))), "list is not get");
     }
 
-    /// A discovery that fails says nothing about the grant: the reconcile is tried again, and is not given up as not granted.
+    /// A failed discovery says nothing about the grant: the reconcile is retried, and not given up as denied.
     #[tokio::test]
     async fn b4_a_discovery_error_is_not_a_missing_permission() {
         let stumbling = tower::service_fn(|_: http::Request<kube::client::Body>| async {
@@ -420,7 +420,7 @@ mod tests {
         let reads = Reads::new(Author::new("reader", Arc::new(grants)), writer.clone(), HashMap::new());
         let seen = reads.may_see(&kind(), &ObjectKey::new("a", "x")).await;
         assert!(matches!(seen, Err(ReadError::Failed(WriteError::Transport(_)))), "{seen:?}");
-        // A grant without the group needs no answer of the API server.
+        // A grant without the group is decided without the API server.
         let nothing = Reads::new(Author::new("reader", Arc::new(Grants::none())), writer, HashMap::new());
         assert!(!nothing.may_see(&kind(), &ObjectKey::new("a", "x")).await.unwrap());
     }

@@ -1,4 +1,4 @@
-//! A world that was written down: what a plugin reads and what it is answered, for tests of a plugin without a cluster.
+//! Recorded objects and HTTP responses, for tests of a plugin without a cluster.
 
 use super::http_gate::HttpFailure;
 use super::reads::ReadError;
@@ -24,7 +24,7 @@ pub struct RecordedObjects {
 }
 
 impl RecordedObjects {
-    /// Objects of the kinds the manifest names, readable as the grant says.
+    /// Objects of the manifest's kinds, readable according to the grant.
     #[must_use]
     pub fn new(manifest: &PluginManifest, grants: Arc<Grants>) -> Self {
         let primaries = manifest.primaries.iter().map(|p| (&p.group, &p.version, &p.kind));
@@ -39,14 +39,14 @@ impl RecordedObjects {
         }
     }
 
-    /// One more object.
+    /// Adds an object.
     pub fn insert(&mut self, kind: GroupVersionKind, object: Object) {
         let of_key = self.objects.entry(object.key().clone()).or_default();
         of_key.retain(|(other, _)| *other != kind);
         of_key.push((kind, Arc::new(object)));
     }
 
-    /// The document that `get-applied` answers for an object.
+    /// Sets the document that `get-applied` returns for an object.
     pub fn applied(&mut self, kind: GroupVersionKind, key: ObjectKey, document: Value) {
         self.applied.insert((kind, key), document);
     }
@@ -108,14 +108,14 @@ impl RecordedObjects {
     }
 }
 
-/// What is wrong with a request.
+/// Checks a request and returns its faults.
 pub type Faults = Box<dyn Fn(&http::request::Parts, &Bytes) -> Vec<String> + Send + Sync>;
 
-/// One request and what is answered.
+/// A request and its response.
 pub struct Exchange {
-    /// What is wrong with a request in this place; empty: nothing.
+    /// The faults of a request in this position; empty: none.
     pub faults: Faults,
-    /// The answer.
+    /// The response.
     pub answer: Result<http::Response<Bytes>, HttpFailure>,
 }
 
@@ -125,7 +125,7 @@ impl std::fmt::Debug for Exchange {
     }
 }
 
-/// Answers that were written down, each for one request, in order. Clones share them.
+/// Recorded responses, each for one request, in order. Clones share them.
 #[derive(Clone, Default)]
 pub struct RecordedHttp {
     left: Arc<Mutex<VecDeque<Exchange>>>,
@@ -139,13 +139,13 @@ impl std::fmt::Debug for RecordedHttp {
 }
 
 impl RecordedHttp {
-    /// These exchanges.
+    /// Records these exchanges.
     #[must_use]
     pub fn new(exchanges: impl IntoIterator<Item = Exchange>) -> Self {
         Self { left: Arc::new(Mutex::new(exchanges.into_iter().collect())), faults: Arc::default() }
     }
 
-    /// What was wrong with the requests so far, and how many were expected and not made.
+    /// The faults of the requests so far, and the number of expected requests that were not made.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = lock(&self.faults).clone();

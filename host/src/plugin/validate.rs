@@ -1,17 +1,24 @@
-//! Checks a manifest: what passes here needs no second look anywhere else.
+//! Validation of manifests: later code need not check them again.
 
-use crate::grants::{self, VERBS};
+use crate::grants::{self, ASKED_WORKERS, MOST_WORKERS};
 use oarlock_manifest::{Kind, Mapping, PluginManifest};
 
-/// Longest list of a manifest: what is checked and compared entry by entry must not be endless.
+/// Longest list in a manifest: the host checks and compares it entry by entry.
 const ENTRIES: usize = 256;
 
-/// Reads and checks the answer to `describe`.
+/// Longest sentence about a fault, which quotes an untrusted manifest.
+const FAULT_BYTES: usize = 1024;
+
+/// Parses and validates the result of `describe`.
 ///
 /// # Errors
 ///
-/// Every fault found, one sentence each, in the words of the manifest; never empty.
+/// Every fault, one sentence each, in the terms of the manifest; never empty.
 pub fn manifest(json: &str) -> Result<PluginManifest, Vec<String>> {
+    checked(json).map_err(|faults| faults.iter().map(|fault| crate::quoted(fault, FAULT_BYTES)).collect())
+}
+
+fn checked(json: &str) -> Result<PluginManifest, Vec<String>> {
     let manifest: PluginManifest = serde_json::from_str(json).map_err(|e| vec![e.to_string()])?;
     let mut faults = Vec::new();
     check_sizes(&manifest, &mut faults);
@@ -60,11 +67,17 @@ fn check_head(manifest: &PluginManifest, faults: &mut Vec<String>) {
             manifest.name
         ));
     }
-    if manifest.version.is_empty() || manifest.version.len() > 64 || manifest.version.contains(char::is_control) {
+    if manifest.version.is_empty()
+        || manifest.version.len() > 64
+        || crate::one_line(&manifest.version) != manifest.version
+    {
         faults.push("version must have 1 to 64 characters, all of them printable".to_owned());
     }
-    if !(1..=64).contains(&manifest.workers) {
-        faults.push(format!("workers is {}, must be 1 to 64", manifest.workers));
+    if !(1..=ASKED_WORKERS).contains(&manifest.workers) {
+        faults.push(format!(
+            "workers is {}, must be 1 to {ASKED_WORKERS} (a grant may give up to {MOST_WORKERS})",
+            manifest.workers
+        ));
     }
     if manifest.resync_seconds == 0 {
         faults.push("resyncSeconds is 0, must be at least 1".to_owned());
@@ -132,10 +145,8 @@ fn check_permissions(manifest: &PluginManifest, faults: &mut Vec<String>) {
                 faults.push(format!("permissions[{i}].{list} is empty: the rule would allow nothing"));
             }
         }
-        for verb in rule.verbs.iter().filter(|verb| *verb != "*" && !VERBS.contains(&verb.as_str())) {
-            faults.push(format!("permissions[{i}].verbs holds {verb:?}; there are {}, *", VERBS.join(", ")));
-        }
     }
+    faults.extend(grants::verb_faults(&manifest.permissions));
     let count = grants::count_asked(manifest);
     if count > grants::PERMISSIONS {
         faults.push(format!(
@@ -192,12 +203,12 @@ fn check_namespaces(place: &str, namespaces: &[String], faults: &mut Vec<String>
 }
 
 fn check_selector(place: &str, selector: &str, faults: &mut Vec<String>) {
-    if let Err(e) = selector.parse::<crate::api::Selector>() {
-        faults.push(format!("{place} {selector:?}: {e}"));
+    if let Err(e) = crate::api::Selector::bounded(selector) {
+        faults.push(format!("{place}: {e}"));
     }
 }
 
-/// Whether a plugin can be called so.
+/// Whether the text is a valid plugin name.
 #[must_use]
 pub fn is_plugin_name(text: &str) -> bool {
     is_dns_label(text) && text.len() <= 40
@@ -228,7 +239,7 @@ mod tests {
         })
     }
 
-    /// What the fault list says when `change` has been made to a good manifest.
+    /// The fault list of a good manifest with `value` at `pointer`.
     fn faults(pointer: &str, value: Value) -> String {
         let mut doc = good();
         let (parent, last) = pointer.rsplit_once('/').unwrap();
@@ -254,7 +265,7 @@ mod tests {
             ("/name", json!("oarlock"), "the host's own"),
             ("/version", json!("1\nkind: ClusterRole"), "printable"),
             ("/workers", json!(0), "workers is 0"),
-            ("/workers", json!(65), "workers is 65"),
+            ("/workers", json!(9), "workers is 9, must be 1 to 8 (a grant may give up to 64)"),
             ("/resyncSeconds", json!(0), "resyncSeconds is 0"),
             ("/kind", json!("Pod"), "PluginManifest"),
             ("/apiVersion", json!("oarlock.dev/v9"), "oarlock.dev/v9"),

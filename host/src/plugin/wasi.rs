@@ -1,8 +1,8 @@
-//! What plugins get of WASI: the time, random numbers, and a way to print, which ends up in the log.
+//! WASI for plugins: clocks, random numbers, and standard streams whose output goes to the log.
 //!
-//! Language runtimes import a good part of WASI whether or not a program uses it. So the rest is there as well, as functions that end
-//! the call and say what was called; there are no files, no arguments and no environment variables: to look for one
-//! fails the way it does where there is none.
+//! Language runtimes import a large part of WASI whether or not a program uses it. The other functions exist too, but end the call with a
+//! message that names the function. There are no files, arguments or environment variables: looking for one fails as it does where none
+//! exists.
 
 use super::instance::State;
 use std::borrow::Cow;
@@ -12,19 +12,19 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::types::{Component as Shape, ComponentInstance, ComponentItem};
 use wasmtime::component::{ComponentType, Lift, Linker, LinkerInstance, Lower, Resource, ResourceType, Val};
 
-/// What the names of these imports begin with.
+/// Prefix of WASI imports.
 pub(super) const PREFIX: &str = "wasi:";
 
 /// Most random bytes of one call. Runtimes ask for a few, as seeds.
 const MOST_RANDOM_BYTES: u64 = 64 << 10;
 
-/// What a stream takes at once.
+/// Most bytes of one write to a stream.
 const WRITE_BYTES: u64 = 4 << 10;
 
-/// Everything WASI calls a resource: a number is all that is known of one here.
+/// A WASI resource, of which the host knows only its number.
 pub(super) struct Thing;
 
-/// A stream by its number.
+/// Numbers of the streams.
 const STDIN: u32 = 0;
 const STDOUT: u32 = 1;
 const STDERR: u32 = 2;
@@ -48,7 +48,7 @@ enum StreamError {
 type Written = (Result<(), StreamError>,);
 type Context<'a> = StoreContextMut<'a, State>;
 
-/// The linker for a component: the contract's imports, and of WASI what this component imports.
+/// The linker for a component: the imports of the contract, and the WASI functions that this component imports.
 ///
 /// # Errors
 ///
@@ -134,7 +134,7 @@ fn random(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -
     }
 }
 
-/// Standard output and error, and what can be done with them. Nothing else is a stream here, so nothing has to be waited for.
+/// Standard output and standard error with their functions. There are no other streams, so no wait is needed.
 fn stream(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -> wasmtime::Result<()> {
     match name {
         "[method]output-stream.check-write" => {
@@ -163,7 +163,7 @@ fn stream(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -
     }
 }
 
-/// What a process finds around it: here nothing but the streams.
+/// The environment of a process: here only the streams.
 fn surroundings(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -> wasmtime::Result<()> {
     let handle = |stream: u32| move |_: Context<'_>, ()| Ok((Resource::<Thing>::new_own(stream),));
     match (interface, name) {
@@ -173,7 +173,7 @@ fn surroundings(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &
         ("wasi:cli/terminal-stdin" | "wasi:cli/terminal-stdout" | "wasi:cli/terminal-stderr", _) => {
             linker.func_wrap(name, |_: Context<'_>, ()| Ok((None::<Resource<Thing>>,)))
         }
-        // Runtimes ask for them when they start.
+        // Runtimes ask for these when they start.
         ("wasi:cli/environment", "get-environment") => {
             linker.func_wrap(name, |_: Context<'_>, ()| Ok((Vec::<(String, String)>::new(),)))
         }
@@ -188,7 +188,7 @@ fn surroundings(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &
     }
 }
 
-/// A function that ends the call, and says which it is and what to do instead.
+/// Defines a function that ends the call with a message: its name, and the alternative.
 fn refuse(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -> wasmtime::Result<()> {
     let called = format!("{interface}#{name}");
     let instead = instead(interface);
@@ -198,7 +198,7 @@ fn refuse(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -
     })
 }
 
-/// What a plugin does in place of what it asked for.
+/// The alternative to a WASI interface.
 fn instead(interface: &str) -> &'static str {
     match interface {
         "wasi:cli/exit" => "a plugin does not exit; it answers, or fails with an error",
@@ -213,7 +213,7 @@ fn instead(interface: &str) -> &'static str {
     }
 }
 
-/// An argument, if it is short.
+/// The text of an argument, if it is short.
 fn shown(argument: &Val) -> Option<String> {
     match argument {
         Val::Bool(b) => Some(b.to_string()),
@@ -236,7 +236,7 @@ fn fill(bytes: &mut [u8]) -> wasmtime::Result<()> {
     random.fill(bytes).map_err(|_unspecified| wasmtime::format_err!("the system has no random numbers"))
 }
 
-/// In nanoseconds. A finer clock would tell a plugin what its neighbours do.
+/// Nanoseconds, in whole milliseconds. A finer clock would show a plugin the activity of its neighbours.
 fn whole_milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).saturating_mul(1_000_000)
 }

@@ -1,13 +1,13 @@
-//! Permissions with the reasons for them, put together to as few rules as say the same.
+//! Permissions with their reasons, combined into the fewest equivalent rules.
 
 use crate::grants::{Permission, VERBS};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What somebody needs, and why.
+/// Permissions, with the reasons for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs(BTreeMap<Permission, BTreeSet<Reason>>);
 
-/// Which plugin needs something, and what for.
+/// The plugin that needs a permission, and the purpose.
 type Reason = (String, String);
 
 /// An RBAC rule about one resource.
@@ -17,18 +17,18 @@ pub struct Rule {
     pub namespace: String,
     /// API group.
     pub group: String,
-    /// Plural, with `/subresource` where one is meant.
+    /// Plural, with `/subresource` for a subresource.
     pub resource: String,
-    /// Empty: whatever its name.
+    /// Empty: any name.
     pub names: Vec<String>,
     /// In the order of [`VERBS`], others after them.
     pub verbs: Vec<String>,
-    /// Plugin, what for, and with which of the verbs.
+    /// Plugin, purpose, and its verbs.
     pub reasons: Vec<(String, String, Vec<String>)>,
 }
 
 impl Needs {
-    /// Adds some verbs on a resource, whatever the name of the object.
+    /// Adds some verbs on a resource, for objects of any name.
     ///
     /// * `namespace` - empty: everywhere.
     pub(super) fn add(
@@ -56,7 +56,7 @@ impl Needs {
         self.0.entry(permission).or_default().insert((plugin.to_owned(), why.to_owned()));
     }
 
-    /// Adds what somebody else needs.
+    /// Adds other permissions.
     pub fn extend(&mut self, others: Self) {
         for (permission, reasons) in others.0 {
             self.0.entry(permission).or_default().extend(reasons);
@@ -68,19 +68,19 @@ impl Needs {
         self.0.keys()
     }
 
-    /// Only those that are wanted.
+    /// Only the permissions that `wanted` accepts.
     #[must_use]
     pub fn only(&self, wanted: impl Fn(&Permission) -> bool) -> Self {
         let wanted = self.0.iter().filter(|(permission, _)| wanted(permission));
         Self(wanted.map(|(permission, reasons)| (permission.clone(), reasons.clone())).collect())
     }
 
-    /// The same without what a wider permission includes; that one takes over the reasons.
+    /// The same without permissions that a wider one includes; the wider one takes over their reasons.
     #[must_use]
     pub fn minimal(&self) -> Self {
         let mut least = Self::default();
         for (permission, reasons) in &self.0 {
-            // Of two that include each other there is none, so that following the widest ends.
+            // Two permissions never include each other, so that following the widest ends.
             let mut widest = permission;
             while let Some(wider) = self.0.keys().find(|other| includes(other, widest)) {
                 widest = wider;
@@ -120,7 +120,7 @@ impl Needs {
 /// Verbs in their order, with the reasons for each.
 type Verbs<'a> = BTreeMap<usize, (&'a str, &'a BTreeSet<Reason>)>;
 
-/// The same the other way round.
+/// The verbs of each reason.
 fn reasons(verbs: &Verbs<'_>) -> Vec<(String, String, Vec<String>)> {
     let mut reasons: BTreeMap<&Reason, Vec<String>> = BTreeMap::new();
     for (verb, why) in verbs.values() {
@@ -131,12 +131,12 @@ fn reasons(verbs: &Verbs<'_>) -> Vec<(String, String, Vec<String>)> {
     reasons.into_iter().map(|((plugin, why), verbs)| (plugin.clone(), why.clone(), verbs)).collect()
 }
 
-/// Verbs nobody knows come last, in one place: at most `impersonate` and `*` are among them, never on one resource.
+/// Unknown verbs come last, at one rank: at most `impersonate` and `*` are among them, never on one resource.
 fn rank(verb: &str) -> usize {
     VERBS.iter().position(|v| *v == verb).unwrap_or(if verb == "*" { VERBS.len() } else { VERBS.len() + 1 })
 }
 
-/// Whether `wide` includes `narrow` and is another one.
+/// Whether `wide` includes `narrow` and differs from it.
 fn includes(wide: &Permission, narrow: &Permission) -> bool {
     let in_any = |wide: &str, narrow: &str, any: &str| wide == any || wide == narrow;
     wide != narrow

@@ -1,4 +1,4 @@
-//! The YAML that `oarlock rbac` prints: made by hand, because comments matter as much as the rules.
+//! YAML output of `oarlock rbac`, written by hand because its comments matter as much as the rules.
 
 use super::{
     Needs, Rule, of_certificates, of_host, of_impersonator, of_lease, of_leases, of_plugin, service_account, unwatched,
@@ -8,33 +8,33 @@ use oarlock_manifest::{Kind, PluginManifest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Who the rules are for.
+/// Names in the output.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where the host's ServiceAccount is, and those of the plugins.
+    /// Namespace of the ServiceAccounts of the host and the plugins.
     pub namespace: String,
     /// The host's ServiceAccount.
     pub service_account: String,
-    /// What the host's roles and bindings are called, and the label of everything.
+    /// Name of the host's roles and bindings, and the label of all documents.
     pub name: String,
-    /// Plugins write and read as ServiceAccounts of their own.
+    /// Whether plugins write and read as ServiceAccounts of their own.
     pub impersonate: bool,
-    /// Where the Leases of several hosts are, if there are several.
+    /// Namespace of the Leases, with several hosts.
     pub lease_namespace: Option<String>,
 }
 
 /// One plugin of the directory.
 #[derive(Debug)]
 pub struct Plugin {
-    /// What it asks for.
+    /// The plugin's manifest.
     pub manifest: PluginManifest,
-    /// What it is granted; `None`: it waits for a grant, and needs nothing.
+    /// The plugin's grant; `None`: it waits for a grant, and needs nothing.
     pub grants: Option<Grants>,
-    /// The resources of its kinds, as far as an API server told them; the others are guessed.
+    /// The resources of its kinds, as far as an API server served them; others are guessed.
     pub plurals: BTreeMap<Kind, String>,
 }
 
-/// Everybody's rules and bindings, to be applied.
+/// The rules and bindings of the host and all plugins, for `kubectl apply`.
 #[must_use]
 pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
     let mut out = head(plugins, options);
@@ -64,7 +64,7 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
     }
     for (account, _) in &accounts {
         document(&mut out, "v1", "ServiceAccount", account, &options.namespace, options);
-        // It is impersonated: no Pod runs as it.
+        // The account is only impersonated: no Pod runs as it.
         out.push_str("automountServiceAccountToken: false\n");
     }
     roles(&mut out, &options.name, &options.service_account, &host, options);
@@ -108,7 +108,7 @@ fn head(plugins: &[Plugin], options: &Options) -> String {
             );
         }
         let kinds = manifest.primaries.iter().map(|p| p.gvk()).chain(manifest.watches.iter().map(|w| w.gvk()));
-        // A guess that the grant names is none.
+        // A guessed plural that appears in the grant is confirmed.
         let named = |kind: &Kind| {
             let plural = super::plural_of(kind, &|_| None);
             grants
@@ -131,8 +131,8 @@ fn head(plugins: &[Plugin], options: &Options) -> String {
 
 /// The roles of one ServiceAccount, a ClusterRole and one Role for each namespace, with their bindings.
 ///
-/// * `name` - of all of them.
-/// * `account` - whose they are.
+/// * `name` - name of all of them.
+/// * `account` - the ServiceAccount.
 fn roles(out: &mut String, name: &str, account: &str, needs: &Needs, options: &Options) {
     let mut places: BTreeMap<String, Vec<Rule>> = BTreeMap::new();
     for rule in needs.minimal().rules() {
@@ -185,7 +185,7 @@ fn write_rule(out: &mut String, rule: &Rule) {
     let _ = writeln!(out, "    verbs: [{}]", list(&rule.verbs));
 }
 
-/// A text as YAML: bare where nobody could take it for anything else, else as JSON, which is YAML.
+/// A YAML scalar: plain where it is unambiguous, otherwise as JSON, which is YAML.
 fn scalar(text: &str) -> String {
     let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let bare = text.starts_with(|c: char| c.is_ascii_lowercase())
@@ -209,7 +209,7 @@ mod tests {
         whole.as_object_mut().unwrap().extend(manifest.as_object().unwrap().clone());
         let grants = permissions.map(|permissions| {
             let grant =
-                json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "permissions": permissions});
+                json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "permissions": permissions, "cleanup": true, "manageStatus": true});
             Grants::without_secrets(&serde_json::from_value(grant).unwrap()).unwrap()
         });
         Plugin { manifest: serde_json::from_value(whole).unwrap(), grants, plurals: BTreeMap::new() }
@@ -299,7 +299,7 @@ mod tests {
             yaml.contains("# WIDE: the grant says \"*\", which is every API group and every resource and every verb."),
             "{yaml}"
         );
-        // All the rest is in it, with its reasons.
+        // The wide permission includes all others, with their reasons.
         assert_eq!(rules(&yaml, "ClusterRole", "oarlock").len(), 1);
         assert!(yaml.contains("# p: its finalizer"), "{yaml}");
     }

@@ -1,20 +1,20 @@
-//! What the queue can be told: why a key is added, and how retries are paced.
+//! Configuration of the queue: triggers, priorities, and the pace of retries.
 
 use std::time::Duration;
 
 /// The longest delay a timer takes, 180 days; longer ones are lowered to it, so that no sum of times overflows.
 pub const MAX_DELAY: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 
-/// Why a key is to be reconciled. It decides the [`Priority`] and is shown to people; reconciling does not depend on it.
+/// Why a key is to be reconciled. It decides the [`Priority`] and is shown to people; the reconcile itself does not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trigger {
     /// An object changed.
     Event,
-    /// The object was there when the informer started or was listed again.
+    /// The object was in the informer's first list or in a relist.
     InitialList,
-    /// Nothing changed, but the world outside may have.
+    /// No event: state outside Kubernetes may have changed.
     Resync,
-    /// The last reconcile asked to look again after a time.
+    /// The last reconcile asked for a requeue after a delay.
     Requeue,
     /// The last reconcile failed.
     Retry,
@@ -22,7 +22,7 @@ pub enum Trigger {
     Swap,
 }
 
-/// Who goes first. Declared from first to last.
+/// The order of service, declared from first to last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Priority {
     /// Live events.
@@ -40,15 +40,14 @@ pub struct Config {
     pub base_delay: Duration,
     /// Where the doubling ends. Default 1000 s (16 min 40 s), as client-go. At most [`MAX_DELAY`].
     pub max_delay: Duration,
-    /// Each backoff is lengthened by a random part of itself, up to this fraction, so that keys that failed together do
-    /// not come back together. The longest backoff is then `max_delay` × (1 + `jitter`). Default 0.0, as client-go;
-    /// brought into 0.0 to 1.0.
+    /// Each backoff grows by a random part of itself, up to this fraction, so that keys that failed together do not return together. The
+    /// longest backoff is then `max_delay` × (1 + `jitter`). Default 0.0, as client-go; clamped to 0.0 to 1.0.
     pub jitter: f64,
     /// Retries per second that this queue allows over all its keys, besides `retry_burst`. Default 10.0, as client-go. Zero,
     /// negative, infinite or not a number: no overall limit. Retries over it are delayed, never dropped, and may then
     /// wait longer than `max_delay`. Only retries count, not events or requeues.
     pub retry_rate: f64,
-    /// Retries that may go at once when there were none for a while. Default 100, as client-go. At least 1.
+    /// Retries that may run at once after a pause without retries. Default 100, as client-go. At least 1.
     pub retry_burst: u32,
     /// While keys of a lower priority wait, every n-th key handed out is the one that has waited longest of all that are
     /// not events. Default 8. At least 2.
@@ -69,7 +68,7 @@ impl Default for Config {
 }
 
 impl Trigger {
-    /// The priority keys with this trigger have.
+    /// The priority of keys with this trigger.
     #[must_use]
     pub const fn priority(self) -> Priority {
         match self {
@@ -79,7 +78,7 @@ impl Trigger {
         }
     }
 
-    /// The trigger's name in logs and answers, for example `initial-list`.
+    /// The trigger's name in logs and responses, for example `initial-list`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +91,7 @@ impl Trigger {
         }
     }
 
-    /// Of two adds that become one, the trigger that stays: the higher priority, the earlier of equals.
+    /// The trigger that remains of two coalesced adds: the higher priority, the earlier of equals.
     pub(super) fn coalesce(self, later: Self) -> Self {
         if later.priority().goes_before(self.priority()) { later } else { self }
     }

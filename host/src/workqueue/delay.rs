@@ -1,4 +1,4 @@
-//! The keys that become ready at a later time, one timer each.
+//! Delayed keys: one timer each.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::table::{Id, Table};
 #[derive(Debug)]
 pub(super) struct Delayed {
     by_time: BTreeMap<(Instant, u64), Id>,
-    /// Tells timers with the same due time apart, in the order in which they were set.
+    /// Distinguishes timers with the same due time, in the order in which they were set.
     next_number: u64,
 }
 
@@ -27,7 +27,7 @@ impl Delayed {
         Self { by_time: BTreeMap::new(), next_number: 0 }
     }
 
-    /// Sets the timer of a key, or brings it forward; one that fires earlier stays. True if it is now the next to fire.
+    /// Sets the timer of a key, or moves it forward; an earlier timer stays. Returns whether it is now the next to fire.
     pub(super) fn set<K>(&mut self, table: &mut Table<K>, id: Id, due: Instant, trigger: Trigger) -> bool {
         let Some(entry) = table.get_mut(id) else { return false };
         let next = self.next_due();
@@ -46,7 +46,7 @@ impl Delayed {
         next.is_none_or(|next| due < next)
     }
 
-    /// Takes the timer that is longest due at `now`, if any is.
+    /// Takes the timer that has been due longest at `now`, if any.
     pub(super) fn pop_due<K>(&mut self, table: &mut Table<K>, now: Instant) -> Option<(Id, Timer)> {
         let entry = self.by_time.first_entry()?;
         if entry.key().0 > now {
@@ -67,7 +67,7 @@ impl Delayed {
         }
     }
 
-    /// Forgets all timers; the caller takes them from the entries.
+    /// Forgets all timers; the caller removes them from the entries.
     pub(super) fn clear(&mut self) {
         self.by_time.clear();
     }
@@ -76,7 +76,7 @@ impl Delayed {
         self.by_time.len()
     }
 
-    /// In the order in which they fire.
+    /// The keys in the order in which their timers fire.
     pub(super) fn iter(&self) -> impl Iterator<Item = Id> {
         self.by_time.values().copied()
     }

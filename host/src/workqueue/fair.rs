@@ -1,4 +1,4 @@
-//! The keys that wait for a worker: three lines, one per priority, and the rule that serves the lower ones too.
+//! Ready keys: one line per priority, and the starvation bound for the lower priorities.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) struct Waiting {
     pub(super) mark: Mark,
     /// Its age: the smaller, the older. A key keeps it when its priority is raised.
     number: u64,
-    /// It came from a line of a lower priority.
+    /// Whether the key came from a line of a lower priority.
     raised: bool,
 }
 
@@ -33,11 +33,11 @@ pub(super) struct Ready {
     /// Numbers keys in order of arrival.
     next_number: u64,
     bound: u32,
-    /// Keys handed out in a row while one of a lower priority waited; always less than `bound`.
+    /// Keys handed out in a row while a key of a lower priority waited; always less than `bound`.
     passed_over: u32,
 }
 
-/// The keys of one priority, by age. Most arrive in that order; those that were raised are older than who came last.
+/// The keys of one priority, by age. Most arrive in that order; raised keys are older than the newest ones.
 #[derive(Debug, Default)]
 struct Ages {
     arrived: Line,
@@ -56,7 +56,7 @@ impl Ready {
         }
     }
 
-    /// Adds a key that nobody holds, or raises the one that waits. True if it was not there.
+    /// Adds a key that no worker holds, or raises a waiting one. Returns whether it is new.
     pub(super) fn push<K>(&mut self, table: &mut Table<K>, id: Id, mark: Mark) -> bool {
         let Some(entry) = table.get_mut(id) else { return false };
         if let Place::Ready(waiting) = &mut entry.place {
@@ -77,7 +77,7 @@ impl Ready {
         true
     }
 
-    /// Takes the key whose turn it is. Its place is then nowhere.
+    /// Takes the key whose turn it is. Its place is then [`Place::Away`].
     pub(super) fn pop<K>(&mut self, table: &mut Table<K>) -> Option<(Id, Mark)> {
         let first = Priority::ALL.into_iter().find(|p| !self.ages(*p).is_empty())?;
         let passes_over = Priority::ALL.into_iter().any(|p| first.goes_before(p) && !self.ages(p).is_empty());
@@ -88,7 +88,7 @@ impl Ready {
             self.passed_over += 1;
             first
         } else {
-            // Among requeues, too: or a low key that came later would be served in place of one that was passed over.
+            // Among requeues, too: otherwise a later low key would be served in place of a key that was passed over.
             self.passed_over = 0;
             let normal = self.normal.oldest(table);
             let low = self.low.oldest(table);
@@ -103,7 +103,7 @@ impl Ready {
         Some((id, waiting.mark))
     }
 
-    /// Takes a key out of its line, if it is in one. Its place is then nowhere.
+    /// Removes a key from its line, if it is in one. Its place is then [`Place::Away`].
     pub(super) fn remove<K>(&mut self, table: &mut Table<K>, id: Id) -> Option<Waiting> {
         let entry = table.get_mut(id)?;
         let Place::Ready(waiting) = entry.place else { return None };
@@ -127,7 +127,7 @@ impl Ready {
         self.len() == 0
     }
 
-    /// Priority by priority, oldest first.
+    /// The keys by priority, oldest first.
     pub(super) fn iter<K>(&self, table: &Table<K>) -> impl Iterator<Item = Id> {
         Priority::ALL.into_iter().flat_map(|p| self.ages(p).iter(table))
     }
@@ -150,7 +150,7 @@ impl Ready {
 }
 
 impl Ages {
-    /// * `waiting` - as it was while the key was in this line.
+    /// * `waiting` - the value that the key had in this line.
     fn remove<K>(&mut self, table: &mut Table<K>, id: Id, waiting: Waiting) {
         if waiting.raised {
             self.raised.remove(&waiting.number);

@@ -1,8 +1,8 @@
-//! The shared part under a scheduler that decides before every step who goes on: no wake-up is lost, whatever the order.
+//! Interleavings of the shared part, under a scheduler that chooses the next task before every step: no wake-up is lost in any order.
 //!
-//! It is compiled here once more, on the primitives below. A schedule in which a worker waits for ever is a deadlock to the
-//! scheduler, and it prints what [`shuttle::replay`] takes to see it again. Random schedules with few changes of who runs find
-//! races that need a certain order of few steps; the smallest scenario is gone through in every order there is.
+//! The shared part is compiled here once more, on the primitives below. A schedule in which a worker waits for ever is a deadlock for the
+//! scheduler, which prints the input for [`shuttle::replay`]. Random schedules with few task switches find races that need a certain
+//! order of few steps; the smallest scenario runs in every possible order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -20,7 +20,7 @@ use super::{config, state};
 #[expect(clippy::duplicate_mod, reason = "the same code on other primitives is what this file is for")]
 mod shared;
 
-/// What the shared part is made of here: every use of the lock and of a [`Notify`] is a step, and time is what a test says.
+/// The primitives of the shared part: every use of the lock and of a [`Notify`] is a step, and the test sets the time.
 mod sync {
     use std::cell::RefCell;
     use std::future::poll_fn;
@@ -33,7 +33,7 @@ mod sync {
     pub(super) use tokio::time::Instant;
 
     thread_local! {
-        /// The time and those who wait for one. All tasks of a schedule run on one thread.
+        /// The time and the tasks that wait for one. All tasks of a schedule run on one thread.
         static CLOCK: RefCell<Clock> = RefCell::new(Clock { now: Instant::now(), waiting: Vec::new() });
     }
 
@@ -67,7 +67,7 @@ mod sync {
         .await;
     }
 
-    /// Tokio's own. A call of it is one step, before which another task may run.
+    /// tokio's `Notify`. Each call of it is one step, before which another task may run.
     pub(super) struct Notify {
         inner: tokio::sync::Notify,
         step: AtomicBool,
@@ -88,7 +88,7 @@ mod sync {
             self.inner.notify_waiters();
         }
 
-        /// To begin to wait is a step of its own, as others may run between a look and the wait.
+        /// Beginning to wait is a step of its own, because other tasks may run between a check and the wait.
         pub(super) fn notified(&self) -> impl Future<Output = ()> {
             self.step.load(SeqCst);
             let notified = self.inner.notified();
@@ -103,11 +103,11 @@ mod sync {
 const KEYS: usize = 2;
 const MS: Duration = Duration::from_millis(1);
 
-/// A queue, and what its workers did.
+/// A queue, and the activity of its workers.
 #[derive(Clone)]
 struct World {
     queue: Arc<Shared<usize>>,
-    /// How often each key was added, what its last run saw of that, and who holds it.
+    /// Per key: the number of adds, the number that its last run saw, and the workers that hold it.
     added: Arc<[AtomicU32; KEYS]>,
     seen: Arc<[AtomicU32; KEYS]>,
     held: Arc<[AtomicU32; KEYS]>,
@@ -142,7 +142,7 @@ impl World {
         })
     }
 
-    /// Starts a worker that ends after one key, and tells which.
+    /// Starts a worker that ends after one key, and returns that key.
     fn worker_of_one(&self) -> future::JoinHandle<usize> {
         let world = self.clone();
         future::spawn(async move {
@@ -152,13 +152,13 @@ impl World {
         })
     }
 
-    /// Starts somebody who does something on a thread of their own.
+    /// Runs an action on a thread of its own.
     fn beside(&self, act: impl FnOnce(&Self) + Send + 'static) -> thread::JoinHandle<()> {
         let world = self.clone();
         thread::spawn(move || act(&world))
     }
 
-    /// The last add of each key was followed by a run that began after it.
+    /// Asserts that the last add of each key was followed by a run that began after it.
     fn assert_nothing_lost(&self) {
         for key in 0..KEYS {
             assert_eq!(self.seen[key].load(SeqCst), self.added[key].load(SeqCst), "an add of key {key} was lost");
@@ -166,7 +166,7 @@ impl World {
     }
 }
 
-/// Of each task; unoptimised code takes more than the default.
+/// Stack of each task; unoptimised code takes more than the default.
 const STACK_BYTES: usize = 1 << 18;
 
 fn explore(scheduler: impl Scheduler + 'static, scenario: impl Fn() + Send + Sync + 'static) {
@@ -175,7 +175,7 @@ fn explore(scheduler: impl Scheduler + 'static, scenario: impl Fn() + Send + Syn
     Runner::new(scheduler, limits).run(scenario);
 }
 
-/// Many orders, at random and with few changes of who runs.
+/// Many random orders, including orders with few task switches.
 fn many_orders(scenario: fn()) {
     explore(RandomScheduler::new(400), scenario);
     explore(PctScheduler::new(3, 400), scenario);
@@ -205,7 +205,7 @@ fn q1_q3_in_no_order_of_steps_is_an_add_lost_or_a_key_held_twice() {
 fn q2_in_no_order_of_steps_does_a_worker_sleep_while_a_key_is_ready() {
     many_orders(|| {
         let world = World::new();
-        // Nobody ends the queue: each worker takes one key, and must be woken for it.
+        // No shutdown follows: each worker takes one key, and must be woken for it.
         let takers = [world.worker_of_one(), world.worker_of_one()];
         let adding = [0, 1].map(|key| world.beside(move |world| world.add(key)));
         let mut taken = takers.map(|taker| future::block_on(taker).unwrap());
@@ -222,7 +222,7 @@ fn q2_in_no_order_of_steps_does_a_worker_that_goes_away_take_a_wake_up_along() {
     many_orders(|| {
         let world = World::new();
         let gone = world.beside(|world| {
-            // Waits, and is dropped, perhaps after it was woken; what it was handed out it runs.
+            // Waits, and is dropped, perhaps after its wake-up; it runs the key if it got one.
             let mut get = Box::pin(world.queue.get());
             let mut item = get.as_mut().now_or_never();
             thread::yield_now();
@@ -237,7 +237,7 @@ fn q2_in_no_order_of_steps_does_a_worker_that_goes_away_take_a_wake_up_along() {
         world.add(0);
         world.add(1);
         gone.join().unwrap();
-        // Only a worker that was woken ends this: no shutdown wakes it.
+        // Only a woken worker ends this loop: no shutdown wakes it.
         while world.seen.iter().any(|seen| seen.load(SeqCst) == 0) {
             thread::yield_now();
         }
@@ -255,7 +255,7 @@ fn q1_in_no_order_of_steps_does_a_key_wait_that_was_added_while_it_was_held() {
         let item = future::block_on(world.queue.get()).unwrap();
         let taker = world.worker_of_one();
         let adding = world.beside(|world| world.add(0));
-        // Who held it does not look again itself.
+        // The worker that held the key does not check the queue again itself.
         world.run(&item);
         adding.join().unwrap();
         assert_eq!(future::block_on(taker).unwrap(), 0);
@@ -331,7 +331,7 @@ fn q9_in_no_order_of_steps_does_a_purge_or_a_shutdown_leave_a_drain_waiting() {
         let world = World::new();
         world.add(0);
         world.add(1);
-        // Nobody takes these keys: only what the two do lets the drain end.
+        // No worker takes these keys: only the two calls let the drain end.
         let drain = world.beside(|world| future::block_on(world.queue.shut_down_with_drain()));
         let ending =
             [world.beside(|world| assert!(world.queue.purge() <= KEYS)), world.beside(|world| world.queue.shut_down())];
@@ -342,7 +342,7 @@ fn q9_in_no_order_of_steps_does_a_purge_or_a_shutdown_leave_a_drain_waiting() {
     });
 }
 
-/// Every order there is of the steps of two, and that there were many: else the scheduler does not see the steps.
+/// Every possible order of the steps of two tasks. Asserts that there were many; otherwise the scheduler does not see the steps.
 fn every_order(scenario: impl Fn() + Send + Sync + 'static) {
     let runs = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&runs);

@@ -1,6 +1,6 @@
-//! The queue against a model: two sets and a list, searched from end to end, and a map of times.
+//! Model test of the queue: two sets and a list, searched from end to end, and a map of times.
 //!
-//! Random calls go to both; after each, what can be seen of the queue must be what the model says.
+//! Random calls go to both. After each call, the visible state of the queue must equal the model's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 const BASE: Duration = Duration::from_millis(5);
 const MAX: Duration = Duration::from_millis(70);
 const BOUND: u32 = 3;
-/// The bucket of retries: so many at once, then one each so often.
+/// The token bucket of retries: this many at once, then one per refill.
 const BURST: u32 = 3;
 const REFILL: Duration = Duration::from_millis(20);
 
@@ -25,29 +25,29 @@ enum Op {
     AddAfter(u8, u64, Trigger),
     AddRateLimited(u8),
     Get,
-    /// Gives back the n-th of the held keys.
+    /// Ends the processing of the n-th held key.
     Done(usize),
     Forget(u8),
     Remove(u8),
     Purge,
     Advance(u64),
     ShutDown,
-    /// Ends the queue, and waits from now on until it is empty.
+    /// Ends the queue, and waits from then on until it is empty.
     Drain,
 }
 
-/// The specification, written for reading: everything is found by searching.
+/// The specification, written for reading: it finds everything by searching.
 #[derive(Debug, Default)]
 struct Model {
-    /// Keys that must run, and why. Client-go's set of the same name.
+    /// Keys that must run, and why. client-go's set of the same name.
     dirty: BTreeMap<u8, Trigger>,
     processing: BTreeSet<u8>,
-    /// Dirty keys that nobody holds, in order of arrival.
+    /// Dirty keys that no worker holds, in order of arrival.
     list: Vec<u8>,
-    /// Since the start, order of setting, trigger.
+    /// Due time since the start, order of setting, trigger.
     timers: BTreeMap<u8, (Duration, u64, Trigger)>,
     failures: BTreeMap<u8, u32>,
-    /// When retries took their tokens, real and future ones.
+    /// Times at which retries took their tokens, present and future.
     tokens: Vec<Duration>,
     now: Duration,
     set: u64,
@@ -89,8 +89,8 @@ impl Model {
         self.set += 1;
     }
 
-    /// The delay of a retry: the key's backoff, or until its token is there. Any run of more than `BURST` retries has a token of
-    /// each `REFILL`.
+    /// The delay of a retry: the key's backoff, or the time until its token is available. Any run of more than `BURST` retries takes one
+    /// token per `REFILL`.
     fn delay_of_retry(&mut self, key: u8) -> Duration {
         let failures = self.failures.entry(key).or_default();
         let backoff = (BASE * 2u32.pow((*failures).min(10))).min(MAX);
@@ -192,7 +192,7 @@ fn paused<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(test)
 }
 
-/// The queue, those who wait for it to drain, and the model.
+/// The queue, the pending drains, and the model.
 struct Both {
     queue: WorkQueue<u8>,
     drains: Vec<Pin<Box<dyn Future<Output = ()>>>>,
@@ -205,7 +205,7 @@ impl Both {
         Self { queue, drains: Vec::new(), model: Model::default() }
     }
 
-    /// Those who wait are told when, and only when, the queue is drained.
+    /// Asserts that drains complete exactly when the queue is drained.
     fn poll_drains(&mut self) {
         let waited = self.drains.len();
         self.drains.retain_mut(|drain| drain.now_or_never().is_none());
@@ -214,7 +214,7 @@ impl Both {
     }
 }
 
-/// One call on both; what they answer must be the same.
+/// Makes one call on both, and asserts equal results.
 async fn step(Both { queue, drains, model }: &mut Both, op: Op) {
     match op {
         Op::Add(key, trigger) => {
@@ -271,7 +271,7 @@ async fn step(Both { queue, drains, model }: &mut Both, op: Op) {
             model.timers.clear();
             if model.draining {
                 let queue = queue.clone();
-                // Polled after every call; the first time, it ends the queue.
+                // Polled after every call; the first poll ends the queue.
                 drains.push(Box::pin(async move { queue.shut_down_with_drain().await }));
             } else {
                 queue.shut_down();
@@ -280,7 +280,7 @@ async fn step(Both { queue, drains, model }: &mut Both, op: Op) {
     }
 }
 
-/// What can be seen of the queue is what the model says.
+/// Asserts that the visible state of the queue equals the model's.
 fn compare(queue: &WorkQueue<u8>, model: &Model) {
     let seen = queue.snapshot(usize::MAX);
     assert_eq!(seen.ready, model.list.len());
@@ -365,7 +365,7 @@ proptest! {
                         }
                     }
                     Op::Done(n) if n < held.len() => queue.done(&held.swap_remove(n)),
-                    // These may add a key more, or a key less is wanted; what was added before is still owed.
+                    // These calls add or drop a key; earlier adds are still owed.
                     Op::AddAfter(key, delay, trigger) => queue.add_after(key, Duration::from_millis(delay), trigger),
                     Op::AddRateLimited(key) => drop(queue.add_rate_limited(key)),
                     Op::Advance(millis) => advance(Duration::from_millis(millis)).await,
@@ -403,7 +403,7 @@ proptest! {
             for key in held {
                 queue.done(&key);
             }
-            // The clock is paused: if this cannot end, the time is over at once.
+            // The clock is paused: if this cannot end, the timeout passes at once.
             tokio::time::timeout(Duration::from_secs(60), drain).await.expect("the drain ends").unwrap();
             for worker in workers {
                 let ran = tokio::time::timeout(Duration::from_secs(60), worker).await.expect("workers end").unwrap();
@@ -422,7 +422,7 @@ proptest! {
         paused(async {
             let config = Config { starvation_bound: bound, ..Config::default() };
             let queue = WorkQueue::new("model", config, Metrics::new().queue("model"));
-            // Of all keys but events: the hand-outs since it was added, and those that it may take.
+            // For all keys but events: the hand-outs since the add, and the permitted number.
             let mut waiting: BTreeMap<u8, (u32, u32)> = BTreeMap::new();
             let mut events = BTreeSet::new();
             for (key, trigger, gets) in adds {

@@ -1,4 +1,4 @@
-//! How long a failed key waits: its own backoff, and a bucket for all retries of the queue.
+//! Rate limits of retries: the key's exponential backoff, and a token bucket for all retries of the queue.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::config::{Config, MAX_DELAY};
 
-/// Chooses delays.
+/// Chooses the delays of retries.
 #[derive(Debug)]
 pub(super) struct RateLimiter {
     base_delay: Duration,
@@ -18,18 +18,18 @@ pub(super) struct RateLimiter {
     bucket: Option<Bucket>,
 }
 
-/// A token bucket that lends: who finds it empty is told how long to wait for the token that is his.
+/// A token bucket that lends: with an empty bucket, a caller gets the time until its own token is available.
 #[derive(Debug)]
 struct Bucket {
     per_second: f64,
     burst: f64,
     /// Negative while tokens are lent.
     tokens: f64,
-    /// Filled up to here; `None` until first used, when it is full.
+    /// Filled up to this time; `None` until first used, when the bucket is full.
     filled: Option<Instant>,
 }
 
-/// Numbers good enough to spread delays (xorshift64*); nothing secret depends on them.
+/// Random numbers for spreading delays (xorshift64*); they need no cryptographic strength.
 #[derive(Debug)]
 struct Random(u64);
 
@@ -46,9 +46,9 @@ impl RateLimiter {
         }
     }
 
-    /// How long a key waits that failed: the longer of its backoff and the bucket's delay.
+    /// The delay of a failed key: the longer of its backoff and the bucket's delay.
     ///
-    /// * `failed_before` - without this time.
+    /// * `failed_before` - earlier failures, without this one.
     pub(super) fn next_delay(&mut self, failed_before: u32, now: Instant) -> Duration {
         let backoff = self.backoff(failed_before);
         let lent = self.bucket.as_mut().map_or(Duration::ZERO, |bucket| bucket.take(now));
@@ -70,7 +70,7 @@ impl Bucket {
         Self { per_second, burst, tokens: burst, filled: None }
     }
 
-    /// Takes a token, a future one if need be, and returns how long until it is there.
+    /// Takes a token, a future one if need be, and returns the time until it is available.
     fn take(&mut self, now: Instant) -> Duration {
         if let Some(filled) = self.filled {
             let passed = now.saturating_duration_since(filled).as_secs_f64();
@@ -87,11 +87,11 @@ impl Bucket {
 
 impl Random {
     fn new() -> Self {
-        // The standard library seeds its hash maps from the operating system; zero is the one state that never leaves.
+        // The standard library seeds its hash maps from the operating system; zero is the one state that never changes.
         Self(RandomState::new().build_hasher().finish() | 1)
     }
 
-    /// Evenly spread over 0.0 to 1.0.
+    /// Evenly distributed over 0.0 to 1.0.
     fn fraction(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

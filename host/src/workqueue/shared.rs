@@ -1,7 +1,7 @@
-//! What the handles of a queue share: its state behind a lock, and who is woken by which change.
+//! The shared part of a queue's handles: the state behind a lock, and the wake-ups after each change.
 //!
-//! Every call is the same three steps: lock and change, unlock, wake. What decides between threads is in this file alone, so
-//! that tests can compile it once more on primitives of which a scheduler runs every step (`interleavings.rs`).
+//! Every call has the same three steps: lock and change, unlock, wake. All coordination between threads is in this file, so that tests
+//! can compile it once more on primitives whose every step a scheduler runs (`interleavings.rs`).
 
 use std::fmt::{self, Debug};
 use std::hash::Hash;
@@ -15,14 +15,13 @@ use crate::metrics::{QueueReading, QueueSource};
 
 pub(super) struct Shared<K> {
     state: Mutex<State<K>>,
-    /// Wakes callers of `get`: one when a key is ready and somebody waits for one, all when an earlier timer was set or the end
-    /// may have come.
+    /// Wakes callers of `get`: one when a key is ready and a caller waits, all when an earlier timer was set or the queue may have ended.
     ready: Notify,
     /// Wakes callers of `shut_down_with_drain` whenever keys left the queue.
     drained: Notify,
 }
 
-/// A caller of `get`, who counts in [`State::waiting`] from a look that found nothing to the next look.
+/// A caller of `get`, which counts in [`State::waiting`] from a check that found no key to its next check.
 struct Caller<'a, K> {
     shared: &'a Shared<K>,
     counted: bool,
@@ -55,7 +54,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Shared<K> {
         // Dropped after `woken`, which then passes its wake-up on.
         let mut caller = Caller { shared: self, counted: false };
         loop {
-            // Made before the look, so that a wake-up between the look and the wait is not missed.
+            // Created before the check, so that a wake-up between the check and the wait is not missed.
             let woken = self.ready.notified();
             match caller.next() {
                 Next::Item(item) => return Some(item),
@@ -75,7 +74,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Shared<K> {
             (state.shut_down, added)
         });
         if shut_down {
-            // Those who wait for a dirty key to come back look again, and those who wait for the drain.
+            // Callers that wait for a dirty key to return, or for the drain, check again.
             self.left();
         }
     }
@@ -108,7 +107,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Shared<K> {
         }
     }
 
-    /// Looks at the state as it is now, or changes it; the caller wakes whom that concerns.
+    /// Reads or changes the present state; the caller sends the wake-ups.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut State<K>, Instant) -> T) -> T {
         let now = now();
         let mut state = self.lock();
@@ -116,23 +115,23 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Shared<K> {
         work(&mut state, now)
     }
 
-    /// Changes the state, and wakes whom that concerns.
+    /// Changes the state, and sends the wake-ups.
     fn change<T>(&self, work: impl FnOnce(&mut State<K>, Instant) -> (T, Added)) -> T {
         let (answer, added) = self.with(|state, now| {
             let (answer, added) = work(state, now);
-            // Who will wait counts since the look that found nothing: whoever does not count looks after this change.
+            // A caller counts as waiting since its check found no key; a caller that does not count checks after this change.
             (answer, if state.waiting > 0 { added } else { Added::Nothing })
         });
         match added {
             Added::Ready => self.ready.notify_one(),
-            // All of them: if only one re-armed its timer and its future was dropped, the key would be late.
+            // All waiting callers: if only one set its timer anew and its future was dropped, the key would be late.
             Added::EarliestTimer => self.ready.notify_waiters(),
             Added::Nothing => {}
         }
         answer
     }
 
-    /// Tells those who wait for keys, or for the end of them, that keys have gone.
+    /// Wakes the callers that wait for keys to leave the queue, or for its end.
     pub(super) fn left(&self) {
         self.ready.notify_waiters();
         self.drained.notify_waiters();
@@ -140,15 +139,15 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Shared<K> {
 }
 
 impl<K> Shared<K> {
-    /// The state as it was left by the last call: timers that are due by now have not fired.
+    /// The state after the last call: timers that are due by now have not fired.
     pub(super) fn lock(&self) -> MutexGuard<'_, State<K>> {
-        // No code that can panic halfway through a change runs under the lock, so a poisoned state is still sound.
+        // No code that can panic halfway through a change runs under the lock, so a poisoned state is still consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<K: Clone + Eq + Hash + Debug + Send + 'static> Caller<'_, K> {
-    /// The next key, or what to wait for. All that `get` does besides waiting, so nothing is held across an await.
+    /// The next key, or the event to wait for. Contains everything of `get` but the wait, so nothing is held across an await.
     fn next(&mut self) -> Next<K> {
         let counted = &mut self.counted;
         self.shared.change(|state, now| {
@@ -161,7 +160,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Caller<'_, K> {
                 *counted = true;
                 return (Next::Wait(state.delayed.next_due()), Added::Nothing);
             };
-            // A stored wake-up stands for any number of adds, so whoever takes a key wakes the next.
+            // A stored wake-up stands for any number of adds, so the caller that takes a key wakes the next one.
             (Next::Item(item), if state.ready.is_empty() { Added::Nothing } else { Added::Ready })
         })
     }

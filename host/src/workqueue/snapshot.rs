@@ -1,4 +1,4 @@
-//! The queue as people see it.
+//! Snapshot of a queue, for people.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -20,46 +20,46 @@ pub struct Snapshot<K> {
     pub processing: usize,
     /// Keys with a timer; they may be ready or processing as well.
     pub delayed: usize,
-    /// Keys with failures that are not forgotten.
+    /// Keys with counted failures.
     pub failing: usize,
-    /// The first of them: processing in no particular order, ready by priority and age, delayed in the order they fire.
-    /// A key with a timer that is also ready or processing is there twice.
+    /// The first keys: processing in no particular order, ready by priority and age, delayed in the order of their timers. A key with a
+    /// timer that is also ready or processing appears twice.
     pub keys: Vec<KeyStatus<K>>,
 }
 
-/// Where one key is.
+/// The status of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyStatus<K> {
     /// The key.
     pub key: K,
-    /// Where it is.
+    /// The phase of the key.
     pub phase: Phase,
     /// Failures since it was last forgotten.
     pub failures: u32,
 }
 
-/// What a key is waiting for.
+/// The phase of a key in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// A worker holds it.
     Processing {
-        /// Since it was handed out.
+        /// Time since the hand-out.
         elapsed: Duration,
-        /// Why it will run once more when it is done, if it will.
+        /// Why the key will run once more when it is done, if it will.
         again: Option<Trigger>,
     },
     /// It waits for a worker.
     Ready {
-        /// Why it is to run.
+        /// Why the key runs.
         trigger: Trigger,
-        /// Since it became ready.
+        /// Time since the key became ready.
         waited: Duration,
     },
-    /// It waits for its time.
+    /// It waits for its timer.
     Delayed {
-        /// Why it is to run.
+        /// Why the key will run.
         trigger: Trigger,
-        /// Until it becomes ready.
+        /// Time until it becomes ready.
         remaining: Duration,
     },
 }

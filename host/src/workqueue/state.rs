@@ -1,4 +1,4 @@
-//! What the queue's lock guards, and every change to it. Nothing here waits or reads the clock.
+//! The state behind the queue's lock, and every change to it. Nothing here waits or reads the clock.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -16,33 +16,33 @@ use crate::metrics::{QueueReading, QueueTotals};
 #[derive(Debug)]
 pub(super) struct State<K> {
     pub(super) table: Table<K>,
-    /// Waits for a worker; never also in `processing`.
+    /// Keys that wait for a worker; never also in `processing`.
     pub(super) ready: Ready,
-    /// Held by a worker.
+    /// Keys that a worker holds.
     pub(super) processing: Line,
-    /// How many of `processing` are dirty.
+    /// The number of dirty keys in `processing`.
     dirty: usize,
-    /// Added when their time comes; independent of the two above. Empty after a shutdown.
+    /// Keys that are added at a later time, independent of the two above. Empty after a shutdown.
     pub(super) delayed: Delayed,
     limiter: RateLimiter,
-    /// How many keys have failures counted.
+    /// The number of keys with counted failures.
     pub(super) failing: usize,
-    /// Callers of `get` that found nothing, and have to be woken. Those that were woken count until they have looked.
+    /// Callers of `get` that found no key and need a wake-up. Woken callers count until their next check.
     pub(super) waiting: usize,
     pub(super) shut_down: bool,
-    /// Somebody waits for the drain; cleared by a shutdown without one.
+    /// A caller waits for the drain; cleared by a shutdown without a drain.
     draining: bool,
     totals: QueueTotals,
 }
 
-/// Whom an add has to wake.
+/// The callers that an add has to wake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Added {
     /// One worker: a key is ready.
     Ready,
-    /// All workers that wait: the next timer fires earlier than they know.
+    /// All waiting workers: the next timer fires earlier than they know.
     EarliestTimer,
-    /// Nobody.
+    /// No caller.
     Nothing,
 }
 
@@ -63,8 +63,8 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
     }
 
-    /// Adds the keys whose time has come. Called before every change, so that the order of arrival is the order of
-    /// events also when no worker was there to see a timer fire.
+    /// Adds the keys whose timers are due. Called before every change, so that the order of arrival is the order of events even if no
+    /// worker saw a timer fire.
     pub(super) fn advance(&mut self, now: Instant) {
         while let Some((id, timer)) = self.delayed.pop_due(&mut self.table, now) {
             self.enqueue(id, timer.trigger, timer.due);
@@ -87,7 +87,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.schedule(id, delay, trigger, now)
     }
 
-    /// Answers the delay as well. A failure is counted also after a shutdown.
+    /// Also returns the delay. A failure counts also after a shutdown.
     pub(super) fn add_rate_limited(&mut self, key: K, now: Instant) -> (Duration, Added) {
         let id = self.table.find_or_insert(key);
         let failed_before = self.table.get_mut(id).map_or(0, |entry| {
@@ -112,7 +112,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         if self.delayed.set(&mut self.table, id, due, trigger) { Added::EarliestTimer } else { Added::Nothing }
     }
 
-    /// Makes a key ready, or dirty while it is held.
+    /// Makes a key ready, or dirty while a worker holds it.
     fn enqueue(&mut self, id: Id, trigger: Trigger, now: Instant) -> Added {
         let mark = Mark { trigger, since: now };
         if let Some(Entry { place: Place::Processing(held), .. }) = self.table.get_mut(id) {
@@ -144,7 +144,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         Some(Item { key: entry.key.clone(), trigger: mark.trigger, attempt, waited })
     }
 
-    /// True if the key is ready again.
+    /// Returns whether the key is ready again.
     pub(super) fn done(&mut self, key: &K, now: Instant) -> bool {
         let Some((id, held)) = self.held(key) else { return false };
         self.processing.unlink(&mut self.table, id);
@@ -208,7 +208,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.ready.clear();
         self.delayed.clear();
         self.dirty = 0;
-        // What the bucket of retries has lent stays lent: it protects the API server, not the keys.
+        // Lent tokens of the retry bucket stay lent: the bucket protects the API server, not the keys.
         self.failing = 0;
         dropped
     }
@@ -223,17 +223,17 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
     }
 
-    /// Nothing is ready and nothing will be: a dirty key would come back when it is done.
+    /// Whether no key is ready or will be: a dirty key would return when it is done.
     pub(super) fn is_finished(&self) -> bool {
         self.shut_down && self.ready.is_empty() && self.dirty == 0
     }
 
-    /// Whether a drain need not wait any longer.
+    /// Whether a drain is complete.
     pub(super) fn is_drained(&self) -> bool {
         !self.draining || (self.ready.is_empty() && self.processing.is_empty())
     }
 
-    /// What metrics tell of the queue. Keys that are added while they are held count as waiting, too.
+    /// The queue's metrics. Keys that are added while they are held count as waiting, too.
     pub(super) fn reading(&self, now: Instant) -> QueueReading {
         let held = self.processing.iter(&self.table).filter_map(|id| match self.table.get(id)?.place {
             Place::Processing(held) => Some(now.saturating_duration_since(held.since)),

@@ -1,4 +1,4 @@
-//! All that is known of each key, in one place. A key is looked up once in a call; from there on it is a number.
+//! The table of keys: one entry with all facts about a key. A call looks a key up once, and then uses its number.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -10,18 +10,18 @@ use tokio::time::Instant;
 use super::delay::Timer;
 use super::fair::{Mark, Waiting};
 
-/// Which entry; of another key once the entry was dropped.
+/// The number of an entry; after the entry is dropped, another key may get it.
 pub(super) type Id = usize;
 
-/// From this many entries on, room that was needed for many is given back when there are none.
+/// From this size on, an empty table returns its memory.
 const LARGE: usize = 4096;
 
-/// The keys that are somewhere in the queue or have failures counted, each once.
+/// The keys that are in the queue or have counted failures, each once.
 #[derive(Debug)]
 pub(super) struct Table<K> {
     entries: Slab<Entry<K>>,
     ids: HashTable<Id>,
-    /// Quick, and seeded at random so that nobody can choose keys that collide.
+    /// Fast, and randomly seeded, so that no client can choose keys that collide.
     hasher: RandomState,
 }
 
@@ -31,17 +31,17 @@ pub(super) struct Entry<K> {
     pub(super) key: K,
     hash: u64,
     pub(super) place: Place,
-    /// Its neighbours in the line that it is in.
+    /// Its neighbours in its line.
     links: Links,
     pub(super) timer: Option<Timer>,
-    /// Since it was last forgotten.
+    /// Failures since it was last forgotten.
     pub(super) failures: u32,
 }
 
-/// Where a key is, besides its timer.
+/// The place of a key, beside its timer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
-    /// Nowhere.
+    /// Neither ready nor processing.
     Away,
     /// It waits for a worker.
     Ready(Waiting),
@@ -52,7 +52,7 @@ pub(super) enum Place {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     pub(super) since: Instant,
-    /// Set when the key was added since it was handed out: it is ready again when it is done.
+    /// Set when the key was added after its hand-out: it is ready again when it is done.
     pub(super) dirty: Option<Mark>,
 }
 
@@ -62,7 +62,7 @@ struct Links {
     after: Option<Id>,
 }
 
-/// Entries one behind the other. An entry is in one line at most.
+/// A linked list of entries. An entry is in at most one line.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     first: Option<Id>,
@@ -80,7 +80,7 @@ impl<K: Eq + Hash> Table<K> {
         self.ids.find(self.hasher.hash_one(key), same).copied()
     }
 
-    /// The entry of `key`, made if it is not there.
+    /// The entry of `key`, created if absent.
     pub(super) fn find_or_insert(&mut self, key: K) -> Id {
         let hash = self.hasher.hash_one(&key);
         let same = |id: &Id| self.entries.get(*id).is_some_and(|entry| entry.key == key);
@@ -94,7 +94,7 @@ impl<K: Eq + Hash> Table<K> {
         id
     }
 
-    /// Drops the entry if it says nothing.
+    /// Drops the entry if it has no content.
     pub(super) fn tidy(&mut self, id: Id) {
         let idle =
             |entry: &Entry<K>| matches!(entry.place, Place::Away) && entry.timer.is_none() && entry.failures == 0;
@@ -106,7 +106,7 @@ impl<K: Eq + Hash> Table<K> {
         self.give_back();
     }
 
-    /// Drops all entries but those for which `keep` says so.
+    /// Drops all entries that `keep` rejects.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Entry<K>) -> bool) {
         self.entries.retain(|_, entry| keep(entry));
         let entries = &self.entries;
@@ -137,12 +137,12 @@ impl<K> Table<K> {
         self.entries.get_mut(id)
     }
 
-    /// Of all entries, in no order.
+    /// The keys of all entries, in no particular order.
     pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
         self.entries.iter().map(|(_, entry)| &entry.key)
     }
 
-    /// Changes where an entry is; answers where it was.
+    /// Changes the place of an entry, and returns the previous one.
     pub(super) fn put(&mut self, id: Id, place: Place) -> Option<Place> {
         self.get_mut(id).map(|entry| std::mem::replace(&mut entry.place, place))
     }
@@ -161,7 +161,7 @@ impl Line {
         self.len += 1;
     }
 
-    /// * `id` - it is in this line.
+    /// * `id` - an entry of this line.
     pub(super) fn unlink<K>(&mut self, table: &mut Table<K>, id: Id) {
         let Some(entry) = table.get_mut(id) else { return };
         let Links { before, after } = std::mem::take(&mut entry.links);
@@ -188,7 +188,7 @@ impl Line {
         self.len == 0
     }
 
-    /// From the first to the last.
+    /// The entries from the first to the last.
     pub(super) fn iter<K>(&self, table: &Table<K>) -> impl Iterator<Item = Id> {
         std::iter::successors(self.first, |id| table.get(*id)?.links.after)
     }

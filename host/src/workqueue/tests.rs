@@ -1,4 +1,4 @@
-//! What the queue promises, one sentence per test. `q1` to `q14` number the ways in which queues of controllers failed.
+//! The queue's guarantees, one sentence per test. `q1` to `q14` number the known failures of controllers' queues.
 
 mod coalescing;
 mod ending;
@@ -22,7 +22,7 @@ fn with<K: Clone + Eq + Hash + Debug + Send + 'static>(config: Config) -> WorkQu
     WorkQueue::new("test", config, Metrics::new().queue("test"))
 }
 
-/// What `get` hands out without waiting. Dropping the future that waits is part of the test: nothing may be lost by it.
+/// The key that `get` returns without waiting. Dropping the waiting future is part of the test: it must lose no key.
 fn take<K: Clone + Eq + Hash + Debug + Send + 'static>(queue: &WorkQueue<K>) -> Option<Item<K>> {
     queue.get().now_or_never().flatten()
 }
@@ -31,7 +31,7 @@ fn take_key<K: Clone + Eq + Hash + Debug + Send + 'static>(queue: &WorkQueue<K>)
     take(queue).map(|item| item.key)
 }
 
-/// Whether `get` answers that the queue has ended.
+/// Whether `get` reports the end of the queue.
 fn is_finished(queue: &WorkQueue<&'static str>) -> bool {
     queue.get().now_or_never() == Some(None)
 }

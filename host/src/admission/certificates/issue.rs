@@ -1,8 +1,8 @@
-//! A CA and the certificate it issues: pure functions of what there is and of the time.
+//! A CA and the serving certificate that it issues: pure functions of the current certificates and the time.
 //!
-//! Both are renewed when two thirds of their lifetime have passed. A new CA is first only published; it issues the serving certificate
-//! an hour later, when every API server has had time to learn of it, or when half of the time is over that is left to what is served
-//! until then. Until the old CA ends, both are published.
+//! Both are renewed after two thirds of their lifetime. A new CA is only published at first. It issues the serving certificate an hour
+//! later, when every API server has had time to read the new bundle. If the serving certificate or its CA expires soon, it waits only half
+//! of the time that remains at the publication. The bundle contains the old CA until that expires.
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
@@ -16,18 +16,18 @@ use x509_parser::pem::Pem;
 const CA_LIFETIME: i64 = 10 * 365 * 24 * 3600;
 const SERVING_LIFETIME: i64 = 90 * 24 * 3600;
 
-/// A new CA is published for this long before it issues anything.
+/// A new CA is published for this long before it issues a certificate.
 const PUBLISHED_FIRST: i64 = 3600;
 
-/// Clocks of other machines may be behind by this.
+/// Clocks of other machines may be behind by this much.
 const BACKDATED: i64 = 300;
 
-/// A CA with its key, and a serving certificate with its key. All PEM.
+/// A CA with its key, and a serving certificate with its key, all in PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Issued {
-    /// The newest CA first, then those that have not ended.
+    /// The newest CA first, then the older ones that have not expired.
     pub(super) ca_bundle: String,
-    /// Of the newest CA.
+    /// Key of the newest CA.
     pub(super) ca_key: String,
     pub(super) certificate: String,
     pub(super) key: String,
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Issued {
     }
 }
 
-/// What a certificate says, as far as it matters here. Times in Unix seconds.
+/// The fields of a certificate that count here. Times are Unix seconds.
 struct Facts {
     not_before: i64,
     not_after: i64,
@@ -81,7 +81,7 @@ impl Facts {
         }
     }
 
-    /// When it should be renewed.
+    /// When the certificate is due for renewal.
     fn due(&self) -> i64 {
         self.not_before + (self.not_after - self.not_before) / 3 * 2
     }
@@ -103,14 +103,14 @@ fn encode(label: &str, der: &[u8]) -> String {
     pem + &format!("-----END {label}-----\n")
 }
 
-/// When the first certificate of a chain ends, in Unix seconds.
+/// When the first certificate of a chain expires, in Unix seconds.
 pub(super) fn ends(certificate: &str) -> Result<i64, String> {
     Facts::all(certificate)?.first().map(|facts| facts.not_after).ok_or_else(|| "it holds no certificate".to_owned())
 }
 
-/// What should be there, given what is. None: it is as it should be.
+/// The certificates that should replace the current ones. None: nothing is due.
 ///
-/// * `names` - DNS names and addresses the serving certificate is for.
+/// * `names` - DNS names and addresses of the serving certificate.
 /// * `now` - Unix seconds.
 pub(super) fn renew(there: Option<&Issued>, names: &[String], now: i64) -> Result<Option<Issued>, String> {
     let Some((there, authorities, serving)) = there.and_then(|there| read(there, now)) else {
@@ -135,7 +135,7 @@ pub(super) fn renew(there: Option<&Issued>, names: &[String], now: i64) -> Resul
     Ok((new != *there).then_some(new))
 }
 
-/// When there may be something to renew next, in Unix seconds, if what is there is as it should be now.
+/// When the next renewal may be due, in Unix seconds, if nothing is due now.
 pub(super) fn next(there: &Issued, now: i64) -> Option<i64> {
     let (_, authorities, serving) = read(there, now)?;
     let ends = authorities.iter().map(|authority| authority.not_after);
@@ -143,7 +143,7 @@ pub(super) fn next(there: &Issued, now: i64) -> Option<i64> {
     ends.chain(due).filter(|when| *when > now).min()
 }
 
-/// From when on the newest CA issues serving certificates: always, if what is served is from it already.
+/// From when the newest CA issues serving certificates: at once if it issued the current one already.
 fn may_issue(authorities: &[Facts], serving: &Facts) -> i64 {
     let [newest, before @ ..] = authorities else { return i64::MAX };
     if serving.issuer == newest.subject {
@@ -154,12 +154,12 @@ fn may_issue(authorities: &[Facts], serving: &Facts) -> i64 {
     published + PUBLISHED_FIRST.min((before.not_after.min(serving.not_after) - published) / 2)
 }
 
-/// Whether all of it can still be used.
+/// Whether all certificates and keys are still usable.
 pub(super) fn is_usable(there: &Issued, now: i64) -> bool {
     read(there, now).is_some()
 }
 
-/// What is there, if all of it can still be used.
+/// The parsed certificates, if all of them are still usable.
 fn read(there: &Issued, now: i64) -> Option<(&Issued, Vec<Facts>, Facts)> {
     let authorities = Facts::all(&there.ca_bundle).ok()?;
     let serving = Facts::all(&there.certificate).ok()?.into_iter().next()?;
@@ -178,7 +178,7 @@ fn authority(now: i64) -> Result<(String, String), String> {
     let fault = |e: rcgen::Error| format!("a CA could not be made: {e}");
     let key = KeyPair::generate().map_err(fault)?;
     let mut params = lasting(CA_LIFETIME, now)?;
-    // Its own name, so that the issuer of a serving certificate tells which CA that was.
+    // Each CA has a name of its own, so that the issuer of a serving certificate identifies its CA.
     params
         .distinguished_name
         .push(DnType::CommonName, format!("oarlock admission CA {}", uuid::Uuid::new_v4().simple()));
@@ -254,7 +254,7 @@ mod tests {
         let other = vec!["other.svc".to_owned()];
         let renewed = renew(Some(&issued), &other, NOW + 1).unwrap().unwrap();
         assert_eq!((serving(&renewed).names, &renewed.ca_bundle), (other, &issued.ca_bundle));
-        // One that covers more is good enough.
+        // A certificate with more names is good enough.
         assert_eq!(renew(Some(&issued), &names()[..1], NOW + 1).unwrap(), None);
     }
 
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(authorities(&renew(Some(&taken), &names(), at_the_end).unwrap().unwrap()).len(), 1);
     }
 
-    /// A CA and a certificate it issued, each of this lifetime.
+    /// A CA and a certificate that it issued, each with this lifetime.
     fn lasting_only(ca: i64, serving: i64) -> Issued {
         let key = KeyPair::generate().unwrap();
         let mut params = lasting(ca, NOW).unwrap();
@@ -328,7 +328,7 @@ mod tests {
             }
             now = next;
         }
-        // Both, and the old CA has gone.
+        // Both were renewed, and the old CA is gone.
         assert_eq!(authorities(&issued).len(), 1);
     }
 

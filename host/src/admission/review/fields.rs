@@ -1,4 +1,4 @@
-//! The fields of an AdmissionRequest, each of them checked before the host uses it: names go into URLs, events and logs.
+//! The fields of an AdmissionRequest, validated before the host uses them: names go into URLs, events and logs.
 //!
 //! # Source
 //!
@@ -8,11 +8,11 @@ use super::Resource;
 use crate::api::{GroupVersionKind, ObjectKey};
 use serde_json::{Map, Value};
 
-/// Longest uid, and longest name: RBAC objects may have longer names than others.
+/// Longest uid and longest name: RBAC objects may have longer names than others.
 const UID_BYTES: usize = 256;
 const NAME_BYTES: usize = 1024;
 
-/// What the host itself uses of an AdmissionRequest.
+/// The fields of an AdmissionRequest that the host itself uses.
 #[derive(Clone, Debug)]
 pub(super) struct Fields {
     pub(super) uid: String,
@@ -23,11 +23,11 @@ pub(super) struct Fields {
     pub(super) dry_run: bool,
 }
 
-/// Reads the fields, and checks those that only the plugin reads.
+/// Reads these fields, and validates those that only the plugin reads.
 ///
 /// # Errors
 ///
-/// Which field is wrong, and why.
+/// The invalid field, and why it is invalid.
 pub(super) fn read(request: &Map<String, Value>) -> Result<Fields, String> {
     let fields = Object { path: "request".to_owned(), fields: request };
     let uid = fields.text("uid")?;
@@ -44,7 +44,7 @@ pub(super) fn read(request: &Map<String, Value>) -> Result<Fields, String> {
     }
     fields.named("namespace", "a DNS label", |name| name.is_empty() || is_label(name))?;
     fields.named("name", "a name that is one segment of a path", |name| name.is_empty() || is_name(name))?;
-    // What the client asked for before the API server converted it; for the plugin alone.
+    // The kind of the client's request before the API server converted it; only the plugin uses it.
     if let Some(kind) = fields.object("requestKind")? {
         kind.kind()?;
     }
@@ -78,11 +78,11 @@ pub(super) fn read(request: &Map<String, Value>) -> Result<Fields, String> {
 
 /// Checks that an object of the review is the one that the request names.
 ///
-/// * `path` - where the object is in the review.
+/// * `path` - path of the object in the review.
 ///
 /// # Errors
 ///
-/// Which field of the object contradicts the request, or is no name.
+/// The field of the object that contradicts the request or is no valid name.
 pub(super) fn object(path: &str, object: &Map<String, Value>, fields: &Fields) -> Result<(), String> {
     let Fields { kind, resource, key, .. } = fields;
     let object = Object { path: path.to_owned(), fields: object };
@@ -96,26 +96,26 @@ pub(super) fn object(path: &str, object: &Map<String, Value>, fields: &Fields) -
     metadata.named("uid", "a uid of letters, digits and -._:", |uid| uid.is_empty() || is_uid(uid))?;
     metadata.named("name", "a name that is one segment of a path", |name| name.is_empty() || is_name(name))?;
     metadata.named("namespace", "a DNS label", |name| name.is_empty() || is_label(name))?;
-    // Of a subresource the object may be of another kind (a Binding, a Scale, a TokenRequest), with names of its own.
+    // The object of a subresource may be of another kind (a Binding, a Scale, a TokenRequest) with names of its own.
     if !resource.subresource.is_empty() {
         return Ok(());
     }
     if !key.name.is_empty() {
         agrees(&metadata, "name", &key.name)?;
     }
-    // A Namespace is reviewed within itself.
+    // The API server reviews a Namespace in the namespace of its own name.
     let is_namespace = resource.group.is_empty() && resource.resource == "namespaces";
     if is_namespace { agrees(&metadata, "namespace", "") } else { agrees(&metadata, "namespace", &key.namespace) }
 }
 
-/// A JSON object and where it is.
+/// A JSON object and its path.
 struct Object<'a> {
     path: String,
     fields: &'a Map<String, Value>,
 }
 
 impl<'a> Object<'a> {
-    /// A text; empty when it is absent.
+    /// A string field; empty when absent.
     fn text(&self, field: &str) -> Result<&'a str, String> {
         match self.fields.get(field) {
             None | Some(Value::Null) => Ok(""),
@@ -124,7 +124,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Checks a text.
+    /// Validates a string field.
     fn named(&self, field: &str, expected: &str, is_good: impl Fn(&str) -> bool) -> Result<(), String> {
         let text = self.text(field)?;
         if is_good(text) { Ok(()) } else { Err(wrong(&format!("{}.{field}", self.path), text, expected)) }
@@ -154,7 +154,7 @@ impl<'a> Object<'a> {
         Ok(Resource { group, version, resource, subresource: String::new() })
     }
 
-    /// A UserInfo: names and groups may be any texts.
+    /// Validates a UserInfo: names and groups may be any strings.
     fn user(&self) -> Result<(), String> {
         self.text("username")?;
         self.text("uid")?;
@@ -201,7 +201,7 @@ fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }
 
-/// What the API server takes for a name: anything that is one segment of a path. Kinds narrow it further.
+/// A name by the rules of the API server: one path segment. Kinds restrict it further.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= NAME_BYTES
@@ -239,7 +239,7 @@ mod tests {
             json!({"requestKind": {"group": "", "version": "v1beta1", "kind": "Deployment"}, "requestSubResource": "scale"}),
             json!({"subResource": "scale", "kind": {"group": "autoscaling", "kind": "Scale"},
                 "object": {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": null}}}),
-            // Names of RBAC.
+            // Names of RBAC objects.
             json!({"name": "system:controller:job-controller?", "object": {"metadata": {"name": "system:controller:job-controller?"}}}),
             json!({"operation": "CONNECT", "object": {"metadata": null}}),
         ] {

@@ -1,4 +1,4 @@
-//! How much is taken on at once: connections, bodies and reviews. What comes on top waits, within its deadline.
+//! Concurrency limits of the admission server: connections, bodies and reviews. Further ones wait, within their deadline.
 
 use super::super::review::Unreadable;
 use super::BODY_BYTES;
@@ -9,37 +9,38 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
 
-/// Connections at once; further ones wait to be taken. An API server opens one for each review of a burst.
+/// Most connections; further ones wait to be accepted. An API server opens one for each review of a burst.
 const CONNECTIONS: usize = 4096;
 
-/// Reviews that are worked on at once.
+/// Most concurrent reviews.
 const REVIEWS: usize = 256;
 
-/// Of them, as many may be about one plugin: one that is slow leaves the others their part.
+/// Most concurrent reviews of one plugin: a slow plugin leaves room for the others.
 const SHARE: usize = REVIEWS / 2;
 
-/// A body up to this size is always read, as there are no more of them than connections;
+/// The server always reads a body up to this size, because there are no more of them than connections.
 const SMALL_BYTES: usize = 32 << 10;
 
-/// larger ones may need this much together, in KiB.
+/// Memory for all larger bodies together, in KiB.
 const LARGE_KIB: usize = 128 << 10;
 
-/// The part of its time that a review needs for itself. One that has less than this left when its turn comes would only be late.
+/// Share of its timeout that a review needs for the work (one part in this many). A review with less time left at its turn would only be
+/// late.
 const WORK_SHARE: u32 = 10;
 
-/// The bounds of one listener.
+/// The limits of one listener.
 #[derive(Debug)]
 pub(super) struct Room {
     connections: Arc<Semaphore>,
-    /// All connections are taken, and somebody waits for one.
+    /// Whether a client waits while all connections are in use.
     crowded: watch::Sender<bool>,
     large: Semaphore,
     reviews: Semaphore,
-    /// What each plugin may take of `reviews`.
+    /// Each plugin's share of `reviews`.
     shares: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// The turn of a review: it is worked on until this is dropped.
+/// The slot of a review; the review occupies it until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     _of_plugin: OwnedSemaphorePermit,
@@ -47,7 +48,7 @@ pub(super) struct Turn<'a> {
 }
 
 impl Room {
-    /// As much as the process may have, of descriptors.
+    /// Limits from the number of file descriptors that the process may open.
     pub(super) fn new() -> Self {
         Self::with_connections(connections(open_files()))
     }
@@ -62,13 +63,13 @@ impl Room {
         }
     }
 
-    /// Comes when those that have a connection should give it back after their answer.
+    /// Completes when connections should close after their current response.
     pub(super) async fn crowded(&self) {
-        // An error is impossible: the sender is here.
+        // An error is impossible: `self` owns the sender.
         let _ = self.crowded.subscribe().wait_for(|crowded| *crowded).await;
     }
 
-    /// Room for a connection that was taken. While there is none, those that wait for a next request are asked to go.
+    /// A slot for an accepted connection. While none is free, idle connections are asked to close.
     pub(super) async fn connection(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() {
             self.crowded.send_if_modified(std::mem::take);
@@ -78,9 +79,9 @@ impl Room {
         Arc::clone(&self.connections).acquire_owned().await.ok()
     }
 
-    /// Room for a body.
+    /// Memory for a body.
     ///
-    /// * `bytes` - as its sender announces it. None: as large as it may be.
+    /// * `bytes` - the size that the client announces. None: the largest size.
     ///
     /// # Errors
     ///
@@ -98,14 +99,14 @@ impl Room {
         within(deadline, self.large.acquire_many(kib)).await.map(Some)
     }
 
-    /// The turn of a review, which must have nothing left to wait for.
+    /// A slot for a review that has nothing else to wait for.
     ///
-    /// * `plugin` - of this host; turns are shared between plugins.
-    /// * `whole` - the time it has from its arrival to its deadline.
+    /// * `plugin` - a plugin of this host; plugins share the slots.
+    /// * `whole` - the time from the arrival of the review to its deadline.
     ///
     /// # Errors
     ///
-    /// 503 when there would not be time enough any more.
+    /// 503 when too little time would be left.
     pub(super) async fn review(
         &self,
         plugin: &str,
@@ -120,13 +121,13 @@ impl Room {
 
     fn share(&self, plugin: &str) -> Arc<Semaphore> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those of plugins without a review, removed ones among them.
+        // The shares of plugins without a current review, including removed plugins.
         shares.retain(|_, share| Arc::strong_count(share) > 1);
         Arc::clone(shares.entry(plugin.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(SHARE))))
     }
 }
 
-/// When the work on a review must begin at the latest.
+/// The latest time at which the work on a review must begin.
 pub(super) fn latest(deadline: Instant, whole: Duration) -> Instant {
     deadline.checked_sub(whole / WORK_SHARE).unwrap_or(deadline)
 }
@@ -138,13 +139,13 @@ async fn within<T, E>(deadline: Instant, room: impl Future<Output = Result<T, E>
     }
 }
 
-/// Half of what the process may open: watches and files need some too.
+/// Half of the files that the process may open; watches and files need some too.
 fn connections(open_files: u64) -> usize {
     usize::try_from(open_files / 2).unwrap_or(usize::MAX).clamp(1, CONNECTIONS)
 }
 
-/// How many files the process may open. The limit most shells begin with (1024) is for programs that wait with `select`; it is
-/// raised as far as it may be.
+/// The number of files that the process may open. Most shells set a limit of 1024, for programs that wait with `select`; the host raises
+/// it as far as allowed.
 fn open_files() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: maximum, maximum };
@@ -206,7 +207,7 @@ mod tests {
         let whole = Duration::from_secs(10);
         let deadline = Instant::now() + whole;
         let mut turns = Vec::new();
-        // Without the runtime's budget of a task, which would make a turn that is free wait.
+        // Without the cooperative budget of a tokio task, which could make the wait for a free slot pending.
         let at_once = |plugin| tokio::task::unconstrained(room.review(plugin, deadline, whole)).now_or_never();
         while let Some(turn) = at_once("slow") {
             turns.push(turn.unwrap());
@@ -223,7 +224,7 @@ mod tests {
         let deadline = || Instant::now() + Duration::from_secs(5);
         let mut held = Vec::new();
         for _ in 0..LARGE_KIB / (BODY_BYTES >> 10) {
-            // One that does not say how large it is, or claims to be larger than any may be, takes as much as the largest.
+            // A body of unknown size, or with an announced size above the limit, takes as much as the largest body.
             let bytes = if held.len() % 2 == 0 { None } else { Some(u64::MAX) };
             held.push(room.body(bytes, deadline()).await.unwrap());
         }

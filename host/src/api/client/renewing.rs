@@ -1,4 +1,4 @@
-//! A client that outlives its credentials.
+//! Credential rotation: a client that is rebuilt when the API server rejects its credentials.
 
 use super::{Error, Options, build, load_config};
 use arc_swap::ArcSwap;
@@ -7,11 +7,11 @@ use kube::client::Body;
 use std::{error::Error as _, sync::Arc, time::Duration};
 use tokio::{sync::Mutex, time::Instant};
 
-/// Between two attempts. What was rotated takes effect within it, and a credential that is simply wrong costs no more.
+/// Time between two attempts. Rotated credentials take effect within it, and wrong credentials cost no more than one attempt each time.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// kube's client repeats whatever is answered 429, 503 or 504, for as long as the caller waits. For reads that is well; whether and when a
-/// write is repeated is for its author to decide: it may have been carried out, and who waits with it is a worker.
+/// kube's client repeats requests that get 429, 503 or 504 while the caller waits. That suits reads. The author of a write decides about
+/// its repetition: the write may have taken effect, and a worker waits for it.
 struct Clients {
     reads: kube::Client,
     writes: kube::Client,
@@ -32,18 +32,18 @@ impl Clients {
 struct Renewing {
     options: Options,
     current: ArcSwap<Clients>,
-    /// When that was tried last.
+    /// Time of the last attempt.
     tried: Mutex<Option<Instant>>,
 }
 
-/// Builds a client that is built anew, from the same files, when the API server answers 401 or its certificate is not
-/// trusted: certificate authorities, client certificates, tokens and whole kubeconfigs can be replaced while it is in
-/// use, and a token that is kept too long because the clock was set back is read again.
+/// Builds a client that is rebuilt from the same files when the API server answers 401 or its certificate is not trusted. So certificate
+/// authorities, client certificates, tokens and whole kubeconfigs can be replaced while it is in use. A token that was kept too long
+/// because the clock was set back is read again.
 ///
-/// kube's client reads a token file again every minute of the wall clock, and everything else once. The request that
-/// met the refusal is not repeated; the open watches of the client before go on.
+/// kube's client reads a token file again every minute of the wall clock, and everything else once. The rejected request is not repeated;
+/// open watches of the previous client continue.
 ///
-/// * `config` - what `options` led to.
+/// * `config` - the configuration that `options` led to.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ impl Renewing {
         answer
     }
 
-    /// Builds the client anew, unless that was done while `used` was in use, or a moment ago.
+    /// Rebuilds the client, unless that happened while `used` was in use, or a moment ago.
     async fn renew(&self, used: &Arc<Clients>, refusal: &str) {
         let mut tried = self.tried.lock().await;
         if !Arc::ptr_eq(used, &self.current.load()) || tried.is_some_and(|at| at.elapsed() < EVERY) {
@@ -94,12 +94,12 @@ impl Renewing {
     }
 }
 
-/// What is wrong with a TLS connection, if that is what failed.
+/// The fault of a TLS connection, if that is the cause.
 fn untrusted(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return Some(tls.to_string());
     }
-    // The source of such an error is what comes after the one it carries.
+    // The source of such an error is the one after the error it carries.
     if let Some(carried) = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
         return untrusted(carried);
     }

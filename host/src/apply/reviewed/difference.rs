@@ -1,35 +1,67 @@
-//! From two documents to the JSON Patch (RFC 6902) between them.
+//! Difference of two documents as a JSON Patch (RFC 6902).
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// Lists are aligned while all of a document together takes at most this many comparisons; the others are replaced.
+/// Most comparisons for aligning the lists of one document; the remaining lists are replaced.
 const COMPARISONS: usize = 1_000_000;
 
-/// Of one list, at most this many.
+/// Most comparisons for one list.
 const COMPARISONS_OF_A_LIST: usize = 250_000;
 
-/// What makes `after` of `before`, as operations of a JSON Patch: only what differs, down to the single value; elements of lists are
-/// inserted and removed where they are. Empty when both are the same.
+/// Most bytes of all paths together; beyond that, the patch replaces whole top-level fields.
+const PATHS_BYTES: usize = 4 << 20;
+
+/// The operations that change `before` into `after`. They contain only the differences, down to single values; list elements are inserted
+/// and removed at their index. Empty when both are equal.
 #[must_use]
 pub fn difference(before: &Value, after: &Value) -> Vec<Value> {
-    let mut operations = Operations { list: Vec::new(), comparisons: COMPARISONS };
+    let mut operations = Operations { list: Vec::new(), comparisons: COMPARISONS, paths: 0 };
     values(&mut String::new(), before, after, &mut operations);
-    operations.list
+    if operations.too_long() { whole_fields(before, after) } else { operations.list }
 }
 
-/// What was found, and how much may still be compared.
+/// Replaces each differing top-level field as a whole.
+fn whole_fields(before: &Value, after: &Value) -> Vec<Value> {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        return vec![json!({"op": "replace", "path": "", "value": after})];
+    };
+    let mut list = Vec::new();
+    for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
+        within(&mut String::new(), key, |path| match (old.get(key), new.get(key)) {
+            (_, None) => list.push(json!({"op": "remove", "path": path})),
+            (None, Some(value)) => list.push(json!({"op": "add", "path": path, "value": value})),
+            (Some(old), Some(value)) if old != value => {
+                list.push(json!({"op": "replace", "path": path, "value": value}));
+            }
+            _ => {}
+        });
+    }
+    list
+}
+
+/// The operations so far, and the remaining comparisons.
 struct Operations {
     list: Vec<Value>,
     comparisons: usize,
+    /// Bytes of all paths.
+    paths: usize,
 }
 
 impl Operations {
-    fn push(&mut self, operation: Value) {
-        self.list.push(operation);
+    /// Adds an operation, unless the paths are too long already and the operations will be discarded.
+    fn push(&mut self, path: &str, operation: impl FnOnce() -> Value) {
+        self.paths = self.paths.saturating_add(path.len());
+        if !self.too_long() {
+            self.list.push(operation());
+        }
     }
 
-    /// Whether two lists of these lengths may be aligned.
+    fn too_long(&self) -> bool {
+        self.paths > PATHS_BYTES
+    }
+
+    /// Whether two lists of these lengths may still be aligned.
     fn may_align(&mut self, old: usize, new: usize) -> bool {
         let comparisons = old.saturating_mul(new);
         let may = comparisons <= self.comparisons.min(COMPARISONS_OF_A_LIST);
@@ -46,16 +78,16 @@ fn values(path: &mut String, before: &Value, after: &Value, operations: &mut Ope
             for (key, value) in old {
                 within(path, key, |path| match new.get(key) {
                     Some(new) => values(path, value, new, operations),
-                    None => operations.push(json!({"op": "remove", "path": path})),
+                    None => operations.push(path, || json!({"op": "remove", "path": path})),
                 });
             }
             for (key, value) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
-                within(path, key, |path| operations.push(json!({"op": "add", "path": path, "value": value})));
+                within(path, key, |path| operations.push(path, || json!({"op": "add", "path": path, "value": value})));
             }
         }
         (Value::Array(old), Value::Array(new)) => lists(path, old, new, operations),
         _ if before == after => {}
-        _ => operations.push(json!({"op": "replace", "path": path, "value": after})),
+        _ => operations.push(path, || json!({"op": "replace", "path": path, "value": after})),
     }
 }
 
@@ -74,12 +106,14 @@ fn lists(path: &mut String, old: &[Value], new: &[Value], operations: &mut Opera
     let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     let (old, new) = (old.get(..old.len() - tail).unwrap_or_default(), new.get(..new.len() - tail).unwrap_or_default());
     if !operations.may_align(old.len(), new.len()) {
-        // Element by element from behind, so that the places of those before stay.
+        // From the last element to the first, so that earlier indexes stay valid.
         for i in (0..old.len()).rev() {
-            within(path, &(head + i).to_string(), |path| operations.push(json!({"op": "remove", "path": path})));
+            within(path, &(head + i).to_string(), |path| {
+                operations.push(path, || json!({"op": "remove", "path": path}));
+            });
         }
         for (i, value) in new.iter().enumerate() {
-            let add = |path: &mut String| operations.push(json!({"op": "add", "path": path, "value": value}));
+            let add = |path: &mut String| operations.push(path, || json!({"op": "add", "path": path, "value": value}));
             within(path, &(head + i).to_string(), add);
         }
         return;
@@ -88,32 +122,32 @@ fn lists(path: &mut String, old: &[Value], new: &[Value], operations: &mut Opera
     for step in align(old, new) {
         within(path, &at.to_string(), |path| match step {
             Step::Both(old, new) => values(path, old, new, operations),
-            Step::Replace(new) => operations.push(json!({"op": "replace", "path": path, "value": new})),
-            Step::Add(new) => operations.push(json!({"op": "add", "path": path, "value": new})),
-            Step::Remove => operations.push(json!({"op": "remove", "path": path})),
+            Step::Replace(new) => operations.push(path, || json!({"op": "replace", "path": path, "value": new})),
+            Step::Add(new) => operations.push(path, || json!({"op": "add", "path": path, "value": new})),
+            Step::Remove => operations.push(path, || json!({"op": "remove", "path": path})),
         });
         at += usize::from(!matches!(step, Step::Remove));
     }
 }
 
-/// One step through two lists.
+/// One step of aligning two lists.
 #[derive(Clone, Copy)]
 enum Step<'a> {
     /// The same element, perhaps changed.
     Both(&'a Value, &'a Value),
-    /// Another element in its place.
+    /// A different element in its place.
     Replace(&'a Value),
     Add(&'a Value),
     Remove,
 }
 
-/// What tells elements apart: numbers, which are the same for the same text and the same name.
+/// Numbers for comparing elements: equal texts, and equal names, have equal numbers.
 struct Ids {
     elements: HashMap<String, usize>,
     names: HashMap<String, usize>,
 }
 
-/// An element: the number of its text, and that of its name if it has one.
+/// An element: the number of its text, and the number of its name if it has one.
 type Id = (usize, Option<usize>);
 
 impl Ids {
@@ -131,7 +165,7 @@ impl Ids {
     }
 }
 
-/// How much it is worth to keep an element: most when it is the same, then when it has the same name.
+/// The value of keeping an element: highest for an equal element, then for the same name.
 fn worth(old: Id, new: Id) -> u32 {
     if old.0 == new.0 {
         return 4;
@@ -139,16 +173,16 @@ fn worth(old: Id, new: Id) -> u32 {
     if old.1.is_some() && old.1 == new.1 { 3 } else { 1 }
 }
 
-/// The alignment of two lists that is worth most, by dynamic programming.
+/// The alignment of two lists with the highest value, by dynamic programming.
 fn align<'a>(old: &'a [Value], new: &'a [Value]) -> Vec<Step<'a>> {
     let width = new.len() + 1;
     let cell = |i: usize, j: usize| i * width + j;
-    // Compared as numbers: large elements would be compared again and again.
+    // Compared as numbers, because comparing large elements repeatedly is slow.
     let mut ids = Ids { elements: HashMap::new(), names: HashMap::new() };
     let (olds, news) = (ids.of(old), ids.of(new));
     let worths: Vec<u32> = olds.iter().flat_map(|a| news.iter().map(|b| worth(*a, *b))).collect();
     let worth_of = |i: usize, j: usize| worths.get(i * new.len() + j).copied().unwrap_or(0);
-    // best[i][j]: of old[i..] and new[j..].
+    // best[i][j]: value for old[i..] and new[j..].
     let mut best = vec![0_u32; (old.len() + 1) * width];
     let at = |best: &[u32], i: usize, j: usize| best.get(cell(i, j)).copied().unwrap_or(0);
     for i in (0..old.len()).rev() {
@@ -233,6 +267,15 @@ mod tests {
     fn long_lists_that_have_nothing_in_common_are_replaced() {
         let list = |from: usize| (from..from + 600).map(|i| json!(i)).collect::<Value>();
         check(&json!({"l": list(0)}), &json!({"l": list(10_000)}));
+    }
+
+    #[test]
+    fn bounded_work_of_long_paths() {
+        let many = |value: u32| (0..4_000).map(|i| (i.to_string(), json!(value))).collect::<serde_json::Map<_, _>>();
+        let of = |value| json!({"a": {"k".repeat(50_000): many(value)}, "b": 1});
+        let operations = check(&of(1), &of(2));
+        let bytes: usize = operations.iter().map(|operation| operation.to_string().len()).sum();
+        assert!(bytes < 2 * PATHS_BYTES, "{bytes}");
     }
 
     fn document() -> impl Strategy<Value = Value> {

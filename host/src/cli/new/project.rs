@@ -1,15 +1,20 @@
-//! What a project consists of: a pure function of the files that were there when the host was built.
+//! Files of a new project: a pure function of the files that were compiled into the host.
 
 use oarlock::grants::guess_plural;
 use oarlock_manifest::Kind;
+use oarlock_merge::schema::Schema;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// A file of the repository: its path there, and what is in it.
+/// A file of the repository: its path and its content.
 pub(super) type Source = (&'static str, &'static [u8]);
 
 /// Templates, SDKs and the contract.
 pub(super) static SOURCES: &[Source] = include!(concat!(env!("OUT_DIR"), "/project_files.rs"));
+
+/// The CustomResourceDefinition in a project of a custom resource.
+const DEFINITION: &str = "crd.yaml";
+const DEFINITION_TEMPLATE: &str = include_str!("crd.yaml");
 
 /// Longest name of a plugin.
 const NAME_CHARACTERS: usize = 40;
@@ -17,20 +22,37 @@ const NAME_CHARACTERS: usize = 40;
 /// A file of the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct File {
-    /// Below the project's folder.
+    /// Path relative to the project's folder.
     pub(super) path: String,
     pub(super) contents: Cow<'static, [u8]>,
 }
 
-/// What the placeholders of a template stand for.
+/// The values of a template's placeholders.
 #[derive(Clone, Debug)]
-pub(super) struct Values([(&'static str, String); 8]);
+pub(super) struct Values {
+    texts: [(&'static str, String); 11],
+    /// Its kind is no built-in one: the project brings a definition.
+    custom: bool,
+}
 
 impl Values {
     pub(super) fn new(name: &str, kind: &Kind) -> Self {
         let Kind { group, version, kind } = kind;
         let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
-        Self([
+        let custom = Schema::builtin(group, version, kind).is_none();
+        let apply = if custom { format!(" --apply {DEFINITION}") } else { String::new() };
+        let definition = if custom {
+            format!(
+                "`{DEFINITION}` defines {kind} with a schema that takes everything: write yours into it. In a cluster, `kubectl apply -f {DEFINITION}` comes first."
+            )
+        } else {
+            format!("{kind} is built into Kubernetes: it takes no definition.")
+        };
+        // The API server wants to know who approved groups of Kubernetes' own.
+        let reserved = [".k8s.io", ".kubernetes.io"].iter().any(|end| group.ends_with(end));
+        let annotations =
+            if reserved { "\n  annotations:\n    api-approved.kubernetes.io: unapproved, for development" } else { "" };
+        let texts = [
             ("name", name.to_owned()),
             ("Name", upper_camel(name)),
             ("name_snake", name.replace('-', "_")),
@@ -39,17 +61,26 @@ impl Values {
             ("kind", kind.clone()),
             ("api_version", api_version),
             ("plural", guess_plural(kind)),
-        ])
+            ("apply", apply),
+            ("definition", definition),
+            ("annotations", annotations.to_owned()),
+        ];
+        Self { texts, custom }
     }
 
-    /// The text with its placeholders filled in. What is in double braces and no placeholder stays.
+    /// What `oarlock dev` is called with beside the plugins.
+    pub(super) fn apply(&self) -> &str {
+        self.texts.iter().find(|(known, _)| *known == "apply").map_or("", |(_, value)| value)
+    }
+
+    /// Replaces the placeholders of a text. Text in double braces that is no placeholder stays.
     fn fill(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
             filled.push_str(before);
             let named = after.split_once("}}").and_then(|(name, behind)| {
-                self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (value, behind))
+                self.texts.iter().find(|(known, _)| *known == name).map(|(_, value)| (value, behind))
             });
             rest = match named {
                 Some((value, behind)) => {
@@ -68,7 +99,7 @@ impl Values {
     }
 }
 
-/// A plugin's name, or why it is none. It also names types and modules, so it begins with a letter.
+/// Validates a plugin's name. The name also becomes the name of types and modules, so it begins with a letter.
 pub(super) fn name(text: &str) -> Result<String, String> {
     if text.len() <= NAME_CHARACTERS && is_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase()) {
         return Ok(text.to_owned());
@@ -115,17 +146,21 @@ fn upper_camel(name: &str) -> String {
     name.split('-').map(word).collect()
 }
 
-/// The languages there are templates for.
+/// The languages with a template.
 pub(super) fn languages(sources: &[Source]) -> BTreeSet<&'static str> {
     let template = |path: &'static str| Some(path.strip_prefix("templates/")?.split_once('/')?.0);
     sources.iter().filter_map(|(path, _)| template(path)).collect()
 }
 
-/// Everything a project in a language is made of: the template with its placeholders filled in, the SDK and the contract as they are.
+/// All files of a project in a language: the template with its placeholders replaced, and the SDK and the contract unchanged.
 pub(super) fn files(sources: &[Source], language: &str, values: &Values) -> Vec<File> {
     let template = format!("templates/{language}/");
     let carried = carried(language);
     let mut files = Vec::new();
+    if values.custom {
+        let contents = values.fill(DEFINITION_TEMPLATE).into_bytes().into();
+        files.push(File { path: DEFINITION.to_owned(), contents });
+    }
     for &(path, contents) in sources {
         if let Some(path) = path.strip_prefix(&template) {
             let contents = match std::str::from_utf8(contents) {
@@ -135,7 +170,7 @@ pub(super) fn files(sources: &[Source], language: &str, values: &Values) -> Vec<
             files.push(File { path: path.to_owned(), contents });
         }
         for (from, to) in &carried {
-            // Tests of a crate of the host hold it against files that are elsewhere in the repository.
+            // Tests of the host's crates read files elsewhere in the repository, and so are omitted.
             let below = path
                 .strip_prefix(from.as_str())
                 .filter(|below| !(from.starts_with("host/") && below.starts_with("tests/")));
@@ -147,10 +182,10 @@ pub(super) fn files(sources: &[Source], language: &str, values: &Values) -> Vec<
     files
 }
 
-/// What a project carries of the repository, and where.
+/// The files of the repository that a project contains, and their paths in it.
 fn carried(language: &str) -> Vec<(String, String)> {
     let places: &[(&str, &str)] = match language {
-        // Its crates name each other by where they are.
+        // The crates refer to each other by relative paths.
         "rust" => &[
             ("guest-sdk/rust/", "sdk/guest-sdk/rust/"),
             ("host/manifest/", "sdk/host/manifest/"),
@@ -261,7 +296,7 @@ mod tests {
             assert!(paths.iter().any(|path| path.ends_with("wit/reconciler.wit")), "{language} has no contract");
             for file in files.iter().filter(|file| !file.path.starts_with("sdk/")) {
                 let text = String::from_utf8_lossy(&file.contents);
-                for (placeholder, _) in values().0 {
+                for (placeholder, _) in values().texts {
                     let placeholder = format!("{{{{{placeholder}}}}}");
                     assert!(!text.contains(&placeholder), "{language}: {} has {placeholder}", file.path);
                 }
@@ -285,7 +320,7 @@ mod tests {
 
     #[test]
     fn an_sdk_is_whole_with_what_is_compiled_already() {
-        // Without the component type there is no component.
+        // Without the component type, no component can be built.
         for (language, path) in [
             ("c", "sdk/gen/plugin_component_type.o"),
             ("go", "sdk/internal/link/component-type.bin"),

@@ -1,29 +1,29 @@
-//! The text an object is kept as, put together from what the API server sent, and places in it.
+//! The stored text of an object, assembled from the API server's text, and positions in it.
 
 use crate::api::GroupVersionKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Field managers of this host's plugins start with this; of `managedFields` only their entries are kept.
+/// Prefix of the field managers of this host's plugins; of `managedFields` only their entries are kept.
 const OWN_MANAGERS: &str = "oarlock.";
 
-/// A place in the text of an object.
+/// A position in the text of an object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
     pub(super) at: u32,
     pub(super) len: u32,
 }
 
-/// The text of an object while it is put together: `head`, `before`, `after`, `tail`.
+/// The text of an object during its assembly: `head`, `before`, `after`, `tail`.
 pub(super) struct Layout<'a> {
     source: &'a str,
-    /// The types, where they were left out.
+    /// kind and apiVersion, where they were left out.
     head: String,
-    /// What is before and after managedFields in `source`.
+    /// The text before and after managedFields in `source`.
     before: &'a str,
     after: &'a str,
-    /// Not part of the document.
+    /// Text outside of the document.
     tail: String,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Layout<'a> {
         if let Some(gvk) = types {
             let kind = serde_json::to_string(&gvk.kind)?;
             let api_version = serde_json::to_string(&gvk.api_version())?;
-            // Never `{}`: metadata is there, so a comma is right.
+            // The document is never `{}`: it has metadata, so a comma is right.
             head = format!("{{\"kind\":{kind},\"apiVersion\":{api_version},");
             before = before.strip_prefix('{').unwrap_or(before);
         }
@@ -51,7 +51,7 @@ impl<'a> Layout<'a> {
         self.head.len() + self.before.len() + self.after.len()
     }
 
-    /// Where `text` is: in the document, if it was borrowed from there.
+    /// The position of `text`: in the document, if it is borrowed from there.
     pub(super) fn place(&mut self, text: &Text<'_>) -> serde_json::Result<Span> {
         let at = match &text.0 {
             Cow::Borrowed("") => 0,
@@ -79,29 +79,29 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Where `part`, if it is borrowed from `whole`, begins in it.
+/// The offset of `part` in `whole`, if it is borrowed from it.
 fn offset(whole: &str, part: &str) -> Option<usize> {
     let at = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
     (at + part.len() <= whole.len()).then_some(at)
 }
 
-/// Four bytes for a place in a text: a document of 4 GiB is none that an API server would store.
+/// Positions have four bytes: an API server stores no document of 4 GiB.
 pub(super) fn narrow(length: usize) -> serde_json::Result<u32> {
     u32::try_from(length).map_err(|_too_large| serde::de::Error::custom("the document is larger than 4 GiB"))
 }
 
-/// A string, borrowed unless there are escapes in it.
+/// A string, borrowed unless it contains escapes.
 #[derive(Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
-/// What is before and after the object member whose value is `value`, a slice of `text`, with one of its commas.
+/// The text before and after the object member with `value`, a slice of `text`, without one of its commas.
 ///
-/// A `RawValue` borrows from its input, so the place follows from the two addresses without another scan.
+/// A `RawValue` borrows from its input, so the position follows from the two addresses without another scan.
 fn around_member<'a>(text: &'a str, value: &str) -> Option<(&'a str, &'a str)> {
     let at = value.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
     let after = text.get(at + value.len()..)?.trim_start();
     let before = text.get(..at)?.trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?;
-    // The key reads `managedFields`, so there is no quote in it, however it is escaped.
+    // The key is `managedFields`, which contains no quote in any escaped form.
     let before = before.get(..before.rfind('"')?)?.trim_end();
     Some(match before.strip_suffix(',') {
         Some(before) => (before, after),
@@ -121,15 +121,19 @@ pub(super) fn own_entries(managed_fields: Option<&RawValue>) -> serde_json::Resu
     for entry in serde_json::from_str::<Vec<&RawValue>>(all.get())? {
         let manager = serde_json::from_str::<Entry<'_>>(entry.get())?.manager;
         if manager.is_some_and(|m| m.starts_with(OWN_MANAGERS)) {
+            // A raw value may hold half of a surrogate pair, which no string can. Readers of the entry would find nothing owned.
+            if entry.get().contains("\\u") {
+                serde_json::from_str::<serde_json::Value>(entry.get())?;
+            }
             own.push(entry.get());
         }
     }
     Ok(if own.is_empty() { String::new() } else { format!("[{}]", own.join(",")) })
 }
 
-/// Takes out white space between tokens. API servers send none, so most texts come back as they are.
+/// Removes white space between tokens. API servers send none, so most texts are unchanged.
 pub(super) fn compacted(text: &str) -> Cow<'_, str> {
-    // A line break cannot be inside a JSON string: it tells a text written for people.
+    // A JSON string contains no line break: a line break shows a text that is formatted for people.
     if !text.contains('\n') {
         return text.into();
     }

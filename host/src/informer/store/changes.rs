@@ -1,4 +1,4 @@
-//! Changes of a store, and the fan-out of each to all who subscribed.
+//! Store of one watch: changes, and their fan-out to all subscribers.
 
 use super::{State, Store};
 use crate::{
@@ -19,51 +19,55 @@ use std::{
     },
 };
 
-/// One subscriber. It is dropped from the list at the next change after `live` was cleared.
+/// One subscriber. The next change after `live` was cleared removes it from the list.
 pub(in crate::informer) struct Registration {
     handler: Handler,
     pub(in crate::informer) live: AtomicBool,
 }
 
 impl Registration {
-    /// A handler that panics must not take the watch away from all others.
+    /// A handler that panics must not stop the watch for the others.
     fn tell(&self, delta: &Delta) {
         if std::panic::catch_unwind(AssertUnwindSafe(|| (self.handler)(delta))).is_err() {
-            tracing::error!(?delta, "a handler panicked: its subscriber missed a change");
+            let object = match delta {
+                Delta::Applied { new: object, .. } | Delta::Deleted(object) => object.key().to_string(),
+                Delta::Synced => "the end of the list".to_owned(),
+            };
+            tracing::error!(object, "a handler panicked: its subscriber missed a change");
         }
     }
 }
 
-/// A list while its pages arrive. Each object is stored as it comes, so that a list needs little memory; what the list
-/// does not contain goes when it is complete.
+/// A list in progress. Each object is stored on arrival, so that a list needs little memory; objects missing from the list are removed at
+/// its end.
 #[derive(Debug)]
 pub(in crate::informer) struct Relist {
     mark: u64,
-    /// What is stored of the objects that were listed.
+    /// The stored objects of the listed keys.
     listed: Vec<Arc<Object>>,
-    /// Listed, but not readable: what is stored of them stays.
+    /// Listed but malformed objects, whose stored states stay.
     unreadable: HashSet<ObjectKey>,
-    /// The version of the state that it shows; empty while that is not known.
+    /// The version of the state that the list shows; empty until known.
     version: String,
     /// The history was rewritten: older versions are not earlier ones.
     rewritten: bool,
 }
 
 impl Relist {
-    /// The first page says which state the list shows.
+    /// Sets the version of the list, from its first page.
     pub(in crate::informer) fn shows(&mut self, version: &str) {
         version.clone_into(&mut self.version);
     }
 
-    /// Whether the list shows at least the state at `version`. Then what it shows of an object is true, even if that has an older version
-    /// than what is known: an etcd was restored, and has overtaken what was known.
+    /// Whether the list shows at least the state at `version`. Then its objects are right even if their versions are older than the known
+    /// ones: an etcd was restored and has overtaken them.
     fn is_after(&self, version: &str) -> bool {
         self.rewritten || resource_version::at_least(&self.version, version)
     }
 }
 
 impl Store {
-    /// Adds a handler: it gets what is stored, then every change.
+    /// Adds a handler: it gets the stored objects, then every change.
     pub(in crate::informer) fn subscribe(&self, handler: Handler) -> Arc<Registration> {
         let registration = Arc::new(Registration { handler, live: AtomicBool::new(true) });
         let mut handlers = self.handlers();
@@ -81,14 +85,14 @@ impl Store {
         registration
     }
 
-    /// An ADDED or MODIFIED event.
+    /// Handles an ADDED or MODIFIED event.
     pub(in crate::informer) fn apply(&self, mut object: Object) {
         let handlers = self.handlers();
         let mut deltas = Vec::with_capacity(1);
         let settled = {
             let mut state = self.write();
             object.share(&mut state.strings);
-            // A watch that resumes may tell again what is known.
+            // A resumed watch may repeat known events.
             let over = state.own.is_over(object.uid(), object.resource_version());
             let settled = state.own.observe(object.key(), object.uid(), object.resource_version(), false);
             let old = state.table.get(object.key()).cloned();
@@ -103,7 +107,7 @@ impl Store {
         self.tell(handlers, &deltas, settled);
     }
 
-    /// A DELETED event; `last` is the object's last state.
+    /// Handles a DELETED event; `last` is the object's last state.
     pub(in crate::informer) fn delete(&self, last: Object) {
         let handlers = self.handlers();
         let mut deltas = Vec::with_capacity(1);
@@ -113,7 +117,7 @@ impl Store {
             if let Some(old) = state.table.get(last.key()).cloned() {
                 let same = old.uid() == last.uid();
                 let versions = resource_version::compare(last.resource_version(), old.resource_version());
-                // Less: the end of an earlier incarnation or selection, told again.
+                // Less: a repeated end of an earlier incarnation or selection.
                 if versions != Some(Ordering::Less) {
                     state.table.remove(last.key());
                     state.own.gone(old.uid(), last.resource_version());
@@ -125,32 +129,32 @@ impl Store {
         self.tell(handlers, &deltas, settled);
     }
 
-    /// A DELETED event of which only the name could be read.
+    /// Handles a DELETED event of which only the name is readable.
     pub(in crate::informer) fn delete_unread(&self, key: &ObjectKey) {
         if let Some(object) = self.get(key) {
             self.delete(Object::clone(&object));
         }
     }
 
-    /// A bookmark: all changes up to `version` have been told.
+    /// Handles a bookmark: all changes up to `version` have been delivered.
     pub(in crate::informer) fn reached(&self, version: &str) {
         let handlers = self.handlers();
         let settled = self.write().own.reached(version);
         self.tell(handlers, &[], settled);
     }
 
-    /// A list is about to be asked for.
+    /// Marks the beginning of a list.
     pub(in crate::informer) fn begin_list(&self) -> Relist {
         let mark = self.write().own.list_begins();
         Relist { mark, listed: Vec::new(), unreadable: HashSet::new(), version: String::new(), rewritten: false }
     }
 
-    /// Whether a list of `version` is known to show an older state than what is stored.
+    /// Whether a list of `version` is known to show an older state than the cache.
     pub(in crate::informer) fn is_past(&self, version: &str) -> bool {
         self.read().own.is_past(version)
     }
 
-    /// The cluster was put back to an older state: what `relist` shows is true, however old it looks.
+    /// The cluster was restored to an older state: the content of `relist` is right, whatever its versions.
     pub(in crate::informer) fn rewrite(&self, relist: &mut Relist) {
         relist.rewritten = true;
         let mut state = self.write();
@@ -158,7 +162,7 @@ impl Store {
         relist.mark = state.own.list_begins();
     }
 
-    /// One object of a list. An unchanged one is dropped for the one that is stored.
+    /// Adds an object of a list. An unchanged one is replaced by the stored one.
     pub(in crate::informer) fn list_item(&self, relist: &mut Relist, mut object: Object) {
         let handlers = self.handlers();
         let mut deltas = Vec::new();
@@ -184,22 +188,22 @@ impl Store {
         self.tell(handlers, &deltas, false);
     }
 
-    /// One object of a list that could not be read.
+    /// Adds a malformed object of a list.
     pub(in crate::informer) fn list_unread(relist: &mut Relist, malformed: &Malformed) {
         relist.unreadable.extend(malformed.key.clone());
     }
 
-    /// The list is complete; it shows the state at `version`. What is stored and was not listed is gone.
+    /// Completes a list, which shows the state at `version`: stored objects that were not listed are deleted.
     pub(in crate::informer) fn end_list(&self, relist: Relist, version: &str) {
         let Relist { mark, mut listed, unreadable, version: _, rewritten } = relist;
-        // API servers sort by the whole path, so namespaces may come in another order.
+        // API servers sort by the whole path, so the order of namespaces may differ.
         listed.sort_by(|a, b| a.key().cmp(b.key()));
         let was_listed = |key: &ObjectKey| listed.binary_search_by(|object| object.key().cmp(key)).is_ok();
         let handlers = self.handlers();
         let mut deltas = Vec::new();
         let settled = {
             let mut state = self.write();
-            // Newer than the list: stored from a list that broke off, which another API server gave.
+            // Newer than the list: stored from an interrupted list of another API server.
             let later = |object: &Object| {
                 !rewritten && resource_version::compare(object.resource_version(), version) == Some(Ordering::Greater)
             };
@@ -221,7 +225,7 @@ impl Store {
         self.tell(handlers, &deltas, settled);
     }
 
-    /// The kind is no longer served: nothing of it exists.
+    /// The kind is no longer served: none of its objects exists.
     pub(in crate::informer) fn clear(&self) {
         let handlers = self.handlers();
         let mut deltas = Vec::new();
@@ -238,7 +242,7 @@ impl Store {
         self.tell(handlers, &deltas, true);
     }
 
-    /// Calls all handlers, in the order the changes were made.
+    /// Calls all handlers, in the order of the changes.
     fn tell(&self, mut handlers: MutexGuard<'_, Vec<Arc<Registration>>>, deltas: &[Delta], settled: bool) {
         if settled {
             self.shared.settled.send_modify(|count| *count += 1);
@@ -254,7 +258,7 @@ impl Store {
 }
 
 impl State {
-    /// Puts `new` in the place of `old`. If that was another object, it has ended, and nothing brings it back.
+    /// Replaces `old` by `new`. If `old` was another object, it has ended, and later events cannot restore it.
     fn store(&mut self, new: &Arc<Object>, old: Option<&Object>) {
         if let Some(old) = old.filter(|old| old.uid() != new.uid()) {
             self.own.gone(old.uid(), new.resource_version());

@@ -1,4 +1,4 @@
-//! Servers that are behind, slow, overloaded or restored, and clocks that jump.
+//! API servers that lag, are slow, overloaded or restored, and clocks that jump.
 
 use super::*;
 use serde_json::json;
@@ -7,8 +7,8 @@ fn gone() -> serde_json::Value {
     json!({"kind": "Status", "code": 410, "reason": "Expired"})
 }
 
-/// Another API server answers after the watch has expired, and has not seen the newest changes yet: nothing goes back,
-/// nothing that was deleted comes back, nothing that it has not seen is deleted.
+/// After the watch expired, another API server answers that has not seen the newest changes yet. The cache does not go back, restores no
+/// deleted object, and deletes no object that this server has not seen.
 #[tokio::test(start_paused = true)]
 async fn i9_a_list_that_is_older_than_the_cache_changes_nothing() {
     for lag in [100, 102, 104] {
@@ -40,8 +40,7 @@ async fn i9_a_list_that_is_older_than_the_cache_changes_nothing() {
     }
 }
 
-/// A list broke off in the middle, and its second attempt is answered by a server that is behind: what the first has
-/// brought stays.
+/// A list is interrupted, and a server that lags behind answers its second attempt: the objects of the first attempt stay.
 #[tokio::test(start_paused = true)]
 async fn i9_what_a_list_brought_before_it_broke_off_does_not_go_back() {
     let server = Server::new();
@@ -69,8 +68,7 @@ fn shows(subscription: &Subscription) -> Vec<String> {
     objects.iter().map(|o| format!("{}@{}", o.key(), o.resource_version())).collect()
 }
 
-/// A cluster that was restored from a backup has a true history that is older than the cache. Waiting for it to catch
-/// up would never end.
+/// A cluster restored from a backup has a true history that is older than the cache. A wait until it catches up would never end.
 #[tokio::test(start_paused = true)]
 async fn i9_a_restored_cluster_is_believed_after_five_minutes() {
     let server = Server::new();
@@ -86,20 +84,20 @@ async fn i9_a_restored_cluster_is_believed_after_five_minutes() {
     informers.record_write(&gvk(), &key("default/a"), "uid-1", Some("200"));
     let shows = || shows(&subscription);
     let before = shows();
-    // Watches from what is the future now are accepted, and silent.
+    // The server accepts watches from a future version, and stays silent.
     server.rewind(backup);
     let restored = Instant::now();
     eventually("believed", || shows() != before).await;
     assert!(restored.elapsed() >= Duration::from_secs(300), "{:?}", restored.elapsed());
     assert!(restored.elapsed() <= Duration::from_secs(330), "{:?}", restored.elapsed());
     assert_eq!(shows(), ["default/a@101", "default/b@102"]);
-    // The write is in no history any more.
+    // No history contains the write any more.
     assert_eq!(subscription.store().fresh(&key("default/a"), Instant::now()).await, Ok(()));
     server.apply("default/d", &json!({}));
     eventually("goes on", || shows() == ["default/a@101", "default/b@102", "default/d@103"]).await;
 }
 
-/// Users of a restored cluster write on, so that it soon has newer versions than those that are known of objects it has put back.
+/// Users of a restored cluster continue to write, so that it soon has newer versions than the known ones of restored objects.
 #[tokio::test(start_paused = true)]
 async fn i9_a_restored_cluster_that_overtakes_what_is_known_is_believed_at_once() {
     let server = Server::new();
@@ -122,7 +120,7 @@ async fn i9_a_restored_cluster_that_overtakes_what_is_known_is_believed_at_once(
     eventually("believed", || shows() == ["default/a@101", "default/b@102", "default/d@112", "default/e@103"]).await;
 }
 
-/// Each page takes a minute, and history is kept for less long than all of them take.
+/// Each page takes a minute, and the server keeps its history for less time than all pages take.
 #[tokio::test(start_paused = true)]
 async fn i10_a_list_that_takes_longer_than_a_watch_lasts_misses_nothing() {
     let server = Server::new();
@@ -136,7 +134,7 @@ async fn i10_a_list_that_takes_longer_than_a_watch_lasts_misses_nothing() {
     server.world().requests.clear();
     server.world().delay = Duration::from_secs(60);
     let follower = Follower::all(&informers);
-    // Every page but the last was asked for.
+    // Every page but the last was requested.
     eventually("almost listed", || server.requests("LIST").len() == 6).await;
     assert!(!follower.store().synced());
     follower.check();
@@ -151,7 +149,7 @@ async fn i10_a_list_that_takes_longer_than_a_watch_lasts_misses_nothing() {
     assert!(follower.log().len() >= 2600 && server.requests("LIST").len() >= 12);
 }
 
-/// A page that never comes is given up; what the pages before it brought is neither lost nor told twice.
+/// A page that never arrives is requested again; the objects of the pages before it are neither lost nor delivered twice.
 #[tokio::test(start_paused = true)]
 async fn i10_a_page_that_never_comes_is_asked_for_again() {
     let server = Server::new();
@@ -171,8 +169,8 @@ async fn i10_a_page_that_never_comes_is_asked_for_again() {
     assert_eq!(follower.log().len(), 602);
 }
 
-/// Lists come in pages, whatever the server could do: a streaming list needs a feature that may be off and whose end
-/// may never be told. A bookmark that claims to be that end is a bookmark.
+/// Lists are in pages, whatever the server supports: a streaming list needs a feature that may be off, and its end may never arrive. A
+/// bookmark that claims to be that end is only a bookmark.
 #[tokio::test(start_paused = true)]
 async fn i11_no_streaming_list_is_asked_for_and_its_bookmark_means_nothing_more() {
     let server = Server::new();
@@ -185,7 +183,7 @@ async fn i11_no_streaming_list_is_asked_for_and_its_bookmark_means_nothing_more(
         "BOOKMARK",
         &json!({"kind": "Network", "metadata": {"resourceVersion": "101", "annotations": annotations}}),
     );
-    // One without a version says nothing of where to go on.
+    // A bookmark without a version does not move the position.
     server.send("BOOKMARK", &json!({"kind": "Network", "metadata": {"annotations": annotations}}));
     server.apply("default/b", &json!({}));
     follower.until_equal(&server).await;
@@ -198,8 +196,8 @@ async fn i11_no_streaming_list_is_asked_for_and_its_bookmark_means_nothing_more(
     }
 }
 
-/// The version a plugin was written for goes and another comes: that watch waits, and tells that its objects are not to
-/// be had; who watches the other version gets them. Coming back is the same again.
+/// The API server stops serving one version of a kind and serves another. The watch of the first version waits, and reports that its
+/// objects are unavailable; watches of the other version get them. The way back is the same.
 #[tokio::test(start_paused = true)]
 async fn i15_a_version_that_is_no_longer_served_parks_its_watch_until_it_is_back() {
     let server = Server::new();
@@ -223,7 +221,7 @@ async fn i15_a_version_that_is_no_longer_served_parks_its_watch_until_it_is_back
     }
 }
 
-/// Ten minutes of 429: the server's word is kept, the cache stays readable, and all is well soon after.
+/// Ten minutes of 429: the reflector obeys Retry-After, the cache stays readable, and all is well soon afterwards.
 #[tokio::test(start_paused = true)]
 async fn i17_an_overloaded_server_is_asked_no_more_often_than_it_says() {
     for relist in [false, true] {
@@ -254,7 +252,7 @@ async fn i17_an_overloaded_server_is_asked_no_more_often_than_it_says() {
     }
 }
 
-/// A server, or a proxy, that asks for an hour is asked sooner than that.
+/// A server or proxy that asks for an hour gets a request sooner.
 #[tokio::test(start_paused = true)]
 async fn i17_a_retry_after_of_hours_is_not_waited_for() {
     let server = Server::new();
@@ -267,7 +265,7 @@ async fn i17_a_retry_after_of_hours_is_not_waited_for() {
     assert!(over.elapsed() <= Duration::from_secs(60), "{:?}", over.elapsed());
 }
 
-/// A watch that ends as soon as it is open is no reason to open the next at once.
+/// A watch that ends right after it opened is not reopened at once.
 #[tokio::test(start_paused = true)]
 async fn i1_a_server_that_closes_every_watch_at_once_is_not_flooded() {
     let server = Server::new();
@@ -282,8 +280,7 @@ async fn i1_a_server_that_closes_every_watch_at_once_is_not_flooded() {
     follower.until_equal(&server).await;
 }
 
-/// A server that answers lists, but cannot be watched: a list is asked for now and then, so the cache follows all the
-/// same.
+/// A server answers lists but no watches: the reflector lists now and then, so the cache follows all the same.
 #[tokio::test(start_paused = true)]
 async fn i10_a_kind_that_can_be_listed_and_not_watched_is_listed_again() {
     let server = Server::new();
@@ -298,14 +295,14 @@ async fn i10_a_kind_that_can_be_listed_and_not_watched_is_listed_again() {
     assert!(lists <= 10, "{lists} lists");
 }
 
-/// All deadlines pass at once, as after a machine was suspended. Clocks that are set back do not matter: nothing here
-/// asks for the time of day (`tests/layering.rs`).
+/// All deadlines pass at once, as after the suspension of a machine. Clocks that are set back do not matter: the informer never reads the
+/// time of day (`tests/layering.rs`).
 #[tokio::test(start_paused = true)]
 async fn i24_a_clock_that_jumps_loses_nothing() {
     let hour = Duration::from_secs(3600);
     let server = Server::new();
     server.apply("default/a", &json!({}));
-    // While the kind is asked for and listed.
+    // During discovery and the list.
     server.world().delay = Duration::from_secs(5);
     let informers = informers(&server);
     let follower = Follower::all(&informers);
@@ -316,13 +313,13 @@ async fn i24_a_clock_that_jumps_loses_nothing() {
     server.world().delay = Duration::ZERO;
     follower.until_equal(&server).await;
     follower.until_told("synced").await;
-    // While it watches, with and without something on its way.
+    // During the watch, with and without an event on its way.
     eventually("watching", || server.open_watches() >= 1).await;
     tokio::time::advance(hour).await;
     server.apply("default/b", &json!({}));
     tokio::time::advance(hour).await;
     follower.until_equal(&server).await;
-    // While the host waits for its own write.
+    // During the wait for an own write.
     eventually("watching", || server.open_watches() >= 1).await;
     server.stall_watches();
     let answer = Object::parse(&server.apply("default/a", &json!({})).to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! Counts what this thread keeps on the heap, so that a test can say how much a thing takes and takes at most.
+//! A counting allocator for the heap of one thread, so that tests can measure used and peak bytes.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -15,13 +15,13 @@ thread_local! {
 
 struct Counting;
 
-/// What the system's allocator takes for `size` bytes: eight for itself, in steps of sixteen, 32 at least.
+/// Bytes that the system's allocator takes for `size` bytes: eight for itself, in steps of sixteen, at least 32.
 fn chunk(size: usize) -> isize {
     isize::try_from((size + 8).next_multiple_of(16).max(32)).unwrap_or(isize::MAX)
 }
 
 fn count(change: isize) {
-    // A thread that is ending has no counters any more.
+    // An ending thread has no counters any more.
     let _ = NOW.try_with(|now| {
         now.set(now.get() + change);
         PEAK.with(|peak| peak.set(peak.get().max(now.get())));
@@ -49,12 +49,12 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What this thread has allocated and not freed, in bytes; what other threads free of it counts as kept.
+/// Bytes that this thread has allocated and not freed; a free by another thread does not count.
 pub(super) fn now() -> isize {
     NOW.get()
 }
 
-/// The most it was since [`watch_peak`].
+/// The peak since [`watch_peak`].
 pub(super) fn peak() -> isize {
     PEAK.get()
 }

@@ -1,5 +1,5 @@
-//! Watches that end, stall, expire or repeat themselves (I1 to I8), and objects that cannot be read (I18); one test per fault, in
-//! the order of their numbers (tests/README.md).
+//! Watches that end, stall, expire or repeat events (I1 to I8), and malformed objects (I18): one test per fault, in the order of their
+//! numbers (tests/README.md).
 
 use super::*;
 use serde_json::json;
@@ -33,7 +33,7 @@ async fn i2_a_connection_on_which_nothing_comes_any_more_is_replaced() {
     assert_eq!(server.requests("LIST").len(), 1);
 }
 
-/// A connection that is half open tells nobody that it ended, and the status would go on to say that the watch is in sync.
+/// A half-open connection reports no end, and the status would continue to claim that the watch is in sync.
 #[tokio::test(start_paused = true)]
 async fn b14_a_half_open_watch_is_noticed_in_about_a_minute() {
     let server = Server::new();
@@ -48,7 +48,7 @@ async fn b14_a_half_open_watch_is_noticed_in_about_a_minute() {
     assert_eq!(server.requests("LIST").len(), 1);
 }
 
-/// What was created and deleted in the gap is never told; what went is told as deleted.
+/// An object created and deleted in the gap never appears; an object deleted in the gap is delivered as deleted.
 #[tokio::test(start_paused = true)]
 async fn i3_i7_an_expired_version_relists_and_tells_the_differences() {
     for plain_gone in [false, true] {
@@ -104,14 +104,14 @@ async fn i4_a_list_whose_pages_expire_begins_again() {
     assert_eq!(server.requests("LIST").len(), 2 + 3);
 }
 
-/// The version of a bookmark is the one a watch resumes from.
+/// The version of a bookmark is the position from which a watch resumes.
 #[tokio::test(start_paused = true)]
 async fn i5_bookmarks_move_the_point_to_resume_from() {
     let server = Server::new();
     let follower = Follower::all(&informers(&server));
     follower.until_told("synced").await;
     eventually("watching", || server.open_watches() == 1).await;
-    // Other kinds are written to.
+    // Writes to other kinds.
     while server.version() < 250 {
         server.world().version_up();
     }
@@ -144,7 +144,7 @@ async fn i6_events_told_again_after_a_reconnect_change_nothing() {
     assert_eq!(follower.log(), [before, vec!["+default/b@105".to_owned()]].concat());
 }
 
-/// The end of the first was never told by an event of its own.
+/// No event reported the end of the first object.
 #[tokio::test(start_paused = true)]
 async fn i6_an_object_that_was_replaced_is_not_brought_back_by_events_told_again() {
     let server = Server::new();
@@ -202,7 +202,7 @@ async fn i18_an_object_nobody_can_read_is_skipped_and_the_others_go_on() {
     assert_eq!(informers.stats()[0].malformed, 3);
     assert_eq!(logged("default/bad"), 1);
 
-    // In the stream; one without a version, and a line that is no JSON, cost a list, but nothing else.
+    // In the stream. An object without a version, and a line that is not JSON, cost a list, but nothing else.
     server.send("MODIFIED", &bad("102"));
     server.apply("default/b", &json!({}));
     follower.until_equal(&server).await;
@@ -212,7 +212,7 @@ async fn i18_an_object_nobody_can_read_is_skipped_and_the_others_go_on() {
         "{\"object\":{},\"type\":\"MODIFIED\"}",
         "no JSON",
     ] {
-        // The line stands for an event, and what it said is known all the same.
+        // The line stands for an event, whose change is known all the same.
         eventually("watching", || server.open_watches() == 1).await;
         server.world().black_hole = true;
         server.apply("default/b", &json!({}));
@@ -221,7 +221,7 @@ async fn i18_an_object_nobody_can_read_is_skipped_and_the_others_go_on() {
         server.apply("default/c", &json!({}));
         follower.until_equal(&server).await;
     }
-    // Large and with fields nobody knows.
+    // A large object with unknown fields.
     let large = server.put("default/large", |object| {
         object["metadata"]["unknown"] = json!({"deep": [1, 2]});
         object["spec"] = json!("x".repeat(1_572_864));
@@ -231,7 +231,7 @@ async fn i18_an_object_nobody_can_read_is_skipped_and_the_others_go_on() {
     assert_eq!(serde_json::from_str::<serde_json::Value>(stored.json()).unwrap(), large);
 }
 
-/// Over a relist: an object that is listed, but not readable, is not taken for gone.
+/// Over a relist: an object that is listed but malformed does not count as deleted.
 #[tokio::test(start_paused = true)]
 async fn i18_an_object_that_becomes_unreadable_stays_as_it_was() {
     let server = Server::new();
@@ -247,7 +247,7 @@ async fn i18_an_object_that_becomes_unreadable_stays_as_it_was() {
     server.apply("default/c", &json!({}));
     follower.until_told("+default/c@103").await;
     assert!(follower.store().get(&key("default/a")).is_some());
-    // Its end is told even when only its name can be read.
+    // Its deletion is delivered even if only its name is readable.
     server.delete("default/a");
     follower.until_told("-default/a").await;
 }

@@ -1,4 +1,4 @@
-//! What a watch may see changes: its selector, its kind, its permission (I12, I13, I14, I16; tests/README.md).
+//! Changes of a watch's scope: its selector, its kind, its permission (I12, I13, I14, I16; tests/README.md).
 
 use super::*;
 use serde_json::json;
@@ -20,7 +20,7 @@ async fn i12_an_object_that_leaves_the_selector_is_deleted() {
         server.requests("LIST")
     );
 
-    // The host takes the label away: its next reads wait for the deletion.
+    // The host removes the label: its next reads wait for the deletion.
     server.world().black_hole = true;
     let answer = server.apply("default/a", &json!({"app": "api"}));
     informers.record_object(&gvk(), &Object::parse(&answer.to_string()).unwrap());
@@ -32,7 +32,7 @@ async fn i12_an_object_that_leaves_the_selector_is_deleted() {
     assert_eq!(wait.await.unwrap(), (Ok(()), true));
     assert_eq!(follower.log(), ["=default/a@101", "synced", "-default/a"]);
     same_watch.until_told("-default/a").await;
-    // Nobody waits for an object that is not selected.
+    // Reads do not wait for an object that is not selected.
     let other = Object::parse(&server.apply("default/b", &json!({"app": "api"})).to_string()).unwrap();
     informers.record_object(&gvk(), &other);
     assert_eq!(follower.store().fresh(other.key(), Instant::now()).await, Ok(()));
@@ -72,7 +72,7 @@ async fn i13_a_kind_that_vanishes_parks_the_watch_and_comes_back_in_another_shap
     let narrow = Follower::new(&informers, WatchSpec { namespace: Some("default".into()), ..WatchSpec::all(gvk()) });
     follower.until_told("synced").await;
     narrow.until_told("synced").await;
-    // The events of the deletions are lost with the connection.
+    // The connection loses the events of the deletions.
     server.world().black_hole = true;
     server.serve(None);
     follower.until_told("-default/a").await;
@@ -88,7 +88,7 @@ async fn i13_a_kind_that_vanishes_parks_the_watch_and_comes_back_in_another_shap
     narrow.until_status("refused", |status| status.to_string().contains("cluster-scoped")).await;
 }
 
-/// A 404 that discovery does not confirm, as a proxy or a starting API server gives it, deletes nothing.
+/// A 404 that discovery does not confirm, from a proxy or a starting API server, deletes nothing.
 #[tokio::test(start_paused = true)]
 async fn i13_a_kind_that_is_missing_for_a_moment_loses_no_object() {
     let server = Server::new();

@@ -1,4 +1,4 @@
-//! What caches take, counted allocation by allocation: the same in every run.
+//! Memory of caches, counted allocation by allocation: the same in every run.
 
 use super::{counting, *};
 use bytes::Bytes;
@@ -12,11 +12,11 @@ use std::{convert::Infallible, io, sync::Mutex};
 
 const PAGE: usize = 500;
 
-/// Stands for the name and the version in the text of an object.
+/// Placeholder of the name and the version in the text of an object.
 const NAME: &str = "@name@";
 const VERSION: &str = "@version@";
 
-/// About 1 KB, as many custom resources and ConfigMaps are.
+/// About 1 KB, like many custom resources and ConfigMaps.
 fn small() -> Value {
     json!({"apiVersion": server::GROUP_VERSION, "kind": "Network", "metadata": {
         "name": format!("network-{NAME}"), "namespace": "team-blue",
@@ -46,7 +46,7 @@ fn typical() -> Value {
     object
 }
 
-/// An API server whose answers are made beforehand, so that nothing counted is its own.
+/// An API server with prepared responses, so that none of its own memory counts.
 #[derive(Clone, Default)]
 struct Prepared(Arc<Mutex<Answers>>);
 
@@ -58,7 +58,7 @@ struct Answers {
 }
 
 impl Prepared {
-    /// `count` objects with versions from `version` on; the bytes of one.
+    /// Prepares `count` objects with versions from `version`; returns the bytes of one.
     fn prepare(&self, object: &Value, count: usize, version: usize) -> usize {
         let text = object.to_string();
         let one = |i: usize| text.replace(NAME, &format!("{i:06}")).replace(VERSION, &(version + i).to_string());
@@ -112,7 +112,7 @@ impl Prepared {
         full(&answers.pages[page.map_or(0, |page| page.parse().unwrap())])
     }
 
-    /// What is watched has expired: the watch lists again.
+    /// Expires the watch, so that the reflector relists.
     fn expire(&self) {
         let line = Bytes::from_static(b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}\n");
         self.0.lock().unwrap().watch.take().unwrap().unbounded_send(Ok(Frame::data(line))).unwrap();
@@ -123,20 +123,20 @@ impl Prepared {
     }
 }
 
-/// Bytes, per object.
+/// Bytes per object.
 #[derive(Debug)]
 struct Figures {
-    /// Its JSON, as the server sends it.
+    /// JSON as the server sends it.
     sent: usize,
-    /// What the store says of itself.
+    /// The store's own figure.
     told: usize,
-    /// After the first list, and the most until then.
+    /// After the first list, and the peak until then.
     steady: usize,
     first_peak: usize,
-    /// The most during a list in which nothing has changed, and during one in which everything has.
+    /// The peak during a list without changes, and during one in which everything has changed.
     relist_peak: usize,
     changed_peak: usize,
-    /// After that.
+    /// After that list.
     after: usize,
 }
 
@@ -160,7 +160,7 @@ async fn measure(count: usize, object: &Value) -> Figures {
     server.expire();
     listed(2).await;
     let relist_peak = each(counting::peak());
-    // Everything has changed meanwhile. Making the pages is not part of it.
+    // Everything has changed meanwhile. Preparing the pages does not count.
     let before = counting::now();
     server.prepare(object, count, 2_000_000);
     let pages = counting::now() - before;

@@ -1,5 +1,5 @@
-//! What must be true of every cache at every moment: what it shows and tells of an object is an ordered subsequence of
-//! the object's history at the server, and in the end it is what a live list shows.
+//! Invariant of every cache at every moment: the states of an object that it shows and delivers are an ordered subsequence of the
+//! object's history at the server. In the end the cache equals a live list.
 
 use super::{
     server::{Selection, Server},
@@ -11,37 +11,37 @@ use tokio::sync::watch;
 /// Uid and resource version.
 type State = (String, String);
 
-/// Follows one subscription and holds everything against the server's history.
+/// Follows one subscription and compares it with the server's history.
 pub(super) struct Follower {
     pub(super) subscription: Subscription,
     pub(super) told: Arc<watch::Sender<Told>>,
-    /// For its handler, which the store itself keeps.
+    /// For its handler, which the store itself owns.
     own_store: Arc<Mutex<Option<Store>>>,
     server: Server,
     selection: Selection,
-    /// The newest version the store has shown of each key.
+    /// The newest version that the store has shown of each key.
     shown: Mutex<BTreeMap<ObjectKey, u64>>,
 }
 
-/// What a subscription was told, and what the objects are if that was all true.
+/// The changes that a subscription received, and the objects that result from them.
 #[derive(Default, Clone)]
 pub(super) struct Told {
     /// One word per change, such as `+default/a@105` or `-default/a`, and `synced`.
     pub(super) log: Vec<String>,
     objects: BTreeMap<ObjectKey, State>,
-    /// The newest version told of each key.
+    /// The newest delivered version of each key.
     newest: BTreeMap<ObjectKey, u64>,
-    /// The kind was not served, or not listed yet, at the last change.
+    /// At the last change the kind was not served, or not listed yet.
     parked: bool,
-    /// The first change that cannot follow what was told before.
+    /// The first change that cannot follow the ones before.
     pub(super) violation: Option<String>,
 }
 
 impl Told {
-    /// * `parked` - the kind is not served, as far as the watch knows.
+    /// * `parked` - whether the kind is not served, as far as the watch knows.
     fn take(&mut self, delta: &Delta, parked: bool, server: &Server, selection: &Selection) {
         if parked && !self.parked {
-            // When the kind is served again, its objects may be as they were, also those whose end was told before.
+            // When the kind is served again, its objects may be unchanged, including those with a delivered end.
             self.newest.clear();
         }
         self.parked = parked;
@@ -51,7 +51,7 @@ impl Told {
         }
     }
 
-    /// Whether the change can follow what was told before.
+    /// Whether the change can follow the ones before.
     fn follow(&mut self, delta: &Delta) -> Result<(), &'static str> {
         match delta {
             Delta::Applied { old, new, initial } => {
@@ -79,7 +79,7 @@ impl Told {
         Ok(())
     }
 
-    /// Whether the server's history has the change.
+    /// Whether the server's history contains the change.
     fn happened(&self, delta: &Delta, server: &Server, selection: &Selection) -> Result<(), &'static str> {
         match delta {
             Delta::Deleted(_) if !server.serves(selection) => Ok(()),
@@ -118,7 +118,7 @@ impl Follower {
         Self::new(watching, WatchSpec::all(gvk()))
     }
 
-    /// Waits until `condition` holds of what was told.
+    /// Waits until `condition` holds for the received changes.
     pub(super) async fn until(&self, what: &str, condition: impl Fn(&Told) -> bool) {
         let mut told = self.told.subscribe();
         let wanted = |told: &Told| told.violation.is_some() || condition(told);
@@ -127,7 +127,7 @@ impl Follower {
         self.check();
     }
 
-    /// Waits until everything at the server, and nothing else, was told; then it is what is stored.
+    /// Waits until exactly the server's objects were delivered, and asserts that the store equals them.
     pub(super) async fn until_equal(&self, server: &Server) {
         let expected = self.live(server);
         self.until("equal to the server", |told| told.objects == expected).await;
@@ -146,12 +146,12 @@ impl Follower {
         self.check();
     }
 
-    /// What was told so far is true, and so is what the store shows now.
+    /// Asserts that the changes so far, and the store's present content, are right.
     pub(super) fn check(&self) {
         assert_eq!(self.told.borrow().violation, None);
         let mut shown = self.shown.lock().unwrap();
         if !self.store().synced() {
-            // When the kind is served again, its objects may be as they were.
+            // When the kind is served again, its objects may be unchanged.
             shown.clear();
         }
         let stored: BTreeMap<ObjectKey, State> =
@@ -167,7 +167,7 @@ impl Follower {
                 !self.server.serves(&self.selection) || self.server.ended_since(key, "", *newest, &self.selection);
             assert!(ended, "{key} is not in the store, and has not ended since {newest}");
         }
-        // Handlers are told what was done before anything else is done.
+        // Handlers receive a change before anything else happens.
         assert_eq!(self.told.borrow().objects, stored);
     }
 
@@ -188,7 +188,7 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        // Store, handler, store: nobody else ends that.
+        // Ends the cycle of store, handler and store.
         self.own_store.lock().unwrap().take();
     }
 }
@@ -199,7 +199,7 @@ impl Server {
         world.served.is_some() && world.served_version == selection.version
     }
 
-    /// Whether the object was once so, and selected.
+    /// Whether the object once had this state and was selected.
     fn showed(&self, key: &ObjectKey, (uid, version): &State, selection: &Selection) -> bool {
         let world = self.world();
         world.change_at(number(version)).is_some_and(|change| {
@@ -208,8 +208,7 @@ impl Server {
         })
     }
 
-    /// Whether the object, or whichever had this name if `uid` is empty, was deleted, replaced or no longer selected
-    /// after `version`.
+    /// Whether the object, or any object of this name if `uid` is empty, was deleted, replaced or deselected after `version`.
     fn ended_since(&self, key: &ObjectKey, uid: &str, version: u64, selection: &Selection) -> bool {
         let world = self.world();
         let mut later = world.history.iter().rev().take_while(|change| change.version > version);

@@ -1,7 +1,7 @@
-//! Random histories with every fault there is, mixed: no subscriber, early or late, is ever told or shown what was not
-//! so, and all end at what the server has.
+//! Random histories with all faults mixed: no subscriber, early or late, ever receives or reads a state that never existed, and all end
+//! with the server's content.
 //!
-//! `OARLOCK_SEED=n` plays one history, `OARLOCK_SOAK_SECONDS=n` as many as there is time for.
+//! `OARLOCK_SEED=n` plays one history, `OARLOCK_SOAK_SECONDS=n` as many as fit into that time.
 
 use super::*;
 use crate::api::resource_version;
@@ -11,7 +11,7 @@ use std::{
     hash::{BuildHasher, Hasher, RandomState},
 };
 
-/// Histories played when nothing is asked for.
+/// The number of histories by default.
 const HISTORIES: u64 = 200;
 
 /// SplitMix64: small, and the same everywhere.
@@ -36,7 +36,7 @@ impl Dice {
     }
 }
 
-/// What the host wrote last of each object, and the answers that are still on their way.
+/// The host's last write of each object, and the responses still on their way.
 #[derive(Default)]
 struct Own {
     last: BTreeMap<ObjectKey, Answer>,
@@ -74,7 +74,7 @@ impl Own {
         }
     }
 
-    /// The store says that it is fresh only if it is.
+    /// The store claims to be fresh only if it is.
     async fn check(&self, server: &Server, store: &Store) {
         for (key, answer) in &self.last {
             if !store.synced() || store.fresh(key, Instant::now()).await.is_err() {
@@ -104,14 +104,14 @@ impl Answer {
     }
 }
 
-/// One history while it is played.
+/// One history in progress.
 struct Play {
     dice: Dice,
     server: Server,
     informers: Watching,
     followers: Vec<Follower>,
     own: Own,
-    /// Since when the server lags behind; for less long than a restored cluster would.
+    /// Since when the server lags behind; less time than a restored cluster needs.
     lagging: Option<Instant>,
 }
 
@@ -156,7 +156,7 @@ impl Play {
             0..6 => drop(self.server.apply(&name, &json!({"app": if self.dice.flip() { "web" } else { "api" }}))),
             6..9 => self.server.delete(&name),
             9..11 => {
-                // Deleted and created again before anyone can look, or in one event.
+                // Deleted and created again before any reader can see it, or in one event.
                 if self.dice.flip() {
                     self.server.delete(&name);
                     self.server.apply(&name, &json!({"app": "web"}));
@@ -231,12 +231,12 @@ impl Play {
             self.followers.push(Follower::new(&self.informers, spec));
         } else if self.followers.len() > 1 {
             let leaves = self.dice.roll(self.followers.len() as u64);
-            // The first stays: it is the one whose own writes are looked at.
+            // The first one stays, because its own writes are checked.
             self.followers.remove(usize::try_from(leaves).unwrap().max(1));
         }
     }
 
-    /// The tasks get to run, for a moment or for long.
+    /// Lets the tasks run, for a moment or for long.
     async fn breathe(&mut self) {
         let step = Duration::from_millis([1, 50, 1500][usize::try_from(self.dice.roll(3)).unwrap()]);
         for _ in 0..self.dice.roll(40) {
@@ -266,7 +266,7 @@ fn expired() -> serde_json::Value {
     json!({"kind": "Status", "code": 410, "reason": "Expired"})
 }
 
-/// Says how to play a history again that failed.
+/// Prints how to replay a failed history.
 struct Seed(u64);
 
 impl Drop for Seed {

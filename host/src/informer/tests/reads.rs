@@ -17,7 +17,7 @@ async fn s1_s9_s10_reads_wait_for_the_hosts_own_writes_and_never_for_ever() {
     let deadline = Instant::now() + Duration::from_secs(3);
     assert!(matches!(store.fresh(&key("default/a"), deadline).await, Err(Stale::NotSeen(_))));
     assert_eq!(Instant::now(), deadline);
-    // The next one does not wait as long again; nobody waits for what was not written.
+    // The next read does not wait as long again; reads of objects without own writes do not wait.
     assert!(store.fresh(&key("default/a"), soon()).await.is_err());
     assert_eq!(store.fresh(&key("default/b"), soon()).await, Ok(()));
     assert_eq!(Instant::now(), deadline);

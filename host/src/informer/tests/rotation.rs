@@ -1,4 +1,4 @@
-//! A TLS server whose certificate and whose tokens change while clients use it.
+//! A TLS server whose certificate and tokens change while clients use it.
 
 use crate::{
     api::{
@@ -43,7 +43,7 @@ const NEW: Generation = Generation {
 
 type Line = Result<Frame<Bytes>, Infallible>;
 
-/// Serves ConfigMaps to whoever has the token.
+/// Serves ConfigMaps to clients with the token.
 #[derive(Default)]
 struct Server {
     token: Mutex<String>,
@@ -89,7 +89,7 @@ impl Server {
         self.watches.lock().unwrap().retain(|watch| watch.unbounded_send(Ok(Frame::data(line.clone()))).is_ok());
     }
 
-    /// Serves at `listener` with the certificate of `generation` until it is dropped; connections end with it.
+    /// Serves at `listener` with the certificate of `generation` until it is dropped; its connections end with it.
     async fn serve(self: Arc<Self>, listener: Arc<TcpListener>, generation: &Generation) {
         let chain = vec![CertificateDer::from_pem_slice(generation.certificate.as_bytes()).unwrap()];
         let key = PrivateKeyDer::from_pem_slice(generation.key.as_bytes()).unwrap();
@@ -100,7 +100,7 @@ impl Server {
             let (stream, _) = listener.accept().await.unwrap();
             let (acceptor, server) = (acceptor.clone(), Arc::clone(&self));
             connections.spawn(async move {
-                // A client that does not trust the certificate ends it here.
+                // A client that does not trust the certificate ends the handshake here.
                 let Ok(stream) = acceptor.accept(stream).await else { return };
                 let service = hyper::service::service_fn(move |request| {
                     let answer = server.answer(&request);
@@ -133,8 +133,8 @@ fn options(folder: &Path, port: u16) -> Options {
     Options { kubeconfig: Some(path), context: None }
 }
 
-/// Everything is replaced under an open watch: first the token, then the authority with the server's certificate, each
-/// with the connections cut. The cache follows on, and is not listed again for it.
+/// Everything is replaced during an open watch: first the token, then the certificate authority with the server's certificate, each time
+/// with the connections cut. The cache continues without a relist.
 #[tokio::test]
 async fn i23_a_rotated_token_and_a_rotated_authority_do_not_end_a_watch() {
     client::install_crypto_provider();
@@ -166,7 +166,7 @@ async fn i23_a_rotated_token_and_a_rotated_authority_do_not_end_a_watch() {
     };
     shows(&["a"]).await;
 
-    // The token of before is no longer taken. Nobody waits for the minute after which kube would read it again.
+    // The old token is no longer accepted. The test does not wait for the minute after which kube would read the file again.
     write(folder.path(), OLD.authority, "second");
     "second".clone_into(&mut server.token.lock().unwrap());
     server.watches.lock().unwrap().clear();
@@ -176,7 +176,7 @@ async fn i23_a_rotated_token_and_a_rotated_authority_do_not_end_a_watch() {
     server.create("b");
     shows(&["a", "b"]).await;
 
-    // Another authority signs: the old client trusts nobody any more.
+    // Another authority signs: the old client trusts no certificate any more.
     write(folder.path(), NEW.authority, "second");
     server.watches.lock().unwrap().clear();
     serving.abort();

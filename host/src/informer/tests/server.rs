@@ -19,7 +19,7 @@ use std::{
 pub(super) const GROUP: &str = "samplecrd.k8s.io";
 pub(super) const GROUP_VERSION: &str = "samplecrd.k8s.io/v1";
 
-/// The version of the kind, a namespace, or empty, and whether only objects with the label `app=web` are asked for.
+/// The version of the kind, a namespace or empty, and whether the request selects only objects with the label `app=web`.
 #[derive(Clone, Default)]
 pub(super) struct Selection {
     pub(super) version: String,
@@ -37,10 +37,10 @@ pub(super) struct Change {
 
 struct Watcher {
     selection: Selection,
-    /// Nothing up to this version is told, even if it has not been reached yet.
+    /// No change up to this version is sent, even if it has not been reached yet.
     from: u64,
     sender: mpsc::UnboundedSender<Line>,
-    /// Nothing comes any more, and it does not end either.
+    /// The watch neither sends anything nor ends.
     stalled: bool,
 }
 
@@ -62,32 +62,32 @@ pub(super) struct World {
     uids: u64,
     /// Sorted by version.
     pub(super) history: Vec<Change>,
-    /// Watches from before this version are answered 410.
+    /// Watches from earlier versions get 410.
     compacted: u64,
     listed_at: u64,
     watchers: Vec<Watcher>,
-    /// Events are kept back from watches: their connections hang.
+    /// Watches get no events: their connections hang.
     pub(super) black_hole: bool,
-    /// Resumed watches are told everything again that happened since the last list.
+    /// Resumed watches get all events since the last list again.
     pub(super) repeats: bool,
-    /// Answers 410 as an HTTP status, not as an event.
+    /// Sends 410 as an HTTP status, not as an event.
     pub(super) plain_gone: bool,
-    /// Requests whose path starts so are forbidden.
+    /// Requests with this path prefix are forbidden.
     pub(super) forbidden: Option<String>,
-    /// Lists and watches are answered 429, to be tried again after so many seconds.
+    /// Lists and watches get 429 with a Retry-After of this many seconds.
     pub(super) overloaded: Option<u32>,
-    /// Answers are given at once and arrive so much later.
+    /// Responses are computed at once and arrive this much later.
     pub(super) delay: Duration,
-    /// The state that is shown, if not the newest: this server lags behind.
+    /// The state that this server shows, if not the newest: it lags behind.
     pub(super) lag: Option<u64>,
-    /// Watches are answered 500.
+    /// Watches get 500.
     pub(super) unwatchable: bool,
     /// Watches end as soon as they are open.
     pub(super) closing: bool,
-    /// The next requests for further pages are answered 410, and then this server lags as far behind.
+    /// The next requests for further pages get 410, and then this server lags as far behind.
     pub(super) expire_pages: usize,
     pub(super) lag_after_expiry: Option<u64>,
-    /// Items that lists contain besides the objects.
+    /// Items that lists contain beside the objects.
     pub(super) extra_items: Vec<Value>,
     /// `LIST`, `CHECK` (a list of one object), `WATCH <version>` or `DISCOVER`, with the query of lists and watches.
     pub(super) requests: Vec<String>,
@@ -121,7 +121,7 @@ impl Server {
         kube::Client::new(service, "default")
     }
 
-    /// Installs (`Some(namespaced)`) or removes (`None`) the CustomResourceDefinition; objects of a removed one go.
+    /// Installs (`Some(namespaced)`) or removes (`None`) the CustomResourceDefinition; its removal deletes the objects.
     pub(super) fn serve(&self, namespaced: Option<bool>) {
         if namespaced.is_none() {
             let keys: Vec<String> = self.world().objects.keys().cloned().collect();
@@ -132,7 +132,7 @@ impl Server {
         world.watchers.clear();
     }
 
-    /// Creates or changes `namespace/name`; the answer is the object.
+    /// Creates or changes `namespace/name`; returns the object.
     pub(super) fn apply(&self, key: &str, labels: &Value) -> Value {
         self.put(key, |object| object["metadata"]["labels"] = labels.clone())
     }
@@ -144,7 +144,7 @@ impl Server {
         world.write(key, uid, edit)
     }
 
-    /// Deletes and creates it again in one change, so that nobody can see that it was gone.
+    /// Deletes and creates the object again in one change, so that no client can see its absence.
     pub(super) fn replace(&self, key: &str) -> Value {
         self.world().write(key, None, |_| ())
     }
@@ -162,12 +162,12 @@ impl Server {
         self.world().history.iter().any(|change| change.version > version && change.ends(key))
     }
 
-    /// Sends one event to all open watches, whatever the objects are.
+    /// Sends one event to all open watches, regardless of the objects.
     pub(super) fn send(&self, event: &str, object: &Value) {
         self.send_text(&line(event, object));
     }
 
-    /// Says that all up to `version` has been told, to those to whom it has.
+    /// Sends a bookmark of `version` to the watches that have received everything up to it.
     pub(super) fn bookmark(&self, version: &str) {
         let object = json!({"kind": "Network", "metadata": {"resourceVersion": version}});
         let mut world = self.world();
@@ -187,12 +187,12 @@ impl Server {
         self.world().watchers.clear();
     }
 
-    /// Nothing comes on the open watches any more.
+    /// The open watches get no events any more.
     pub(super) fn stall_watches(&self) {
         self.world().watchers.iter_mut().for_each(|watcher| watcher.stalled = true);
     }
 
-    /// Puts the cluster back to an older state; what happened after it never was.
+    /// Restores an older state; later changes never happened.
     pub(super) fn rewind(&self, version: u64) {
         let mut world = self.world();
         world.objects = world.objects_at(version);
@@ -205,7 +205,7 @@ impl Server {
         self.world().version()
     }
 
-    /// Forgets the history, so that watches from before now are answered 410.
+    /// Forgets the history, so that watches from earlier versions get 410.
     pub(super) fn compact(&self) {
         let mut world = self.world();
         world.compacted = world.version;
@@ -262,7 +262,7 @@ impl Selection {
             && (!self.web || metadata["labels"]["app"] == "web")
     }
 
-    /// The event that tells `change`, if it is about what is selected.
+    /// The event of `change`, if it concerns the selection.
     fn event(&self, change: &Change) -> Option<String> {
         let [before, after] = [&change.before, &change.after].map(|object| object.as_ref().filter(|o| self.selects(o)));
         Some(match (before, after) {
@@ -294,7 +294,7 @@ impl World {
         self.version
     }
 
-    /// Something else was written.
+    /// Another write raises the version.
     pub(super) fn version_up(&mut self) {
         self.version += 1;
     }
@@ -346,7 +346,7 @@ impl World {
         self.history.binary_search_by_key(&version, |change| change.version).ok().map(|at| &self.history[at])
     }
 
-    /// What there was when `version` was the newest.
+    /// The objects when `version` was the newest.
     fn objects_at(&self, version: u64) -> BTreeMap<String, Value> {
         let mut objects = BTreeMap::new();
         for change in self.history.iter().filter(|change| change.version <= version) {
@@ -362,7 +362,7 @@ impl World {
     }
 
     fn list(&mut self, selection: &Selection, parameters: &HashMap<String, String>) -> Response<ResponseBody> {
-        // The state is the one of the first page.
+        // The list shows the state of its first page.
         let (version, first) = match parameters.get("continue") {
             Some(_) if self.expire_pages > 0 => {
                 self.expire_pages -= 1;
@@ -380,7 +380,7 @@ impl World {
         }
         self.listed_at = version;
         let limit: usize = parameters.get("limit").map_or(usize::MAX, |limit| limit.parse().unwrap());
-        // Some tests put objects there that were never written.
+        // Some tests insert objects without a write.
         let objects = if version == self.version { self.objects.clone() } else { self.objects_at(version) };
         let selected = objects.values().filter(|object| selection.selects(object));
         let all: Vec<&Value> = selected.chain(&self.extra_items).collect();
@@ -412,14 +412,14 @@ impl World {
                     sender.unbounded_send(frame(&line)).unwrap();
                 }
             }
-            // One that lags behind gives no more than that; what it gives later comes with another watch.
+            // A server that lags behind sends no further events on this watch, only on a later one.
             self.watchers.push(Watcher { selection, from, sender, stalled: self.lag.is_some() });
         }
         Response::new(StreamBody::new(receiver.map(|line: Line| line)).boxed_unsync())
     }
 }
 
-/// API servers write the type first, and kube reads an object that comes before its type in another way.
+/// API servers write the type first; kube parses an object before its type in another way.
 fn line(event: &str, object: &Value) -> String {
     format!("{{\"type\":\"{event}\",\"object\":{object}}}")
 }

@@ -1,4 +1,4 @@
-//! Subscribers that are slow, broken or late, and the last one that leaves (I20 to I22; tests/README.md).
+//! Subscribers that are slow, broken or late, and the last unsubscription (I20 to I22; tests/README.md).
 
 use super::*;
 use serde_json::json;
@@ -22,7 +22,7 @@ async fn i20_a_subscriber_that_never_takes_its_keys_holds_up_nobody() {
     assert!(never_read.len() >= 10);
 }
 
-/// A handler is host code; if it fails all the same, only its own subscriber misses something.
+/// A handler is host code; if it panics all the same, only its own subscriber misses a change.
 #[tokio::test(start_paused = true)]
 async fn i20_a_handler_that_panics_takes_nothing_from_the_others() {
     let server = Server::new();
@@ -36,7 +36,7 @@ async fn i20_a_handler_that_panics_takes_nothing_from_the_others() {
     assert_eq!(follower.log(), ["synced", "+default/a@101", "+default/b@102"]);
 }
 
-/// The watch is in full flow when the late one comes.
+/// The watch is in full flow when the late subscriber comes.
 #[tokio::test(start_paused = true)]
 async fn i21_a_late_subscriber_gets_what_is_stored_then_the_stream() {
     let server = Server::new();

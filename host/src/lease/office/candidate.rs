@@ -1,4 +1,4 @@
-//! Takes a Lease that is free, renews it while it is held, gives it back.
+//! The elector's task for one Lease: acquire, renew, release.
 
 use super::{Office, random};
 use crate::lease::Term;
@@ -14,13 +14,13 @@ use tokio::time::Instant;
 /// How a term ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// Given back.
+    /// The host released the Lease.
     Released,
-    /// Not renewed in time, or another's.
+    /// The host did not renew the Lease in time, or another host acquired it.
     Lost,
 }
 
-/// What came of a renewal.
+/// Result of a renewal.
 enum Renewed {
     As(Record),
     NotNow,
@@ -28,13 +28,13 @@ enum Renewed {
 }
 
 impl Office {
-    /// Looks after one Lease, until its seat is left.
+    /// Runs the election of one Lease until its seat leaves.
     pub(super) async fn sit(self: Arc<Self>, seat: Arc<Shared>) {
         let mut wishes = seat.wish.subscribe();
         let mut looks = self.looked.subscribe();
         let (mut leave_alone_until, mut refused) = (None, String::new());
         loop {
-            // Not in the match: the value is borrowed for as long, and is about to be changed.
+            // Outside of the match, because the borrow would last as long as the match, which changes the value.
             let wish = *wishes.borrow_and_update();
             match wish {
                 Wish::Leave => return,
@@ -45,7 +45,7 @@ impl Office {
                 }
                 Wish::Idle | Wish::Compete => {}
             }
-            // `changed` answers at once for what came since it was looked at last.
+            // `changed` returns at once for a change since the last borrow.
             tokio::select! {
                 _ = wishes.changed() => continue,
                 _ = looks.changed() => {}
@@ -57,9 +57,9 @@ impl Office {
             if !self.may_take(&seat) {
                 continue;
             }
-            // Several hosts that see it free at the same moment take some each.
+            // Several hosts that see free Leases at the same moment acquire some each.
             tokio::time::sleep(self.timing.retry_period.mul_f64(random() / 4.0)).await;
-            // Asked again, because another look may have come between: what is taken is what was judged.
+            // Checked again, because a refresh may have come in between: the host acquires exactly the Lease that it judged.
             if !self.may_take(&seat) {
                 continue;
             }
@@ -68,7 +68,7 @@ impl Office {
                 Ok(None) => continue,
                 Err(error) => {
                     let error = error.to_string();
-                    // Told once, not every other second.
+                    // Logged once, not every other second.
                     if error != refused {
                         tracing::warn!(
                             error,
@@ -85,7 +85,7 @@ impl Office {
             let ended = self.hold(&seat, &term, record, &mut wishes).await;
             term.end();
             seat.term.send_replace(None);
-            // What was known while it was held says nothing of who has it now.
+            // Observations from before the term ended do not show the present holder.
             looks.mark_unchanged();
             if ended == Ended::Lost {
                 tracing::warn!(lease = seat.lease, "lease lost: what was under way for it is cut off");
@@ -93,7 +93,7 @@ impl Office {
         }
     }
 
-    /// Whether its Lease is free, as far as is known.
+    /// Whether the Lease is free, by the last observation.
     fn may_take(&self, seat: &Shared) -> bool {
         let known = self.known();
         if known.blind {
@@ -101,7 +101,7 @@ impl Office {
         }
         let Some(seen) = known.leases.get(&seat.lease) else { return true };
         let (now, timing) = (Instant::now(), &self.timing);
-        // Taken in this process with an answer that never came.
+        // This process acquired the Lease, but the response got lost.
         let ours = seen.record.holder() == self.identity && !seen.gone;
         let others_first = seen.record.wanted_by().is_some_and(|who| who != self.identity)
             && seen.record.holder().is_empty()
@@ -109,7 +109,7 @@ impl Office {
         ours || (!seen.is_held(now, timing.lease_duration) && !others_first)
     }
 
-    /// Takes a Lease that is free. None: somebody else was faster, or it took too long.
+    /// Acquires a free Lease. None: another host acquired it first, or the request took too long.
     async fn take(&self, seat: &Shared) -> Result<Option<(Term, Record)>, LeaseError> {
         let (seen, gone) = {
             let known = self.known();
@@ -120,7 +120,7 @@ impl Office {
         let renewed = |record: &Record| record.renewed(&self.identity, self.timing.lease_duration, &facts);
         let from = seen.as_ref().map(|record| record.holder().to_owned()).unwrap_or_default();
         let inherited = seen.as_ref().and_then(Record::bequest).map(Bequest::read).unwrap_or_default();
-        // Counted from before it was sent: others count from when they see it.
+        // Counted from before the request was sent; other hosts count from when they observe the Lease.
         let began = Instant::now();
         let taken = match seen {
             Some(record) if !gone => self.client.update(&renewed(&record), self.patience()).await,
@@ -138,7 +138,7 @@ impl Office {
             }
             Ok(_) => Ok(None),
             Err(LeaseError::Conflict | LeaseError::Gone) => {
-                // It may also have lost its label: the next look tells.
+                // The Lease may also have lost its label, which this read shows.
                 self.read(&seat.lease).await;
                 Ok(None)
             }
@@ -146,7 +146,7 @@ impl Office {
         }
     }
 
-    /// Renews a Lease until it is given back or lost.
+    /// Renews the Lease until the host releases or loses it.
     async fn hold(&self, seat: &Shared, term: &Term, mut record: Record, wishes: &mut watch::Receiver<Wish>) -> Ended {
         let mut due = Instant::now() + self.timing.retry_period;
         loop {
@@ -154,7 +154,7 @@ impl Office {
             tokio::select! {
                 biased;
                 () = tokio::time::sleep_until(deadline) => return Ended::Lost,
-                // Ended by whoever acts in it.
+                // The worker ended the term.
                 () = term.over() => return self.give_back(seat, term, record).await,
                 _ = wishes.changed() => {
                     if matches!(*wishes.borrow_and_update(), Wish::Release | Wish::Leave) {
@@ -192,7 +192,7 @@ impl Office {
                 tracing::warn!(%error, lease = seat.lease, "the lease could not be renewed; tried again until its deadline");
                 return Renewed::NotNow;
             }
-            // Somebody asks for it, or has taken it.
+            // Another host requests the Lease, or has acquired it.
             let patience = self.patience().min(deadline.saturating_duration_since(Instant::now()));
             match self.client.get(&seat.lease, patience).await {
                 Ok(live) if live.holder() == self.identity => base = live,
@@ -208,7 +208,7 @@ impl Office {
         }
     }
 
-    /// Tells the others that it is free.
+    /// Releases the Lease, so that other hosts see it free.
     async fn give_back(&self, seat: &Shared, term: &Term, mut record: Record) -> Ended {
         for _ in 0..3 {
             match self.client.update(&record.released(term.bequest()), self.patience()).await {
@@ -243,7 +243,7 @@ mod tests {
     use std::time::Duration;
     use tokio::sync::Notify;
 
-    /// A process that is paused between asking and the answer sees a Lease that others took meanwhile.
+    /// A process that is paused between its request and the response observes a Lease that another host acquired meanwhile.
     #[tokio::test(start_paused = true)]
     async fn l4_a_lease_that_is_seen_after_a_pause_is_not_older_than_that() {
         let answered = Arc::new(Notify::new());
@@ -270,7 +270,7 @@ mod tests {
             let known = office.known();
             assert!(!known.blind && known.leases.len() == 1, "the answer was taken");
             drop(known);
-            // It is the same as in the first round, and so it has run out by then.
+            // The Lease is unchanged since the first round, and so its duration is over.
             assert_eq!(office.may_take(&seat), round == 1);
         }
     }

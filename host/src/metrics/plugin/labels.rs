@@ -1,4 +1,4 @@
-//! What the series of plugins are labelled with.
+//! Label values of plugin metrics.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -19,23 +19,23 @@ pub const PLUGIN_STATES: [&str; 10] = [
     "failed",
 ];
 
-/// How a reconcile ended, as controller-runtime tells it.
+/// The result of a reconcile, by controller-runtime's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReconcileResult {
     /// Nothing more to do until something changes.
     Success,
-    /// It failed; whether it is retried does not matter here.
+    /// Failed, whether it is retried or not.
     Error,
-    /// It is to run again as soon as its backoff allows, without having failed.
+    /// Runs again as soon as its backoff allows, without a failure.
     Requeue,
-    /// It is to run again after a time it named.
+    /// Runs again after a requeue delay.
     RequeueAfter,
 }
 
 /// A call into a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// Making the instance: its memory, and whatever its start function does.
+    /// Instantiation: its memory and its start function.
     Instantiate,
     /// `get-desired`.
     GetDesired,
@@ -45,35 +45,35 @@ pub enum Call {
     Patch,
 }
 
-/// What a request asks of the API server: its verbs as RBAC names them, and server-side apply beside the other patches.
+/// The verb of a request to the API server: RBAC's verbs, and server-side apply apart from the other patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiVerb {
-    /// One object is read.
+    /// Reads one object.
     Get,
-    /// Objects of a kind are read.
+    /// Reads the objects of a kind.
     List,
-    /// An object is made.
+    /// Creates an object.
     Create,
-    /// An object is replaced.
+    /// Replaces an object.
     Update,
-    /// A part of an object is changed: JSON Patch, merge patch, strategic merge patch.
+    /// Changes a part of an object: JSON Patch, merge patch, strategic merge patch.
     Patch,
     /// Server-side apply.
     Apply,
-    /// An object is deleted.
+    /// Deletes an object.
     Delete,
 }
 
-/// Why a call into a plugin gave no answer that can be used.
+/// Why a call into a plugin gave no valid result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrapCause {
     /// The guest trapped.
     Trap,
-    /// It did not answer in time.
+    /// The guest missed its deadline.
     Deadline,
-    /// It asked for more memory, or table room, than it may have.
+    /// The guest asked for more memory, or table elements, than its limit.
     Memory,
-    /// It answered something that is not valid.
+    /// The guest's result was invalid.
     BadAnswer,
 }
 
@@ -93,7 +93,7 @@ impl ReconcileResult {
 }
 
 impl Call {
-    /// The value of the label `call`: `instantiate`, or the name the call has in the contract.
+    /// The value of the label `call`: `instantiate`, or the call's name in the contract.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -186,7 +186,7 @@ pub(super) struct StateLabels {
     pub(super) state: &'static str,
 }
 
-/// An HTTP status, or none when there was no answer, which client-go spells `<error>`.
+/// An HTTP status, or none without a response, which client-go spells `<error>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Code(pub(super) Option<u16>);
 

@@ -1,4 +1,4 @@
-//! Logins: what a registry that answers 401 wants, and the tokens it changes logins into.
+//! Registry logins: challenges after 401, and exchange of logins for tokens.
 
 use super::transport::{Asked, Call, Transport};
 use crate::oci::Error;
@@ -15,31 +15,31 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
-/// Largest answer of an authorization server.
+/// Largest response of an authorization server.
 const TOKEN_BYTES: u64 = 1 << 20;
 
-/// What a token without a time is good for, as the specification says.
+/// Lifetime of a token without an expiry, by the specification.
 const TOKEN_SECONDS: u64 = 60;
 
-/// What it is good for at most.
+/// Longest accepted lifetime.
 const LONGEST_TOKEN_SECONDS: u64 = 3600;
 
-/// So long before its end a token is not used any more.
+/// A token is no longer used this long before its expiry.
 const BEFORE_THE_END: Duration = Duration::from_secs(5);
 
-/// Registry, repository, and whether it may push.
+/// Registry, repository, and whether the login allows pushing.
 type Scope = (String, String, bool);
 
-/// Logins that were accepted, and where others are found.
+/// Accepted logins, and the source of others.
 #[derive(Debug)]
 pub(super) struct Logins {
     credentials: Credentials,
     known: Mutex<HashMap<Scope, (HeaderValue, Instant)>>,
 }
 
-/// What a registry asks for.
+/// The authentication that a registry asks for.
 #[derive(Debug, PartialEq, Eq)]
-enum Challenge {
+pub(in crate::oci) enum Challenge {
     Basic,
     Bearer { realm: String, service: Option<String>, scope: Option<String> },
 }
@@ -62,19 +62,19 @@ impl Logins {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The login that was accepted before, while it is good.
+    /// The login that the registry accepted before, while it is valid.
     pub(super) fn known(&self, call: &Call<'_>) -> Option<HeaderValue> {
         let mut known = self.lock();
         known.retain(|_, (_, until)| *until > Instant::now());
         known.get(&scope(call)).map(|(value, _)| value.clone())
     }
 
-    /// What was known is not accepted.
+    /// Forgets a login that the registry no longer accepts.
     pub(super) fn forget(&self, call: &Call<'_>) {
         self.lock().remove(&scope(call));
     }
 
-    /// Makes the login that an answer asks for.
+    /// Obtains the login that a response asks for.
     pub(super) async fn login(
         &self,
         transport: &Transport,
@@ -128,7 +128,7 @@ struct Wanted {
     scope: String,
 }
 
-/// Asks the authorization server for a token, and tells how long it is good for.
+/// Requests a token from the authorization server; returns it with its lifetime.
 async fn token(
     transport: &Transport,
     call: &Call<'_>,
@@ -192,8 +192,8 @@ async fn token(
     Ok((format!("Bearer {text}"), Duration::from_secs(seconds)))
 }
 
-/// What the `WWW-Authenticate` headers ask for: a token where that is offered.
-fn challenge(headers: &HeaderMap) -> Option<Challenge> {
+/// The challenge in the `WWW-Authenticate` headers; a token takes precedence.
+pub(in crate::oci) fn challenge(headers: &HeaderMap) -> Option<Challenge> {
     let offered = headers.get_all(header::WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     let mut found = None;
     for text in offered {
@@ -214,7 +214,7 @@ fn challenge(headers: &HeaderMap) -> Option<Challenge> {
     found
 }
 
-/// `a="1",b=2`, with commas in quotes.
+/// Parses `a="1",b=2`, with commas in quotes.
 ///
 /// # Source
 ///

@@ -1,4 +1,4 @@
-//! Requests with bounds: time, size, and where they may lead.
+//! HTTP requests to registries, bounded in time, size and redirects.
 
 use crate::oci::Error;
 use crate::oci::reference::is_loopback;
@@ -17,24 +17,24 @@ use std::path::Path;
 use std::time::Duration;
 use url::Url;
 
-/// How often a request may be led elsewhere.
+/// Most redirects of a request.
 const REDIRECTS: usize = 5;
 
-/// How long a connection may take.
+/// Deadline for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Most bytes read of an answer that says what went wrong.
+/// Most bytes read from an error response.
 const COMPLAINT_BYTES: usize = 64 << 10;
 
-/// Most of it that is told.
+/// Most bytes of it in a message.
 const TOLD_BYTES: usize = 200;
 
-/// The longest pause that a registry can ask for.
+/// Longest accepted Retry-After.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 pub(super) type Answer = Response<Incoming>;
 
-/// What was asked of whom, for messages.
+/// The operation and the registry, for messages.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) what: String,
@@ -66,18 +66,18 @@ pub(super) struct Call<'a> {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) accept: &'a str,
-    /// Content type and content.
+    /// Media type and bytes of the body.
     pub(super) content: Option<(&'static str, Bytes)>,
     pub(super) repository: String,
     /// Whether the login must allow pushing.
     pub(super) push: bool,
-    /// Instead of the usual time until the answer begins.
+    /// Replaces the default deadline for the head of the response.
     pub(super) timeout: Option<Duration>,
     /// Whether plain http to loopback is allowed.
     pub(super) plain: bool,
 }
 
-/// The connections.
+/// The HTTP connections.
 #[derive(Debug)]
 pub(super) struct Transport {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
@@ -113,8 +113,7 @@ impl Transport {
         Ok(Self { client, timeout })
     }
 
-    /// Sends a request and reads the head of its answer, whatever it says. Reads follow redirects; a login stays with the origin
-    /// that it is for.
+    /// Sends a request and reads the head of its response, with any status. Reads follow redirects; a login is only sent to its origin.
     pub(super) async fn send(&self, call: &Call<'_>, authorization: Option<&HeaderValue>) -> Result<Answer, Error> {
         let mut url = call.url.clone();
         for _ in 0..=REDIRECTS {
@@ -140,7 +139,7 @@ impl Transport {
             let response = response.map_err(|_late| call.asked.timed_out(time))?;
             let response = response.map_err(|e| call.asked.unreachable(crate::chain(&e)))?;
             if !leads_on(response.status()) {
-                // A login is asked for by the registry, never by where it leads.
+                // Only the registry itself may ask for a login, never the target of a redirect.
                 if response.status() == StatusCode::UNAUTHORIZED && url.origin() != call.url.origin() {
                     let place = url.origin().ascii_serialization();
                     return Err(call.asked.redirect(format!("to {place}, which asks for a login")));
@@ -157,7 +156,7 @@ impl Transport {
         Err(call.asked.redirect(format!("more than {REDIRECTS} times")))
     }
 
-    /// The answer, if it is a good one; else what is wrong.
+    /// The response if it is a success, otherwise its error.
     pub(super) async fn checked(&self, asked: &Asked, response: Answer) -> Result<Answer, Error> {
         let status = response.status();
         if status.is_success() {
@@ -182,7 +181,7 @@ impl Transport {
         })
     }
 
-    /// The whole body of an answer.
+    /// The whole body of a response.
     pub(super) async fn whole(&self, asked: &Asked, response: Answer, limit_bytes: u64) -> Result<Bytes, Error> {
         let limit = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
         let body = tokio::time::timeout(self.timeout, Limited::new(response.into_body(), limit).collect()).await;
@@ -193,7 +192,7 @@ impl Transport {
         }
     }
 
-    /// The next piece of a body. None: that was all.
+    /// The next chunk of a body. None: end of the body.
     pub(super) async fn piece(&self, asked: &Asked, body: &mut Incoming) -> Result<Option<Bytes>, Error> {
         loop {
             let frame = tokio::time::timeout(self.timeout, body.frame()).await;
@@ -206,7 +205,7 @@ impl Transport {
     }
 }
 
-/// Whether a request may go there: https, or plain http from loopback to loopback.
+/// Whether a request may go to this URL: https, or plain http from loopback to loopback.
 fn allowed(call: &Call<'_>, url: &Url) -> Result<(), Error> {
     let place = url.origin().ascii_serialization();
     if !url.username().is_empty() || url.password().is_some() {
@@ -223,8 +222,8 @@ fn leads_on(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// Seconds, or a date.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+/// Parses seconds or a date.
+pub(in crate::oci) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     let pause = match text.parse() {
         Ok(seconds) => Duration::from_secs(seconds),
@@ -236,8 +235,8 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(pause.min(LONGEST_PAUSE))
 }
 
-/// What a registry says about a failure, after a colon; empty: nothing that is of use.
-fn complaint(body: &[u8]) -> String {
+/// The registry's error text, after a colon; empty: none that helps.
+pub(in crate::oci) fn complaint(body: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Complaints {
         errors: Vec<Complaint>,
@@ -298,7 +297,7 @@ mod tests {
     #[test]
     fn complaints_are_one_short_line() {
         let said = complaint(br#"{"errors":[{"code":"DENIED","message":"no\nway"}]}"#);
-        assert_eq!(said, ": DENIED no way");
+        assert_eq!(said, r": DENIED no\nway");
         assert!(complaint(format!(r#"{{"errors":[{{"message":"{}"}}]}}"#, "x".repeat(9999)).as_bytes()).len() < 250);
         assert_eq!(complaint(b"<html>"), "");
     }

@@ -1,9 +1,8 @@
-//! Signatures of cosign since 3: Sigstore bundles that refer to what they sign.
+//! Signatures of cosign 3: Sigstore bundles as referrers of the signed manifest.
 //!
-//! A bundle is the layer of a manifest whose `subject` is what is signed, and which the registry lists as its referrer. In the
-//! bundle is a DSSE envelope: a payload, its type, and signatures of both. The payload is an in-toto statement whose subject is
-//! the digest of the manifest. What the bundle says of its key, certificates or transparency logs is not read: the keys that
-//! count are the operator's.
+//! A bundle is the layer of a manifest whose `subject` is the signed manifest, and which the registry lists as its referrer. The bundle
+//! contains a DSSE envelope: a payload, its type, and signatures of both. The payload is an in-toto statement whose subject is the digest
+//! of the manifest. Keys, certificates and transparency logs in the bundle are ignored: only the operator's keys count.
 //!
 //! # Source
 //!
@@ -22,25 +21,25 @@ use std::collections::BTreeMap;
 
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 
-/// The artifact type that cosign gives a bundle in an index it writes itself.
+/// The artifact type of bundles in an index that cosign itself writes.
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 
-/// What of a referrer tells a signature from other attestations, where the index has annotations.
+/// The annotation that distinguishes signatures from other attestations, where the index has annotations.
 const ANNOTATION: &str = "dev.sigstore.bundle.predicateType";
 
 const IN_TOTO: &str = "application/vnd.in-toto+json";
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 
-/// The predicate of a signature. A scanner's attestation with the same key is none: it may say anything of its subject.
+/// The predicate type of a signature. A scanner's attestation with the same key does not count: it may state anything about its subject.
 const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
 
-/// Referrers that are looked at, of one artifact.
+/// Most referrers read of one artifact.
 const REFERRERS: usize = 32;
 
-/// Largest bundle. With certificates and the proofs of a log one has some 10 KB.
+/// Largest bundle. With certificates and log proofs a bundle has some 10 KB.
 const BUNDLE_BYTES: u64 = 128 << 10;
 
-/// Signatures that are looked at, of one envelope.
+/// Most signatures checked of one envelope.
 const SIGNATURES: usize = 8;
 
 /// An index, or a manifest.
@@ -67,7 +66,7 @@ struct Part {
 }
 
 impl Part {
-    /// Whether a referrer may be a bundle with a signature.
+    /// Whether a referrer may be a signature bundle.
     fn may_sign(&self) -> bool {
         ["", EMPTY, BUNDLE].contains(&self.artifact_type.as_str())
             && self.annotations.get(ANNOTATION).is_none_or(|predicate| predicate == SIGNED)
@@ -107,7 +106,7 @@ struct Subject {
     digest: BTreeMap<String, String>,
 }
 
-/// Reads the bundles that refer to a manifest; none is an empty list.
+/// Reads the bundles of a manifest; an empty list if there are none.
 pub(super) async fn fetch(client: &Client, reference: &Reference, manifest: &Digest) -> Result<Vec<Signature>, Error> {
     let mut found = Vec::new();
     let mut referrers = Vec::new();
@@ -138,7 +137,7 @@ fn read(document: &Bytes, what: &str) -> Result<Document, Error> {
     serde_json::from_slice(document).map_err(|e| Error::Untrusted(format!("{what} cannot be read: {e}")))
 }
 
-/// The text of a referrer's bundle. None: it is something else.
+/// The text of a referrer's bundle. None: the referrer is no bundle.
 async fn bundle(client: &Client, reference: &Reference, referrer: &Part) -> Result<Option<String>, Error> {
     let digest: Digest = referrer.digest.parse().map_err(Error::Untrusted)?;
     let (_, manifest) = client.manifest(&reference.at(&digest)).await?;
@@ -183,7 +182,7 @@ pub(super) fn check(bundle: &str, keys: &[PublicKey], manifest: &Digest) -> Resu
     Ok(())
 }
 
-/// The bytes that are signed: the type and the payload, each with its length.
+/// The signed bytes: the type and the payload, each with its length.
 ///
 /// # Source
 ///

@@ -1,4 +1,4 @@
-//! Keys in PEM files: Ed25519 and ECDSA P-256.
+//! Signature keys in PEM files: Ed25519 and ECDSA P-256.
 
 use crate::oci::Error;
 use ring::rand::SystemRandom;
@@ -17,8 +17,8 @@ use std::path::Path;
 /// RFC 8410 section 4.
 const ED25519_SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// The DER of a P-256 public key before its point of 65 bytes, which is not compressed: SEQUENCE, AlgorithmIdentifier
-/// 1.2.840.10045.2.1 with the curve 1.2.840.10045.3.1.7, BIT STRING.
+/// The DER of a P-256 public key before its uncompressed point of 65 bytes: SEQUENCE, AlgorithmIdentifier 1.2.840.10045.2.1 with the
+/// curve 1.2.840.10045.3.1.7, BIT STRING.
 ///
 /// # Source
 ///
@@ -48,11 +48,11 @@ impl std::fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// Reads an Ed25519 or ECDSA P-256 key in PKCS #8: `openssl genpkey`.
+    /// Reads an Ed25519 or ECDSA P-256 key in PKCS #8, as `openssl genpkey` writes it.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or holds no such key.
+    /// The file cannot be read, or contains no such key.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let bad = |reason: &str| Error::File { path: path.to_owned(), reason: reason.to_owned() };
         let text = read(path)?;
@@ -76,7 +76,7 @@ impl SigningKey {
             .map_err(|_rejected| bad("neither an Ed25519 nor an ECDSA P-256 private key"))
     }
 
-    /// The key that verifies what this one signs.
+    /// The public key of this private key.
     pub(super) fn public(&self) -> PublicKey {
         match &self.0 {
             Pair::Ed25519(pair) => PublicKey::new(&ED25519, pair.public_key().as_ref()),
@@ -95,16 +95,16 @@ impl SigningKey {
     }
 }
 
-/// A public key whose signatures count.
+/// A trusted public key.
 #[derive(Clone, Debug)]
 pub struct PublicKey(UnparsedPublicKey<Vec<u8>>);
 
 impl PublicKey {
-    /// Reads an Ed25519 or ECDSA P-256 key: `openssl pkey -pubout`, or the `cosign.pub` of cosign.
+    /// Reads an Ed25519 or ECDSA P-256 key, as `openssl pkey -pubout` writes it, or the `cosign.pub` of cosign.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or holds no such key.
+    /// The file cannot be read, or contains no such key.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let bad = |reason: &str| Error::File { path: path.to_owned(), reason: reason.to_owned() };
         let der = SubjectPublicKeyInfoDer::from_pem_slice(read(path)?.as_bytes()).map_err(|e| bad(&e.to_string()))?;

@@ -1,7 +1,7 @@
-//! Signatures of cosign up to 2: a "simple signing" payload, under a tag that is made of the digest of what it signs.
+//! Signatures of cosign 1 and 2: a "simple signing" payload under a tag derived from the digest of the signed manifest.
 //!
-//! The payload is a JSON document that names the digest of the manifest. It is a layer of a manifest of its own, under the tag
-//! `sha256-<digits of the digest>.sig`; the signature is an annotation of that layer.
+//! The payload is a JSON document with the digest of the manifest. It is a layer of a separate manifest with the tag `sha256-<digits of
+//! the digest>.sig`; the signature is an annotation of that layer.
 //!
 //! # Source
 //!
@@ -60,8 +60,8 @@ struct Layer {
     annotations: BTreeMap<String, String>,
 }
 
-/// Whether a payload whose signature is good is about this manifest.
-pub(super) fn names(payload: &str, manifest: &Digest) -> Result<(), String> {
+/// Whether a payload with a valid signature names this manifest.
+pub(in crate::oci) fn names(payload: &str, manifest: &Digest) -> Result<(), String> {
     let Ok(Payload { critical }) = serde_json::from_str(payload) else {
         return Err("what was signed names no manifest".to_owned());
     };
@@ -75,7 +75,7 @@ fn tag(reference: &Reference, manifest: &Digest) -> Reference {
     reference.tagged(format!("sha256-{}.sig", manifest.hex()))
 }
 
-/// The layers of the manifest of signatures. None: there is no such manifest.
+/// The layers of the signature manifest. None: no such manifest.
 async fn layers(client: &Client, place: &Reference) -> Result<Vec<Layer>, Error> {
     let manifest = match client.manifest(place).await {
         Ok((_, manifest)) => manifest,
@@ -87,7 +87,7 @@ async fn layers(client: &Client, place: &Reference) -> Result<Vec<Layer>, Error>
     Ok(document.layers)
 }
 
-/// Reads the signatures under the tag; none is an empty list.
+/// Reads the signatures under the tag; an empty list if there are none.
 pub(super) async fn fetch(client: &Client, reference: &Reference, manifest: &Digest) -> Result<Vec<Signature>, Error> {
     let place = tag(reference, manifest);
     let layers = match layers(client, &place).await {
@@ -116,7 +116,7 @@ async fn payload(client: &Client, place: &Reference, layer: &Layer) -> Result<St
         .map_err(|_binary| Error::Untrusted(format!("payload {} is no text", blob.digest)))
 }
 
-/// Signs a manifest and stores the signature beside the others, unless this key signed it before.
+/// Signs a manifest and adds the signature to the stored ones, unless this key signed it before.
 pub(in crate::oci) async fn push(
     client: &Client,
     reference: &Reference,
@@ -124,7 +124,7 @@ pub(in crate::oci) async fn push(
     key: &SigningKey,
 ) -> Result<Reference, Error> {
     let place = tag(reference, manifest);
-    // ECDSA signatures are random: signing again would add another one every time.
+    // ECDSA signatures are random: each new one would differ and be added.
     if verify(&[key.public()], manifest, &fetch(client, reference, manifest).await?).is_ok() {
         return Ok(place);
     }
@@ -140,7 +140,7 @@ pub(in crate::oci) async fn push(
     let payload = payload.to_string();
     let signature = STANDARD.encode(key.sign(payload.as_bytes())?);
     let digest = client.push_blob(&place, Bytes::from(payload.clone())).await?;
-    // The newest first: no more than the first are looked at.
+    // The newest first, because readers check only the first ones.
     let mut all = vec![Layer {
         media_type: PAYLOAD.to_owned(),
         digest: digest.to_string(),

@@ -34,7 +34,7 @@ fn statement(digest: &Digest) -> Value {
     })
 }
 
-/// The envelope of a payload; what is signed is written out here once more.
+/// The envelope of a payload; the test encodes the signed bytes independently.
 fn envelope(pair: &Ed25519KeyPair, kind: &str, payload: &[u8]) -> Value {
     let signed = [format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len()).as_bytes(), payload].concat();
     let signature = STANDARD.encode(pair.sign(&signed));

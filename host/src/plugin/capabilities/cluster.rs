@@ -1,4 +1,4 @@
-//! `cluster`: reads through the host's caches.
+//! The `cluster` import: reads through the host's caches.
 
 use super::DESCRIBING;
 use crate::api::Selector;
@@ -11,12 +11,8 @@ use std::sync::Arc;
 
 type Answer<T> = wasmtime::Result<Result<T, types::Error>>;
 
-/// Longest label selector, in bytes, and most requirements in it: it is held against every object of a list.
-const LONGEST_SELECTOR: usize = 4096;
-const MOST_REQUIREMENTS: usize = 32;
-
 impl State {
-    /// Reads, and gives up in time to tell the guest.
+    /// Runs a read with a deadline that leaves the guest time for the error.
     async fn read<T>(&self, work: impl AsyncFnOnce(&Reads) -> Result<T, ReadError>) -> Result<T, types::Error> {
         let Some(reads) = &self.run.reads else { return Err(types::Error::Terminal(DESCRIBING.to_owned())) };
         match tokio::time::timeout_at(self.patience(), work(reads)).await {
@@ -28,7 +24,7 @@ impl State {
         }
     }
 
-    /// The texts of what was read, unless that is more than one read may answer. Checked before anything is copied.
+    /// The texts of the objects, if they fit into one read. The size is checked before anything is copied.
     fn texts(&self, found: &[Arc<Object>]) -> Result<Vec<String>, types::Error> {
         let bytes = found.iter().map(|object| object.json().len()).sum();
         self.check_size(bytes, found.len())?;
@@ -64,7 +60,7 @@ impl cluster::Host for State {
         kind: types::GroupVersionKind,
         options: cluster::ListOptions,
     ) -> Answer<Vec<String>> {
-        let label_selector = match selector(&options.label_selector) {
+        let label_selector = match Selector::bounded(&options.label_selector) {
             Ok(selector) => selector,
             Err(message) => return Ok(Err(types::Error::Terminal(message))),
         };
@@ -72,6 +68,7 @@ impl cluster::Host for State {
             namespace: Some(options.namespace).filter(|n| !n.is_empty()),
             label_selector: Some(label_selector).filter(|s| !s.is_empty()),
             owner_uid: Some(options.owner_uid).filter(|u| !u.is_empty()),
+            reference: None,
             limit: usize::try_from(options.limit).ok().filter(|l| *l > 0),
         };
         let kind = kind_from(kind);
@@ -93,22 +90,7 @@ impl cluster::Host for State {
     }
 }
 
-/// Reads a selector that is no burden.
-fn selector(text: &str) -> Result<Selector, String> {
-    if text.len() > LONGEST_SELECTOR {
-        return Err(format!("a label selector of {} bytes; at most {LONGEST_SELECTOR} are taken", text.len()));
-    }
-    let selector: Selector = text.parse().map_err(|e| format!("label selector {text:?}: {e}"))?;
-    if selector.len() > MOST_REQUIREMENTS {
-        return Err(format!(
-            "a label selector of {} requirements; at most {MOST_REQUIREMENTS} are taken",
-            selector.len()
-        ));
-    }
-    Ok(selector)
-}
-
-/// What a guest is told.
+/// Converts a read error into the guest's error.
 pub(super) fn error(error: ReadError) -> types::Error {
     match error {
         ReadError::Refused(message)
@@ -118,9 +100,7 @@ pub(super) fn error(error: ReadError) -> types::Error {
         ReadError::Stale(message) => types::Error::Transient(types::Retry { delay_ms: None, message }),
         ReadError::Failed(e) => {
             let delay_ms = match &e {
-                WriteError::TooManyRequests { retry_after: Some(delay), .. } => {
-                    Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX))
-                }
+                WriteError::TooManyRequests { retry_after: Some(delay), .. } => Some(crate::milliseconds(*delay)),
                 _ => None,
             };
             types::Error::Transient(types::Retry { delay_ms, message: e.to_string() })

@@ -1,6 +1,7 @@
-//! `http`: one request, one answer, granted origins only.
+//! The `http` import: one request and its response, to granted origins only.
 
 use super::DESCRIBING;
+use crate::grants::Grants;
 use crate::plugin::HttpFailure;
 use crate::plugin::bindings::http;
 use crate::plugin::instance::State;
@@ -9,16 +10,24 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
-/// Longest method and URL, and most headers and their names and values together, in bytes.
+/// Longest method and URL; most headers, and most bytes of their names and values together.
 const LONGEST_METHOD: usize = 32;
 const LONGEST_URL: usize = 8 << 10;
 const MOST_HEADERS: usize = 100;
 const HEADER_LIMIT_BYTES: usize = 64 << 10;
 
-/// Whoever asks gets no further, its reconcile is about to be cut off.
+/// Connection headers, which belong to the host. They are omitted, as are all that begin with `proxy-`.
+const OF_CONNECTION: [&str; 9] =
+    ["host", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "expect", "content-length", "upgrade"];
+
+/// Headers that some servers and proxies accept as the method or the URL, as well as all that end with `method-override`. Grants and dry
+/// runs check the request itself.
+const OVERRIDES: [&str; 5] = ["x-http-method", "x-method", "x-original-method", "x-original-url", "x-rewrite-url"];
+
+/// The guest gets no further after this error: its reconcile is about to be cancelled.
 const LEASE_LOST: &str = "another host may reconcile this plugin: the lease is lost";
 
-/// Longest piece of what a guest sent in a message to it or in the log.
+/// Longest quotation from a guest's request in an error or in the log.
 const QUOTED_BYTES: usize = 256;
 
 impl http::Host for State {
@@ -59,7 +68,7 @@ impl http::Host for State {
         self.guest.metrics.http_request(code);
         tracing::debug!(
             plugin, key = self.run.key, correlation_id = self.run.correlation_id,
-            %method, url, code, duration_ms = began.elapsed().as_millis(), "http request"
+            %method, url, code, duration_ms = crate::milliseconds(began.elapsed()), "http request"
         );
         Ok(answered.map(|response| to_wit(&response)).map_err(|failure| match failure {
             HttpFailure::Unreachable(reason) => http::Failure::Unreachable(reason),
@@ -71,7 +80,7 @@ impl http::Host for State {
 }
 
 impl State {
-    /// The request as it goes out, if it may.
+    /// The outgoing request, if it is allowed.
     fn checked(
         &mut self,
         request: http::Outgoing,
@@ -87,39 +96,10 @@ impl State {
             )));
         }
         check_sizes(&request, self.limits().http_request_kib)?;
-        let url = Url::parse(&request.url).map_err(|e| {
-            let quoted = crate::shorten(&request.url, QUOTED_BYTES);
-            http::Failure::Invalid(format!("{quoted:?} is not an absolute URL: {e}"))
-        })?;
-        if !self.guest.grants.allows_origin(&url) {
-            return Err(http::Failure::Denied(format!(
-                "origin {} is not granted to plugin {} (http.origins has: {})",
-                url.origin().ascii_serialization(),
-                self.guest.plugin,
-                self.guest.grants.origins().join(", ")
-            )));
-        }
-        if self.run.dry_run && !self.guest.grants.is_safe_request(&request.method, url.path()) {
-            return Err(http::Failure::Denied(format!(
-                "{} {} would change something in a dry run",
-                request.method,
-                crate::shorten(url.path(), QUOTED_BYTES)
-            )));
-        }
-        let mut outgoing = ::http::Request::builder().method(request.method.as_bytes()).uri(url.as_str());
-        for header in &request.headers {
-            // These belong to the connection, which is the host's.
-            if ["host", "connection", "transfer-encoding", "content-length", "upgrade", "proxy-authorization"]
-                .iter()
-                .any(|ours| header.name.eq_ignore_ascii_case(ours))
-            {
-                continue;
-            }
-            outgoing = outgoing.header(header.name.as_str(), header.value.as_str());
-        }
-        let outgoing = outgoing
-            .body(Full::new(bytes::Bytes::from(request.body)))
-            .map_err(|e| http::Failure::Invalid(e.to_string()))?;
+        let headers = request.headers.iter().map(|header| (header.name.as_str(), header.value.as_str()));
+        let (guest, dry_run) = (&self.guest, self.run.dry_run);
+        let outgoing = granted(&guest.grants, &guest.plugin, (&request.method, &request.url), headers, dry_run)?;
+        let outgoing = outgoing.map(|()| Full::new(bytes::Bytes::from(request.body)));
         let mut deadline = self.patience();
         if request.timeout_ms > 0 {
             deadline = deadline.min(Instant::now() + Duration::from_millis(u64::from(request.timeout_ms)));
@@ -128,7 +108,54 @@ impl State {
     }
 }
 
-/// Bounds what costs before it is looked at.
+/// The request without its body, if the grant allows it.
+pub(in crate::plugin) fn granted<'a>(
+    grants: &Grants,
+    plugin: &str,
+    (method, url): (&str, &str),
+    headers: impl Iterator<Item = (&'a str, &'a str)>,
+    dry_run: bool,
+) -> Result<::http::Request<()>, http::Failure> {
+    let url = Url::parse(url).map_err(|e| {
+        // The part before an @ may be a password, and the part after a question mark a token.
+        let shown = url.rsplit('@').next().and_then(|rest| rest.split('?').next()).unwrap_or_default();
+        let quoted = crate::shorten(shown, QUOTED_BYTES);
+        http::Failure::Invalid(format!("{quoted:?} is not an absolute URL: {e}"))
+    })?;
+    if !url.username().is_empty() || url.password().is_some() {
+        // URLs appear in logs, also in those of servers.
+        let origin = url.origin().ascii_serialization();
+        return Err(http::Failure::Invalid(format!("credentials in the URL to {origin} are not sent: use a header")));
+    }
+    if !grants.allows_origin(&url) {
+        return Err(http::Failure::Denied(format!(
+            "origin {} is not granted to plugin {plugin} (http.origins has: {})",
+            url.origin().ascii_serialization(),
+            grants.origins().join(", ")
+        )));
+    }
+    if dry_run && !grants.is_safe_request(method, url.path()) {
+        return Err(http::Failure::Denied(format!(
+            "{method} {} would change something in a dry run",
+            crate::shorten(url.path(), QUOTED_BYTES)
+        )));
+    }
+    let mut outgoing = ::http::Request::builder().method(method.as_bytes()).uri(url.as_str());
+    for (name, value) in headers {
+        // CGI and its descendants do not distinguish the two.
+        let plain = name.to_ascii_lowercase().replace('_', "-");
+        if OVERRIDES.contains(&plain.as_str()) || plain.ends_with("method-override") {
+            let why = format!("the header {name:?} can stand for another method or URL: send the request itself");
+            return Err(http::Failure::Invalid(why));
+        }
+        if !OF_CONNECTION.contains(&plain.as_str()) && !plain.starts_with("proxy-") {
+            outgoing = outgoing.header(name, value);
+        }
+    }
+    outgoing.body(()).map_err(|e| http::Failure::Invalid(e.to_string()))
+}
+
+/// Checks the sizes before any costly processing.
 fn check_sizes(request: &http::Outgoing, most_kib: u32) -> Result<(), http::Failure> {
     let headers: usize = request.headers.iter().map(|h| h.name.len() + h.value.len()).sum();
     let fault = if request.method.len() > LONGEST_METHOD {
@@ -155,7 +182,7 @@ fn to_wit(response: &::http::Response<bytes::Bytes>) -> http::Response {
     http::Response { status: response.status().as_u16(), headers: headers.collect(), body: response.body().to_vec() }
 }
 
-/// A URL for the log: its query may carry secrets.
+/// A URL for the log, without its query, which may contain secrets.
 fn redacted(uri: &::http::Uri) -> String {
     let path = crate::shorten(uri.path(), QUOTED_BYTES);
     format!("{}://{}{path}", uri.scheme_str().unwrap_or(""), uri.authority().map_or("", |a| a.as_str()))
@@ -168,5 +195,54 @@ fn describe(failure: &http::Failure) -> String {
         }
         http::Failure::TimedOut => "timed out".to_owned(),
         http::Failure::TooLarge(limit) => format!("the answer is larger than {limit} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(url: &str, names: &[&str]) -> Result<::http::Request<()>, String> {
+        let grant = serde_json::json!({"apiVersion": oarlock_manifest::API_VERSION, "kind": "PluginGrant",
+            "http": {"origins": ["http://neutron"]}});
+        let grants = Grants::without_secrets(&serde_json::from_value(grant).unwrap()).unwrap();
+        let headers = names.iter().map(|name| (*name, "DELETE"));
+        granted(&grants, "p", ("GET", url), headers, true).map_err(|failure| describe(&failure))
+    }
+
+    /// A dry run allows a GET, which the server would treat as a DELETE.
+    #[test]
+    fn t13_a_header_that_overrides_the_method_or_the_url_is_refused() {
+        for name in
+            ["X-HTTP-Method-Override", "x-http-method", "X_HTTP_Method_Override", "X-Original-URL", "X-Rewrite-URL"]
+        {
+            let refused = sent("http://neutron/v2.0/ports", &["accept", name]).unwrap_err();
+            assert!(refused.contains(name), "{refused}");
+        }
+        sent("http://neutron/v2.0/ports", &["accept", "x-auth-token", "x-method-name"]).unwrap();
+    }
+
+    #[test]
+    fn t13_credentials_in_a_url_are_refused_and_not_repeated() {
+        for url in [
+            "http://admin:hunter2@neutron/",
+            "http://hunter2@neutron/",
+            "http://:hunter2@neutron/",
+            "http://a:hunter2@no host/",
+            "/relative?token=hunter2",
+        ] {
+            let refused = sent(url, &[]).unwrap_err();
+            assert!(!refused.contains("hunter2"), "{refused}");
+        }
+        sent("http://neutron/@here?user=a:b@c", &[]).unwrap();
+    }
+
+    #[test]
+    fn t13_headers_of_the_connection_stay_with_the_host() {
+        let ours =
+            ["Expect", "TE", "Trailer", "Keep-Alive", "Proxy-Connection", "proxy-authorization", "Host", "Upgrade"];
+        assert!(sent("http://neutron/", &ours).unwrap().headers().is_empty());
+        let theirs = ["accept", "authorization", "x-auth-token", "expected"];
+        assert_eq!(sent("http://neutron/", &theirs).unwrap().headers().len(), theirs.len());
     }
 }

@@ -1,4 +1,4 @@
-//! `cache`, `config` and `log`: what needs neither the network nor the API server.
+//! The imports `cache`, `config` and `log`, which need neither the network nor the API server.
 
 use crate::plugin::bindings::{cache, config, log};
 use crate::plugin::instance::State;
@@ -45,7 +45,7 @@ impl log::Host for State {
 }
 
 impl State {
-    /// One line of the log, as long as there is room for lines of this reconcile.
+    /// Writes one log line, within the log limits of this reconcile.
     pub(in crate::plugin) fn log_line(&mut self, level: log::Level, line: &str) {
         let (lines, bytes) = (self.limits().log_lines, (self.limits().log_kib as usize) << 10);
         let (plugin, key, correlation_id) = (&self.guest.plugin, &self.run.key, &self.run.correlation_id);
@@ -80,7 +80,7 @@ impl State {
     }
 }
 
-/// Message and fields in one line. Only what is kept is copied.
+/// Message and fields in one line. Only the part within the limit is copied.
 fn line(message: &str, fields: &[(String, String)]) -> String {
     let mut line = crate::shorten(message, LINE_LIMIT_BYTES).to_owned();
     for (name, value) in fields {
@@ -91,7 +91,7 @@ fn line(message: &str, fields: &[(String, String)]) -> String {
             line.push_str(crate::shorten(part, LINE_LIMIT_BYTES));
         }
     }
-    crate::shorten(&line, LINE_LIMIT_BYTES).replace(['\n', '\r'], " ")
+    crate::quoted(&line, LINE_LIMIT_BYTES)
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_line_is_message_and_fields_cut_off() {
         let field = |name: &str, value: String| (name.to_owned(), value);
-        assert_eq!(line("a\nb", &[field("c", "d".to_owned())]), "a b c=d");
+        assert_eq!(line("a\nb", &[field("c", "d".to_owned())]), r"a\nb c=d");
         let long = line("m", &[field("a", "x".repeat(1 << 20)), field("b", String::new())]);
         assert!(long.starts_with("m a=xx") && long.len() <= LINE_LIMIT_BYTES, "{}", long.len());
     }

@@ -1,4 +1,4 @@
-//! `merge`: strategic merge patch for every language.
+//! The `merge` import: strategic merge patch for guests in any language.
 
 use crate::plugin::bindings::{merge, types};
 use crate::plugin::instance::{State, kind_from};
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 type Answer = wasmtime::Result<Result<String, types::Error>>;
 
-/// Documents larger than this together are merged on a thread of the plugin's own.
+/// Documents larger than this together are merged on the plugin's own thread.
 const LARGE_BYTES: usize = 64 << 10;
 
-/// Longest reason why documents cannot be merged: it quotes them.
+/// Longest error message of a merge, which quotes the documents.
 const REASON_BYTES: usize = 1024;
 
 impl merge::Host for State {
@@ -48,7 +48,7 @@ impl merge::Host for State {
 }
 
 impl State {
-    /// Reads the documents, merges by the kind's own keys, prints the result.
+    /// Parses the documents, merges them by the kind's merge keys, and prints the result.
     async fn merged<const N: usize>(
         &self,
         kind: types::GroupVersionKind,

@@ -43,7 +43,7 @@ fn p16_code_made_with_other_settings_is_not_found() {
     first.put(&first.key(&[2; 32]), CODE);
     let other = CodeCache::open(folder.path(), 1 << 20, [9; 32]).unwrap();
     assert_eq!(found(&other, &other.key(&[2; 32])), None);
-    // Nor is it taken when it lies under the name of the right one.
+    // An entry under the name of another key is not used either.
     fs::rename(entry(&first, &first.key(&[2; 32])), entry(&other, &other.key(&[2; 32]))).unwrap();
     assert!(other.read(&other.key(&[2; 32])).err().unwrap().contains("another key"));
 }
@@ -74,7 +74,7 @@ fn p16_an_entry_with_one_bit_changed_anywhere_is_refused() {
         fs::write(entry(&cache, &key), bytes).unwrap();
         assert!(cache.read(&key).is_err(), "bit {at}");
     }
-    // And then it is replaced.
+    // The next write replaces it.
     cache.put(&key, CODE);
     assert_eq!(found(&cache, &key).as_deref(), Some(CODE));
 }
@@ -118,7 +118,7 @@ fn p16_an_entry_that_others_could_have_written_is_refused_and_replaced() {
         ("not a regular file", Box::new(pipe)),
     ];
     if cache.user == 0 {
-        // Only root can give a file away.
+        // Only root can change the owner of a file.
         ways.push(("belongs to user 4711", Box::new(|path| chown(path, Some(4711), None).unwrap())));
     }
     for (expected, way) in ways {
@@ -142,7 +142,7 @@ fn a_folder_that_others_can_write_to_is_no_cache() {
         fs::create_dir_all(&path).unwrap();
         path
     };
-    // Folders above are made as well.
+    // Parent folders are created as well.
     let made = open("deep/er").unwrap().folder;
     assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o7777, 0o700);
     fs::set_permissions(code("group"), fs::Permissions::from_mode(0o770)).unwrap();
@@ -178,7 +178,7 @@ fn entries_not_used_for_longest_make_room() {
     cache.put(&keys[3], CODE);
     let there = |i: usize| entry(&cache, &keys[i]).exists();
     assert_eq!([0, 1, 2, 3].map(there), [true, false, true, true]);
-    // One that never finds room drops nobody.
+    // An entry larger than the cache evicts no other.
     cache.put(&keys[4], &vec![0; usize::try_from(3 * size).unwrap()]);
     assert_eq!([0, 1, 2, 3, 4].map(there), [true, false, true, true, false]);
 }
@@ -201,4 +201,41 @@ fn h13_what_a_killed_host_left_unfinished_is_never_read_and_goes_in_time() {
     let mut expected = [key.name(), other.name(), "young.tmp".to_owned()];
     expected.sort();
     assert_eq!(left, expected);
+}
+
+#[test]
+fn t7_a_file_that_was_being_compiled_when_the_host_ended_waits_longer_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = cache(folder.path()).key(&[2; 32]);
+    for waits in [None, Some(10), Some(20), Some(40)] {
+        let cache = cache(folder.path());
+        assert_eq!(cache.interrupted(&key), waits.map(Duration::from_secs));
+        assert_eq!(cache.interrupted(&cache.key(&[3; 32])), None);
+        // The host ends here.
+        std::mem::forget(cache.mark(&key).unwrap());
+    }
+    let next = cache(folder.path());
+    drop(next.mark(&key).unwrap());
+    assert_eq!(cache(folder.path()).interrupted(&key), None, "it came to an end");
+    assert!(names(&next).is_empty());
+}
+
+#[test]
+fn t7_marks_that_nobody_wrote_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = cache(folder.path());
+    let key = first.key(&[2; 32]);
+    std::mem::forget(first.mark(&key).unwrap());
+    let mark = first.folder.join(names(&first).remove(0));
+    for (text, seconds) in [("", 10), ("99", 600), ("4294967295", 600), ("-1", 10), ("x", 10)] {
+        fs::write(&mark, text).unwrap();
+        assert_eq!(cache(folder.path()).interrupted(&key), Some(Duration::from_secs(seconds)), "{text}");
+    }
+    for name in ["x.compiling", ".compiling", "\u{e9}.compiling"] {
+        fs::write(first.folder.join(name), "1").unwrap();
+    }
+    assert!(cache(folder.path()).interrupted(&key).is_some());
+    fs::remove_file(&mark).unwrap();
+    symlink("/etc/passwd", &mark).unwrap();
+    assert_eq!(cache(folder.path()).interrupted(&key), None);
 }

@@ -1,7 +1,7 @@
-//! The compiler as a process: the host's end and its own.
+//! The compiler process and its protocol: the host's side and the compiler's side.
 //!
-//! In goes the length of the file, eight bytes, and the file; out comes a byte that says what follows, its length, and that. The
-//! pipe to its input stays open for as long as somebody waits for the answer: the compiler does not outlive its host.
+//! The host writes the length of the file (eight bytes) and the file. The compiler returns a byte with the kind of result, the length,
+//! and the result. The input pipe stays open while the host waits, so the compiler does not outlive its host.
 
 use super::native_code;
 use crate::plugin::engine;
@@ -17,19 +17,19 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-/// Added to the nice value of the host: the compiler runs when the host leaves time.
+/// Added to the host's nice value: the compiler uses the processor time that the host leaves.
 const NICE: i32 = 10;
 
-/// What is kept of what it says on stderr.
+/// Most bytes of stderr that the host keeps.
 const STDERR_BYTES: u64 = 2048;
 
-/// Most code that is made of a plugin.
+/// Most code from one plugin.
 const ANSWER_LIMIT_BYTES: u64 = 2 << 30;
 
-/// For a compiler that waits for something rather than computes; the limits of the kernel count what it computes.
+/// Deadline of a compiler that waits instead of computing; the kernel's limits bound its computing.
 const WALL: Duration = Duration::from_secs(3600);
 
-/// What one compiler process may use. The kernel ends it when it uses more.
+/// Resource limits of one compiler process. The kernel ends a process that exceeds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompileLimits {
     /// Processor time of all its threads together, in seconds.
@@ -39,13 +39,13 @@ pub struct CompileLimits {
 }
 
 impl Default for CompileLimits {
-    /// Ample for an interpreter of 40 MiB compiled into one plugin.
+    /// Ample for an interpreter of 40 MiB compiled into one plugin. Where the host has less memory, its compilers have less too.
     fn default() -> Self {
         Self { cpu_seconds: 600, memory_mib: 4096 }
     }
 }
 
-/// The first byte of an answer: what follows.
+/// The first byte of a response: the kind of result.
 #[derive(Clone, Copy)]
 enum Answer {
     Code = 0,
@@ -55,19 +55,25 @@ enum Answer {
     Other = 4,
 }
 
-/// Compiles a plugin file in a process of its own.
-pub(super) async fn compile(program: &Path, threads: u32, file: &[u8]) -> Result<NativeCode, LoadError> {
-    tokio::time::timeout(WALL, ask(program, threads, file))
+/// Compiles a plugin file in a separate process.
+pub(super) async fn compile(
+    program: &Path,
+    threads: u32,
+    memory_mib: u64,
+    file: &[u8],
+) -> Result<NativeCode, LoadError> {
+    tokio::time::timeout(WALL, ask(program, threads, memory_mib, file))
         .await
         .unwrap_or_else(|_elapsed| Err(LoadError::Compiler("the compiler hangs".to_owned())))
 }
 
-async fn ask(program: &Path, threads: u32, file: &[u8]) -> Result<NativeCode, LoadError> {
+async fn ask(program: &Path, threads: u32, memory_mib: u64, file: &[u8]) -> Result<NativeCode, LoadError> {
     let gave_up = |e: std::io::Error| LoadError::Compiler(format!("no compiler process: {e}"));
     let mut child = Command::new(program)
         .arg0("oarlock")
         .arg("compile")
-        // What the host's environment holds is none of its business.
+        .args(["--memory-mib", &memory_mib.to_string()])
+        // The compiler does not get the host's environment.
         .env_clear()
         .env("RAYON_NUM_THREADS", threads.to_string())
         .stdin(Stdio::piped())
@@ -81,7 +87,7 @@ async fn ask(program: &Path, threads: u32, file: &[u8]) -> Result<NativeCode, Lo
         return Err(LoadError::Compiler("its pipes are missing".to_owned()));
     };
     let send = async {
-        // What goes wrong here shows in its answer, or in how it ends.
+        // A failed write shows in the compiler's response, or in its exit status.
         let _ = stdin.write_all(&(file.len() as u64).to_le_bytes()).await;
         let _ = stdin.write_all(file).await;
     };
@@ -95,7 +101,7 @@ async fn ask(program: &Path, threads: u32, file: &[u8]) -> Result<NativeCode, Lo
     let status = child.wait().await.map_err(gave_up)?;
     drop(stdin);
     if !status.success() {
-        return Err(LoadError::Compiler(end_of(status, &String::from_utf8_lossy(&said))));
+        return Err(LoadError::Compiler(end_of(status, memory_mib, &String::from_utf8_lossy(&said))));
     }
     let (tag, content) = answer.map_err(|e| LoadError::Compiler(format!("the compiler gave no whole answer: {e}")))?;
     let text = || String::from_utf8_lossy(content.bytes()).into_owned();
@@ -108,7 +114,7 @@ async fn ask(program: &Path, threads: u32, file: &[u8]) -> Result<NativeCode, Lo
     }
 }
 
-/// What kind of answer it is, and the answer. The pipe is closed after it.
+/// The kind of response and its content. The pipe is closed after it.
 async fn read_answer(mut stdout: tokio::process::ChildStdout) -> std::io::Result<(u8, Room)> {
     let tag = stdout.read_u8().await?;
     let length = stdout.read_u64_le().await?;
@@ -120,15 +126,16 @@ async fn read_answer(mut stdout: tokio::process::ChildStdout) -> std::io::Result
     Ok((tag, content))
 }
 
-/// Why a compiler ended without an answer.
-fn end_of(status: ExitStatus, said: &str) -> String {
+/// Why a compiler ended without a response.
+fn end_of(status: ExitStatus, memory_mib: u64, said: &str) -> String {
     use rustix::process::Signal;
     let limits = CompileLimits::default();
     let signal = status.signal().and_then(Signal::from_named_raw);
     match signal {
         Some(Signal::XCPU) => format!("it takes more than {} s of processor time", limits.cpu_seconds),
         Some(Signal::ABORT) if said.contains("memory allocation") => {
-            format!("it takes more than {} MiB of memory", limits.memory_mib)
+            let why = if memory_mib < limits.memory_mib { ": the host has no more for it" } else { "" };
+            format!("it takes more than {memory_mib} MiB of memory{why}")
         }
         _ => {
             let said = said.trim();
@@ -137,7 +144,7 @@ fn end_of(status: ExitStatus, said: &str) -> String {
     }
 }
 
-/// `oarlock compile`: reads a plugin file from stdin and answers its code on stdout, for the host that started it.
+/// `oarlock compile`: reads a plugin file from stdin and writes its code to stdout, for the host that started it.
 ///
 /// # Errors
 ///
@@ -151,9 +158,9 @@ pub fn serve(limits: CompileLimits) -> anyhow::Result<()> {
     set(Resource::Cpu, limits.cpu_seconds).context("the processor time cannot be limited")?;
     set(Resource::Data, limits.memory_mib << 20).context("the memory cannot be limited")?;
     set(Resource::Core, 0).context("core dumps cannot be turned off")?;
-    // Before any thread is started: they inherit it. Lower priority is no privilege.
+    // Before any thread starts, because threads inherit it. Lower priority needs no privilege.
     rustix::process::nice(NICE).context("the priority cannot be lowered")?;
-    // If memory runs out, this process is the one to end; not every system lets it say so.
+    // When memory runs out, the kernel should end this process first; not every system allows the setting.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 
     let mut stdin = std::io::stdin().lock();
@@ -165,7 +172,7 @@ pub fn serve(limits: CompileLimits) -> anyhow::Result<()> {
     stdin.read_exact(&mut file).context("the file is cut short")?;
     drop(stdin);
     std::thread::Builder::new().name("host".to_owned()).spawn(|| {
-        // Comes to an end only when the host does, or does not want the answer any more.
+        // Returns only when the host ends, or no longer wants the result.
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(1);
     })?;
@@ -200,7 +207,7 @@ mod tests {
             (9, "", "signal: 9 (SIGKILL)"),
             (0x100, "oarlock: the file is cut short\n", "exit status: 1: oarlock: the file is cut short"),
         ] {
-            let told = end_of(ExitStatus::from_raw(status), said);
+            let told = end_of(ExitStatus::from_raw(status), 4096, said);
             assert!(told.ends_with(expected), "{told}");
         }
     }
@@ -208,7 +215,7 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_is_no_compiler_is_an_error() {
         for (program, expected) in [("/nowhere/oarlock", "no compiler process"), ("/bin/true", "no whole answer")] {
-            let Err(LoadError::Compiler(told)) = compile(Path::new(program), 1, b"file").await else {
+            let Err(LoadError::Compiler(told)) = compile(Path::new(program), 1, 4096, b"file").await else {
                 panic!("{program} compiles");
             };
             assert!(told.contains(expected), "{told}");

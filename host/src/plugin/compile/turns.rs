@@ -1,22 +1,22 @@
-//! How much is compiled at once.
+//! Concurrency limit of compilations.
 
 use std::future::Future;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// What takes longer than this goes on beside the others rather than before them.
+/// Longer compilations leave their turn to others and continue beside them.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Fewest threads there are for what takes long.
+/// Fewest threads for long compilations.
 const ASIDE: u32 = 4;
 
-/// Half the cores, shared out among works that wait in the order in which they came.
+/// Half the cores, given to compilations in the order of their arrival.
 #[derive(Debug)]
 pub(in crate::plugin) struct Turns {
     threads: u32,
     turns: Semaphore,
-    /// For those that take long, as many threads again, at least [`ASIDE`]: so that a few files that take minutes do not hold up
-    /// the others. All of it is of low priority.
+    /// As many threads again for long compilations, at least [`ASIDE`], so that a few files that take minutes do not block the others.
+    /// All of them have low priority.
     aside: Semaphore,
 }
 
@@ -31,18 +31,18 @@ impl Turns {
         Self { threads, turns: Semaphore::new(threads as usize), aside: Semaphore::new(threads_aside as usize) }
     }
 
-    /// As many threads as wished for, if there are so many at all.
+    /// The wanted number of threads, up to the number of all threads.
     pub(in crate::plugin) fn at_most(&self, threads: usize) -> u32 {
         u32::try_from(threads).unwrap_or(u32::MAX).min(self.threads)
     }
 
-    /// Does a work when it is its turn.
+    /// Runs a compilation when it is its turn.
     ///
-    /// * `threads` - how many it uses; see [`at_most`](Self::at_most).
+    /// * `threads` - the number of threads it uses; see [`at_most`](Self::at_most).
     ///
     /// # Cancel safety
     ///
-    /// Its place is free when the future is dropped.
+    /// Dropping the future frees its threads.
     pub(in crate::plugin) async fn take<T>(&self, threads: u32, work: impl Future<Output = T>) -> T {
         let turn = self.turns.acquire_many(threads).await;
         let mut work = std::pin::pin!(work);
@@ -96,7 +96,7 @@ mod tests {
             _ = few.as_mut() => panic!("they never end"),
             done = tokio::time::timeout(LONG * ASIDE + Duration::from_secs(4), others) => done.unwrap(),
         }
-        // One more does not find room aside, and holds its turn: that is all of the machine there is for them.
+        // One more finds no free threads aside, and keeps its turn: long compilations get no more of the machine.
         let more = std::pin::pin!(bombs(1));
         let wait = tokio::time::sleep(LONG * 3);
         tokio::select! { _ = few => panic!(), _ = more => panic!(), () = wait => {} }

@@ -1,4 +1,4 @@
-//! When a file counts as whole: the rules, without IO and without a clock of their own.
+//! Settling of written files: the rules, without IO and without a clock of their own.
 
 use super::{Candidate, Found, Snapshot, Stamp};
 use std::collections::BTreeMap;
@@ -6,39 +6,39 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Quiet after a file was renamed into place, or closed after writing: its writer is done.
+/// Rest after a file was renamed into place or closed after writing: its writer is done.
 pub(super) const QUICK: Duration = Duration::from_millis(20);
 
-/// Quiet after a change of which nothing else is known.
+/// Rest after any other change.
 pub(super) const SLOW: Duration = Duration::from_millis(300);
 
-/// Absence after which a file is gone: `rm a; cp b a` and an editor's rename away and back are no removal.
+/// Absence after which a file counts as removed: `rm a; cp b a`, or an editor's rename away and back, is no removal.
 const GONE: Duration = Duration::from_millis(500);
 
-/// What inotify tells of a file.
+/// An inotify event about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Notice {
-    /// Created, or written to and still open.
+    /// The file was created or written to, and is still open.
     Written,
-    /// Renamed into place, or closed after writing.
+    /// The file was renamed into place or closed after writing.
     Complete,
-    /// Permissions or times changed; says nothing of whether somebody writes.
+    /// Permissions or times changed; that does not show whether the file is being written.
     Touched,
-    /// Deleted or renamed away.
+    /// The file was deleted or renamed away.
     Gone,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// As seen at the last look. None: absent.
+    /// The state at the last check. None: absent.
     seen: Option<Stamp>,
-    /// As it counts.
+    /// The settled state.
     settled: Option<Stamp>,
-    /// When it last changed.
+    /// When the file last changed.
     since: Instant,
-    /// How long it has to rest from then on.
+    /// How long the file has to rest from then on.
     rest: Duration,
-    /// There were notices since the last look.
+    /// Whether events arrived since the last check.
     noticed: bool,
 }
 
@@ -52,7 +52,7 @@ impl Entry {
     }
 }
 
-/// All files that count or may soon.
+/// The settled files, and those that are settling.
 #[derive(Debug, Default)]
 pub(super) struct Settling {
     entries: BTreeMap<String, Entry>,
@@ -60,7 +60,7 @@ pub(super) struct Settling {
 }
 
 impl Settling {
-    /// A notice about a file that counts.
+    /// Records an event about a plugin or grant file.
     pub(super) fn notice(&mut self, name: &str, notice: Notice, now: Instant) {
         let entry = self.entries.entry(name.to_owned()).or_insert_with(|| Entry::new(now));
         let rested = entry.resting();
@@ -75,17 +75,17 @@ impl Settling {
         }
     }
 
-    /// The names known so far.
+    /// The known file names.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.entries.keys()
     }
 
-    /// Whether there were notices about a file since the last look.
+    /// Whether events about a file arrived since the last check.
     pub(super) fn noticed(&self, name: &str) -> bool {
         self.entries.get(name).is_some_and(|e| e.noticed)
     }
 
-    /// A look at a file whose state cannot be told: it stays what it was, and is looked at again. An absence that was seen before
+    /// Records a check that could not determine the file's state: the file keeps its state, and is checked again. An absence seen before
     /// no longer counts, because the file may have been back meanwhile.
     pub(super) fn unknown(&mut self, name: &str, now: Instant) {
         if let Some(entry) = self.entries.get_mut(name) {
@@ -98,10 +98,10 @@ impl Settling {
         }
     }
 
-    /// A look at a file.
+    /// Records a check of a file.
     ///
-    /// * `stamp` - none: it is not there.
-    /// * `rest` - how long it has to rest when it changed without a notice.
+    /// * `stamp` - the file's state. None: absent.
+    /// * `rest` - how long a file rests after a change without an event.
     pub(super) fn look(&mut self, name: &str, stamp: Option<Stamp>, rest: Duration, now: Instant) {
         let entry = self.entries.entry(name.to_owned()).or_insert_with(|| Entry::new(now));
         if stamp != entry.seen {
@@ -124,13 +124,13 @@ impl Settling {
         }
     }
 
-    /// When there is something to look at. None: all files are at rest.
+    /// When the next check is due. None: all files have settled.
     pub(super) fn due(&self) -> Option<Instant> {
         self.entries.values().filter(|e| !e.resting()).map(|e| e.since + e.rest).min()
     }
 
-    /// What lies in `folder` as far as it is settled. A plugin and its grant change together: while one of them is being written,
-    /// both stay what they were.
+    /// The settled content of `folder`. A plugin and its grant change together: while one of them is being written, both keep their
+    /// state.
     pub(super) fn snapshot(&mut self, folder: &Path) -> &Snapshot {
         let entries = &self.entries;
         self.snapshot.files.retain(|name, _| entries.contains_key(name));
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Files whose states are made up, at a time that is made up.
+    /// Files with invented states at invented times.
     struct Play {
         settling: Settling,
         folder: tempfile::TempDir,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     impl Play {
-        /// Begins with these files, at rest.
+        /// Starts with these files, settled.
         fn new(files: &[&str]) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let mut play = Self { settling: Settling::default(), folder, begin: Instant::now() };
@@ -179,7 +179,7 @@ mod tests {
             play
         }
 
-        /// Every number is another state.
+        /// Each number stands for a different state.
         fn stamp(&self, state: usize) -> Stamp {
             let path = self.folder.path().join(state.to_string());
             if !path.exists() {
@@ -199,12 +199,12 @@ mod tests {
             self.settling.notice(name, notice, self.at(ms));
         }
 
-        /// Looks at a file, as the poll does.
+        /// Checks a file, as the poll does.
         fn look(&mut self, ms: u64, name: &str, stamp: Option<&Stamp>) {
             self.settling.look(name, stamp.cloned(), SLOW, self.at(ms));
         }
 
-        /// When the next look is due, in ms.
+        /// When the next check is due, in ms.
         fn due(&self) -> Option<u128> {
             self.settling.due().map(|due| due.duration_since(self.begin).as_millis())
         }
@@ -253,11 +253,11 @@ mod tests {
         let stamp = play.stamp(1);
         play.notice(0, "a.wasm", Notice::Written);
         play.notice(5, "a.wasm", Notice::Complete);
-        // Permissions set after closing do not make it slow.
+        // Permissions set after closing do not delay the file.
         play.notice(6, "a.wasm", Notice::Touched);
         assert_eq!(play.due(), Some(26));
         play.notice(7, "a.wasm", Notice::Written);
-        // Nor do they make a file complete that is being written.
+        // Nor do they complete a file that is being written.
         play.notice(8, "a.wasm", Notice::Touched);
         assert_eq!(play.due(), Some(308));
         play.look(307, "a.wasm", Some(&stamp));
@@ -287,7 +287,7 @@ mod tests {
         play.look(500, "a.wasm", None);
         play.look(500, "b.wasm", None);
         assert!(play.wasm("a.wasm").is_none() && play.wasm("b.wasm").is_some());
-        // One put in its place is no removal.
+        // A replacement is no removal.
         let other = play.stamp(1);
         play.notice(500, "b.wasm", Notice::Complete);
         play.look(520, "b.wasm", Some(&other));

@@ -1,37 +1,36 @@
-//! The plugin directory, and what is pulled from registries beside it, as one set of files.
+//! The plugin directory and the plugins pulled from registries, as one set of files.
 
 use super::{Candidate, DirectoryWatch, Error, Found, Pulled, Snapshot, Stamp};
 use crate::oci::{Standing, Standings};
 use std::path::{Path, PathBuf};
 
-/// Everything that may be a plugin, under watch. What was pulled has its reference in place of a file name, and its grant in the
-/// plugin directory.
+/// A watch of all plugin files. A pulled plugin has its reference in place of a file name, and its grant is in the plugin directory.
 #[derive(Debug)]
 pub struct Sources {
     folder: PathBuf,
     directory: DirectoryWatch,
     pulled: Option<Standings>,
-    /// What the directory held last. None: it was not read yet.
+    /// The last content of the directory. None: not read yet.
     local: Option<Snapshot>,
-    /// What was handed out last.
+    /// The last snapshot returned.
     last: Option<Snapshot>,
 }
 
 impl Sources {
     /// Starts watching; see [`DirectoryWatch::start`].
     ///
-    /// * `pulled` - none: the directory is all there is.
+    /// * `pulled` - pulled plugins. None: only the directory.
     #[must_use]
     pub fn start(folder: PathBuf, pulled: Option<Standings>) -> Self {
         Self { directory: DirectoryWatch::start(folder.clone()), folder, pulled, local: None, last: None }
     }
 
-    /// The next snapshot that differs from the last one; see [`DirectoryWatch::next`]. A plugin that was pulled is never gone, and
-    /// one of which nothing is known yet is left out.
+    /// The next snapshot that differs from the last one; see [`DirectoryWatch::next`]. A pulled plugin is never removed. A plugin whose
+    /// pull has no result yet is omitted.
     ///
     /// # Errors
     ///
-    /// As [`DirectoryWatch::next`]; what is pulled waits then, for its grants are in the directory.
+    /// As [`DirectoryWatch::next`]; pulled plugins wait then, because their grants are in the directory.
     ///
     /// # Cancel safety
     ///
@@ -65,7 +64,7 @@ impl Sources {
         }
     }
 
-    /// Whether everything that is to be pulled has been, or could not be.
+    /// Whether each pull has succeeded or failed.
     #[must_use]
     pub fn all_asked(&self) -> bool {
         let pulled = self.pulled.as_ref().map(Standings::now).unwrap_or_default();
@@ -73,11 +72,11 @@ impl Sources {
     }
 }
 
-/// None: nothing is known yet.
+/// None: the pull has no result yet.
 fn candidate(folder: &Path, name: &str, standing: Standing) -> Option<Candidate> {
     let Standing { plugin, content, refused, problem, .. } = standing;
     let refused = refused.map(|refused| refused.reason);
-    // A registry that is out of reach is no reason to stop what there is.
+    // An unreachable registry does not stop the present version.
     let refused = refused.or_else(|| problem.filter(|_| content.is_none()));
     if content.is_none() && refused.is_none() {
         return None;

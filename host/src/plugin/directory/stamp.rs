@@ -1,4 +1,4 @@
-//! Telling one state of a file from another without reading it.
+//! File stamps: detect a changed file without reading it.
 
 use std::fs::Metadata;
 use std::io::ErrorKind;
@@ -6,24 +6,24 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// A state of a file, and of the files it names. Changes whenever the content may have changed: device, inode, size, mtime and ctime
-/// in nanoseconds, of what symlinks lead to.
+/// The state of a file and of the files it names. It changes whenever the content may have changed: device, inode, size, and mtime and
+/// ctime in nanoseconds, of the targets of symlinks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp(Vec<Option<FileStamp>>);
 
 impl Stamp {
-    /// * `own` - the file.
-    /// * `named` - the files it names, in a fixed order; none: there is no such file.
+    /// * `own` - state of the file.
+    /// * `named` - states of the files it names, in a fixed order; none: no such file.
     pub(super) fn new(own: FileStamp, named: impl IntoIterator<Item = Option<FileStamp>>) -> Self {
         Self(std::iter::once(Some(own)).chain(named).collect())
     }
 
-    /// Of a file whose path names its content: it has one state.
+    /// The constant state of a file whose path names its content.
     pub(super) fn fixed() -> Self {
         Self(Vec::new())
     }
 
-    /// How long ago the youngest of the files was changed; zero for a change in the future (clocks differ).
+    /// Time since the last change of any of the files; zero for a change in the future (clocks differ).
     pub(super) fn age(&self) -> Duration {
         let now = SystemTime::now();
         let ages = self.0.iter().flatten().map(|s| now.duration_since(s.changed()).unwrap_or_default());
@@ -31,7 +31,7 @@ impl Stamp {
     }
 }
 
-/// A state of one file.
+/// The state of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileStamp {
     device: u64,
@@ -56,28 +56,28 @@ impl FileStamp {
     }
 }
 
-/// What a look at a path tells.
+/// The result of checking a path.
 pub(super) enum Look {
-    /// Whether it is a regular file, and its state.
+    /// Whether the target is a regular file, and its state.
     There(bool, FileStamp),
-    /// Nothing, or a symlink that leads to nothing.
+    /// No file, or a symlink without a target.
     Absent,
-    /// It cannot be told (no permission on the way to it, an IO error).
+    /// The state cannot be determined (no permission on the path, an IO error).
     Unknown,
 }
 
-/// Looks at what a path leads to; opens nothing, so a pipe is no trap.
+/// Checks the target of a path without opening it, so a pipe cannot block.
 pub(super) fn look(path: &Path) -> Look {
     match std::fs::metadata(path) {
         Ok(metadata) => Look::There(metadata.is_file(), stamp_of(&metadata)),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Look::Absent,
-        // A circle of symlinks leads to nothing.
+        // A circle of symlinks has no target.
         Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => Look::Absent,
         Err(_) => Look::Unknown,
     }
 }
 
-/// The number of an IO error.
+/// The error code of an IO error.
 pub(super) fn code_of(error: &std::io::Error) -> i32 {
     error.raw_os_error().unwrap_or_else(|| rustix::io::Errno::IO.raw_os_error())
 }

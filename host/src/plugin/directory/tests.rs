@@ -1,4 +1,4 @@
-//! Real files and real time. What comes when, exactly, is tested in `settle`; here every change ends in the right snapshot, with
+//! Tests with real files in real time. The tests of `settle` check exact times; here every change must end in the right snapshot, with
 //! notifications and by the poll alone.
 
 use super::stamp::{Look, look};
@@ -9,10 +9,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::time::Duration;
 
-/// Far more than any of it takes.
+/// Far longer than any test takes.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Plays it with notifications and, at the same time, by the poll alone.
+/// Runs a test with notifications and, at the same time, by the poll alone.
 async fn both(play: impl AsyncFn(Notices)) {
     tokio::join!(play(Notices::Kernel), play(Notices::None));
 }
@@ -45,7 +45,7 @@ fn stamp(path: &Path) -> Stamp {
     }
 }
 
-/// Whether the snapshot has this very state of `name`.
+/// Whether the snapshot has the present state of `name`.
 fn has(snapshot: &Snapshot, folder: &Path, name: &str) -> bool {
     snapshot.files.get(name).is_some_and(|found| found.wasm == stamp(&folder.join(name)))
 }
@@ -56,7 +56,7 @@ fn put(folder: &Path, name: &str, content: &str) {
     fs::rename(aside, folder.join(name)).unwrap();
 }
 
-/// What a kubelet does for a new version of a ConfigMap.
+/// Does what a kubelet does for a new version of a ConfigMap.
 fn flip(mount: &Path, version: &str, files: &[(&str, &str)]) {
     let data = mount.join(format!("..{version}"));
     fs::create_dir_all(&data).unwrap();
@@ -144,7 +144,7 @@ async fn h2_what_editors_leave_beside_a_file_is_no_plugin() {
         }
         put(folder.path(), "z.wasm", "z");
         let (_, before) = until(&mut watch, |s| s.files.contains_key("z.wasm")).await;
-        // A grant alone may be told of before.
+        // A grant alone may appear earlier.
         assert!(before.iter().all(|s| s.files.is_empty()), "something else was taken for a plugin: {before:?}");
         // An editor that renames the old file away and writes a new one.
         fs::rename(folder.path().join("z.wasm"), folder.path().join("z.wasm~")).unwrap();
@@ -204,7 +204,7 @@ async fn h2_a_directory_that_goes_and_returns_is_watched_again() {
             put(&folder, "a.wasm", "a");
             until(&mut watch, |s| has(s, &folder, "a.wasm")).await;
             if round == 1 {
-                // The watch must not follow the old one.
+                // The watch must not follow the old directory.
                 fs::rename(&folder, parent.path().join("old")).unwrap();
                 put(&parent.path().join("old"), "b.wasm", "b");
             } else {
@@ -226,7 +226,7 @@ async fn h2_a_directory_replaced_at_once_is_no_removal() {
         let mut watch = DirectoryWatch::start_with(folder.clone(), notices);
         next(&mut watch).await;
         for version in ["1", "2", "3"] {
-            // Most file systems give the new one the inode of the old one.
+            // Most file systems give the new directory the inode of the old one.
             fs::remove_dir_all(&folder).unwrap();
             fs::create_dir(&folder).unwrap();
             put(&folder, "a.wasm", version);
@@ -328,11 +328,11 @@ async fn what_is_no_file_is_no_plugin_and_blocks_nothing() {
         let both = BTreeSet::from(["good.wasm", "secret.wasm"]);
         let (snapshot, before) = until(&mut watch, |s| names(s) == both).await;
         assert!(before.iter().all(|s| names(s).is_subset(&both)), "{before:?}");
-        // Reading does not block either; a pipe is not taken for an absent grant.
+        // Reading does not block either; a pipe does not count as an absent grant.
         assert!(matches!(snapshot.files["good.wasm"].candidate.grant(), Err(Error::NotAFile { .. })));
         let pipe = Candidate { file_name: "pipe.wasm".to_owned(), path: at("pipe.wasm"), pulled: None };
         assert!(matches!(pipe.read(), Err(Error::NotAFile { .. })));
-        // What was no file becomes one.
+        // The path becomes a regular file.
         fs::write(at("nowhere"), "there now").unwrap();
         until(&mut watch, |s| has(s, folder.path(), "dangling.wasm")).await;
     })
@@ -348,7 +348,7 @@ async fn a_directory_that_cannot_be_read_is_told_once_and_keeps_its_plugins() {
         put(&folder, "a.wasm", "a");
         let mut watch = DirectoryWatch::start_with(folder.clone(), notices);
         next(&mut watch).await;
-        // A file cannot be listed; unlike permissions that holds for root, too.
+        // A file cannot be listed; unlike permissions, that also holds for root.
         fs::rename(&folder, &aside).unwrap();
         fs::write(&folder, "a file").unwrap();
         let error = tokio::time::timeout(DEADLINE, watch.next()).await.unwrap().unwrap_err();

@@ -1,4 +1,4 @@
-//! The thread that watches: notices from inotify, and a poll behind them.
+//! The thread of a directory watch: events from inotify, and a poll as a fallback.
 
 use super::settle::{Notice, QUICK, SLOW, Settling};
 use super::stamp::{FileStamp, Look, code_of, look};
@@ -13,43 +13,43 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How often everything is looked at although nothing was noticed. With the 500 ms of a removal it stays below 1.5 s.
+/// Poll interval. With the 500 ms of a removal, a change appears within 1.5 s.
 const POLL: Duration = Duration::from_millis(800);
 
-/// Where notices come from.
+/// The source of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Notices {
     /// inotify, where it works.
     Kernel,
-    /// Nowhere: the poll alone.
+    /// No source: the poll alone.
     #[cfg(test)]
     None,
 }
 
-/// Messages that may wait. Those that find no room are dropped: the poll finds what they were about.
+/// Length of the message queue. Further messages are dropped; the poll finds their changes.
 const MESSAGES: usize = 1024;
 
-/// What the thread knows.
+/// The thread's knowledge of the directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing yet.
+    /// Not read yet.
     Unknown,
-    /// The directory cannot be read: the number of the error.
+    /// The directory cannot be read: the error code.
     Unreadable(i32),
-    /// What is in it.
+    /// The content of the directory.
     Settled(Snapshot),
 }
 
-/// What the thread is told.
+/// A message to the thread.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// About one file that counts.
+    /// An event about one plugin or grant file.
     Notice(String, Notice),
-    /// A `..` entry was renamed into place: that is how mounted ConfigMaps and Secrets change all their files at once.
+    /// A `..` entry was renamed into place: mounted ConfigMaps and Secrets change all their files at once in this way.
     Flip,
-    /// Notices were lost, or the directory itself changed.
+    /// Events were lost, or the directory itself changed.
     Look,
-    /// The end.
+    /// Stop the thread.
     Stop,
 }
 
@@ -67,17 +67,17 @@ pub(super) fn spawn(folder: PathBuf, notices: Notices) -> (watch::Receiver<State
 
 struct Watching {
     folder: PathBuf,
-    /// As it is in the notices.
+    /// The path as it appears in events.
     absolute: PathBuf,
     notices: Notices,
     wake: mpsc::SyncSender<Message>,
     watcher: Option<RecommendedWatcher>,
-    /// Device and inode of the directory that the watcher is on.
+    /// Device and inode of the watched directory.
     watched: Option<(u64, u64)>,
     warned: bool,
     missing: bool,
     settling: Settling,
-    /// By name of a grant file: its state when it was read, and the files its `secretFiles` named.
+    /// By name of a grant file: its state when it was read, and the files in its `secretFiles`.
     named: BTreeMap<String, (FileStamp, Vec<PathBuf>)>,
     states: watch::Sender<State>,
 }
@@ -102,7 +102,7 @@ impl Watching {
     fn run(mut self, messages: &mpsc::Receiver<Message>) {
         let begin = Instant::now();
         let mut readable = self.look(begin, SLOW, true);
-        // What was written just before the start is waited for, so that a set of files copied at once is one snapshot.
+        // The first snapshot waits for files written just before the start, so that files copied together appear together.
         let mut first = self.settling.due().is_some();
         let mut next_poll = begin + POLL;
         while !self.states.is_closed() {
@@ -111,7 +111,7 @@ impl Watching {
             if !first {
                 self.publish(readable);
             }
-            // What cannot be read now is not asked again before the next poll.
+            // An unreadable directory is not checked again before the next poll.
             let due = self.settling.due().filter(|due| readable.is_ok() && *due < next_poll).unwrap_or(next_poll);
             let (mut flip, mut look_now, mut message) = (false, false, None);
             match messages.recv_timeout(due.saturating_duration_since(now)) {
@@ -130,7 +130,7 @@ impl Watching {
             }
             let now = Instant::now();
             if look_now {
-                // A directory that was deleted and made again can have the same inode: the watch is gone nevertheless.
+                // A directory that was deleted and created again can have the same inode, but its watch is gone.
                 self.unwatch();
             }
             if now >= next_poll {
@@ -154,12 +154,12 @@ impl Watching {
         });
     }
 
-    /// Looks at everything.
+    /// Checks all files.
     ///
-    /// * `rest` - how long a file has to rest that changed without a notice.
-    /// * `start` - the time since its last change is part of its rest.
+    /// * `rest` - how long a file rests after a change without an event.
+    /// * `start` - whether the time since its last change counts as rest.
     fn look(&mut self, now: Instant, rest: Duration, start: bool) -> Result<(), i32> {
-        // First the watch, then the look: nothing can happen between them unnoticed.
+        // First the watch, then the check: so no change between the two goes unnoticed.
         self.watch_directory();
         let mut names: BTreeSet<String> = self.settling.names().cloned().collect();
         match self.list() {
@@ -191,7 +191,7 @@ impl Watching {
         Ok(())
     }
 
-    /// The names in the directory that count.
+    /// The names of plugin and grant files in the directory.
     fn list(&mut self) -> std::io::Result<BTreeSet<String>> {
         let entries = match std::fs::read_dir(&self.folder) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
@@ -225,7 +225,7 @@ impl Watching {
         Stamp::new(own, stamps)
     }
 
-    /// Puts the watch on what the path leads to now: after a removal and a return, or a flip of a symlink, it is on something else.
+    /// Watches the present target of the path: after a removal and return, or a flip of a symlink, the target is another directory.
     fn watch_directory(&mut self) {
         if self.notices != Notices::Kernel {
             return;
@@ -268,13 +268,13 @@ impl Watching {
         if self.watched.take().is_some()
             && let Some(watcher) = &mut self.watcher
         {
-            // It ended by itself if the directory was deleted.
+            // The watch ended by itself if the directory was deleted.
             let _ = watcher.unwatch(&self.absolute);
         }
     }
 }
 
-/// The files that `secretFiles` of a grant names; none if it cannot be read as a grant (now).
+/// The files in the `secretFiles` of a grant; none if the file is no readable grant at present.
 fn secret_files(folder: &Path, grant_name: &str) -> Vec<PathBuf> {
     let grant = read_grant(&folder.join(grant_name)).ok().flatten();
     grant.into_iter().flat_map(|g| g.secret_files.into_values()).map(|path| folder.join(path)).collect()
@@ -291,7 +291,7 @@ fn messages_of(folder: &Path, event: notify::Result<notify::Event>) -> Vec<Messa
         | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => Notice::Complete,
         EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => Notice::Gone,
         EventKind::Modify(ModifyKind::Metadata(_)) => Notice::Touched,
-        // Opened (by this host, too), or both ends of a rename, which were told one by one.
+        // A file was opened (also by this host), or an event for both ends of a rename, each of which has its own event.
         _ => return Vec::new(),
     };
     let message = |path: &PathBuf| {

@@ -1,27 +1,27 @@
-//! What a call answered, held against the limit before it is read.
+//! Results of calls, checked against the size limit before they are parsed.
 
 use super::State;
 use super::bad;
-use crate::plugin::call::CallError;
+use crate::plugin::call::{CallError, State as PluginState};
 use serde_json::Value;
 
-/// Answers larger than this are read on the threads for what takes long.
+/// Larger results are parsed on the threads for long computations.
 const LARGE_BYTES: usize = 64 << 10;
 
-/// An answer of a size that may be read.
+/// A result within the size limit.
 #[derive(Clone, Copy)]
 pub(super) struct Answer {
     call: &'static str,
 }
 
 impl Answer {
-    /// Refuses an answer that is too large as a whole.
+    /// Rejects a result that is too large in total.
     ///
-    /// * `bytes` - of all its documents together.
+    /// * `bytes` - the size of all its documents together.
     ///
     /// # Errors
     ///
-    /// [`CallError::BadAnswer`], naming the limit.
+    /// [`CallError::BadAnswer`] with the limit.
     pub(super) async fn check(call: &'static str, state: &State, bytes: usize) -> Result<Self, CallError> {
         let limit = state.limits().answer_kib;
         if bytes > (limit as usize) << 10 {
@@ -34,10 +34,21 @@ impl Answer {
         Ok(Self { call })
     }
 
-    /// Reads one document.
+    /// Parses one document.
     ///
-    /// * `what` - what it is, for the error.
+    /// * `what` - name of the document, for the error.
     pub(super) fn json(self, what: &str, text: &str) -> Result<Value, CallError> {
-        serde_json::from_str(text).map_err(|e| bad(self.call, format!("{what} that is not JSON: {e}")))
+        serde_json::from_str(text).map_err(|e| self.not_json(what, &e))
+    }
+
+    /// Reads a state.
+    ///
+    /// * `what` - which, for the error.
+    pub(super) fn state(self, what: &str, text: String) -> Result<PluginState, CallError> {
+        PluginState::parse(text).map_err(|e| self.not_json(what, &e))
+    }
+
+    fn not_json(self, what: &str, error: &serde_json::Error) -> CallError {
+        bad(self.call, format!("{what} that is not JSON: {error}"))
     }
 }

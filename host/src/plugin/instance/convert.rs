@@ -1,4 +1,4 @@
-//! Between the contract's generated types and the host's own.
+//! Conversion between the contract's generated types and the host's own.
 
 use super::{MESSAGE_LIMIT_BYTES, bad};
 use crate::api::{GroupVersionKind, ObjectKey};
@@ -10,12 +10,12 @@ use crate::plugin::call::{CallError, Request, Trigger};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Longest requeue a guest can ask for.
-const LONGEST_REQUEUE: Duration = Duration::from_secs(24 * 60 * 60);
+/// Shortest and longest requeue delay of a guest: without a delay one object would keep a worker busy for ever.
+const REQUEUE: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(24 * 60 * 60);
 
-/// A change in the host's own type.
+/// Converts a change into the host's own type.
 ///
-/// * `json` - reads a document: what it is, and its text.
+/// * `json` - parses a document from its name and its text.
 pub(super) fn change(
     change: reconcile::Change,
     json: impl Fn(&str, &str) -> Result<Value, CallError>,
@@ -52,7 +52,7 @@ pub(super) fn change(
     })
 }
 
-/// A patch of the object under review, if it is one: without a target, or with that object as its target.
+/// Whether a change patches the object under review: it has no target, or that object as its target.
 pub(super) fn of_reviewed(change: &reconcile::Change, request: &Request) -> bool {
     let reconcile::Change::Patch(patch) = change else { return false };
     let same = |target: &reconcile::ObjectRef| {
@@ -61,7 +61,7 @@ pub(super) fn of_reviewed(change: &reconcile::Change, request: &Request) -> bool
     request.review.is_some() && patch.target.as_ref().is_none_or(same)
 }
 
-/// A patch of the object under review in the host's own type.
+/// Converts a patch of the object under review into the host's own type.
 pub(super) fn reviewed(
     change: reconcile::Change,
     json: impl Fn(&str, &str) -> Result<Value, CallError>,
@@ -89,7 +89,7 @@ pub(super) fn document_bytes(change: &reconcile::Change) -> usize {
 }
 
 pub(super) fn guest_error(error: types::Error) -> CallError {
-    let cut = |text: &str| crate::shorten(text, MESSAGE_LIMIT_BYTES).to_owned();
+    let cut = |text: &str| crate::quoted(text, MESSAGE_LIMIT_BYTES);
     match error {
         types::Error::Transient(retry) => {
             CallError::Transient { delay: requeue(retry.delay_ms), message: cut(&retry.message) }
@@ -108,14 +108,14 @@ pub(super) fn guest_error(error: types::Error) -> CallError {
 }
 
 pub(super) fn requeue(milliseconds: Option<u64>) -> Option<Duration> {
-    milliseconds.map(|ms| Duration::from_millis(ms).min(LONGEST_REQUEUE))
+    milliseconds.map(|ms| Duration::from_millis(ms).clamp(*REQUEUE.start(), *REQUEUE.end()))
 }
 
-pub(super) fn event(event: reconcile::Event) -> Event {
+pub(super) fn event(event: &reconcile::Event) -> Event {
     Event {
         warning: matches!(event.severity, reconcile::Severity::Warning),
-        reason: event.reason,
-        message: event.message,
+        reason: crate::quoted(&event.reason, MESSAGE_LIMIT_BYTES),
+        message: crate::quoted(&event.message, MESSAGE_LIMIT_BYTES),
     }
 }
 
@@ -127,7 +127,7 @@ fn object_ref(r: reconcile::ObjectRef) -> ObjectRef {
     ObjectRef { kind: kind_from(r.kind), key: key_from(r.key) }
 }
 
-/// A subresource becomes part of a URL.
+/// A subresource becomes part of a URL, and so is checked.
 fn checked_subresource(subresource: String) -> Result<String, CallError> {
     if subresource.bytes().all(|b| b.is_ascii_lowercase()) {
         return Ok(subresource);
@@ -168,5 +168,33 @@ pub(super) fn to_wit(request: &Request) -> reconcile::Request {
         correlation_id: request.correlation_id.clone(),
         review: request.review.as_deref().map(str::to_owned),
         dry_run: request.dry_run,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t10_what_a_guest_says_is_escaped_where_it_enters() {
+        let CallError::Terminal(message) = guest_error(types::Error::Terminal("\x1b[2Jall\nwell".to_owned())) else {
+            panic!("another error")
+        };
+        assert_eq!(message, "\\u{1b}[2Jall\\nwell");
+        let said = reconcile::Event {
+            severity: reconcile::Severity::Normal,
+            reason: "Done\x07".to_owned(),
+            message: "\u{202e}".to_owned(),
+        };
+        let said = event(&said);
+        assert_eq!((said.reason.as_str(), said.message.as_str()), ("Done\\u{7}", "\\u{202e}"));
+    }
+
+    #[test]
+    fn t11_a_key_cannot_come_back_at_once() {
+        assert_eq!(requeue(Some(0)), Some(Duration::from_millis(100)));
+        assert_eq!(requeue(Some(250)), Some(Duration::from_millis(250)));
+        assert_eq!(requeue(Some(u64::MAX)), Some(Duration::from_secs(86_400)));
+        assert_eq!(requeue(None), None);
     }
 }

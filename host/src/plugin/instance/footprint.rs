@@ -1,15 +1,15 @@
-//! What one store holds: linear memory and table elements, counted over everything in it.
+//! Memory footprint of one store: linear memory and table elements, summed over everything in it.
 
 use wasmtime::ResourceLimiter;
 
-/// Which limit refused something.
+/// The limit that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Memory,
     Table,
 }
 
-/// Counts all linear memories of a store together, and all its tables.
+/// Sums of all linear memories and of all tables of a store.
 #[derive(Debug)]
 pub(in crate::plugin) struct Footprint {
     memory: Sum,
@@ -24,10 +24,10 @@ struct Sum {
 }
 
 impl Sum {
-    /// Called for each memory or table of the component: the sum is ours to keep.
+    /// wasmtime calls this for each memory or table of the component, so the sum is kept here.
     fn grow(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> bool {
         if maximum.is_some_and(|maximum| desired > maximum) {
-            // Fails by itself. What was counted is never taken back: a guest could provoke that, and have more than it may.
+            // The growth fails by itself. The count never decreases: a guest could provoke a decrease, and exceed its limit.
             return true;
         }
         let total = self.used.saturating_add(desired.saturating_sub(current));
@@ -45,17 +45,17 @@ impl Footprint {
         Self { memory: sum(memory_bytes), table: sum(table_elements), refused: None }
     }
 
-    /// The limit that was met last, if one was.
+    /// The limit that was exceeded last, if any.
     pub(super) fn refused(&self) -> Option<Refused> {
         self.refused
     }
 
-    /// Another reconcile begins: what was refused before is no reason for what fails now.
+    /// Begins another reconcile: earlier refusals do not explain its failures.
     pub(super) fn forgive(&mut self) {
         self.refused = None;
     }
 
-    /// Of all memories, in bytes.
+    /// The sum of all memories, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.memory.used
     }

@@ -1,16 +1,15 @@
-//! What a guest printed or logged as an error: whoever reads that a call failed needs its last words.
+//! Guest output before a trap: printed or logged errors, which explain the failure of a call.
 
 use std::collections::VecDeque;
 
-/// So many lines are kept of the beginning, and so many of the end: a stack trace begins with what matters in some languages, and ends with
-/// it in others.
+/// Lines kept from the beginning, and from the end. The important lines of a stack trace come first in some languages and last in others.
 const FIRST_LINES: usize = 4;
 const LAST_LINES: usize = 8;
 
-/// Longest line that is put together from what is printed.
+/// Longest line that is assembled from printed output.
 const LINE_BYTES: usize = 4 << 10;
 
-/// Last words, and lines that have not ended.
+/// The kept error lines, and incomplete printed lines.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     first: Vec<String>,
@@ -20,7 +19,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// A line that says what went wrong.
+    /// Keeps a line about an error.
     pub(super) fn keep(&mut self, line: &str) {
         if line.trim().is_empty() {
             return;
@@ -36,7 +35,7 @@ impl Said {
         self.last.push_back(line);
     }
 
-    /// Takes what was printed, and gives the lines that are whole.
+    /// Adds printed output, and returns the complete lines.
     pub(super) fn printed(&mut self, error: bool, bytes: &[u8]) -> Vec<String> {
         let open = if error { &mut self.err } else { &mut self.out };
         let mut lines = Vec::new();
@@ -49,12 +48,12 @@ impl Said {
         lines
     }
 
-    /// The lines that did not end, of standard output and of standard error.
+    /// The incomplete lines of standard output and of standard error.
     pub(super) fn rest(&mut self) -> [Option<String>; 2] {
         [&mut self.out, &mut self.err].map(|open| (!open.is_empty()).then(|| text(&std::mem::take(open))))
     }
 
-    /// The last words, in one line.
+    /// The kept error lines as one line.
     pub(super) fn last_words(&self) -> Option<String> {
         let open = (!self.err.is_empty()).then(|| text(&self.err));
         let lines: Vec<&str> = self.first.iter().chain(&self.last).map(String::as_str).chain(open.as_deref()).collect();

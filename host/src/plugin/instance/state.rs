@@ -1,4 +1,4 @@
-//! What lives in a store beside the guest, and what it has used of its limits.
+//! The host's state in a guest's store, and the used part of its limits.
 
 use super::footprint::Footprint;
 use super::said::Said;
@@ -17,51 +17,51 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-/// Most time of a call that its imports leave it.
+/// Longest part of a call's time that its imports leave to the guest.
 const MOST_RESERVE: Duration = Duration::from_secs(1);
 
-/// What an instance may use and whom it speaks for. The same for all instances of a plugin's version.
+/// The identity, permissions and resources of a guest, the same for all instances of a plugin's version.
 #[derive(Clone, Debug)]
 pub struct Guest {
     /// Plugin name.
     pub plugin: String,
-    /// What it may do.
+    /// The plugin's grants.
     pub grants: Arc<Grants>,
-    /// The values it keeps.
+    /// The plugin's cached values.
     pub cache: Arc<Cache>,
-    /// Its way out.
+    /// The HTTP client.
     pub http: HttpGate,
     /// Counters.
     pub metrics: crate::metrics::PluginMetrics,
 }
 
-/// One reconcile: what its imports need beyond the [`Guest`].
+/// The parameters of one reconcile, beyond the [`Guest`].
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What the plugin reads of the cluster. None: only `describe` is asked, with no import but log.
+    /// The plugin's cluster reads. None: the instance only serves `describe`, with no import but log.
     pub reads: Option<Arc<Reads>>,
-    /// For the log.
+    /// The object's key, for the log.
     pub key: String,
-    /// For the log.
+    /// The correlation id, for the log.
     pub correlation_id: String,
-    /// Refuse requests that could change something.
+    /// Refuses requests that could change something.
     pub dry_run: bool,
-    /// Less time than the grant allows: somebody waits for the answer.
+    /// A shorter time limit than the grant's, because a client waits for the result.
     pub at_most: Option<Duration>,
-    /// When HTTP requests may be sent.
+    /// The term in which HTTP requests may be sent.
     pub term: Term,
 }
 
-/// What the instances of one version share.
+/// The shared state of the instances of one version.
 #[derive(Debug)]
 pub(in crate::plugin) struct Shared {
-    /// Their turns at long computations.
+    /// Turns at long computations.
     pub(in crate::plugin) lane: Lane,
-    /// A permit for each HTTP request under way.
+    /// A permit for each HTTP request in flight.
     pub(in crate::plugin) http: Semaphore,
-    /// Their lines in the log.
+    /// Rate limit of log lines.
     pub(in crate::plugin) flood: Flood,
-    /// Whose threads they compute on.
+    /// The engine with the threads for long computations.
     pub(in crate::plugin) engine: Engine,
 }
 
@@ -72,7 +72,7 @@ impl Shared {
     }
 }
 
-/// What lives in a store beside the guest.
+/// The host's state in a store.
 pub(in crate::plugin) struct State {
     pub(in crate::plugin) guest: Guest,
     pub(in crate::plugin) run: Run,
@@ -81,13 +81,13 @@ pub(in crate::plugin) struct State {
     pub(in crate::plugin) spent: Spent,
     pub(super) footprint: Footprint,
     said: Said,
-    /// Of the call under way.
+    /// Deadline of the current call.
     pub(in crate::plugin) deadline: Instant,
-    /// Ends with the store, and so with the instance's memory.
+    /// Dropped with the store, and so with the instance's memory.
     _counted: crate::metrics::Counted,
 }
 
-/// What a reconcile has used so far of what is counted.
+/// The counted resources that a reconcile has used so far.
 #[derive(Debug, Default)]
 pub(in crate::plugin) struct Spent {
     pub(in crate::plugin) log_lines: u32,
@@ -122,13 +122,13 @@ impl State {
         self.guest.grants.limits()
     }
 
-    /// When an import gives up waiting: a little before the call's deadline, so that the guest can still say what happened.
+    /// Deadline of waits in imports: a little before the call's deadline, so that the guest can still report the failure.
     pub(in crate::plugin) fn patience(&self) -> Instant {
         let reserve = (Duration::from_secs(u64::from(self.limits().deadline_seconds)) / 10).min(MOST_RESERVE);
         self.deadline.checked_sub(reserve).unwrap_or(self.deadline)
     }
 
-    /// Computes for the guest outside of it. None: not by the time when imports give up.
+    /// Computes for the guest outside of it. None: not finished by the deadline of imports.
     pub(in crate::plugin) async fn compute<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Budget<'_>) -> T + Send + 'static,
@@ -137,14 +137,14 @@ impl State {
         heavy.compute(&self.shared.lane, &self.meter, self.patience(), work).await
     }
 
-    /// What the guest prints becomes lines of the log.
+    /// Logs the guest's printed output.
     pub(in crate::plugin) fn print(&mut self, error: bool, bytes: &[u8]) {
         for line in self.said.printed(error, bytes) {
             self.print_line(error, &line);
         }
     }
 
-    /// A call has ended, and with it the line that was being printed.
+    /// Ends a call, and with it an incomplete printed line.
     pub(super) fn end_of_call(&mut self) {
         let [out, err] = self.said.rest();
         for (error, line) in [(false, out), (true, err)] {
@@ -163,17 +163,17 @@ impl State {
         self.log_line(level, line);
     }
 
-    /// The guest said what went wrong.
+    /// Records an error message of the guest.
     pub(in crate::plugin) fn said(&mut self, line: &str) {
         self.said.keep(line);
     }
 
-    /// What it said last of what went wrong.
+    /// The guest's last error messages.
     pub(super) fn last_words(&self) -> Option<String> {
         self.said.last_words()
     }
 
-    /// Begins another reconcile: of what was before, only the guest's memory is left.
+    /// Begins another reconcile: of the last one only the guest's memory remains.
     pub(super) fn begin(&mut self, run: Run) {
         self.run = run;
         self.spent = Spent::default();

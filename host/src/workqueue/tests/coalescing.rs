@@ -1,4 +1,4 @@
-//! When a key runs, how often, and by whom: adds that become one, keys that are held, delays that become one.
+//! Coalescing: several adds or delays of a key become one run, and a held key runs on one worker only.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -56,7 +56,7 @@ async fn q3_a_key_is_never_held_twice_and_no_add_is_lost_among_many_workers() {
     let seen: Arc<Vec<AtomicU32>> = Arc::new((0..KEYS).map(|_| AtomicU32::new(0)).collect());
     let workers: Vec<_> = (0..4)
         .map(|_| {
-            // A handle of its own, as every version of a plugin has.
+            // A separate handle, as every version of a plugin has.
             let (queue, held, added, seen) = (queue.clone(), held.clone(), added.clone(), seen.clone());
             tokio::spawn(async move {
                 while let Some(Item { key, .. }) = queue.get().await {

@@ -1,4 +1,4 @@
-//! Ends: of a queue, of what is in it, of one key.
+//! Ends of a queue, of its content, and of one key.
 
 use futures::FutureExt;
 use tokio::time::advance;
@@ -58,7 +58,7 @@ async fn q9_drain_waits_for_ready_and_for_processing_keys() {
 async fn q9_drain_runs_a_dirty_key_again_though_its_worker_was_the_only_one_left() {
     let queue = queue();
     queue.add("a", Trigger::Event);
-    // One task hands keys to others: it must not be told that this is the end while a key may still come back.
+    // One task passes keys to others: it must not see the end of the queue while a key may still return.
     let item = queue.get().await.unwrap();
     queue.add("a", Trigger::Event);
     let dispatcher = tokio::spawn({

@@ -1,4 +1,4 @@
-//! How long retries and delays are.
+//! Lengths of retry delays and timers.
 
 use std::collections::HashSet;
 

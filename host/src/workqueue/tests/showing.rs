@@ -1,4 +1,4 @@
-//! What can be seen of a queue, and how little of others.
+//! The visible state of a queue, and its isolation from other queues.
 
 use tokio::time::advance;
 

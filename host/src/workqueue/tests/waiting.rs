@@ -1,4 +1,4 @@
-//! Workers that wait, and are woken.
+//! Waiting workers, and their wake-ups.
 
 use std::collections::HashSet;
 

@@ -1,0 +1,164 @@
+//! Memory shares of compilers, from the memory that the host's own limit leaves: a file that is hard to compile must not end the host.
+//!
+//! In a Pod the compilers share the host's memory limit. When that is exceeded, the kernel ends all processes of the container.
+
+use super::CompileLimits;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// Reserved for the growth of the host.
+const KEPT_MIB: u64 = 64;
+
+/// A compiler with less memory than this does not start, and waits for others to finish.
+const LEAST_MIB: u64 = 96;
+
+/// The memory of all running compilers.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    taken_mib: Mutex<u64>,
+    given_back: Notify,
+}
+
+/// The memory of one compiler, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Share<'a> {
+    memory: &'a Memory,
+    mib: u64,
+}
+
+impl Memory {
+    /// Three quarters of the remaining memory, but no more than a compiler needs. The rest lets a further file compile beside a slow one.
+    pub(super) async fn share(&self) -> Share<'_> {
+        loop {
+            let given_back = self.given_back.notified();
+            if let Some(share) = self.take(available_mib()) {
+                return share;
+            }
+            given_back.await;
+        }
+    }
+
+    /// * `available_mib` - memory for all compilers together, including the running ones.
+    fn take(&self, available_mib: u64) -> Option<Share<'_>> {
+        let mut taken = self.taken_mib.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = available_mib.saturating_sub(*taken) / 4 * 3;
+        // One compiler runs with any amount; if that is too little, its error says so.
+        if most < LEAST_MIB && *taken > 0 {
+            return None;
+        }
+        let mib = most.clamp(LEAST_MIB, CompileLimits::default().memory_mib);
+        *taken += mib;
+        Some(Share { memory: self, mib })
+    }
+}
+
+impl Share<'_> {
+    pub(super) fn mib(&self) -> u64 {
+        self.mib
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        *self.memory.taken_mib.lock().unwrap_or_else(PoisonError::into_inner) -= self.mib;
+        self.memory.given_back.notify_waiters();
+    }
+}
+
+/// The memory that the limit leaves beside the host itself.
+fn available_mib() -> u64 {
+    let own_groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limit = limit_bytes(Path::new("/sys/fs/cgroup"), &own_groups).unwrap_or(u64::MAX);
+    let limit = limit.min(field_kib("/proc/meminfo", "MemTotal:").map_or(u64::MAX, |kib| kib << 10));
+    let own_mib = field_kib("/proc/self/status", "VmRSS:").unwrap_or_default() >> 10;
+    (limit >> 20).saturating_sub(own_mib + KEPT_MIB)
+}
+
+fn field_kib(file: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+    value.split_whitespace().next()?.parse().ok()
+}
+
+/// The smallest memory limit of this process's control groups and their ancestors. None: no limit.
+///
+/// * `root` - mount point of the control groups.
+/// * `own_groups` - `/proc/self/cgroup`: lines of `ID:CONTROLLERS:PATH`; version 2 has one with the id 0 and no controllers.
+///
+/// # Source
+///
+/// cgroups(7), "/proc files".
+fn limit_bytes(root: &Path, own_groups: &str) -> Option<u64> {
+    let limits = own_groups.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let (mounted, file) = match controllers {
+            "" if id == "0" => (root.to_owned(), "memory.max"),
+            list if list.split(',').any(|one| one == "memory") => (root.join("memory"), "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        // In a container, the group that appears as the root may have another path outside. Then only the root exists.
+        let folder: PathBuf = mounted.join(path.trim_start_matches('/'));
+        let above = folder.ancestors().take_while(|folder| folder.starts_with(&mounted));
+        above.filter_map(|folder| std::fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok()).min()
+    });
+    limits.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt as _;
+
+    #[test]
+    fn t7_the_limit_is_that_of_the_control_groups() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let limit = |groups: &str| limit_bytes(root.path(), groups);
+        assert_eq!(limit(""), None);
+        assert_eq!(limit("0::/kubepods/pod1/host\n"), None);
+        write("kubepods/pod1/host/memory.max", "max\n");
+        assert_eq!(limit("0::/kubepods/pod1/host\n"), None);
+        write("kubepods/pod1/memory.max", "1073741824\n");
+        write("kubepods/memory.max", "9073741824\n");
+        assert_eq!(limit("0::/kubepods/pod1/host\n"), Some(1 << 30));
+        write("memory.max", "536870912\n");
+        assert_eq!(limit("0::/\n"), Some(512 << 20));
+        // The view from within a container whose group has another path outside.
+        assert_eq!(limit("0::/not/to/be/seen\n"), Some(512 << 20));
+        write("memory/docker/memory.limit_in_bytes", "268435456\n");
+        assert_eq!(limit("5:cpu:/docker\n4:hugetlb,memory:/docker\n"), Some(256 << 20));
+        assert_eq!(limit("nonsense\n:\n4:memory\n"), None);
+    }
+
+    #[test]
+    fn t7_compilers_together_stay_below_what_there_is_and_a_second_one_need_not_wait() {
+        let memory = Memory::default();
+        let first = memory.take(900).unwrap();
+        let second = memory.take(900).unwrap();
+        assert_eq!((first.mib(), second.mib()), (675, 168));
+        assert!(memory.take(900).is_none());
+        drop(first);
+        assert_eq!(memory.take(900).unwrap().mib(), 549);
+        drop(second);
+        assert_eq!(memory.take(1 << 40).unwrap().mib(), CompileLimits::default().memory_mib);
+        // A host beyond its limit still compiles one file at a time.
+        assert_eq!(memory.take(0).unwrap().mib(), LEAST_MIB);
+    }
+
+    #[tokio::test]
+    async fn t7_who_waits_for_memory_gets_what_is_given_back() {
+        let memory = Memory { taken_mib: Mutex::new(u64::MAX / 2), given_back: Notify::new() };
+        let waiting = memory.share();
+        tokio::pin!(waiting);
+        assert!(waiting.as_mut().now_or_never().is_none());
+        *memory.taken_mib.lock().unwrap() = 0;
+        memory.given_back.notify_waiters();
+        assert!(waiting.await.mib() >= LEAST_MIB);
+    }
+}
