@@ -98,3 +98,22 @@ async fn what_was_answered_survives_a_sigkill_among_writes() -> Result<()> {
     }
     Ok(())
 }
+
+/// What a web page makes a browser send.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t12_a_page_of_a_stranger_neither_writes_nor_reads() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (_server, client) = start(folder.path()).await?;
+    let forged = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "forged"}}).to_string();
+    for header in [("origin", "http://evil.example"), ("sec-fetch-site", "cross-site"), ("host", "evil.example")] {
+        for (method, body) in [(Method::POST, forged.clone()), (Method::GET, String::new())] {
+            let answer = client.send(method, MAPS, &[header], body.into()).await?;
+            ensure!(answer.status.as_u16() == 403, "{header:?}: {} {}", answer.status, answer.text());
+        }
+    }
+    ensure!(client.get(&format!("{MAPS}/forged")).await?.status.as_u16() == 404, "it was written");
+    // As curl sends it, and as Kubernetes takes it.
+    let answer = client.send(Method::POST, MAPS, &[], forged.into()).await?;
+    ensure!(answer.status.as_u16() == 201, "{} {}", answer.status, answer.text());
+    Ok(())
+}

@@ -2,8 +2,11 @@
 //! number in its name; the guest `attacker` does what an object's `data.do` says.
 
 mod t1;
+mod t10;
+mod t11;
 mod t3;
 mod t5;
+mod t6;
 
 use anyhow::Context as _;
 use anyhow::Result;

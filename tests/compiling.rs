@@ -242,3 +242,62 @@ async fn p18_the_host_answers_while_bombs_are_compiled() -> Result<()> {
     })
     .await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t7_a_file_at_which_the_host_ended_waits_while_the_others_run() -> Result<()> {
+    let options = WorldOptions { host: false, network: false, crd: false, ..WorldOptions::default() };
+    with_world(options, async |world: Arc<World>| {
+        let cache = tempfile::tempdir()?;
+        let args = ["--cache-dir", cache.path().to_str().context("a path that is text")?];
+        world.plugins.grant("bomb", &Grant::nothing())?;
+        world.plugins.file("bomb.wasm", &bomb(200_000))?;
+        world.start_host_with(&args).await?;
+        let marks = || -> Result<usize> {
+            let names = fs::read_dir(cache.path().join("code"))?.map(|entry| Ok(entry?.path()));
+            let names = names.collect::<Result<Vec<_>>>()?;
+            Ok(names.iter().filter(|path| path.extension().is_some_and(|end| end == "compiling")).count())
+        };
+        eventually(SOON, "the compiler to begin", || async {
+            ensure!(marks()? == 1, "no mark");
+            Ok(())
+        })
+        .await?;
+        world.kill_host().await?;
+        let grant = Grant::nothing().rule("", &["configmaps"], &["get", "list", "watch", "create", "patch", "delete"]);
+        world.plugins.add("misfit", "misfit", &grant.partial())?;
+        world.start_host_with(&args).await?;
+        eventually(DEADLINE, "the other one to run", || async {
+            let waits =
+                world.log(|line| line.text.contains("the host ended while this file was being compiled")).await?;
+            ensure!(waits.len() == 1, "{waits:?}");
+            let entry = world.host(async |host| host.plugin("misfit").await).await?;
+            ensure!(text(&entry, "/state") == "active", "{entry}");
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn t7_a_compiler_takes_no_more_memory_than_the_host_has_for_it() -> Result<()> {
+    let mut compiler = Command::new(oarlock_binary()?)
+        .args(["compile", "--memory-mib", "96"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let file = bomb(400_000);
+    let mut stdin = compiler.stdin.take().context("no pipe")?;
+    stdin.write_all(&(file.len() as u64).to_le_bytes()).await?;
+    stdin.write_all(&file).await?;
+    let mut said = String::new();
+    let read = async {
+        compiler.stderr.take().context("no pipe")?.read_to_string(&mut said).await?;
+        anyhow::Ok(compiler.wait().await?)
+    };
+    let status = tokio::time::timeout(DEADLINE, read).await.context("it still compiles")??;
+    ensure!(!status.success() && said.contains("memory allocation"), "{status}: {said}");
+    Ok(())
+}

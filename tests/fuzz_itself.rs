@@ -281,7 +281,7 @@ async fn a_well_behaved_plugin_passes() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_that_never_comes_to_rest_is_found() -> Result<()> {
-    finds("never-equal", &["one"], Oracle::Converges, "Progressing").await
+    finds("never-equal", &["one"], Oracle::Converges, "progressing").await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

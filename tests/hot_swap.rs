@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 use std::{fs, sync::Arc, time::Duration};
 
 /// Without the network plugin, its CRD and the host: each test puts in what it needs.
-fn options() -> WorldOptions {
+pub(crate) fn options() -> WorldOptions {
     WorldOptions { host: false, network: false, crd: false, ..WorldOptions::default() }
 }
 
 /// What the misfit is granted.
-fn grant(world: &World) -> Grant {
+pub(crate) fn grant(world: &World) -> Grant {
     let verbs = ["get", "list", "watch", "create", "patch", "delete"];
     let url = world.neutron_gate.url();
     Grant::nothing().rule("", &["configmaps"], &verbs).origin(&url).config("url", &url)
@@ -35,12 +35,12 @@ async fn started(world: &World) -> Result<()> {
     runs(world, "misfit", "1").await
 }
 
-fn path(world: &World, name: &str) -> String {
+pub(crate) fn path(world: &World, name: &str) -> String {
     format!("/api/v1/namespaces/{}/configmaps/{name}", world.namespace)
 }
 
 /// Makes an object of the misfit.
-async fn object(world: &World, name: &str, mode: &str, labels: &Value) -> Result<String> {
+pub(crate) async fn object(world: &World, name: &str, mode: &str, labels: &Value) -> Result<String> {
     let mut labels = labels.clone();
     if let Some(labels) = labels.as_object_mut() {
         labels.insert("misfit".to_owned(), json!("true"));
@@ -57,7 +57,7 @@ async fn set(world: &World, name: &str, value: &str) -> Result<()> {
 }
 
 /// Waits until the child of an object has seen this value.
-async fn seen(world: &World, name: &str, value: &str) -> Result<()> {
+pub(crate) async fn seen(world: &World, name: &str, value: &str) -> Result<()> {
     eventually(SOON, &format!("{name}-child to have seen {value}"), || async {
         let child = world.cluster.get(&path(world, &format!("{name}-child"))).await?.context("no child")?;
         ensure!(text(&child, "/data/seen") == value, "{child}");
@@ -66,12 +66,12 @@ async fn seen(world: &World, name: &str, value: &str) -> Result<()> {
     .await
 }
 
-async fn plugin(world: &World, name: &str) -> Result<Value> {
+pub(crate) async fn plugin(world: &World, name: &str) -> Result<Value> {
     world.host(async |host| host.plugin(name).await).await
 }
 
 /// Waits until a version of a plugin is active.
-async fn runs(world: &World, name: &str, version: &str) -> Result<()> {
+pub(crate) async fn runs(world: &World, name: &str, version: &str) -> Result<()> {
     eventually(SOON, &format!("version {version} of {name} to run"), || async {
         let entry = plugin(world, name).await?;
         ensure!(text(&entry, "/state") == "active" && text(&entry, "/version") == version, "{entry}");
@@ -373,7 +373,7 @@ async fn h14_a_downgrade_takes_the_status_fields_of_the_newer_version_away() -> 
             });
         };
         let reads = ["get", "list", "watch"];
-        world.plugins.grant("misfit", &grant(&world).rule("misfit.example.com", &["things"], &reads))?;
+        world.plugins.grant("misfit", &grant(&world).rule("misfit.example.com", &["things"], &reads).manage_status())?;
         world.plugins.place("misfit.wasm", &misfit_with("1", "", things)?)?;
         world.start_host().await?;
         runs(&world, "misfit", "1").await?;

@@ -210,6 +210,40 @@ async fn a_watch_answered_410_lists_again() -> Result<()> {
     .await
 }
 
+/// The series is there before the first relist, so that an alert sees it rise.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b3_a_running_host_counts_relists_of_a_watch_that_cannot_be_resumed() -> Result<()> {
+    with_world(WorldOptions::default(), async |world: Arc<World>| {
+        let relists = async || {
+            let text = world.host(async |host| Ok(host.admin().get("/metrics").await?.text())).await?;
+            let of_networks = text
+                .lines()
+                .find(|line| line.starts_with("oarlock_informer_relists_total{") && line.contains("\"Network\""));
+            anyhow::Ok(
+                of_networks.and_then(|line| line.rsplit_once(' ')).and_then(|(_, value)| value.parse::<u64>().ok()),
+            )
+        };
+        eventually(SOON, "a series that begins at 0", || async {
+            let relists = relists().await?;
+            ensure!(relists == Some(0), "{relists:?}");
+            Ok(())
+        })
+        .await?;
+        let expired = Action::kubernetes(StatusCode::GONE, "Expired", "too old resource version", None);
+        let rule =
+            world.kubernetes_gate.rule(Rule::every(expired).methods(&[Method::GET]).path("networks?&watch=").times(1));
+        world.kubernetes_gate.cut();
+        rule.hit().await?;
+        eventually(SOON, "the relist to be counted", || async {
+            let relists = relists().await?;
+            ensure!(relists.is_some_and(|count| count > 0), "{relists:?}");
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
 /// Objects that make no sense to the host must not stop the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_api_server_that_is_not_there_yet_is_waited_for() -> Result<()> {

@@ -14,7 +14,7 @@ use std::{
 
 /// The layers, top first. A module may name modules of the layers below its own.
 const LAYERS: &[&[&str]] = &[
-    &["main", "lib", "cli"],
+    &["main", "lib", "cli", "fuzzing"],
     &["runtime"],
     &["admin", "cases"],
     &["admission"],
@@ -26,6 +26,7 @@ const LAYERS: &[&[&str]] = &[
     &["events", "grants"],
     &["workqueue", "informer", "lease"],
     &["api", "metrics", "config", "logging", "oci"],
+    &["text", "buckets"],
 ];
 
 /// One source file without comments and tests.

@@ -8,6 +8,8 @@ mod running;
 mod tools;
 mod trust;
 
+pub(crate) use running::start;
+
 use anyhow::{Context, Result, ensure};
 use oarlock::oci::{self, Client, ClientOptions, Digest, Pushed, Reference, SigningKey, Trust};
 use oarlock_tests::harness::{Gate, Grant, Registry, Tripwire, Upstream, built_plugin, oarlock, repository_root};
@@ -31,7 +33,7 @@ fn idler(name: &str, version: &str) -> Result<Vec<u8>> {
 }
 
 /// What idlers ask for.
-fn grant() -> Grant {
+pub(crate) fn grant() -> Grant {
     Grant::nothing().resources("", &["configmaps"])
 }
 
@@ -73,7 +75,7 @@ impl Stage {
 }
 
 /// Stores an idler.
-async fn push(address: &str, rest: &str, version: &str, key: Option<&SigningKey>) -> Result<Pushed> {
+pub(crate) async fn push(address: &str, rest: &str, version: &str, key: Option<&SigningKey>) -> Result<Pushed> {
     let reference = reference(address, rest)?;
     let wasm = idler("idler-0000", version)?;
     Ok(oci::push(&client()?, wasm, "idler-0000.wasm", &reference, key).await?)

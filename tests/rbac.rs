@@ -105,8 +105,8 @@ async fn a_grant_is_written_once_and_compared_from_then_on() -> Result<()> {
     let half = "apiVersion: oarlock.dev/v1alpha1\nkind: PluginGrant\nsecretFiles: {neutronUrl: /nowhere}\n";
     fs::write(&yaml, half)?;
     let (status, printed, why) = grant("--write").await?;
-    let expected =
-        "permissions: get, list, watch networks (samplecrd.k8s.io) [primary]\nhttp.safeRequests: POST */auth/tokens\n";
+    let expected = "permissions: get, list, watch networks (samplecrd.k8s.io) [primary]\ncleanup: true\nmanageStatus: true\n\
+         http.safeRequests: POST */auth/tokens\n";
     ensure!(status == Some(1) && printed == expected && why.contains("does not grant all"), "{printed}{why}");
     ensure!(fs::read_to_string(&yaml)? == half, "it was overwritten");
     fs::write(&yaml, format!("{half}partial: true\n"))?;

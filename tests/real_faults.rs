@@ -181,7 +181,9 @@ impl Real {
 
     /// Waits until so many Networks are Ready.
     async fn some_ready(&self, count: usize) -> Result<()> {
-        slowly(RECOVERY, &format!("{count} Ready Networks"), || async {
+        // A debug build makes some 30 a second.
+        let deadline = RECOVERY + Duration::from_millis(100) * u32::try_from(count)?;
+        slowly(deadline, &format!("{count} Ready Networks"), || async {
             let ready = self.ready_count().await?;
             ensure!(ready >= count, "{ready}");
             Ok(())

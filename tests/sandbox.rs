@@ -83,5 +83,5 @@ async fn desired(pool: &Pool) -> Result<Option<serde_json::Value>, CallError> {
     let mut instance = pool.take(run()).await?;
     let answer = instance.get_desired(&request()).await;
     pool.give_back(instance);
-    answer
+    answer.map(|state| state.as_deref().cloned())
 }

@@ -19,6 +19,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tower::ServiceExt as _;
 
 /// How many reviews are in flight at the same moment.
 const CROWD: usize = 3000;
@@ -248,6 +249,40 @@ async fn clients_that_keep_idle_connections_keep_nobody_out() -> Result<()> {
             idle.push(client);
         }
         ensure!(allowed(&door.gate("label").await?), "the host goes on");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t8_clients_that_connect_and_ask_nothing_keep_nobody_out() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        // So it may have half as many connections.
+        world.limit_open_files(240);
+        let door = open(&world, &grant()).await?;
+        let ca = super::bundle(&world).await?;
+        let (connector, address) = (trusting(ca.as_bytes(), None)?, door.client.base().parse::<http::Uri>()?);
+        let silent: Vec<_> = (0..140)
+            .map(|_| {
+                let connecting = connector.clone().oneshot(address.clone());
+                tokio::spawn(async move {
+                    // Some wait for their handshake until others were given up.
+                    let _connected = connecting.await;
+                    std::future::pending::<()>().await;
+                })
+            })
+            .collect();
+        let taken = async || world.host(async |host| host.open_files()).await;
+        eventually(SOON, "all connections to be taken", || async {
+            let open = taken().await?;
+            ensure!(open >= 120, "{open} files are open");
+            Ok(())
+        })
+        .await?;
+        for number in 0..3 {
+            ensure!(allowed(&apart(ca.as_bytes(), &door)?.gate("label").await?), "client {number}");
+        }
+        silent.iter().for_each(tokio::task::JoinHandle::abort);
         Ok(())
     })
     .await

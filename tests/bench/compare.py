@@ -61,7 +61,7 @@ class Oarlock:
         config = {"http": {"origins": [neutron]}, "config": {"neutronUrl": neutron}} if neutron else {}
         world.grant(self.folder, plugin, {
             "permissions": [{"apiGroups": ["samplecrd.k8s.io"], "resources": ["networks"], "verbs": ["get", "list", "watch"]}],
-            "workers": workers, "resyncSeconds": 3600, "partial": True, "limits": {"instanceReuses": self.reuses}, **config})
+            "cleanup": True, "manageStatus": True, "workers": workers, "resyncSeconds": 3600, "partial": True, "limits": {"instanceReuses": self.reuses}, **config})
 
     def start(self):
         self.host = Host(self.world, self.folder, "--cache-dir", self.cache, level="warn")

@@ -44,7 +44,8 @@ with World(opts) as world:
     folder = world.plugin_folder("shared")
     (folder / "status-only.wasm").write_bytes((opts.plugins / "status-only.wasm").read_bytes())
     world.grant(folder, "status-only", {"permissions": [{"apiGroups": ["samplecrd.k8s.io"], "resources": ["networks"],
-                                                         "verbs": ["get", "list", "watch"]}], "workers": 2, "resyncSeconds": 3600})
+                                                         "verbs": ["get", "list", "watch"]}],
+                                        "manageStatus": True, "workers": 2, "resyncSeconds": 3600})
     hosts = [start(world, opts, folder, "host-0"), start(world, opts, folder, "host-1")]
     for host in hosts:
         wait("filled caches", 120, lambda: caught_up(host, opts.objects), pause=0.1)

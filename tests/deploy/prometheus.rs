@@ -1,93 +1,27 @@
 //! Prometheus itself reads a host that runs, and evaluates the alerts. Left out where it is not there.
 
+mod faults;
+mod healthy;
+mod server;
+
 use super::monitoring::{alerts, panels};
 use super::text;
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::{
-    harness::{
-        HttpClient, Process, SOON, World, WorldOptions, eventually, repository_root, said_by, tools, with_world,
-    },
+    harness::{SOON, World, WorldOptions, eventually, repository_root, said_by, tools, with_world},
     story::add_envoy_injector,
 };
 use regex::Regex;
 use serde_json::{Value, json};
+use server::{Prometheus, Rules};
 use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
 
 /// Rounds of every group in which no alert may be anything but inactive.
 const ROUNDS: f64 = 20.0;
 
 /// What is served only while something is wrong, or where a registry is asked: other tests see to these.
-const AT_TIMES: [&str; 4] = [
-    "oarlock_plugin_newest_state",
-    "oarlock_registry_answers",
-    "oarlock_initializers_unanswered",
-    "oarlock_webhook_configuration_repairs_total",
-];
-
-/// A Prometheus that evaluates twice a second, and has patience with a host on a busy machine. It ends when dropped.
-struct Prometheus {
-    process: Process,
-    http: HttpClient,
-}
-
-impl Prometheus {
-    async fn start(program: &Path, folder: &Path, target: &str) -> Result<Self> {
-        let config = folder.join("prometheus.yml");
-        let rules = repository_root().join("deploy/monitoring/alerts.yaml");
-        let text = json!({
-            "global": {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "500ms"},
-            "rule_files": [rules],
-            "scrape_configs": [{"job_name": "oarlock", "static_configs": [{"targets": [target]}]}],
-        });
-        fs::write(&config, text.to_string())?;
-        let args = [
-            format!("--config.file={}", config.display()),
-            format!("--storage.tsdb.path={}", folder.join("prometheus").display()),
-            "--web.listen-address=127.0.0.1:0".to_owned(),
-        ];
-        let process = Process::spawn("prometheus", program, &args, &[], &folder.join("prometheus.log"), false)?;
-        let line = process.line(SOON, "its address", |line| line.text.contains("msg=\"Listening on\"")).await?;
-        let address = line.text.rsplit("address=").next().context("no address")?.to_owned();
-        Ok(Self { process, http: HttpClient::new(&format!("http://{address}")) })
-    }
-
-    async fn api(&self, path: &str) -> Result<Value> {
-        let answer = self.http.get(&format!("/api/v1/{path}")).await?;
-        let told = answer.text();
-        let value = answer.json().with_context(|| format!("{path}: {told}"))?;
-        ensure!(answer.status == 200 && text(&value, "/status") == "success", "{path}: {told}");
-        Ok(value.get("data").cloned().unwrap_or_default())
-    }
-
-    /// What an expression gives now.
-    async fn query(&self, expression: &str) -> Result<Vec<Value>> {
-        let encoded: String = url::form_urlencoded::byte_serialize(expression.as_bytes()).collect();
-        let found = self.api(&format!("query?query={encoded}")).await.context(expression.to_owned())?;
-        Ok(found.get("result").and_then(Value::as_array).cloned().unwrap_or_default())
-    }
-
-    /// How often the group was evaluated that was evaluated the least; every evaluation must have gone well.
-    async fn rounds(&self) -> Result<f64> {
-        let own = self.http.get("/metrics").await?.text();
-        let of = |name: &str| -> Vec<f64> {
-            let samples = own.lines().filter(|line| line.starts_with(&format!("{name}{{")));
-            samples.filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect()
-        };
-        let failures: f64 = of("prometheus_rule_evaluation_failures_total").iter().sum();
-        ensure!(failures < 1.0, "{failures} evaluations failed:\n{}", self.process.tail());
-        Ok(of("prometheus_rule_group_iterations_total").into_iter().reduce(f64::min).unwrap_or_default())
-    }
-
-    /// Alerts that are pending or firing: `Name{labels}`.
-    async fn raised(&self) -> Result<BTreeSet<String>> {
-        let alerts = self.api("alerts").await?;
-        let alerts = alerts.get("alerts").and_then(Value::as_array).cloned().unwrap_or_default();
-        Ok(alerts
-            .iter()
-            .map(|alert| format!("{} {} {}", text(alert, "/state"), text(alert, "/labels/alertname"), alert["labels"]))
-            .collect())
-    }
-}
+const AT_TIMES: [&str; 3] =
+    ["oarlock_plugin_newest_state", "oarlock_registry_answers", "oarlock_initializers_unanswered"];
 
 /// Metrics that alerts and dashboard name.
 fn named() -> Result<BTreeSet<String>> {
@@ -152,8 +86,8 @@ async fn a_healthy_and_busy_host_raises_no_alert_and_a_fault_does() -> Result<()
         add_envoy_injector(&world, &[])?;
         world.start_host_answering(&["envoy-injector"]).await?;
         work(&world, &shop, 0).await?;
-        let target = world.host(async |host| Ok(host.admin().base().replace("http://", ""))).await?;
-        let prometheus = Prometheus::start(&prometheus, world.folder(), &target).await?;
+        let prometheus = Prometheus::start(&prometheus, world.folder(), Rules::AsShipped).await?;
+        prometheus.reads(&world).await?;
         let begun = eventually(SOON, "the first rounds", || async {
             let (rounds, up) = (prometheus.rounds().await?, prometheus.query("up == 1").await?);
             // A rule that was evaluated before the first scrape saw no host.
@@ -204,8 +138,13 @@ async fn everything_is_known(prometheus: &Prometheus) -> Result<()> {
     let unknown: Vec<_> =
         named()?.into_iter().filter(|name| !known.contains(&**name) && !AT_TIMES.contains(&&**name)).collect();
     ensure!(unknown.is_empty(), "a healthy host does not serve {unknown:?}");
-    for expression in expressions()? {
-        prometheus.query(&filled(&expression)).await?;
+    for alert in alerts()? {
+        prometheus.query(text(&alert, "/expr")).await?;
+    }
+    for (panel, expression) in panels()? {
+        let found = prometheus.query(&filled(&expression)).await?;
+        let at_times = AT_TIMES.iter().any(|name| expression.contains(name));
+        ensure!(at_times || !found.is_empty(), "panel {panel:?} shows nothing: {expression}");
     }
     Ok(())
 }

@@ -36,13 +36,13 @@ pub(super) fn of_object(lines: &[LogLine], name: &str) -> Vec<Reconciled> {
         let at = line.field("timestamp")?.parse().ok()?;
         let outcome = match line.field("message")?.as_str() {
             "reconciled" if is_it => match line.field("result")? {
-                result if result.starts_with("Synced") => Outcome::Synced,
+                result if result == "synced" => Outcome::Synced,
                 result => Outcome::Other(result),
             },
             "reconcile failed" if is_it => Outcome::Failed(line.field("error")?),
             _ => return None,
         };
-        let is_final = line.field("next").is_none_or(|next| ["Done", "GivenUp"].contains(&next.as_str()));
+        let is_final = line.field("next").is_none_or(|next| ["done", "given up"].contains(&next.as_str()));
         Some(Reconciled { outcome, is_final, at })
     };
     lines.iter().filter_map(read).collect()

@@ -1,4 +1,4 @@
-//! Clusters that exist before the tests and outlive them: one serves one test at a time, and gets back as it was.
+//! Shared external clusters: one serves one test at a time, and is cleaned after it.
 
 use super::cluster::code;
 use super::gate::{Created, Gate, Tripwire, Upstream, lock};
@@ -19,18 +19,18 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// How long a cluster may take to delete what a test created: its namespace controller looks again after some seconds.
+/// Deadline for a cluster to delete a test's objects: its namespace controller may need some seconds.
 const DELETED: Duration = Duration::from_secs(90);
-/// Deletions at once.
+/// Concurrent deletions.
 const AT_ONCE: usize = 16;
 
-/// The kubeconfigs of `KUBECONFIG_E2E` that no test uses.
+/// The unused kubeconfigs of `KUBECONFIG_E2E`.
 struct Pool {
     free: Mutex<Vec<PathBuf>>,
     turns: Arc<Semaphore>,
 }
 
-/// The clusters of `KUBECONFIG_E2E`, a list as in `KUBECONFIG`; none when it names none.
+/// The clusters of `KUBECONFIG_E2E`, a list as in `KUBECONFIG`; none if it is empty.
 fn pool() -> Option<&'static Pool> {
     static POOL: OnceLock<Option<Pool>> = OnceLock::new();
     let read = || {
@@ -47,10 +47,10 @@ pub(super) fn is_named() -> bool {
     pool().is_some()
 }
 
-/// A turn of one test at one cluster. At its end everything that the test created is deleted, also when the test failed.
+/// One test's use of a cluster. At its end all objects that the test created are deleted, also after a failure.
 pub(super) struct Borrowed {
     kubeconfig: PathBuf,
-    /// Every client of the test goes through this gate: it notes what they create.
+    /// Every client of the test goes through this gate, which records the created objects.
     gate: Gate,
     config: kube::Config,
     _turn: OwnedSemaphorePermit,
@@ -58,7 +58,7 @@ pub(super) struct Borrowed {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        // A thread and a runtime of its own: the test's own runtime may be the one that waits here.
+        // A separate thread and runtime: the test's own runtime may be the one that waits here.
         let cleaned = std::thread::scope(|scope| {
             let run = || -> Result<()> {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -70,13 +70,13 @@ impl Drop for Borrowed {
             lock(&pool.free).push(self.kubeconfig.clone());
         }
         let cleaned = cleaned.unwrap_or_else(|_| Err(anyhow!("it panicked")));
-        // The test's own failure says more.
+        // The test's own failure is more important.
         assert!(std::thread::panicking() || cleaned.is_ok(), "cleaning {}: {cleaned:?}", self.kubeconfig.display());
     }
 }
 
 impl Borrowed {
-    /// Waits for a turn at one of the named clusters; none without any.
+    /// Waits for a free external cluster; none without any.
     pub(super) async fn take() -> Result<Option<Self>> {
         let Some(pool) = pool() else { return Ok(None) };
         let turn = Arc::clone(&pool.turns).acquire_owned().await?;
@@ -104,7 +104,7 @@ impl Borrowed {
     }
 }
 
-/// Deletes what a test created.
+/// Deletes a test's objects.
 struct Cleaner {
     client: kube::Client,
 }
@@ -114,10 +114,10 @@ impl Cleaner {
         Ok(Self { client: kube::Client::try_from(config)? })
     }
 
-    /// Deletes everything that came into being through the gate, and waits until it is gone. Finalizers are removed: those that
-    /// would have served them have ended.
+    /// Deletes every object created through the gate, and waits until it is gone. Finalizers are removed, because their controllers have
+    /// ended.
     async fn clean(&self, gate: &Gate) -> Result<()> {
-        // Without kube-controller-manager nobody empties namespaces.
+        // Without kube-controller-manager no controller empties namespaces.
         let account = self.get("/api/v1/namespaces/default/serviceaccounts/default").await?;
         let controllers = account.is_some();
         let (mut seen, mut left) = (0, Vec::new());
@@ -125,7 +125,7 @@ impl Cleaner {
         loop {
             let created = gate.created().split_off(seen);
             seen += created.len();
-            // First the webhooks, as nobody answers them any more; what a namespace has in it before the namespace.
+            // First the webhooks, whose servers have ended; the content of a namespace before the namespace.
             let (webhooks, rest): (Vec<_>, Vec<_>) =
                 created.into_iter().rev().partition(|one| one.path.contains("/admissionregistration.k8s.io/"));
             self.delete(&webhooks).await?;
@@ -133,7 +133,7 @@ impl Cleaner {
             let all = left.into_iter().chain(webhooks).chain(rest);
             let (namespaces, objects): (Vec<_>, Vec<_>) = all.partition(|one| namespace(&one.path).is_some());
             left = self.still_there(objects, &HashSet::new()).await?;
-            // What is in a namespace that does not exist can no longer be changed: its finalizers would stay.
+            // Objects in an absent namespace can no longer be changed: their finalizers would stay.
             let full: HashSet<String> =
                 left.iter().filter_map(|one| namespace_of(&one.path)).map(str::to_owned).collect();
             let names = namespaces.iter().filter_map(|one| namespace(&one.path)).filter(|name| !full.contains(*name));
@@ -148,7 +148,7 @@ impl Cleaner {
     }
 
     async fn delete(&self, objects: &[Created]) -> Result<()> {
-        // One after the other: a definition must not go before its objects, nor a namespace before what is in it.
+        // One after the other: a definition must not be deleted before its objects, nor a namespace before its content.
         for one in objects {
             let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
                 "gracePeriodSeconds": 0, "preconditions": {"uid": one.uid}});
@@ -160,7 +160,7 @@ impl Cleaner {
         Ok(())
     }
 
-    /// Those of `objects` that still exist.
+    /// The objects that still exist.
     ///
     /// * `empty` - namespaces to finalize.
     async fn still_there(&self, objects: Vec<Created>, empty: &HashSet<String>) -> Result<Vec<Created>> {
@@ -168,7 +168,7 @@ impl Cleaner {
         looked.try_filter_map(async |one| Ok(one)).try_collect().await
     }
 
-    /// The object, if it still exists. Removes its finalizers, so that its deletion ends.
+    /// The object, if it still exists. Removes its finalizers, so that its deletion completes.
     async fn released(&self, one: Created, empty: &HashSet<String>) -> Result<Option<Created>> {
         let Some(object) = self.get(&one.path).await? else { return Ok(None) };
         if object.pointer("/metadata/uid").and_then(Value::as_str) != Some(one.uid.as_str()) {
@@ -189,7 +189,7 @@ impl Cleaner {
                 *spec = json!({"finalizers": []});
             }
             let path = format!("{}/finalize", one.path);
-            // It may be gone, or changed: then the next look decides.
+            // It may be gone, or changed: then the next check decides.
             let _ = self.request(Method::PUT, &path, "application/json", &emptied).await;
         }
         Ok(Some(one))
@@ -208,7 +208,7 @@ impl Cleaner {
     }
 }
 
-/// The name of the namespace with this URL path; none when it is the path of something else.
+/// The namespace with this URL path; none for the path of another object.
 fn namespace(path: &str) -> Option<&str> {
     path.strip_prefix("/api/v1/namespaces/").filter(|name| !name.contains('/'))
 }

@@ -18,7 +18,7 @@ use tokio::{fs, process::Command, time::timeout};
 const START: Duration = Duration::from_secs(30);
 const KUBECTL: Duration = Duration::from_secs(60);
 
-/// An API server and what is needed to talk to it, past any gate.
+/// An API server and its clients, without any gate.
 pub struct Cluster {
     client: kube::Client,
     kubeconfig: PathBuf,
@@ -43,16 +43,16 @@ impl Cluster {
         borrowed::is_named()
     }
 
-    /// A cluster of `KUBECONFIG_E2E` that no other test uses, or else an `oarlock apiserver` of its own.
+    /// Takes a free cluster of `KUBECONFIG_E2E`, or else starts an `oarlock apiserver`.
     ///
     /// * `folder` - for the kubeconfig, logs and kubectl's cache.
     /// * `own_group` - see [`Process::spawn`].
     ///
     /// # Errors
     ///
-    /// When the server cannot be started or reached.
+    /// The server cannot be started or reached.
     pub async fn start(folder: &Path, own_group: bool) -> Result<Self> {
-        // A large future, and every test holds one.
+        // The future is large, and every test holds one.
         let borrowed = Box::pin(Borrowed::take()).await?.map(Box::new);
         let (kubeconfig, server) = match &borrowed {
             Some(borrowed) => (borrowed.write_kubeconfig(folder)?, None),
@@ -86,11 +86,13 @@ impl Cluster {
         Ok(Self { client, kubeconfig, scratch: folder.to_owned(), server, borrowed })
     }
 
-    /// A cluster that somebody else starts and ends: what is created in it stays.
+    /// Joins a cluster with another owner: objects created in it stay.
     ///
     /// * `scratch` - for kubectl's cache.
     ///
     /// # Errors
+    ///
+    /// The cluster cannot be reached.
     ///
     /// When it cannot be reached.
     pub async fn join(kubeconfig: PathBuf, scratch: &Path) -> Result<Self> {
@@ -98,36 +100,36 @@ impl Cluster {
         Ok(Self { client, kubeconfig, scratch: scratch.to_owned(), server: None, borrowed: None })
     }
 
-    /// Whether it is one of `KUBECONFIG_E2E`, which does not end with the test.
+    /// Whether the cluster comes from `KUBECONFIG_E2E`, and so outlives the test.
     #[must_use]
     pub fn is_external(&self) -> bool {
         self.borrowed.is_some()
     }
 
-    /// A kubeconfig of the server itself.
+    /// A kubeconfig for the server itself.
     #[must_use]
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// A client of the server itself.
+    /// A client for the server itself.
     #[must_use]
     pub fn client(&self) -> kube::Client {
         self.client.clone()
     }
 
-    /// The embedded server's process, if it is that.
+    /// The embedded server's process, if there is one.
     pub fn server(&mut self) -> Option<&mut Process> {
         self.server.as_mut()
     }
 
-    /// Writes a kubeconfig for another address of this server, plain HTTP: a gate's.
+    /// Writes a kubeconfig for another address of this server with plain HTTP: a gate's.
     ///
-    /// * `token` - who uses it; without one it has no credentials.
+    /// * `token` - bearer token; without one the kubeconfig has no credentials.
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub async fn kubeconfig_for(&self, url: &str, token: Option<&str>) -> Result<PathBuf> {
         let path = self.scratch.join(if token.is_some() { "kubeconfig-gate-limited" } else { "kubeconfig-gate" });
         let user = token.map_or_else(|| json!({}), |token| json!({"token": token}));
@@ -139,7 +141,7 @@ impl Cluster {
         Ok(path)
     }
 
-    /// Runs kubectl and returns all it said, its warnings before the rest.
+    /// Runs kubectl and returns its whole output, warnings first.
     ///
     /// # Errors
     ///
@@ -153,7 +155,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// When it is not installed or its exit status is not 0; the message holds its stderr.
+    /// kubectl is not installed or its exit status is not 0; the message contains its stderr.
     pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
         Ok(String::from_utf8_lossy(&self.run_kubectl(args).await?.stdout).into_owned())
     }
@@ -169,20 +171,20 @@ impl Cluster {
         Ok(output)
     }
 
-    /// One request; the body is sent as JSON unless it is null. The answer's status decides between `Ok` and `Err`.
+    /// Sends one request; the body is sent as JSON unless it is null. The status decides between `Ok` and `Err`.
     ///
     /// # Errors
     ///
-    /// The server's Status as `kube::Error::Api`, or no answer.
+    /// The server's Status as `kube::Error::Api`, or a missing response.
     pub async fn request(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Result<Value> {
         request(&self.client, method, path, content_type, body).await
     }
 
-    /// GET; none when it does not exist.
+    /// GET; none when the object does not exist.
     ///
     /// # Errors
     ///
-    /// Any answer but success and 404.
+    /// Any status but success and 404.
     pub async fn get(&self, path: &str) -> Result<Option<Value>> {
         match self.request(Method::GET, path, "application/json", &Value::Null).await {
             Ok(value) => Ok(Some(value)),
@@ -229,11 +231,11 @@ impl Cluster {
         self.request(Method::PATCH, &path, "application/apply-patch+yaml", object).await
     }
 
-    /// DELETE; it may be gone already.
+    /// DELETE; an absent object is no error.
     ///
     /// # Errors
     ///
-    /// Any answer but success and 404.
+    /// Any status but success and 404.
     pub async fn delete(&self, path: &str) -> Result<()> {
         match self.request(Method::DELETE, path, "application/json", &Value::Null).await {
             Err(error) if code(&error) != Some(404) => Err(error),
@@ -241,7 +243,7 @@ impl Cluster {
         }
     }
 
-    /// Makes a namespace of a fresh name and returns the name.
+    /// Creates a namespace with a new name and returns the name.
     ///
     /// # Errors
     ///
@@ -263,7 +265,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// When the file is not one, the server refuses it, or does not serve it within 10 s.
+    /// The file is invalid, the server rejects it, or does not serve the kind within 10 s.
     pub async fn apply_crd(&self, file: &Path) -> Result<()> {
         let text = fs::read_to_string(file).await.with_context(|| file.display().to_string())?;
         let crd: Value = serde_saphyr::from_str(&text).with_context(|| file.display().to_string())?;
@@ -280,7 +282,7 @@ impl Cluster {
     }
 }
 
-/// One request; the body is sent as JSON unless it is null.
+/// Sends one request; the body is sent as JSON unless it is null.
 pub(super) async fn request(
     client: &kube::Client,
     method: Method,
@@ -302,7 +304,7 @@ async fn connect(kubeconfig: &Path) -> Result<kube::Client> {
     Ok(client)
 }
 
-/// The HTTP status in an API error, if it is one.
+/// The HTTP status of an API error, if it is one.
 #[must_use]
 pub fn code(error: &anyhow::Error) -> Option<u16> {
     match error.downcast_ref::<kube::Error>() {

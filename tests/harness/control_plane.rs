@@ -1,4 +1,4 @@
-//! A real control plane of one test: etcd, kube-apiserver and kube-controller-manager, which can be killed one by one.
+//! A real control plane for one test: etcd, kube-apiserver and kube-controller-manager, which can be killed one by one.
 
 use super::plugins::repository_root;
 use anyhow::{Context, Result, ensure};
@@ -10,17 +10,17 @@ use std::{
 };
 use tokio::time::timeout;
 
-/// More than the script itself waits.
+/// Longer than the script itself waits.
 const START: Duration = Duration::from_secs(180);
 
-/// How a control plane is started.
+/// Configuration of a control plane.
 #[derive(Clone, Debug, Default)]
 pub struct ControlPlaneOptions {
     /// Further flags of kube-apiserver.
     pub apiserver_flags: Vec<String>,
     /// Further flags of etcd.
     pub etcd_flags: Vec<String>,
-    /// Leave kube-controller-manager out, also where there is one.
+    /// Starts no kube-controller-manager, even if it is installed.
     pub without_controllers: bool,
 }
 
@@ -45,7 +45,7 @@ impl Program {
     }
 }
 
-/// A running control plane on loopback. It ends when dropped.
+/// A running control plane on loopback. Dropping it ends it.
 #[derive(Debug)]
 pub struct ControlPlane {
     folder: PathBuf,
@@ -59,7 +59,7 @@ fn script<S: AsRef<OsStr>>(args: &[S]) -> Command {
 }
 
 impl ControlPlane {
-    /// Whether the programs are there; otherwise one line that says what is missing.
+    /// Whether the programs are installed; otherwise one line with the missing ones.
     ///
     /// # Errors
     ///
@@ -69,43 +69,43 @@ impl ControlPlane {
         if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
     }
 
-    /// Starts one and waits until it is ready.
+    /// Starts a control plane and waits until it is ready.
     ///
-    /// * `folder` - for its state and logs; a folder `control-plane` is made there.
+    /// * `folder` - for its state and logs, in a new folder `control-plane`.
     ///
     /// # Errors
     ///
-    /// When the programs are not there, or one does not start; the message has its last log lines.
+    /// The programs are missing, or one does not start; the message has its last log lines.
     pub async fn start(folder: &Path, options: ControlPlaneOptions) -> Result<Self> {
         let plane = Self { folder: folder.join("control-plane"), options };
         plane.script(&["start"]).await?;
         Ok(plane)
     }
 
-    /// SIGKILL for one program, and waits for its end.
+    /// Kills one program with SIGKILL, and waits for its end.
     ///
     /// # Errors
     ///
-    /// When the script does not run.
+    /// The script fails.
     pub async fn kill(&self, program: Program) -> Result<()> {
         self.script(&["kill", program.name()]).await
     }
 
-    /// Starts a program that was killed, and waits until it is ready.
+    /// Starts a killed program, and waits until it is ready.
     ///
     /// # Errors
     ///
-    /// When it does not start.
+    /// The program does not start.
     pub async fn run(&self, program: Program) -> Result<()> {
         self.script(&["run", program.name()]).await
     }
 
-    /// Changes the flags with which programs are started from now on.
+    /// The flags of programs that are started from now on.
     pub fn options(&mut self) -> &mut ControlPlaneOptions {
         &mut self.options
     }
 
-    /// A kubeconfig of its administrator.
+    /// A kubeconfig of the administrator.
     #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.join("admin.kubeconfig")
@@ -121,7 +121,7 @@ impl ControlPlane {
     ///
     /// # Errors
     ///
-    /// When the ports cannot be read.
+    /// The ports cannot be read.
     pub fn etcd_url(&self) -> Result<String> {
         Ok(format!("http://127.0.0.1:{}", self.port(1)?))
     }
@@ -130,7 +130,7 @@ impl ControlPlane {
     ///
     /// # Errors
     ///
-    /// When the ports cannot be read.
+    /// The ports cannot be read.
     pub fn url(&self) -> Result<String> {
         Ok(format!("https://127.0.0.1:{}", self.port(0)?))
     }
@@ -156,7 +156,7 @@ impl ControlPlane {
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
-        // What does not run needs no end.
+        // Stopped programs need no stop.
         let _ = script(&[OsStr::new("stop"), self.folder.as_os_str()]).status();
     }
 }

@@ -1,7 +1,7 @@
-//! An HTTP reverse proxy that sees, counts, holds and spoils what passes.
+//! Gate: an HTTP reverse proxy that records, counts, holds and breaks requests.
 //!
-//! The host is told the gate's address instead of the server's. So the same test bodies run against any server, the journal
-//! holds only what the host sent, and a host can be killed between a write's effect and its answer.
+//! The host connects to the gate instead of the server. So the same test bodies run against any server, and the journal contains only the
+//! host's requests. A host can be killed between a write's effect and its response.
 
 mod exchange;
 mod rule;
@@ -42,13 +42,13 @@ type Body = UnsyncBoxBody<Bytes, BoxError>;
 pub enum Upstream {
     /// A plain HTTP server: scheme, host and port.
     Http(String),
-    /// A Kubernetes API server, with the client's own TLS and credentials. The gate in front is plain HTTP and asks for none.
+    /// A Kubernetes API server, with the client's own TLS and credentials. The gate itself uses plain HTTP and asks for no credentials.
     Kubernetes(kube::Client),
-    /// A Kubernetes API server that does not end with the test: the gate notes what is created there.
+    /// A Kubernetes API server that outlives the test: the gate records created objects.
     Cluster {
-        /// Sends the requests without credentials.
+        /// Client for requests without credentials.
         administrator: kube::Client,
-        /// Sends those that bring their own; it has none.
+        /// Client for requests with credentials; it has none of its own.
         unknown: kube::Client,
     },
 }
@@ -71,11 +71,11 @@ struct Inner {
     tripwire: Tripwire,
     down: watch::Sender<bool>,
     cuts: watch::Sender<u64>,
-    /// Watches whose path contains one of these are stalled.
+    /// Watches whose path contains one of these texts are stalled.
     stalled: watch::Sender<Vec<String>>,
 }
 
-/// A gate on 127.0.0.1. It closes when dropped.
+/// A gate on 127.0.0.1. Dropping it closes it.
 pub struct Gate {
     address: SocketAddr,
     inner: Arc<Inner>,
@@ -94,11 +94,11 @@ impl std::fmt::Debug for Gate {
 impl Gate {
     /// Opens a gate.
     ///
-    /// * `tripwire` - counts this gate's writes, with those of other gates that share it.
+    /// * `tripwire` - counts the writes of this gate and of others that share it.
     ///
     /// # Errors
     ///
-    /// When no port is free.
+    /// No port is free.
     pub async fn open(upstream: Upstream, tripwire: Tripwire) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("no port for a gate")?;
         let address = listener.local_addr()?;
@@ -124,23 +124,23 @@ impl Gate {
         format!("http://{}", self.address)
     }
 
-    /// Down: every connection breaks, new ones with their first byte. Up: as if nothing had been.
+    /// Down: every connection breaks, new ones at their first byte. Up: normal operation.
     pub fn set_down(&self, down: bool) {
         self.inner.down.send_replace(down);
     }
 
-    /// Breaks every connection there is now. New ones are served.
+    /// Breaks all present connections. New ones are served.
     pub fn cut(&self) {
         self.inner.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// Stalls the watches whose path contains one of `parts`: they stay open, but what comes over them is held back. With no part,
-    /// all is delivered.
+    /// Stalls the watches whose path contains one of `parts`: they stay open, but their data is held back. Without parts, everything is
+    /// delivered.
     pub fn stall(&self, parts: &[&str]) {
         self.inner.stalled.send_replace(parts.iter().map(|&part| part.to_owned()).collect());
     }
 
-    /// Puts a rule in force. Of several that match a request the first one put decides. It ends with its handle.
+    /// Activates a rule. Of several that match a request, the oldest decides. The rule ends with its handle.
     #[must_use]
     pub fn rule(&self, rule: Rule) -> RuleHandle {
         let armed = Arc::new(rule::Armed::new(rule));
@@ -148,30 +148,30 @@ impl Gate {
         RuleHandle::new(armed)
     }
 
-    /// Everything that came so far, in order of arrival.
+    /// All exchanges so far, in order of arrival.
     #[must_use]
     pub fn journal(&self) -> Vec<Exchange> {
         lock(&self.inner.journal).clone()
     }
 
-    /// What came into being at an [`Upstream::Cluster`] so far, oldest first.
+    /// The objects created at an [`Upstream::Cluster`] so far, oldest first.
     pub(super) fn created(&self) -> Vec<Created> {
         lock(&self.inner.created).clone()
     }
 
-    /// How many requests came so far: a place in the journal for [`since`](Self::since).
+    /// The number of requests so far: a position in the journal for [`since`](Self::since).
     #[must_use]
     pub fn mark(&self) -> usize {
         lock(&self.inner.journal).len()
     }
 
-    /// What came after `mark`.
+    /// The exchanges after `mark`.
     #[must_use]
     pub fn since(&self, mark: usize) -> Vec<Exchange> {
         lock(&self.inner.journal).iter().skip(mark).cloned().collect()
     }
 
-    /// The writes after `mark`, but for those of Leases: whoever holds one renews it, whatever else happens.
+    /// The writes after `mark`, except for Leases, which their holders renew in any case.
     #[must_use]
     pub fn writes_since(&self, mark: usize) -> Vec<Exchange> {
         self.since(mark).into_iter().filter(|one| one.is_write() && !one.path.contains("/leases")).collect()
@@ -192,7 +192,7 @@ async fn accept(listener: TcpListener, inner: Arc<Inner>, closing: CancellationT
             Ok((stream, _)) => {
                 tokio::spawn(serve(stream, inner.clone(), closing.clone()));
             }
-            // Out of descriptors, say: the next turn may do better, but not at once.
+            // For example out of descriptors: the next attempt may succeed, but not at once.
             Err(_) => sleep(Duration::from_millis(10)).await,
         }
     }
@@ -201,8 +201,8 @@ async fn accept(listener: TcpListener, inner: Arc<Inner>, closing: CancellationT
 async fn serve(stream: TcpStream, inner: Arc<Inner>, closing: CancellationToken) {
     let (mut down, mut cuts) = (inner.down.subscribe(), inner.cuts.subscribe());
     if *down.borrow_and_update() {
-        // A connection that closes at the very moment a request is given to it may leave hyper's client waiting until its
-        // deadline (hyperium/hyper#4122). A test of an outage is not to depend on that, so the request is there first.
+        // A connection that closes at the very moment of a request may leave hyper's client waiting until its deadline
+        // (hyperium/hyper#4122). Tests of outages must not depend on that, so the gate waits for the request first.
         let mut first = [0];
         tokio::select! {
             _ = stream.peek(&mut first) => {}
@@ -212,12 +212,12 @@ async fn serve(stream: TcpStream, inner: Arc<Inner>, closing: CancellationToken)
             return;
         }
     }
-    // Small answers must not wait for the client's acknowledgement; slow ones are only slower.
+    // Small responses must not wait for the client's acknowledgement; an error only makes them slower.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| pass(inner.clone(), request));
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     tokio::select! {
-        // A broken connection is the other side's matter.
+        // The other side handles a broken connection.
         _ = connection => {}
         _ = down.wait_for(|down| *down) => {}
         _ = cuts.changed() => {}
@@ -225,7 +225,7 @@ async fn serve(stream: TcpStream, inner: Arc<Inner>, closing: CancellationToken)
     }
 }
 
-/// One request. An error cuts the connection without an answer.
+/// Handles one request. An error cuts the connection without a response.
 async fn pass(inner: Arc<Inner>, request: Request<Incoming>) -> Result<Response<Body>, BoxError> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
@@ -273,7 +273,7 @@ async fn pass(inner: Arc<Inner>, request: Request<Incoming>) -> Result<Response<
         }
         Action::Pass => inner.forward(place, parts, body).await?,
     };
-    // The answer to a write is read whole first: then its effect is certain when the tripwire holds it.
+    // The response to a write is read as a whole first: then its effect is certain when the tripwire holds it.
     let response = match ticket {
         Some(ticket) => {
             let response = whole(response).await?;
@@ -294,8 +294,8 @@ impl Inner {
         }
     }
 
-    /// One request to an API server that does not end with the test. A write goes on when its client is gone: what it creates is
-    /// noted all the same.
+    /// Sends one request to an API server that outlives the test. A write continues when its client is gone: its created object is
+    /// recorded all the same.
     async fn send_noting(
         self: &Arc<Self>,
         client: kube::Client,
@@ -307,7 +307,7 @@ impl Inner {
         if method == Method::GET {
             return send(&client, method, &path, headers, body).await;
         }
-        // Else kubectl is answered in protobuf.
+        // Otherwise kubectl gets protobuf.
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         let inner = Arc::clone(self);
         let answered = tokio::spawn(async move {
@@ -325,7 +325,7 @@ impl Inner {
     async fn forward(self: &Arc<Self>, place: usize, parts: Parts, body: Bytes) -> Result<Response<Body>, BoxError> {
         self.note(place, |exchange| exchange.forwarded = true);
         let mut headers = parts.headers;
-        // These are of this hop.
+        // These headers concern only this hop.
         for name in [header::HOST, header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH] {
             headers.remove(name);
         }
@@ -339,7 +339,7 @@ impl Inner {
                 self.client.request(request).await?.map(boxed)
             }
             Upstream::Kubernetes(client) => {
-                // A host without credentials gets those of the kube client behind the gate.
+                // A host without credentials uses those of the gate's kube client.
                 send(client, parts.method, path, headers, body).await?
             }
             Upstream::Cluster { administrator, unknown } => {
@@ -382,13 +382,13 @@ async fn whole(response: Response<Body>) -> Result<Response<Body>, BoxError> {
     Ok(Response::from_parts(parts, boxed(Full::new(bytes))))
 }
 
-/// A body whose pieces wait while its watch is stalled.
+/// A body whose chunks wait while its watch is stalled.
 fn stallable(response: Response<Body>, path: String, stalled: &watch::Sender<Vec<String>>) -> Response<Body> {
     let stalled = stalled.subscribe();
     response.map(|body| {
         let pieces = futures::stream::unfold((body, path, stalled), async |(mut body, path, mut stalled)| {
             let piece = body.frame().await?;
-            // The gate is gone: so is the connection, soon.
+            // The gate is gone, and soon the connection as well.
             let _ = stalled.wait_for(|parts| !parts.iter().any(|part| path.contains(part))).await;
             Some((piece, (body, path, stalled)))
         });

@@ -12,22 +12,22 @@ use std::{
 
 const START: Duration = Duration::from_secs(30);
 
-/// How a host is started.
+/// Configuration of a host.
 #[derive(Clone, Debug)]
 pub struct HostOptions {
     /// The plugin directory.
     pub plugins: PathBuf,
     /// The kubeconfig.
     pub kubeconfig: PathBuf,
-    /// Instead of what the manifests say.
+    /// Replaces the resync period of the manifests.
     pub resync_seconds: Option<u32>,
     /// Further arguments.
     pub args: Vec<String>,
-    /// Further variables of its environment.
+    /// Additional environment variables.
     pub environment: Vec<(&'static str, String)>,
-    /// Its log; appended to.
+    /// The log file, which is appended to.
     pub log: PathBuf,
-    /// How many files it may have open at most. None: as many as the test.
+    /// Limit of open files. None: the test's own.
     pub open_files: Option<u32>,
     /// See [`Process::spawn`].
     pub own_group: bool,
@@ -41,11 +41,11 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts it and waits for its admin address.
+    /// Starts a host and waits for its admin address.
     ///
     /// # Errors
     ///
-    /// When it is not built, or ends or says nothing within 30 s.
+    /// The host is not built, ends, or prints nothing within 30 s.
     pub async fn start(options: &HostOptions) -> Result<Self> {
         let text = |path: &Path| path.display().to_string();
         let mut args = vec!["run".to_owned(), "--plugins".to_owned(), text(&options.plugins)];
@@ -62,7 +62,7 @@ impl Host {
         args.extend(options.args.iter().cloned());
         let program = oarlock_binary()?;
         if !args.iter().any(|arg| arg == "--cache-dir" || arg == "--no-cache") {
-            // What one test compiled, the others need not; and a test leaves nothing in its user's folders.
+            // Tests share compiled code, and leave nothing in the user's folders.
             args.extend(["--cache-dir".to_owned(), text(&program.with_file_name("code-cache"))]);
         }
         let (program, args) = match options.open_files {
@@ -76,7 +76,7 @@ impl Host {
             Process::spawn("oarlock run", &program, &args, &options.environment, &options.log, options.own_group)?;
         let line = process.line(START, "its admin address", |line| line.field("admin_addr").is_some()).await?;
         let address = line.field("admin_addr").context("no admin_addr")?;
-        Ok(Self { process, admin: HttpClient::new(&format!("http://{address}")) })
+        Ok(Self { process, admin: HttpClient::without_reuse(&format!("http://{address}")) })
     }
 
     /// The process.
@@ -91,28 +91,28 @@ impl Host {
         &self.admin
     }
 
-    /// Log lines so far for which `wanted` holds.
+    /// The log lines so far that `wanted` accepts.
     #[must_use]
     pub fn log<F: Fn(&LogLine) -> bool>(&self, wanted: F) -> Vec<LogLine> {
         self.process.lines().into_iter().filter(|line| wanted(line)).collect()
     }
 
-    /// What `/plugins` says.
+    /// The content of `/plugins`.
     ///
     /// # Errors
     ///
-    /// When the admin server does not answer 200 with JSON.
+    /// The admin server does not answer 200 with JSON.
     pub async fn plugins(&self) -> Result<Value> {
         let answer = self.admin.get("/plugins").await?;
         ensure!(answer.status.is_success(), "/plugins: {} {}", answer.status, answer.text());
         answer.json()
     }
 
-    /// What `/plugins` says of one file or plugin: the entry that mentions `name`, by its name or file.
+    /// The entry of `/plugins` for one file or plugin with this name.
     ///
     /// # Errors
     ///
-    /// Also when there is no such entry.
+    /// Also when no such entry exists.
     pub async fn plugin(&self, name: &str) -> Result<Value> {
         let all = self.plugins().await?;
         let list =
@@ -127,11 +127,11 @@ impl Host {
         list.iter().find(|entry| names(entry)).cloned().with_context(|| format!("{name} is not in /plugins: {all}"))
     }
 
-    /// The sum of a metric's samples whose labels contain every one of `labels` (`plugin="network"` for instance).
+    /// The sum of a metric's samples with all of these labels (for example `plugin="network"`).
     ///
     /// # Errors
     ///
-    /// When the admin server does not answer.
+    /// The admin server does not answer.
     pub async fn metric(&self, name: &str, labels: &[&str]) -> Result<f64> {
         let text = self.admin.get("/metrics").await?.text();
         let mut sum = 0.0;
@@ -145,38 +145,47 @@ impl Host {
         Ok(sum)
     }
 
-    /// Memory of its process in KiB, as the system counts it: `VmRSS` now, or `VmHWM` at most so far.
+    /// The number of its open files, including sockets.
     ///
     /// # Errors
     ///
-    /// When it has ended.
+    /// The host does not run.
+    pub fn open_files(&self) -> Result<usize> {
+        Ok(std::fs::read_dir(format!("/proc/{}/fd", self.process.pid()))?.count())
+    }
+
+    /// Memory of its process in KiB by the system's figures: `VmRSS` now, or `VmHWM` as the peak.
+    ///
+    /// # Errors
+    ///
+    /// The host has ended.
     pub fn memory_kib(&self, counted: &str) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid()))?;
         let line = status.lines().find_map(|line| line.strip_prefix(counted)?.strip_prefix(':'));
         Ok(line.and_then(|line| line.split_whitespace().next()).context("no such line")?.parse()?)
     }
 
-    /// SIGKILL.
+    /// Kills the host with SIGKILL.
     ///
     /// # Errors
     ///
-    /// When the system refuses.
+    /// The system refuses the signal.
     pub async fn kill(&mut self) -> Result<()> {
         self.process.kill().await
     }
 
-    /// SIGTERM, and waits for its end.
+    /// Sends SIGTERM, and waits for the end of the host.
     ///
     /// # Errors
     ///
-    /// When it still runs after `deadline`.
+    /// The host still runs after `deadline`.
     pub async fn stop(mut self, deadline: Duration) -> Result<(ExitStatus, Process)> {
         self.process.terminate().await?;
         let status = self.process.wait(deadline).await?;
         Ok((status, self.process))
     }
 
-    /// The process, to send it signals and wait for it.
+    /// The process, for signals and waiting.
     #[must_use]
     pub fn into_process(self) -> Process {
         self.process

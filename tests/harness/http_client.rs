@@ -1,4 +1,4 @@
-//! A small HTTP client for loopback.
+//! A small HTTP client for loopback servers.
 
 use super::identity::Identity;
 use anyhow::{Context, Result};
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// One whole answer.
+/// A complete response.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Status code.
@@ -42,7 +42,7 @@ impl Answer {
     ///
     /// # Errors
     ///
-    /// When it is not JSON.
+    /// The body is not JSON.
     pub fn json(&self) -> Result<Value> {
         if self.body.is_empty() {
             return Ok(Value::Null);
@@ -51,7 +51,7 @@ impl Answer {
     }
 }
 
-/// Requests against one server.
+/// A client for one server.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
@@ -59,7 +59,7 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// * `base` - scheme, host and port, and a path prefix if there is one; no slash at the end.
+    /// * `base` - scheme, host and port, with an optional path prefix; no slash at the end.
     #[must_use]
     pub fn new(base: &str) -> Self {
         Self::through(
@@ -68,31 +68,43 @@ impl HttpClient {
         )
     }
 
-    /// One for HTTPS.
+    /// A client with a connection for each request. A server may close an idle connection as the next request arrives; a process that was
+    /// paused does so when it goes on.
     ///
-    /// * `ca_bundle` - whom to trust, PEM.
+    /// * `base` - as for [`new`](Self::new).
+    #[must_use]
+    pub fn without_reuse(base: &str) -> Self {
+        let mut once = Self::new(base);
+        let connector = connector(RootCertStore::empty(), None, None).unwrap_or_else(|_| unreachable!("no identity"));
+        once.client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
+        once
+    }
+
+    /// A client for HTTPS.
+    ///
+    /// * `ca_bundle` - trusted CAs, PEM.
     ///
     /// # Errors
     ///
-    /// When the bundle is none.
+    /// The bundle is invalid.
     pub fn with_ca(base: &str, ca_bundle: &[u8]) -> Result<Self> {
         Ok(Self::through(base, trusting(ca_bundle, None)?))
     }
 
-    /// One for HTTPS to a server that has its certificate for another name than that in `base`.
+    /// A client for HTTPS to a server whose certificate has another name than `base`.
     ///
     /// # Errors
     ///
-    /// When the bundle is none, or the name is no DNS name.
+    /// The bundle is invalid, or the name is no DNS name.
     pub fn with_ca_named(base: &str, ca_bundle: &[u8], name: &str) -> Result<Self> {
         Ok(Self::through(base, trusting(ca_bundle, Some(name))?))
     }
 
-    /// One for HTTPS that shows a certificate of its own.
+    /// A client for HTTPS with a client certificate.
     ///
     /// # Errors
     ///
-    /// When the bundle or the identity is none.
+    /// The bundle or the identity is invalid.
     pub fn with_identity(base: &str, ca_bundle: &[u8], identity: &Identity) -> Result<Self> {
         Ok(Self::through(base, connector(roots(ca_bundle)?, None, Some(identity))?))
     }
@@ -104,17 +116,17 @@ impl HttpClient {
         }
     }
 
-    /// Where requests go.
+    /// The base URL.
     #[must_use]
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// Sends one request and reads the whole answer, whatever its status.
+    /// Sends one request and reads the whole response, with any status.
     ///
     /// # Errors
     ///
-    /// When there is no whole answer within 30 s.
+    /// No complete response within 30 s.
     pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Bytes) -> Result<Answer> {
         let what = format!("{method} {}{path}", self.base);
         let uri: Uri = format!("{}{path}", self.base).parse().with_context(|| what.clone())?;
@@ -154,14 +166,14 @@ impl HttpClient {
     }
 }
 
-/// Connects to HTTPS servers.
+/// A connector for HTTPS servers.
 ///
-/// * `ca_bundle` - whom to trust, PEM.
-/// * `name` - what the certificate must be for; else the name in the URL.
+/// * `ca_bundle` - trusted CAs, PEM.
+/// * `name` - expected name in the certificate; by default the name in the URL.
 ///
 /// # Errors
 ///
-/// When the bundle is none, or the name is no DNS name.
+/// The bundle is invalid, or the name is no DNS name.
 pub fn trusting(ca_bundle: &[u8], name: Option<&str>) -> Result<HttpsConnector<HttpConnector>> {
     let name = name.map(|name| ServerName::try_from(name.to_owned())).transpose()?;
     connector(roots(ca_bundle)?, name, None)

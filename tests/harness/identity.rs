@@ -1,4 +1,4 @@
-//! The client certificate of an API server that asks webhooks.
+//! Client certificate of an API server for calling webhooks.
 
 use anyhow::Result;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A certificate of a client, and files that configure an API server to show it.
+/// A client certificate, and files that configure an API server to present it.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// PEM.
@@ -19,13 +19,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Makes a CA and a certificate, and writes all files into a folder that is made.
+    /// Creates a CA and a certificate, and writes all files into a new folder.
     ///
-    /// * `name` - the common name of the certificate.
+    /// * `name` - common name of the certificate.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written.
+    /// A file cannot be written.
     pub fn write(folder: &Path, name: &str) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let (ca_key, key) = (KeyPair::generate()?, KeyPair::generate()?);
@@ -60,7 +60,7 @@ impl Identity {
         self.folder.join("ca.crt")
     }
 
-    /// For `--admission-control-config-file` of an API server.
+    /// The file for `--admission-control-config-file` of an API server.
     #[must_use]
     pub fn admission_configuration(&self) -> PathBuf {
         self.folder.join("admission.yaml")

@@ -1,4 +1,4 @@
-//! Versions of the misfit guest: its manifest is written into the built component byte by byte, so that versions cost no build.
+//! Versions of the misfit guest: the manifest is patched into the built component, so that a version needs no build.
 
 use super::plugins::{built_plugin, repository_root};
 use anyhow::{Context, Result};
@@ -8,11 +8,11 @@ use std::fs;
 const MARKER: &[u8] = b"oarlock-misfit-manifest:";
 const ROOM: usize = 8192;
 
-/// The misfit with another answer to `describe`.
+/// The misfit with another result of `describe`.
 ///
 /// # Errors
 ///
-/// When it has not been built, or the answer is too long.
+/// The misfit has not been built, or the result is too long.
 pub fn misfit_describing(answer: &str) -> Result<Vec<u8>> {
     let mut bytes = fs::read(built_plugin("misfit")?)?;
     let at = bytes.windows(MARKER.len()).position(|window| window == MARKER).context("no buffer")? + MARKER.len();
@@ -22,22 +22,22 @@ pub fn misfit_describing(answer: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The misfit's manifest as it is built.
+/// The misfit's manifest from its build.
 ///
 /// # Errors
 ///
-/// When it cannot be read.
+/// The manifest cannot be read.
 pub fn misfit_manifest() -> Result<Value> {
     Ok(serde_json::from_slice(&fs::read(repository_root().join("tests/guests/misfit/src/manifest.json"))?)?)
 }
 
 /// A version of the misfit.
 ///
-/// * `mode` - what every object without a mode of its own is treated with; empty: nothing is wrong.
+/// * `mode` - misbehavior for every object without its own mode; empty: none.
 ///
 /// # Errors
 ///
-/// When it has not been built.
+/// The misfit has not been built.
 pub fn misfit_version(version: &str, mode: &str) -> Result<Vec<u8>> {
     misfit_with(version, mode, |_| {})
 }
@@ -46,7 +46,7 @@ pub fn misfit_version(version: &str, mode: &str) -> Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// When it has not been built.
+/// The misfit has not been built.
 pub fn misfit_with(version: &str, mode: &str, change: impl FnOnce(&mut Value)) -> Result<Vec<u8>> {
     let mut manifest = misfit_manifest()?;
     if let Some(fields) = manifest.as_object_mut() {

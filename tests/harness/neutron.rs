@@ -1,4 +1,4 @@
-//! The Neutron server of a test: the emulator, or a real one. Looked at through its HTTP API either way.
+//! The Neutron server of a test: the emulator, or a real one. Both are inspected through the HTTP API.
 
 use super::http_client::{Answer, HttpClient};
 use super::process::{Process, executable};
@@ -18,10 +18,10 @@ pub struct Neutron {
     emulator: Option<Process>,
 }
 
-/// Keys of the network plugin's configuration, with their values.
+/// Configuration keys of the network plugin, with their values.
 pub type Pairs = Vec<(&'static str, String)>;
 
-/// How to get a token from Keystone: one cloud of a clouds.yaml.
+/// A Keystone login: one cloud of a clouds.yaml.
 #[derive(Clone, Debug)]
 pub struct Login {
     /// Ends in `/v3`.
@@ -31,14 +31,14 @@ pub struct Login {
 }
 
 impl Neutron {
-    /// The real server of `NEUTRON_URL` (with the accounts of `NEUTRON_CLOUDS`, cloud `NEUTRON_CLOUD` or `demo`), or else an
-    /// emulator of its own.
+    /// Takes the real server of `NEUTRON_URL` (with the accounts of `NEUTRON_CLOUDS`, cloud `NEUTRON_CLOUD` or `demo`), or else starts an
+    /// emulator.
     ///
-    /// * `keystone` - the emulator asks for tokens, and has an account.
+    /// * `keystone` - whether the emulator requires tokens, and has an account.
     ///
     /// # Errors
     ///
-    /// When the emulator cannot be started, or the accounts cannot be read.
+    /// The emulator cannot be started, or the accounts cannot be read.
     pub async fn start(folder: &Path, keystone: bool, own_group: bool) -> Result<Self> {
         if let Some(url) = env::var("NEUTRON_URL").ok().filter(|url| !url.is_empty()) {
             let login = env::var("NEUTRON_CLOUDS").ok().filter(|file| !file.is_empty());
@@ -67,35 +67,35 @@ impl Neutron {
         Ok(Self { client: HttpClient::new(&url), login, token: Default::default(), emulator: Some(emulator) })
     }
 
-    /// Whether it is a server of somebody, not one that ends with the test.
+    /// Whether the server is external, and so outlives the test.
     #[must_use]
     pub fn is_external(&self) -> bool {
         self.emulator.is_none()
     }
 
-    /// Its address, past any gate.
+    /// Its address, without any gate.
     #[must_use]
     pub fn url(&self) -> &str {
         self.client.base()
     }
 
-    /// The account, if the server wants one.
+    /// The account, if the server requires one.
     #[must_use]
     pub fn login(&self) -> Option<&Login> {
         self.login.as_ref()
     }
 
-    /// One request with a valid token; the answer whatever its status.
+    /// Sends one request with a valid token; returns the response with any status.
     ///
     /// # Errors
     ///
-    /// When there is no answer, or Keystone gives no token.
+    /// There is no response, or Keystone issues no token.
     pub async fn send(&self, method: Method, path: &str, body: &Value) -> Result<Answer> {
         let answer = self.send_once(method.clone(), path, body).await?;
         if answer.status.as_u16() != 401 || self.login.is_none() {
             return Ok(answer);
         }
-        // Expired, or made to.
+        // The token expired, or a test expired it.
         *self.token.lock().await = None;
         self.send_once(method, path, body).await
     }
@@ -106,7 +106,7 @@ impl Neutron {
         self.client.json(method, path, &headers, body).await
     }
 
-    /// As [`send`](Self::send), and the answer's JSON.
+    /// As [`send`](Self::send), with the response's JSON.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl Neutron {
         Ok(kept.clone())
     }
 
-    /// The networks that were made for the object with this uid, wherever they carry it.
+    /// The networks of the object with this uid, in whichever field they have it.
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl Neutron {
         self.items("subnets", &format!("?network_id={network_id}")).await
     }
 
-    /// Every network and subnet that carries this uid: what must be nothing in the end.
+    /// Every network and subnet with this uid: there must be none in the end.
     ///
     /// # Errors
     ///
@@ -163,13 +163,13 @@ impl Neutron {
         Ok(left)
     }
 
-    /// One network or subnet by its id; none when it is gone.
+    /// One network or subnet by its id; none when it is deleted.
     ///
     /// * `kind` - `network` or `subnet`.
     ///
     /// # Errors
     ///
-    /// Any answer but success and 404.
+    /// Any status but success and 404.
     pub async fn by_id(&self, kind: &str, id: &str) -> Result<Option<Value>> {
         let answer = self.send(Method::GET, &format!("/v2.0/{kind}s/{id}"), &Value::Null).await?;
         if answer.status.as_u16() == 404 {
@@ -179,7 +179,7 @@ impl Neutron {
         Ok(answer.json()?.get(kind).cloned())
     }
 
-    /// Changes fields of a network or subnet, as somebody else would.
+    /// Changes fields of a network or subnet, as another client would.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ impl Neutron {
         self.call(Method::PUT, &format!("/v2.0/{kind}s/{id}"), &json!({ kind: fields })).await
     }
 
-    /// Makes a network, subnet or port, as somebody else would; returns it.
+    /// Creates a network, subnet or port, as another client would; returns it.
     ///
     /// # Errors
     ///
@@ -198,22 +198,22 @@ impl Neutron {
         made.get(kind).cloned().with_context(|| format!("no {kind} in {made}"))
     }
 
-    /// Deletes a network, subnet or port, as somebody else would; gone is as good.
+    /// Deletes a network, subnet or port, as another client would; an absent one is no error.
     ///
     /// # Errors
     ///
-    /// Any answer but success and 404.
+    /// Any status but success and 404.
     pub async fn delete(&self, kind: &str, id: &str) -> Result<()> {
         let answer = self.send(Method::DELETE, &format!("/v2.0/{kind}s/{id}"), &Value::Null).await?;
         ensure!(answer.status.is_success() || answer.status.as_u16() == 404, "{}: {}", answer.status, answer.text());
         Ok(())
     }
 
-    /// Breaks chosen requests inside the emulator: a list of its fault rules. For what a gate cannot do.
+    /// Sets a list of the emulator's fault rules, for faults that a gate cannot produce.
     ///
     /// # Errors
     ///
-    /// When it is not the emulator.
+    /// The server is not the emulator.
     pub async fn faults(&self, rules: &Value) -> Result<()> {
         ensure!(!self.is_external(), "a real Neutron has no faults to choose");
         let answer = self.client.json(Method::PUT, "/_faults", &[], rules).await?;
@@ -232,7 +232,7 @@ impl Neutron {
 }
 
 impl Login {
-    /// The same account as the network plugin's configuration: plain values, and those that are secret.
+    /// The account in the network plugin's configuration: plain values, and secret ones.
     #[must_use]
     pub fn plugin_config(&self) -> (Pairs, Pairs) {
         let of = |keys: &[(&str, &'static str)]| {
@@ -251,7 +251,7 @@ impl Login {
         (plain, secret)
     }
 
-    /// Keystone's password or application credential request.
+    /// Keystone's request for a token, by password or application credential.
     fn request(&self) -> Value {
         let of = |key: &str| self.auth.get(key).cloned().unwrap_or_default();
         let domain = |prefix: &str| {
@@ -289,7 +289,7 @@ fn strings(map: &Map<String, Value>) -> BTreeMap<String, String> {
     map.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
-/// The URL that the emulator announces after `label`.
+/// The URL that the emulator prints after `label`.
 async fn announced(emulator: &Process, label: &str) -> Result<String> {
     let line = emulator.line(START, label, |line| line.text.contains(label)).await?;
     let (_, url) = line.text.split_once(label).context("no address")?;

@@ -12,14 +12,14 @@ use std::{
 };
 use tokio::{process::Command, time::timeout};
 
-/// The guide, below the root of the repository.
+/// The guide's path in the repository.
 pub const OPERATIONS: &str = "docs/operations.md";
 
-/// Its shell blocks, in order: the mark after `run=`, or nothing, and the lines.
+/// The shell blocks of the guide, in order: the mark after `run=`, or empty, and the lines.
 ///
 /// # Errors
 ///
-/// When it cannot be read, or a block is not one of the shell.
+/// The guide cannot be read, or a block is no shell block.
 pub fn command_blocks() -> Result<Vec<(String, Vec<String>)>> {
     let guide = fs::read_to_string(repository_root().join(OPERATIONS))?;
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
@@ -40,11 +40,11 @@ pub fn command_blocks() -> Result<Vec<(String, Vec<String>)>> {
     Ok(found)
 }
 
-/// The commands of the block with this mark: its lines, those of a loop together.
+/// The commands of the block with this mark: its lines, with those of a loop joined.
 ///
 /// # Errors
 ///
-/// When there is no such block.
+/// No such block exists.
 pub fn commands(mark: &str) -> Result<Vec<String>> {
     let all = command_blocks()?;
     let found = all.into_iter().find(|(of, _)| of == mark);
@@ -61,25 +61,25 @@ pub fn commands(mark: &str) -> Result<Vec<String>> {
     Ok(commands)
 }
 
-/// A line of the shell, as a reader runs it.
+/// A shell that runs lines as a reader does.
 #[derive(Debug)]
 pub struct Shell<'a> {
-    /// Where it is run.
+    /// The working directory.
     pub checkout: &'a Path,
-    /// Which cluster it is about.
+    /// The kubeconfig of the cluster.
     pub kubeconfig: &'a Path,
-    /// A folder of further commands; they come first.
+    /// A folder of additional commands, which take precedence.
     pub commands: Option<&'a Path>,
-    /// How long one may take.
+    /// Deadline of one line.
     pub deadline: Duration,
 }
 
 impl Shell<'_> {
-    /// Runs it; its standard output.
+    /// Runs a line and returns its standard output.
     ///
     /// # Errors
     ///
-    /// When it takes too long or its exit status is not 0; the message holds its standard error.
+    /// The line takes too long or its exit status is not 0; the message contains its standard error.
     pub async fn run(&self, line: &str) -> Result<String> {
         let host = oarlock_binary()?.parent().context("no folder")?.to_owned();
         let own = self.commands.map(Path::to_owned).into_iter().chain([host]);
@@ -93,11 +93,11 @@ impl Shell<'_> {
     }
 }
 
-/// A copy of what a reader of the guide has: deploy/, the documents of the plugins, and the plugins where `make plugins` puts them.
+/// A copy of a reader's checkout: deploy/, the documents of the plugins, and the plugins where `make plugins` puts them.
 ///
 /// # Errors
 ///
-/// When something cannot be copied, or a plugin is not built.
+/// A file cannot be copied, or a plugin is not built.
 pub fn checkout(to: &Path) -> Result<PathBuf> {
     let root = repository_root();
     copy_tree(&root.join("deploy"), &to.join("deploy"))?;
@@ -118,13 +118,13 @@ pub fn checkout(to: &Path) -> Result<PathBuf> {
     Ok(to.join("deploy"))
 }
 
-/// The commands that the comment at the top of a kustomization shows: its indented lines.
+/// The commands in the comment at the top of a kustomization: its indented lines.
 ///
-/// * `file` - below the root of the repository.
+/// * `file` - path in the repository.
 ///
 /// # Errors
 ///
-/// When it cannot be read or shows none.
+/// The file cannot be read or has no commands.
 pub fn commands_of_comment(file: &str) -> Result<Vec<String>> {
     let text = fs::read_to_string(repository_root().join(file)).with_context(|| file.to_owned())?;
     let shown: Vec<String> = text.lines().filter_map(|line| line.strip_prefix("#   ")).map(str::to_owned).collect();

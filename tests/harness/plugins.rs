@@ -1,4 +1,4 @@
-//! A plugin directory of a test: copies of built plugins, and the grants of each.
+//! Plugin directory of a test: copies of built plugins, and their grants.
 
 use anyhow::{Context, Result, ensure};
 use oarlock_manifest::{GrantedAdmission, GrantedHttp, Limits, PluginGrant, PolicyRule, SafeRequest};
@@ -8,14 +8,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The folder that holds `plugins/`, `wit/` and the rest.
+/// The repository's root folder, with `plugins/`, `wit/` and the rest.
 #[must_use]
 pub fn repository_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new(".")).to_owned()
 }
 
-/// Where `make test-plugins` (or `make plugins`, without the tests' guests) puts what it builds, unless `OARLOCK_PLUGINS`
-/// names another folder.
+/// The output folder of `make test-plugins` (or of `make plugins`, without the tests' guests), unless `OARLOCK_PLUGINS` names another
+/// one.
 fn built() -> Result<PathBuf> {
     if let Some(folder) = env::var_os("OARLOCK_PLUGINS") {
         return Ok(folder.into());
@@ -27,19 +27,19 @@ fn built() -> Result<PathBuf> {
     Ok(folders.find(|folder| folder.is_dir()).unwrap_or_else(|| repository_root().join("target/plugins/tests")))
 }
 
-/// A built plugin, `network` for instance.
+/// A built plugin, for example `network`.
 ///
 /// # Errors
 ///
-/// When it has not been built.
+/// The plugin has not been built.
 pub fn built_plugin(name: &str) -> Result<PathBuf> {
     let path = built()?.join(format!("{name}.wasm"));
     ensure!(path.is_file(), "{} is not built: run `make test-plugins`", path.display());
     Ok(path)
 }
 
-/// Whether the guests in Go are there. Go is the one language that `make languages` leaves out where its tools cannot be had; what a test
-/// leaves out then, it says.
+/// Whether the Go guests are built. Go is the one language that `make languages` omits where its tools are unavailable; a test reports
+/// what it then skips.
 #[must_use]
 #[expect(clippy::print_stderr, reason = "what was not tested is said; the runner captures it")]
 pub fn go_was_built() -> bool {
@@ -50,7 +50,7 @@ pub fn go_was_built() -> bool {
     missing.is_none()
 }
 
-/// What a plugin is allowed and told, `NAME.yaml` beside `NAME.wasm`.
+/// The grant and configuration of a plugin, `NAME.yaml` beside `NAME.wasm`.
 #[derive(Clone, Debug)]
 pub struct Grant(PluginGrant);
 
@@ -67,7 +67,7 @@ impl Default for Grant {
 }
 
 impl Grant {
-    /// Nothing is allowed.
+    /// A grant without permissions.
     #[must_use]
     pub fn nothing() -> Self {
         Self(PluginGrant {
@@ -76,6 +76,8 @@ impl Grant {
             name: None,
             partial: false,
             permissions: Vec::new(),
+            cleanup: false,
+            manage_status: false,
             admission: Vec::new(),
             http: GrantedHttp::default(),
             config: BTreeMap::new(),
@@ -86,21 +88,21 @@ impl Grant {
         })
     }
 
-    /// Every verb on these resources of a group.
+    /// Grants every verb on these resources of a group.
     #[must_use]
     pub fn resources(self, group: &str, resources: &[&str]) -> Self {
         self.rule(group, resources, &["get", "list", "watch", "create", "update", "patch", "delete"])
     }
 
-    /// These verbs on these resources of a group, everywhere.
+    /// Grants these verbs on these resources of a group, everywhere.
     #[must_use]
     pub fn rule(self, group: &str, resources: &[&str], verbs: &[&str]) -> Self {
         self.rule_in("", group, resources, verbs)
     }
 
-    /// These verbs on these resources of a group.
+    /// Grants these verbs on these resources of a group.
     ///
-    /// * `namespace` - only there; empty: everywhere.
+    /// * `namespace` - only in this namespace; empty: everywhere.
     #[must_use]
     pub fn rule_in(mut self, namespace: &str, group: &str, resources: &[&str], verbs: &[&str]) -> Self {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
@@ -114,7 +116,7 @@ impl Grant {
         self
     }
 
-    /// To answer these operations on a resource of a group at admission.
+    /// Grants admission reviews of these operations on a resource of a group.
     #[must_use]
     pub fn admission(mut self, operations: &[&str], group: &str, resource: &str) -> Self {
         self.0.admission.push(GrantedAdmission {
@@ -126,7 +128,7 @@ impl Grant {
         self
     }
 
-    /// Everything its manifest asks for at admission.
+    /// Grants all admission rules of the manifest.
     #[must_use]
     pub fn all_admission(self) -> Self {
         self.admission_with(|_| {})
@@ -147,65 +149,79 @@ impl Grant {
         self
     }
 
-    /// Requests to this origin.
+    /// Grants requests to this origin.
     #[must_use]
     pub fn origin(mut self, origin: &str) -> Self {
         self.0.http.origins.push(origin.to_owned());
         self
     }
 
-    /// Requests that may go out in a dry run.
+    /// Grants requests in a dry run.
     ///
-    /// * `path` - whole, or its end when it begins with `*`.
+    /// * `path` - the whole path, or its end when it begins with `*`.
     #[must_use]
     pub fn safe_request(mut self, method: &str, path: &str) -> Self {
         self.0.http.safe_requests.push(SafeRequest { method: method.to_owned(), path: path.to_owned() });
         self
     }
 
-    /// The plugin's name, instead of that of its file.
+    /// Sets the plugin's name, instead of that of its file.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.0.name = Some(name.to_owned());
         self
     }
 
-    /// Less than the manifest asks for, on purpose.
+    /// Grants the plugin's finalizer on its primaries.
+    #[must_use]
+    pub fn cleanup(mut self) -> Self {
+        self.0.cleanup = true;
+        self
+    }
+
+    /// Grants the status of its primaries.
+    #[must_use]
+    pub fn manage_status(mut self) -> Self {
+        self.0.manage_status = true;
+        self
+    }
+
+    /// Accepts that the grant is smaller than the manifest asks for.
     #[must_use]
     pub fn partial(mut self) -> Self {
         self.0.partial = true;
         self
     }
 
-    /// A configuration value.
+    /// Sets a configuration value.
     #[must_use]
     pub fn config(mut self, key: &str, value: &str) -> Self {
         self.0.config.insert(key.to_owned(), value.to_owned());
         self
     }
 
-    /// Other limits than the default ones.
+    /// Changes the default limits.
     #[must_use]
     pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
         change(&mut self.0.limits);
         self
     }
 
-    /// A configuration value that is read from a file.
+    /// Sets a configuration value that is read from a file.
     #[must_use]
     pub fn secret_file(mut self, key: &str, file: &Path) -> Self {
         self.0.secret_files.insert(key.to_owned(), file.display().to_string());
         self
     }
 
-    /// How many keys at the same time.
+    /// Sets the number of concurrent reconciles.
     #[must_use]
     pub fn workers(mut self, workers: u32) -> Self {
         self.0.workers = Some(workers);
         self
     }
 
-    /// Seconds between resyncs of this plugin.
+    /// Sets the resync period of this plugin in seconds.
     #[must_use]
     pub fn resync_seconds(mut self, seconds: u32) -> Self {
         self.0.resync_seconds = Some(seconds);
@@ -213,12 +229,14 @@ impl Grant {
     }
 }
 
-/// What the network plugin is granted for a Neutron without accounts at this address.
+/// The network plugin's grant for a Neutron without authentication at this address.
 #[must_use]
 pub fn network_grant_for(url: &str) -> Grant {
     let reads = ["get", "list", "watch"];
     Grant::nothing()
         .rule("samplecrd.k8s.io", &["networks"], &reads)
+        .cleanup()
+        .manage_status()
         .origin(url)
         .safe_request("POST", "*/auth/tokens")
         .config("neutronUrl", url)
@@ -229,21 +247,21 @@ pub fn network_grant_for(url: &str) -> Grant {
 pub struct PluginDir(PathBuf);
 
 impl PluginDir {
-    /// How many plugins are in it.
+    /// The number of plugins in it.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// The directory cannot be read.
     pub fn count(&self) -> Result<usize> {
         let files = fs::read_dir(self.path())?.collect::<std::io::Result<Vec<_>>>()?;
         Ok(files.iter().filter(|file| file.path().extension().is_some_and(|extension| extension == "wasm")).count())
     }
 
-    /// Makes an empty one.
+    /// Creates an empty directory.
     ///
     /// # Errors
     ///
-    /// When the folder cannot be made.
+    /// The folder cannot be created.
     pub fn create(path: PathBuf) -> Result<Self> {
         fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
         Ok(Self(path))
@@ -255,14 +273,14 @@ impl PluginDir {
         &self.0
     }
 
-    /// Puts a built plugin in.
+    /// Adds a built plugin.
     ///
-    /// * `source` - which built plugin.
-    /// * `name` - the name of its files here.
+    /// * `source` - name of the built plugin.
+    /// * `name` - name of its files here.
     ///
     /// # Errors
     ///
-    /// When it has not been built or cannot be copied.
+    /// The plugin has not been built or cannot be copied.
     pub fn add(&self, source: &str, name: &str, grant: &Grant) -> Result<()> {
         self.grant(name, grant)?;
         let from = built_plugin(source)?;
@@ -274,28 +292,28 @@ impl PluginDir {
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub fn grant(&self, name: &str, grant: &Grant) -> Result<()> {
-        // JSON is YAML.
+        // JSON is valid YAML.
         Ok(fs::write(self.0.join(format!("{name}.yaml")), serde_json::to_vec_pretty(&grant.0)?)?)
     }
 
-    /// Puts a file in its place by rename, as one that is whole.
+    /// Puts a complete file in place by renaming it.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub fn place(&self, name: &str, content: &[u8]) -> Result<()> {
         let beside = self.0.join(format!(".{name}.new"));
         fs::write(&beside, content)?;
         Ok(fs::rename(&beside, self.0.join(name))?)
     }
 
-    /// Takes a file away.
+    /// Removes a file.
     ///
     /// # Errors
     ///
-    /// When it is not there.
+    /// The file does not exist.
     pub fn remove(&self, name: &str) -> Result<()> {
         fs::remove_file(self.0.join(name)).with_context(|| name.to_owned())
     }
@@ -304,13 +322,13 @@ impl PluginDir {
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub fn file(&self, name: &str, content: &[u8]) -> Result<()> {
         Ok(fs::write(self.0.join(name), content)?)
     }
 }
 
-/// The same plugin in a file of another digest: what is added is a custom section, which means nothing.
+/// The same plugin in a file with another digest: the addition is a custom section without meaning.
 ///
 /// * `mark` - at most 100 bytes.
 #[must_use]
@@ -320,9 +338,9 @@ pub fn with_another_digest(component: &[u8], mark: &str) -> Vec<u8> {
     [component, &[0, size], &content].concat()
 }
 
-/// Files that are no plugins: a name, the bytes, and a word of the reason that must be told.
+/// Invalid plugin files: a name, the bytes, and a word of the expected reason.
 ///
-/// * `whole` - a good plugin, to break.
+/// * `whole` - a valid plugin to break.
 #[must_use]
 pub fn broken_plugins(whole: &[u8]) -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let half = whole.get(..whole.len() / 2).unwrap_or_default().to_vec();
@@ -342,7 +360,7 @@ pub fn broken_plugins(whole: &[u8]) -> Vec<(&'static str, Vec<u8>, &'static str)
     ]
 }
 
-/// `bytes` with every `from` made `to`, which is as long.
+/// `bytes` with every `from` replaced by `to`, which has the same length.
 fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

@@ -1,4 +1,4 @@
-//! A child process whose log is read as it is written.
+//! A child process whose output is read as it is written.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -20,15 +20,15 @@ use tokio::{
     time::timeout,
 };
 
-/// Lines kept in memory per process; all of them are in the file.
+/// Lines kept in memory per process; the file has all lines.
 const RING: usize = 20_000;
 
 /// One line of a child's stdout or stderr.
 #[derive(Clone, Debug)]
 pub struct LogLine {
-    /// The line without its end.
+    /// The line without its line break.
     pub text: String,
-    /// The line as a JSON object, when it is one.
+    /// The line as a JSON object, if it is one.
     pub json: Option<Value>,
 }
 
@@ -38,7 +38,7 @@ impl LogLine {
         Self { text, json }
     }
 
-    /// A field of a JSON line, at its top or under `fields`, as text.
+    /// A field of a JSON line, at its top level or under `fields`, as text.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<String> {
         let json = self.json.as_ref()?;
@@ -53,7 +53,7 @@ struct Captured {
     file: Option<File>,
 }
 
-/// A running child. Killed when dropped.
+/// A running child process. Dropping it kills it.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -65,14 +65,14 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `program`, and writes what it prints to `log` too.
+    /// Starts `program`, and copies its output to `log`.
     ///
-    /// * `name` - for messages.
+    /// * `name` - name for messages.
     /// * `own_group` - put it in a process group of its own, so that Ctrl-C in a terminal reaches only its parent.
     ///
     /// # Errors
     ///
-    /// When the program cannot be started or the log file cannot be written.
+    /// The program cannot be started or the log file cannot be written.
     pub fn spawn<S: AsRef<OsStr>>(
         name: &str,
         program: &Path,
@@ -110,7 +110,7 @@ impl Process {
         self.pid
     }
 
-    /// Where every line is kept.
+    /// The file with every line.
     #[must_use]
     pub fn log_file(&self) -> &Path {
         &self.log
@@ -123,11 +123,11 @@ impl Process {
         captured.lines.iter().cloned().collect()
     }
 
-    /// The first line that `wanted` accepts, waiting for it up to `deadline`.
+    /// The first line that `wanted` accepts; waits for it until `deadline`.
     ///
     /// # Errors
     ///
-    /// When the deadline passes or the process ends first; the message holds the last lines.
+    /// The deadline passes or the process ends first; the message contains the last lines.
     pub async fn line<F>(&self, deadline: Duration, what: &str, wanted: F) -> Result<LogLine>
     where
         F: Fn(&LogLine) -> bool,
@@ -139,7 +139,7 @@ impl Process {
                 if let Some(line) = self.lines().into_iter().find(|line| wanted(line)) {
                     return Some(line);
                 }
-                // The channel closes when both outputs are at their end.
+                // The channel closes when both outputs end.
                 if grown.changed().await.is_err() {
                     return self.lines().into_iter().find(|line| wanted(line));
                 }
@@ -161,20 +161,20 @@ impl Process {
         format!("{}\n  (whole log: {})", last.join("\n"), self.log.display())
     }
 
-    /// SIGKILL, and waits until it is gone.
+    /// Sends SIGKILL, and waits for the end.
     ///
     /// # Errors
     ///
-    /// When the system refuses.
+    /// The system refuses the signal.
     pub async fn kill(&mut self) -> Result<()> {
         self.child.kill().await.with_context(|| format!("cannot kill {}", self.name))
     }
 
-    /// SIGTERM, without waiting.
+    /// Sends SIGTERM, without waiting.
     ///
     /// # Errors
     ///
-    /// When the signal cannot be sent.
+    /// The signal cannot be sent.
     pub async fn terminate(&self) -> Result<()> {
         self.signal("TERM").await
     }
@@ -183,9 +183,9 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// When the signal cannot be sent.
+    /// The signal cannot be sent.
     pub async fn signal(&self, signal: &str) -> Result<()> {
-        // The shell's own `kill`: no package needed, and no unsafe code for one system call.
+        // The shell's own `kill`: this needs no package, and no unsafe code for one system call.
         let script = format!("kill -{signal} {}", self.pid);
         let status = Command::new("sh").args(["-c", &script]).status().await.context("cannot run sh")?;
         if !status.success() {
@@ -194,11 +194,11 @@ impl Process {
         Ok(())
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     ///
     /// # Errors
     ///
-    /// When it still runs after `deadline`.
+    /// The process still runs after `deadline`.
     pub async fn wait(&mut self, deadline: Duration) -> Result<ExitStatus> {
         match timeout(deadline, self.child.wait()).await {
             Ok(status) => Ok(status?),
@@ -210,7 +210,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// When the system cannot say.
+    /// The system cannot report the status.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         Ok(self.child.try_wait()?)
     }
@@ -229,7 +229,7 @@ async fn capture<R: AsyncRead + Unpin>(output: R, captured: Arc<Mutex<Captured>>
         {
             let mut captured = captured.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(file) = captured.file.as_mut() {
-                // The ring still has the line.
+                // The ring keeps the line in any case.
                 let _ = writeln!(file, "{text}");
             }
             captured.lines.push_back(LogLine::new(text));
@@ -241,11 +241,11 @@ async fn capture<R: AsyncRead + Unpin>(output: R, captured: Arc<Mutex<Captured>>
     }
 }
 
-/// The executable `name`, from the environment variable `variable` or the target folder this executable lies in.
+/// The executable `name`, from the environment variable `variable` or the target folder of this executable.
 ///
 /// # Errors
 ///
-/// When it has not been built; the message says how.
+/// The executable has not been built; the message says how to build it.
 pub(crate) fn executable(variable: &str, name: &str, package: &str) -> Result<PathBuf> {
     if let Some(path) = env::var_os(variable) {
         return Ok(path.into());
@@ -264,7 +264,7 @@ pub(crate) fn executable(variable: &str, name: &str, package: &str) -> Result<Pa
 ///
 /// # Errors
 ///
-/// When it is not built.
+/// The command is not built.
 pub fn oarlock_binary() -> Result<PathBuf> {
     executable("OARLOCK_BIN", "oarlock", "oarlock")
 }
@@ -273,7 +273,7 @@ pub fn oarlock_binary() -> Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// When it is not built, or still runs after three minutes: it may have to compile a large component first.
+/// The command is not built, or still runs after three minutes: it may have to compile a large component first.
 pub async fn oarlock(args: &[&str]) -> Result<std::process::Output> {
     let mut command = Command::new(oarlock_binary()?);
     command.args(args).stdin(Stdio::null()).kill_on_drop(true);

@@ -1,4 +1,4 @@
-//! A real OCI registry on loopback: `docker-registry`, which `scripts/registry.sh` makes available.
+//! A real OCI registry on loopback: `docker-registry`, installed by `scripts/registry.sh`.
 
 use super::plugins::repository_root;
 use super::process::Process;
@@ -11,29 +11,29 @@ use std::{
 
 const START: Duration = Duration::from_secs(30);
 
-/// What `user` is let in with.
+/// The password of `user`.
 pub const PASSWORD: &str = "secret";
 
-/// bcrypt of it, as `htpasswd -B` writes it.
+/// Its bcrypt hash, as written by `htpasswd -B`.
 const HTPASSWD: &str = "user:$2y$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n";
 
-/// Who is let in.
+/// The authentication of a registry.
 #[derive(Clone, Debug)]
 pub enum Door {
-    /// Everybody.
+    /// None.
     Open,
     /// `user` with [`PASSWORD`].
     Password,
-    /// Whoever brings a token.
+    /// Bearer tokens.
     Token {
-        /// Where tokens are to be had.
+        /// URL of the token server.
         realm: String,
-        /// PEM of the certificate that tokens are signed with.
+        /// PEM certificate of the key that signs tokens.
         certificate: PathBuf,
     },
 }
 
-/// A running registry. It ends when dropped, and forgets everything.
+/// A running registry. Dropping it ends it and deletes its content.
 #[derive(Debug)]
 pub struct Registry {
     _process: Process,
@@ -41,23 +41,23 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Starts one for everybody, with plain HTTP.
+    /// Starts a registry without authentication, with plain HTTP.
     ///
     /// # Errors
     ///
-    /// When there is no registry, or it does not start.
+    /// The registry is not installed, or does not start.
     pub async fn open(folder: &Path) -> Result<Self> {
         Self::start(folder, &Door::Open, None).await
     }
 
-    /// Starts one.
+    /// Starts a registry.
     ///
     /// * `folder` - for its configuration and its log.
     /// * `tls` - a folder with `tls.crt` and `tls.key`.
     ///
     /// # Errors
     ///
-    /// When there is no registry, or it does not start.
+    /// The registry is not installed, or does not start.
     pub async fn start(folder: &Path, door: &Door, tls: Option<&Path>) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("registry-").disable_cleanup(true).tempdir_in(folder)?;
         let folder = folder.path();

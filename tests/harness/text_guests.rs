@@ -1,14 +1,14 @@
-//! Guests written as text (tests/guests/text): what no compiler would make of a plugin, and the smallest there are.
+//! Guests in WebAssembly text (tests/guests/text): plugins that no compiler would produce, and minimal ones.
 
 use super::plugins::{built_plugin, repository_root};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use std::fs;
 
-/// Where the manifest stands in a guest's memory, and how long it may be there.
+/// Position and greatest length of the manifest in a guest's memory.
 const MANIFEST_ROOM: usize = 16 * 1024;
 
-/// The manifest of a guest of text: one primary (ConfigMaps with the label `text=true`), one worker.
+/// The manifest of a text guest: one primary (ConfigMaps with the label `text=true`), one worker.
 #[must_use]
 pub fn text_manifest(name: &str) -> Value {
     json!({
@@ -21,7 +21,7 @@ pub fn text_manifest(name: &str) -> Value {
 ///
 /// # Errors
 ///
-/// When there is no such text, or it is not valid; when the test plugins are not built.
+/// The text does not exist or is invalid, or the test plugins are not built.
 pub fn text_guest(name: &str, manifest: &Value) -> Result<Vec<u8>> {
     let path = repository_root().join(format!("tests/guests/text/{name}.wat"));
     let body = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -32,7 +32,7 @@ pub fn text_guest(name: &str, manifest: &Value) -> Result<Vec<u8>> {
     let base = fs::read_to_string(repository_root().join("tests/guests/text/base.wat"))?;
     let base = base.replace("MANIFEST-LENGTH", &length).replace("MANIFEST", &manifest.replace('"', "\\\""));
     let mut module = wat::parse_str(format!("(module\n{body}\n{base})"))?;
-    // What makes a core module a plugin is a section that says which contract it was built for. Any plugin has it.
+    // A custom section with the contract makes a core module a plugin. Any built plugin has this section.
     let built = fs::read(built_plugin("misfit")?)?;
     for payload in wasmparser::Parser::new(0).parse_all(&built) {
         if let wasmparser::Payload::CustomSection(section) = payload?

@@ -1,4 +1,4 @@
-//! Programs of others that tests compare with: cosign, oras, skopeo, prometheus. `scripts/tools.sh` makes them available.
+//! External programs for comparison: cosign, oras, skopeo, prometheus. `scripts/tools.sh` installs them.
 
 use super::plugins::repository_root;
 use anyhow::{Context, Result, ensure};
@@ -13,11 +13,11 @@ use tokio::{process::Command, time::timeout};
 
 const RUN: Duration = Duration::from_secs(120);
 
-/// These programs, in their order. None: one of them is missing, which is said in a line that the test's output does not swallow.
+/// The paths of these programs, in their order. None: one of them is missing, which a line reports that the test's output does not hide.
 ///
 /// # Errors
 ///
-/// When this program's own path is unknown.
+/// This program's own path is unknown.
 pub fn tools<const N: usize>(names: [&str; N]) -> Result<Option<[PathBuf; N]>> {
     let own = env::current_exe()?;
     let targets: Vec<_> =
@@ -33,13 +33,13 @@ pub fn tools<const N: usize>(names: [&str; N]) -> Result<Option<[PathBuf; N]>> {
     Ok(None)
 }
 
-/// Runs a command to its end without the user's settings, and returns its standard output. An error holds its standard error.
+/// Runs a command without the user's settings, and returns its standard output. An error contains its standard error.
 ///
-/// * `home` - its home folder, where it may leave what it likes.
+/// * `home` - its home folder, where it may write files.
 ///
 /// # Errors
 ///
-/// When it cannot be started, or still runs after two minutes.
+/// The command cannot be started, or still runs after two minutes.
 pub async fn said_by(tool: &Path, home: &Path, args: &[&str]) -> Result<Result<String, String>> {
     let mut command = Command::new(tool);
     command.args(args).current_dir(home).env_clear().stdin(Stdio::null()).kill_on_drop(true);

@@ -1,4 +1,4 @@
-//! Waiting for a condition, never for a time.
+//! Waiting for conditions instead of fixed times.
 
 use anyhow::{Context, Result, bail};
 use std::{future::Future, time::Duration};
@@ -6,14 +6,14 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 const POLL: Duration = Duration::from_millis(25);
 
-/// Asks until the condition answers `Ok`, and returns what it answered.
+/// Repeats the condition until it returns `Ok`, and returns its value.
 ///
-/// * `deadline` - from now. A condition that itself hangs is cut off there too.
+/// * `deadline` - from now. A condition that itself hangs is cancelled then, too.
 /// * `what` - completes the sentence "waited for …".
 ///
 /// # Errors
 ///
-/// When the deadline passes: the last answer of the condition is the cause, so that a failed test says what it saw.
+/// The deadline passes: the last error of the condition is the cause, so that a failed test shows what it saw.
 pub async fn eventually<T, F, Fut>(deadline: Duration, what: &str, mut condition: F) -> Result<T>
 where
     F: FnMut() -> Fut,
@@ -39,7 +39,7 @@ where
     }
 }
 
-/// Asks for the whole `period` and fails at the first `Err`: for what must stay as it is.
+/// Repeats the condition for the whole `period` and fails at the first `Err`: for a state that must not change.
 ///
 /// # Errors
 ///

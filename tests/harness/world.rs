@@ -1,4 +1,4 @@
-//! Everything one test needs: an API server and Neutron behind gates, a plugin directory, a namespace, and a host.
+//! World of a test: an API server and Neutron behind gates, a plugin directory, a namespace, and a host.
 
 mod limited;
 mod networks;
@@ -29,25 +29,25 @@ use std::{
 use tempfile::TempDir;
 use tokio::sync::Mutex;
 
-/// How long anything that should happen soon may take on a slow machine.
+/// Deadline on a slow machine for anything that should happen soon.
 pub const SOON: Duration = Duration::from_secs(30);
 
-/// What a world starts with.
+/// Configuration of a world.
 #[derive(Clone, Debug)]
 pub struct WorldOptions {
     /// Seconds between resyncs.
     pub resync_seconds: u32,
     /// Apply the Network CRD before the host starts.
     pub crd: bool,
-    /// Put the network plugin in.
+    /// Add the network plugin.
     pub network: bool,
     /// Start the host.
     pub host: bool,
-    /// Neutron asks for tokens.
+    /// Neutron requires tokens.
     pub keystone: bool,
-    /// Its namespace. None: a fresh one.
+    /// Its namespace. None: a new one.
     pub namespace: Option<&'static str>,
-    /// Objects are printed, and children live in process groups of their own.
+    /// Print objects, and run children in process groups of their own.
     pub demo: bool,
 }
 
@@ -66,41 +66,41 @@ impl Default for WorldOptions {
     }
 }
 
-/// A whole world on loopback. Everything in it ends when it is dropped.
+/// A complete world on loopback. Dropping it ends everything in it.
 #[derive(Debug)]
 pub struct World {
-    // Dropped first: it talks to the rest.
+    // Dropped first, because it uses the rest.
     host: Mutex<Option<Host>>,
-    /// Where it is looked at and changed from, past the gates.
+    /// The API server, without the gates.
     pub cluster: Cluster,
-    /// The server, past the gates.
+    /// The Neutron server, without the gates.
     pub neutron: Neutron,
-    /// Between the host and the API server.
+    /// The gate between the host and the API server.
     pub kubernetes_gate: Gate,
-    /// Between the plugin and Neutron.
+    /// The gate between the plugin and Neutron.
     pub neutron_gate: Gate,
-    /// Over the writes of both gates.
+    /// The tripwire for the writes of both gates.
     pub tripwire: Tripwire,
-    /// What the host runs.
+    /// The host's plugin directory.
     pub plugins: PluginDir,
-    /// Fresh for this world.
+    /// The namespace of this world.
     pub namespace: String,
-    /// Tells what happens.
+    /// The narration.
     pub narrator: Narrator,
     options: WorldOptions,
     host_options: std::sync::Mutex<HostOptions>,
-    /// Further arguments of hosts that answer admission.
+    /// Additional arguments of hosts with an admission server.
     answering: std::sync::Mutex<Vec<String>>,
     folder: TempDir,
     kept: AtomicBool,
 }
 
 impl World {
-    /// Starts one.
+    /// Starts a world.
     ///
     /// # Errors
     ///
-    /// When something in it does not start.
+    /// One of its parts does not start.
     pub async fn start(options: WorldOptions) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("oarlock-e2e-").tempdir()?;
         let narrator = Narrator::new(options.demo);
@@ -157,20 +157,20 @@ impl World {
         Ok(())
     }
 
-    /// What the network plugin is granted: to read its kind, and Neutron through the gate.
+    /// The network plugin's grant: reads of its kind, and Neutron through the gate.
     ///
     /// # Errors
     ///
-    /// When a secret cannot be written.
+    /// A secret cannot be written.
     pub fn network_grant(&self) -> Result<Grant> {
         self.with_login(network_grant_for(&self.neutron_gate.url()))
     }
 
-    /// A grant with what it takes to log in to Neutron, where it wants a login.
+    /// Adds the Neutron login to a grant, if Neutron requires one.
     ///
     /// # Errors
     ///
-    /// When a secret cannot be written to a file.
+    /// A secret cannot be written to a file.
     pub fn with_login(&self, mut grant: Grant) -> Result<Grant> {
         let Some(login) = self.neutron.login() else { return Ok(grant) };
         let origin = login.auth_url.split('/').take(3).collect::<Vec<_>>().join("/");
@@ -187,7 +187,7 @@ impl World {
         Ok(grant)
     }
 
-    /// What the deployment-network plugin is granted: to read Deployments and to write Networks.
+    /// The deployment-network plugin's grant: reads of Deployments and writes of Networks.
     #[must_use]
     pub fn deployment_network_grant(&self) -> Grant {
         Grant::nothing()
@@ -199,7 +199,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When the API server refuses it.
+    /// The API server rejects it.
     pub async fn apply_crd(&self) -> Result<()> {
         self.cluster.apply_crd(&repository_root().join("plugins/network/crd.yaml")).await
     }
@@ -208,16 +208,16 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When it runs already or does not start.
+    /// The host runs already or does not start.
     pub async fn start_host(&self) -> Result<()> {
         self.start_host_with(&[]).await
     }
 
-    /// Starts the host with further arguments.
+    /// Starts the host with additional arguments.
     ///
     /// # Errors
     ///
-    /// When it runs already or does not start.
+    /// The host runs already or does not start.
     pub async fn start_host_with(&self, args: &[&str]) -> Result<()> {
         let mut host = self.host.lock().await;
         ensure!(host.is_none(), "the host runs already");
@@ -227,16 +227,17 @@ impl World {
         Ok(())
     }
 
-    /// Starts the host with its admission server, and waits until the API server asks about a rule of each of these plugins.
+    /// Starts the host with its admission server, and waits until the webhook configurations contain a rule of each of these plugins.
     ///
     /// # Errors
     ///
-    /// When it runs already, does not start, or the webhook configurations do not come.
+    /// The host runs already, does not start, or writes no webhook configurations.
     pub async fn start_host_answering(&self, plugins: &[&str]) -> Result<()> {
         let reach = self.answering.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let args = ["--admission-addr", "127.0.0.1:0"].into_iter().chain(reach.iter().map(String::as_str));
         self.start_host_with(&args.collect::<Vec<_>>()).await?;
-        eventually(SOON, "the webhooks", || async {
+        // Its plugin is compiled first, at the lowest priority.
+        eventually(4 * SOON, "the webhooks", || async {
             let mut there = String::new();
             for kind in ["mutating", "validating"] {
                 let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/oarlock");
@@ -250,30 +251,30 @@ impl World {
         .await
     }
 
-    /// How the next host is started.
+    /// The options of the next host.
     fn host_options(&self) -> std::sync::MutexGuard<'_, HostOptions> {
         self.host_options.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Sets a variable of the environment of hosts that are started from now on.
+    /// Sets an environment variable of hosts that are started from now on.
     pub fn set_environment(&self, name: &'static str, value: &str) {
         self.host_options().environment.push((name, value.to_owned()));
     }
 
-    /// Kills the host with SIGKILL and waits until it is gone.
+    /// Kills the host with SIGKILL and waits for its end.
     ///
     /// # Errors
     ///
-    /// When none runs.
+    /// No host runs.
     pub async fn kill_host(&self) -> Result<()> {
         self.take_host().await?.kill().await
     }
 
-    /// Takes the host out of the world, to stop it by hand.
+    /// Removes the host from the world, so that the test can stop it.
     ///
     /// # Errors
     ///
-    /// When none runs.
+    /// No host runs.
     pub async fn take_host(&self) -> Result<Host> {
         self.host.lock().await.take().context("no host runs")
     }
@@ -282,26 +283,26 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When none runs, or it does not end.
+    /// No host runs, or it does not end.
     pub async fn stop_host(&self, deadline: Duration) -> Result<(ExitStatus, Process)> {
         self.take_host().await?.stop(deadline).await
     }
 
-    /// Asks the running host something.
+    /// Runs a query on the running host.
     ///
     /// # Errors
     ///
-    /// When none runs, or the question's own.
+    /// No host runs, or the query fails.
     pub async fn host<T>(&self, ask: impl AsyncFnOnce(&Host) -> Result<T>) -> Result<T> {
         let host = self.host.lock().await;
         ask(host.as_ref().context("no host runs")?).await
     }
 
-    /// The log lines so far of the running host for which `wanted` holds.
+    /// The running host's log lines so far that `wanted` accepts.
     ///
     /// # Errors
     ///
-    /// When none runs.
+    /// No host runs.
     pub async fn log<F: Fn(&LogLine) -> bool>(&self, wanted: F) -> Result<Vec<LogLine>> {
         self.host(async |host| Ok(host.log(&wanted))).await
     }
@@ -312,15 +313,15 @@ impl World {
         self.folder.path()
     }
 
-    /// Leaves the folder in place when the world ends; returns its path.
+    /// Keeps the folder when the world ends; returns its path.
     pub fn keep(&self) -> String {
         self.kept.store(true, Ordering::Relaxed);
         self.folder.path().display().to_string()
     }
 
-    /// Deletes all Networks and gives the host, where one still runs, time to delete theirs in Neutron.
+    /// Deletes all Networks and gives a running host time to delete theirs in Neutron.
     async fn delete_networks(&self) -> Result<()> {
-        // What the test held back, the host needs.
+        // The host needs the data that the test held back.
         self.kubernetes_gate.stall(&[]);
         let networks = self.network_path("").trim_end_matches('/').to_owned();
         // Without the CRD there are none.
@@ -336,15 +337,15 @@ impl World {
             ensure!(names(&all().await?).is_empty(), "some are left");
             Ok(())
         });
-        // Without a host nobody does.
+        // Without a host they are not deleted.
         let _ = gone.await;
         Ok(())
     }
 
-    /// No byte of a guest, of the API server or of Neutron may make the host panic, in whatever test, and none of a client the
+    /// No byte of a guest, of the API server or of Neutron may make the host panic in any test. The same holds for clients and the
     /// embedded API server.
     pub(crate) fn no_panic(&self) -> Result<()> {
-        // The host's log is JSON, in which guests are quoted; what panics itself is told outside of it, or by the host.
+        // The host's log is JSON with quotations of guests; a panic itself is printed outside of it, or logged by the host.
         let panicked = |line: &&str| match line.starts_with('{') {
             true => line.contains("the host panicked") || line.contains("a handler panicked"),
             false => line.contains("panicked at"),
@@ -360,7 +361,7 @@ impl World {
         Ok(())
     }
 
-    /// What helps to understand a failure.
+    /// The context of a failure.
     pub(crate) async fn account(&self) -> String {
         use std::fmt::Write as _;
         let mut text = String::new();
@@ -386,11 +387,11 @@ impl Drop for World {
     }
 }
 
-/// Starts a world, runs `body` in it, and on failure tells what the host and the gates saw.
+/// Starts a world, runs `body` in it, and after a failure prints the state of the host and the gates.
 ///
 /// # Errors
 ///
-/// The body's own.
+/// The error of `body`.
 pub async fn with_world(options: WorldOptions, body: impl AsyncFnOnce(Arc<World>) -> Result<()>) -> Result<()> {
     let world = Arc::new(World::start(options).await?);
     let result = match body(world.clone()).await {

@@ -41,10 +41,10 @@ pub(crate) async fn a_deployment_gets_its_network_and_its_pods_run(node: &Node) 
 pub(crate) async fn a_pod_gets_a_port_and_one_that_names_no_network_is_refused(node: &Node) -> Result<Outcome> {
     node.base().await?;
     let example = "kubectl apply -f plugins/pod-network/example.yaml";
-    let pod = "/api/v1/namespaces/default/pods/web";
+    let pod = "/api/v1/namespaces/default/pods/networked";
     // The webhook asks for the Network, which the hosts may not have seen yet.
     eventually(PATIENCE, "the example to be taken", || node.run(example)).await?;
-    node.run("kubectl wait --for=condition=Ready pod/web --timeout=300s").await?;
+    node.run("kubectl wait --for=condition=Ready pod/networked --timeout=300s").await?;
     let address = eventually(PATIENCE, "the address of the Pod", || async {
         let pod = node.cluster.get(pod).await?.context("no Pod")?;
         let annotations = pod.pointer("/metadata/annotations").and_then(Value::as_object).context("no annotations")?;
@@ -62,9 +62,9 @@ pub(crate) async fn a_pod_gets_a_port_and_one_that_names_no_network_is_refused(n
     ensure!(refused.contains("nowhere"), "{refused}");
     let refused = node.run("kubectl delete networks.samplecrd.k8s.io blue --timeout=10s").await;
     let refused = format!("{:#}", refused.err().context("a Network in use was deleted")?);
-    ensure!(refused.contains("web"), "{refused}");
+    ensure!(refused.contains("networked"), "{refused}");
 
-    node.run("kubectl delete pod web --timeout=300s").await?;
+    node.run("kubectl delete pod networked --timeout=300s").await?;
     eventually(PATIENCE, "the port to be given back", || async {
         let ports = node.neutron("ports").await?;
         ensure!(!ports.iter().any(|port| text(port, "/fixed_ips/0/ip_address") == address), "{ports:?}");
@@ -95,13 +95,13 @@ pub(crate) async fn d7_the_example_of_injection_runs_with_the_base(node: &Node) 
     ensure!(said.trim() == "web envoy", "{said}");
     // The configuration that the container mounts is a copy, which the plugin makes.
     eventually(PATIENCE, "both containers to be ready", || async {
-        let pod = node.cluster.get("/api/v1/namespaces/default/pods/web").await?.context("no Pod")?;
+        let pod = node.cluster.get("/api/v1/namespaces/default/pods/proxied").await?.context("no Pod")?;
         ensure!(is_ready(&pod), "{}", pod.get("status").unwrap_or(&Value::Null));
         Ok(())
     })
     .await?;
     node.run(
-        "kubectl delete pod web --timeout=300s && kubectl label namespace default initializer.kubernetes.io/envoy-",
+        "kubectl delete pod proxied --timeout=300s && kubectl label namespace default initializer.kubernetes.io/envoy-",
     )
     .await?;
     eventually(PATIENCE, "the copy to go", || async {

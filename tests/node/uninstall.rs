@@ -31,18 +31,18 @@ pub(crate) async fn d2_networks_in_use_stop_the_uninstallation_at_its_first_comm
     with_a_network_in_use(node).await?;
     let listed = node.block("in-use").await?;
     let of = |pod: &str| listed.lines().any(|line| line.split_whitespace().eq(["default", pod, "blue"]));
-    ensure!(of("web") && listed.lines().count() == 2, "{listed}");
+    ensure!(of("networked") && listed.lines().count() == 2, "{listed}");
     for line in commands("uninstall")? {
         let done = node.run(&line).await;
         if line.starts_with("kubectl delete networks") {
             let refused = format!("{:#}", done.err().context("a Network in use was deleted")?);
-            ensure!(refused.contains("web"), "{refused}");
+            ensure!(refused.contains("networked"), "{refused}");
             break;
         }
         done?;
     }
     // The next body goes on from here, as a reader does.
-    node.run("kubectl delete pod web --timeout=300s").await?;
+    node.run("kubectl delete pod networked --timeout=300s").await?;
     Ok(Outcome::Ran)
 }
 
@@ -50,7 +50,7 @@ pub(crate) async fn d2_networks_in_use_stop_the_uninstallation_at_its_first_comm
 pub(crate) async fn d1_nothing_is_left_and_pods_that_name_a_network_are_taken_again(node: &Node) -> Result<Outcome> {
     for round in ["the first time", "again"] {
         with_a_network_in_use(node).await?;
-        node.run("kubectl delete pod web --timeout=300s").await?;
+        node.run("kubectl delete pod networked --timeout=300s").await?;
         let quiet = node.block("in-use").await?;
         ensure!(quiet.lines().count() == 1, "{quiet}");
         node.block("uninstall").await.with_context(|| round.to_owned())?;

@@ -53,7 +53,7 @@ async fn every_status_is_told_and_tried_again_where_it_may_pass() -> Result<()> 
             "only https is followed",
             false,
         ),
-        (403, vec![], denied.as_str(), "forbids it: DENIED not yours", false),
+        (403, vec![], denied.as_str(), r"forbids it: DENIED not\nyours", false),
         (404, vec![], "<html>", "has no such thing", false),
         (429, vec![("retry-after", "17")], "", "is asked too often", true),
         (500, vec![], "", "answers 500", true),

@@ -17,7 +17,7 @@ fn bare() -> WorldOptions {
 
 /// Starts the host with one plugin of a registry, of which it asks every second. An answer that does not come costs less than a
 /// test waits.
-async fn start(world: &World, source: &str, args: &[&str]) -> Result<()> {
+pub(crate) async fn start(world: &World, source: &str, args: &[&str]) -> Result<()> {
     let (cache, config) = (world.folder().join("oci").display().to_string(), no_logins().display().to_string());
     let own = [
         "--plugins",

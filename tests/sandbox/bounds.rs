@@ -5,7 +5,8 @@ use anyhow::{Context, Result, ensure};
 use oarlock::plugin::CallError;
 use oarlock_manifest::Limits;
 use oarlock_tests::harness::eventually;
-use std::{fs, time::Duration};
+use std::{env, fs, time::Duration};
+use tokio::process::Command;
 
 fn small() -> Limits {
     Limits { memory_mib: 16, table_elements: 50_000, deadline_seconds: 1, ..Limits::default() }
@@ -39,8 +40,9 @@ async fn p1_a_loop_ends_at_the_deadline_and_others_answer_meanwhile() -> Result<
     };
     let (ended, answered) = futures::future::join(loops, others).await;
     ensure!(answered? == 100);
+    // A machine that leaves the threads of long computations no time at all starves them: they end all the same.
     for one in ended {
-        ensure!(matches!(one, Err(CallError::Deadline { .. })), "{one:?}");
+        ensure!(matches!(one, Err(CallError::Deadline { .. } | CallError::Starved { .. })), "{one:?}");
     }
     Ok(())
 }
@@ -96,25 +98,35 @@ async fn p7_answers_that_are_no_answers_are_traps() -> Result<()> {
     Ok(())
 }
 
-/// Memory of this process that only its own allocations move.
-fn resident_bytes() -> Result<usize> {
+/// The most memory that this process has had.
+fn peak_bytes() -> Result<usize> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
     let kib: usize = line.split_whitespace().next().context("no number")?.parse()?;
     Ok(kib << 10)
 }
 
-/// 2 MiB in the guest that would be 256 MiB in the host.
+/// Set in a process that runs one test alone.
+const ALONE: &str = "OARLOCK_TEST_ALONE";
+
+/// 2 MiB in the guest that would be 256 MiB in the host. A process of its own measures it: other tests allocate in this one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p7_what_is_handed_over_is_counted_as_often_as_it_is_copied() -> Result<()> {
+    if env::var_os(ALONE).is_none() {
+        let name = "sandbox::bounds::p7_what_is_handed_over_is_counted_as_often_as_it_is_copied";
+        let alone = Command::new(env::current_exe()?).args(["--exact", name]).env(ALONE, "1").output().await?;
+        let said = String::from_utf8_lossy(&alone.stdout);
+        ensure!(alone.status.success() && said.contains("1 passed"), "{said}");
+        return Ok(());
+    }
     let pool = pool_of("log-alias", small()).await?;
-    let before = resident_bytes()?;
+    let before = peak_bytes()?;
     for _ in 0..10 {
         let error = desired(&pool).await.err().context("it has answered")?;
         ensure!(matches!(error, CallError::HandedTooMuch { .. }), "{error:?}");
         says(&error, &["8192 KiB", "limits.answerKib"])?;
     }
-    let grown = resident_bytes()?.saturating_sub(before);
+    let grown = peak_bytes()?.saturating_sub(before);
     ensure!(grown < 100 << 20, "the host's peak has grown by {} MiB", grown >> 20);
     Ok(())
 }

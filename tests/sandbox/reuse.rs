@@ -33,7 +33,7 @@ async fn as_many_instances_wait_as_there_are_workers() -> Result<()> {
     let mut taken = Vec::new();
     for _ in 0..3 {
         let mut instance = pool.take(run()).await?;
-        ensure!(instance.get_desired(&request()).await? == Some(json!({"count": 1})));
+        ensure!(instance.get_desired(&request()).await?.as_deref() == Some(&json!({"count": 1})));
         taken.push(instance);
     }
     ensure!(pool.idle().instances == 0);

@@ -84,6 +84,8 @@ impl Kind {
             Shape::Settings => grant.rule("", &["configmaps"], &reads),
             Shape::Child => grant.rule("", &["configmaps"], &["get", "list", "watch", "create", "patch"]),
         };
+        let grant = if self.has_finalizer() { grant.cleanup() } else { grant };
+        let grant = if self.has_status() { grant.manage_status() } else { grant };
         grant.limits(|limits| limits.deadline_seconds = DEADLINE)
     }
 

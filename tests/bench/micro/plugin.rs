@@ -106,7 +106,7 @@ async fn reconcile(stage: &Stage, times: &mut Times) -> Result<Instance> {
     began = Instant::now();
     let actual = instance.get_actual(request).await?.state;
     times.since("get-actual", began);
-    if !same_state(desired.as_ref(), actual.as_ref()) {
+    if !same_state(desired.as_deref(), actual.as_deref()) {
         began = Instant::now();
         instance.patch(request, desired.as_ref(), actual.as_ref()).await?;
         times.since("patch", began);

@@ -1,4 +1,4 @@
-//! What a gate notes: requests, and what came into being by them.
+//! Records of a gate: exchanges and created objects.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// One request that reached the gate.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// When it arrived.
+    /// Time of arrival.
     pub at: Instant,
     /// Method.
     pub method: Method,
@@ -15,14 +15,14 @@ pub struct Exchange {
     pub path: String,
     /// The request's body.
     pub body: Bytes,
-    /// What the client was answered; none while it is pending, or when the connection was cut.
+    /// The status of the response; none while it is pending, or when the connection was cut.
     pub status: Option<StatusCode>,
-    /// Whether the server saw the request.
+    /// Whether the request reached the server.
     pub forwarded: bool,
 }
 
 impl Exchange {
-    /// Whether it may change something: not a read, a token request or a review.
+    /// Whether the request may change something: not a read, a token request or a review.
     #[must_use]
     pub fn is_write(&self) -> bool {
         is_write(&self.method, &self.path)
@@ -49,12 +49,12 @@ pub(super) fn is_write(method: &Method, path: &str) -> bool {
     !reads && !asks
 }
 
-/// Whether it writes an Event: nothing is decided by one.
+/// Whether the request writes an Event, on which nothing depends.
 pub(super) fn is_event(path: &str) -> bool {
     path.split(['?', '/']).any(|part| part == "events")
 }
 
-/// An object that came into being through a gate.
+/// An object created through a gate.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Created {
     /// Its URL path.
@@ -64,8 +64,8 @@ pub(in super::super) struct Created {
 }
 
 impl Created {
-    /// * `path` - of the request that was answered 201.
-    /// * `answer` - its body.
+    /// * `path` - path of the request with status 201.
+    /// * `answer` - body of its response.
     pub(super) fn of(method: &Method, path: &str, answer: &[u8]) -> Option<Self> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let object: serde_json::Value = serde_json::from_slice(answer).ok()?;

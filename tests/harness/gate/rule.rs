@@ -1,4 +1,4 @@
-//! What a gate does with some of the requests.
+//! Rules of a gate for chosen requests.
 
 use crate::harness::{wait::eventually, world::SOON};
 use anyhow::{Result, ensure};
@@ -14,12 +14,12 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What happens to a request.
+/// The treatment of a request.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// It passes.
+    /// Passes the request.
     Pass,
-    /// It never reaches the server; this is answered.
+    /// Returns this response; the server does not get the request.
     Answer {
         /// Status.
         status: StatusCode,
@@ -28,29 +28,29 @@ pub enum Action {
         /// Body.
         body: Bytes,
     },
-    /// It never reaches the server and is never answered.
+    /// Never responds; the server does not get the request.
     Silence,
-    /// It never reaches the server; the connection is cut.
+    /// Cuts the connection; the server does not get the request.
     Cut,
-    /// It never reaches the server; this body is answered with 200, 1 KiB at a time.
+    /// Returns this body with 200, 1 KiB at a time; the server does not get the request.
     Trickle {
         /// The whole body.
         body: Bytes,
-        /// Before each piece.
+        /// Pause before each piece.
         pause: Duration,
     },
-    /// It waits this long, then passes.
+    /// Passes the request after this delay.
     Delay(Duration),
-    /// It waits until this is cancelled, then passes.
+    /// Passes the request when this is cancelled.
     Until(CancellationToken),
-    /// It has its effect, but the connection is cut before the answer.
+    /// Passes the request, but cuts the connection before the response.
     DropAnswer,
-    /// It has its effect, but is never answered.
+    /// Passes the request, but never responds.
     HoldAnswer,
 }
 
 impl Action {
-    /// A JSON answer.
+    /// A JSON response.
     #[must_use]
     pub fn json(status: StatusCode, body: &Value) -> Self {
         Self::Answer { status, headers: Vec::new(), body: body.to_string().into() }
@@ -71,14 +71,14 @@ impl Action {
         Self::Answer { status, headers, body: body.to_string().into() }
     }
 
-    /// 200 with something that is not JSON.
+    /// 200 with a body that is not JSON.
     #[must_use]
     pub fn garbage() -> Self {
         Self::Answer { status: StatusCode::OK, headers: Vec::new(), body: Bytes::from_static(b"\xff<html>{]\0") }
     }
 }
 
-/// Which requests, and what happens to them.
+/// Matching requests and their treatment.
 #[derive(Clone, Debug)]
 pub struct Rule {
     methods: Vec<Method>,
@@ -88,7 +88,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Every request. Narrow it with the other functions.
+    /// Matches every request. The other functions narrow it.
     #[must_use]
     pub fn every(action: Action) -> Self {
         Self { methods: Vec::new(), path: String::new(), times: None, action }
@@ -108,7 +108,7 @@ impl Rule {
         self
     }
 
-    /// Only so many, then it is as if it were not there.
+    /// Applies to this many requests only.
     #[must_use]
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);
@@ -116,7 +116,7 @@ impl Rule {
     }
 }
 
-/// A rule in force.
+/// An active rule.
 #[derive(Debug)]
 pub(super) struct Armed {
     rule: Rule,
@@ -129,7 +129,7 @@ impl Armed {
         Self { rule, hits: AtomicU64::new(0), ended: AtomicBool::new(false) }
     }
 
-    /// Whether the rule takes this request; it is counted then.
+    /// Whether the rule applies to this request, which is then counted.
     pub(super) fn take(&self, method: &Method, path: &str) -> bool {
         let rule = &self.rule;
         if self.ended.load(Ordering::SeqCst)
@@ -148,7 +148,7 @@ impl Armed {
 }
 
 impl super::Gate {
-    /// Holds back the first request of this method whose path and query contain `part`, until the token is cancelled.
+    /// Holds back the first request with this method whose path and query contain `part`, until the token is cancelled.
     #[must_use]
     pub fn hold(&self, method: Method, part: &str) -> (RuleHandle, CancellationToken) {
         let go = CancellationToken::new();
@@ -156,7 +156,7 @@ impl super::Gate {
     }
 }
 
-/// Holds a rule in force. Dropping it ends the rule.
+/// Keeps a rule active. Dropping it ends the rule.
 #[derive(Debug)]
 pub struct RuleHandle(Arc<Armed>);
 
@@ -165,17 +165,17 @@ impl RuleHandle {
         Self(armed)
     }
 
-    /// How many requests it took.
+    /// The number of requests to which the rule applied.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.0.hits.load(Ordering::SeqCst)
     }
 
-    /// Waits until it took a request.
+    /// Waits until the rule applied to a request.
     ///
     /// # Errors
     ///
-    /// When none comes soon.
+    /// No such request arrives soon.
     pub async fn hit(&self) -> Result<()> {
         eventually(SOON, "a request that meets the rule", || async {
             ensure!(self.hits() > 0, "none has come yet: {:?}", self.0.rule);

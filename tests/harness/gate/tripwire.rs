@@ -1,4 +1,4 @@
-//! Stops the world after the n-th write.
+//! Tripwire: stops all traffic after the n-th write.
 
 use super::{BoxError, lock};
 use std::sync::{Arc, Mutex};
@@ -6,22 +6,22 @@ use tokio::sync::watch;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// Writes that entered so far.
+    /// Number of writes so far.
     entered: u64,
-    /// After this many nothing more passes.
+    /// After this many writes nothing passes.
     limit: Option<u64>,
-    /// The write numbered `limit` was answered by its server.
+    /// The server has responded to the write with number `limit`.
     tripped: bool,
     /// Events are not counted.
     spare_events: bool,
-    /// Counts disarmings: whoever was held before one is cut off, not let through.
+    /// Number of disarmings: requests held before one are cut off, not passed.
     epoch: u64,
 }
 
 /// Counts writes over all gates that share it, and holds them after the n-th.
 ///
-/// Armed with n, the first n writes have their effect, the n-th is not answered, and no later one reaches a server: exactly the
-/// world that a process killed at that moment leaves behind.
+/// Armed with n, the first n writes take effect, the n-th gets no response, and no later one reaches a server. This is exactly the state
+/// after a process is killed at that moment.
 #[derive(Clone, Debug)]
 pub struct Tripwire {
     state: Arc<Mutex<State>>,
@@ -34,7 +34,7 @@ impl Default for Tripwire {
     }
 }
 
-/// A write that entered.
+/// A counted write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticket {
     number: u64,
@@ -42,7 +42,7 @@ pub(super) struct Ticket {
 }
 
 impl Tripwire {
-    /// Writes that entered so far.
+    /// The number of writes so far.
     #[must_use]
     pub fn count(&self) -> u64 {
         lock(&self.state).entered
@@ -55,12 +55,12 @@ impl Tripwire {
         state.tripped = false;
     }
 
-    /// Counts no Events from now on: the world a process leaves behind is the same before one and after it.
+    /// Stops counting Events: the state after the end of a process is the same before and after one.
     pub fn spare_events(&self) {
         lock(&self.state).spare_events = true;
     }
 
-    /// Ends the watch. What is held is cut off; later writes pass.
+    /// Disarms the tripwire. Held requests are cut off; later writes pass.
     pub fn disarm(&self) {
         {
             let mut state = lock(&self.state);
@@ -71,7 +71,7 @@ impl Tripwire {
         self.changed.send_modify(|turn| *turn += 1);
     }
 
-    /// Resolves when the n-th write has had its effect.
+    /// Completes when the n-th write has taken effect.
     pub async fn tripped(&self) {
         let mut changed = self.changed.subscribe();
         while !lock(&self.state).tripped {
@@ -82,13 +82,13 @@ impl Tripwire {
         }
     }
 
-    /// A write asks to pass.
+    /// Counts a write before it passes.
     pub(super) async fn enter(&self, event: bool) -> Result<Ticket, BoxError> {
         let epoch = {
             let mut state = lock(&self.state);
             if state.limit.is_none_or(|limit| state.entered < limit) {
                 if event && state.spare_events {
-                    // The first that counts is number 1.
+                    // The first counted write has number 1.
                     return Ok(Ticket { number: 0, epoch: state.epoch });
                 }
                 state.entered += 1;
@@ -99,7 +99,7 @@ impl Tripwire {
         self.held(epoch).await
     }
 
-    /// A write had its effect; its answer asks to pass.
+    /// Handles a write's response before it passes.
     pub(super) async fn answered(&self, ticket: Ticket) -> Result<(), BoxError> {
         {
             let mut state = lock(&self.state);
@@ -114,7 +114,7 @@ impl Tripwire {
         self.held(ticket.epoch).await
     }
 
-    /// Never lets through: waits for the disarming, then cuts.
+    /// Never passes: waits for the disarming, then cuts the connection.
     async fn held<T>(&self, epoch: u64) -> Result<T, BoxError> {
         let mut changed = self.changed.subscribe();
         while lock(&self.state).epoch == epoch {

@@ -1,26 +1,26 @@
-//! A host that may do no more than `oarlock rbac` says, or have no more files open than it is allowed.
+//! Hosts with limits: the RBAC of `oarlock rbac`, or a number of open files.
 
 use super::World;
 use crate::harness::{oarlock, text};
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-/// Where the host's ServiceAccount is, and those of the plugins.
+/// The namespace of the ServiceAccounts of the host and the plugins.
 const SYSTEM: &str = "oarlock-system";
 
 impl World {
-    /// Limits how many files hosts that are started from now on may have open.
+    /// Limits the open files of hosts that are started from now on.
     pub fn limit_open_files(&self, files: u32) {
         self.host_options().open_files = Some(files);
     }
 
-    /// Makes the next host one that runs as the ServiceAccount `oarlock`, allowed nothing yet.
+    /// Makes the next host run as the ServiceAccount `oarlock`, without permissions yet.
     ///
-    /// * `impersonate` - it runs with `--impersonate`.
+    /// * `impersonate` - whether it runs with `--impersonate`.
     ///
     /// # Errors
     ///
-    /// When the account cannot be made.
+    /// The account cannot be created.
     pub async fn limit_host(&self, impersonate: bool) -> Result<()> {
         let named = |name: &str| json!({"metadata": {"name": name}});
         self.cluster.create("/api/v1/namespaces", &named(SYSTEM)).await?;
@@ -30,17 +30,17 @@ impl World {
         if impersonate {
             let mut options = self.host_options();
             options.args.push("--impersonate".to_owned());
-            // Wherever the tests run.
+            // Independent of where the tests run.
             options.args.extend(["--impersonate-namespace".to_owned(), SYSTEM.to_owned()]);
         }
         Ok(())
     }
 
-    /// Makes the next host one that runs as a ServiceAccount that is there.
+    /// Makes the next host run as an existing ServiceAccount.
     ///
     /// # Errors
     ///
-    /// When it is not.
+    /// The account does not exist.
     pub async fn act_as(&self, namespace: &str, account: &str) -> Result<()> {
         let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
         let token = self
@@ -54,18 +54,19 @@ impl World {
         Ok(())
     }
 
-    /// Further arguments of hosts that are started from now on; those about admission only of [hosts that answer it](Self::start_host_answering).
+    /// Adds arguments of hosts that are started from now on; those about admission only for [hosts with an admission
+    /// server](Self::start_host_answering).
     pub fn add_host_args(&self, args: impl IntoIterator<Item = String>) {
         let (answering, always): (Vec<_>, Vec<_>) = args.into_iter().partition(|arg| arg.starts_with("--admission-"));
         self.host_options().args.extend(always);
         self.answering.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(answering);
     }
 
-    /// Applies what `oarlock rbac` prints for the plugins as they lie in the directory, with kubectl.
+    /// Applies the output of `oarlock rbac` for the plugin directory, with kubectl.
     ///
     /// # Errors
     ///
-    /// When it prints nothing, or is refused.
+    /// The output is empty, or the server rejects it.
     pub async fn apply_rbac(&self, impersonate: bool) -> Result<()> {
         self.apply_rbac_with(if impersonate { &["--impersonate"] } else { &[] }).await
     }

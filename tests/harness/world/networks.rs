@@ -1,11 +1,11 @@
-//! Networks in a world: made, changed and looked at as a user would, past the gates.
+//! Networks in a world, created, changed and read as by a user, without the gates.
 
 use super::{SOON, World};
 use crate::harness::wait::eventually;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-/// What the host writes of an object's readiness.
+/// An object's Ready condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
     /// `True`, `False` or `Unknown`.
@@ -23,11 +23,11 @@ impl World {
         format!("/apis/samplecrd.k8s.io/v1/namespaces/{}/networks/{name}", self.namespace)
     }
 
-    /// Makes a Network and returns its uid.
+    /// Creates a Network and returns its uid.
     ///
     /// # Errors
     ///
-    /// When the API server refuses it.
+    /// The API server rejects it.
     pub async fn create_network(&self, name: &str, cidr: &str, gateway: &str) -> Result<String> {
         let object = json!({"apiVersion": "samplecrd.k8s.io/v1", "kind": "Network", "metadata": {"name": name},
             "spec": {"cidr": cidr, "gateway": gateway}});
@@ -42,11 +42,11 @@ impl World {
         format!("/apis/apps/v1/namespaces/{}/deployments/{name}", self.namespace)
     }
 
-    /// Makes a Deployment that wants a Network of this name in 10.20.0.0/24, and returns its uid.
+    /// Creates a Deployment that asks for a Network of this name in 10.20.0.0/24, and returns its uid.
     ///
     /// # Errors
     ///
-    /// When the API server refuses it.
+    /// The API server rejects it.
     pub async fn create_deployment(&self, name: &str, gateway: &str) -> Result<String> {
         let labels = json!({"app": name});
         let object = json!({"apiVersion": "apps/v1", "kind": "Deployment",
@@ -61,11 +61,11 @@ impl World {
 
     /// Edits an annotation of a Deployment, as a user would.
     ///
-    /// * `key` - what follows `samplecrd.k8s.io/`.
+    /// * `key` - the part after `samplecrd.k8s.io/`.
     ///
     /// # Errors
     ///
-    /// When the API server refuses it.
+    /// The API server rejects it.
     pub async fn annotate_deployment(&self, name: &str, key: &str, value: &str) -> Result<()> {
         let annotations = json!({format!("samplecrd.k8s.io/{key}"): value});
         self.cluster
@@ -78,17 +78,17 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When the API server refuses it.
+    /// The API server rejects it.
     pub async fn set_gateway(&self, name: &str, gateway: &str) -> Result<()> {
         self.cluster.merge_patch(&self.network_path(name), &json!({"spec": {"gateway": gateway}})).await?;
         Ok(())
     }
 
-    /// A Network; an error if it does not exist.
+    /// A Network.
     ///
     /// # Errors
     ///
-    /// When it does not exist.
+    /// The Network does not exist.
     pub async fn network(&self, name: &str) -> Result<Value> {
         self.cluster.get(&self.network_path(name)).await?.with_context(|| format!("no Network {name}"))
     }
@@ -97,16 +97,16 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When the API server refuses.
+    /// The API server rejects it.
     pub async fn delete_network(&self, name: &str) -> Result<()> {
         self.cluster.delete(&self.network_path(name)).await
     }
 
-    /// Deletes a Network, and waits until it is gone and nothing in Neutron carries its uid any more.
+    /// Deletes a Network, and waits until it is gone and nothing in Neutron has its uid any more.
     ///
     /// # Errors
     ///
-    /// When the API server refuses, or something is left.
+    /// The API server rejects it, or something is left.
     pub async fn delete_whole_network(&self, name: &str, uid: &str) -> Result<()> {
         self.delete_network(name).await?;
         self.gone(name).await?;
@@ -117,7 +117,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When it does not get so soon.
+    /// The Network is not Ready soon.
     pub async fn ready(&self, name: &str) -> Result<Value> {
         eventually(SOON, &format!("{name} to be Ready"), || async {
             let object = self.network(name).await?;
@@ -130,11 +130,11 @@ impl World {
         .await
     }
 
-    /// Waits until a Network is not Ready, for a reason or with a message that contains one of `texts`.
+    /// Waits until a Network is not Ready, with a reason or message that contains one of `texts`.
     ///
     /// # Errors
     ///
-    /// When it does not get so soon.
+    /// That does not happen soon.
     pub async fn not_ready(&self, name: &str, texts: &[&str]) -> Result<Ready> {
         eventually(SOON, &format!("{name} to be not Ready because of {texts:?}"), || async {
             let ready = ready(&self.network(name).await?)?;
@@ -150,9 +150,9 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When it is not gone soon.
+    /// The Network is not gone soon.
     pub async fn gone(&self, name: &str) -> Result<()> {
-        // The garbage collector of a real cluster looks for new kinds every 30 s; until it knows them it collects nothing.
+        // The garbage collector of a real cluster discovers new kinds every 30 s; until then it does not collect their objects.
         eventually(3 * SOON, &format!("{name} to be gone"), || async {
             let left = self.cluster.get(&self.network_path(name)).await?;
             ensure!(left.is_none(), "{}", left.unwrap_or_default());
@@ -165,7 +165,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When the API server does not answer.
+    /// The API server does not answer.
     pub async fn events(&self, uid: &str) -> Result<Vec<Value>> {
         let all = self.cluster.list(&format!("/api/v1/namespaces/{}/events", self.namespace)).await?;
         let about =
@@ -177,7 +177,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When none comes soon.
+    /// No such Event appears soon.
     pub async fn event(&self, uid: &str, kind: &str, part: &str) -> Result<Value> {
         eventually(SOON, &format!("a {kind} event with {part:?}"), || async {
             let events = self.events(uid).await?;
@@ -191,11 +191,11 @@ impl World {
         .await
     }
 
-    /// Exactly one network and one subnet were made for this uid; returns both.
+    /// Asserts that exactly one network and one subnet exist for this uid; returns both.
     ///
     /// # Errors
     ///
-    /// When there are more or fewer.
+    /// There are more or fewer.
     pub async fn only_network(&self, uid: &str) -> Result<(Value, Value)> {
         let networks = self.neutron.networks_of(uid).await?;
         let [network] = networks.as_slice() else { bail!("{} networks: {networks:?}", networks.len()) };
@@ -204,11 +204,11 @@ impl World {
         Ok((network.clone(), subnet.clone()))
     }
 
-    /// Waits until nothing in Neutron carries this uid any more.
+    /// Waits until nothing in Neutron has this uid any more.
     ///
     /// # Errors
     ///
-    /// When something is left.
+    /// Something is left.
     pub async fn nothing_left(&self, uid: &str) -> Result<()> {
         eventually(SOON, &format!("nothing of {uid} to be left in Neutron"), || async {
             let left = self.neutron.left_of(uid).await?;
@@ -219,7 +219,7 @@ impl World {
     }
 }
 
-/// The text at a JSON pointer; empty if there is none.
+/// The string at a JSON pointer; empty if absent.
 #[must_use]
 pub fn text(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -229,7 +229,7 @@ pub fn text(value: &Value, pointer: &str) -> String {
 ///
 /// # Errors
 ///
-/// When it has none.
+/// The object has none.
 pub fn ready(object: &Value) -> Result<Ready> {
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
     let ready = conditions.into_iter().flatten().find(|condition| text(condition, "/type") == "Ready");

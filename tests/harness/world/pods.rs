@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 const NETWORK: &str = "samplecrd.k8s.io/network";
 
 impl World {
-    /// What the pod-network plugin is granted: what the network plugin is, to patch Pods, and to answer at admission.
+    /// The pod-network plugin's grant: that of the network plugin, patches of Pods, and admission reviews.
     ///
     /// # Errors
     ///
-    /// When a secret cannot be written.
+    /// A secret cannot be written.
     pub fn pod_network_grant(&self) -> Result<Grant> {
         let grant = self.network_grant()?.rule("", &["pods"], &["get", "list", "watch", "patch"]);
         let grant = grant.admission(&["CREATE", "UPDATE"], "", "pods");
@@ -26,11 +26,11 @@ impl World {
         format!("/api/v1/namespaces/{}/pods/{name}", self.namespace)
     }
 
-    /// Makes a Pod that asks for a port in a Network, and returns its uid.
+    /// Creates a Pod that asks for a port in a Network, and returns its uid.
     ///
     /// # Errors
     ///
-    /// When the API server refuses it.
+    /// The API server rejects it.
     pub async fn create_pod(&self, name: &str, network: &str) -> Result<String> {
         let object = json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": name, "annotations": {NETWORK: network}},
@@ -39,31 +39,31 @@ impl World {
         Ok(text(&made, "/metadata/uid"))
     }
 
-    /// Deletes a Pod, whose containers need no time to end.
+    /// Deletes a Pod without a grace period.
     ///
     /// # Errors
     ///
-    /// When the API server refuses it.
+    /// The API server rejects it.
     pub async fn delete_pod(&self, name: &str) -> Result<()> {
         self.cluster.delete(&format!("{}?gracePeriodSeconds=0", self.pod_path(name))).await
     }
 
-    /// The ports in Neutron that were made for the Pod with this uid.
+    /// The Neutron ports of the Pod with this uid.
     ///
     /// # Errors
     ///
-    /// When Neutron does not answer.
+    /// Neutron does not answer.
     pub async fn ports_of(&self, uid: &str) -> Result<Vec<Value>> {
         ensure!(!uid.is_empty(), "an empty uid is everybody's");
         let answer = self.neutron.call(Method::GET, &format!("/v2.0/ports?device_id={uid}"), &Value::Null).await?;
         Ok(answer.get("ports").and_then(Value::as_array).cloned().unwrap_or_default())
     }
 
-    /// Waits until the Pod has one port and its annotations say which; returns the port.
+    /// Waits until the Pod has one port that its annotations describe; returns the port.
     ///
     /// # Errors
     ///
-    /// When it does not happen soon.
+    /// That does not happen soon.
     pub async fn port_of(&self, name: &str, uid: &str) -> Result<Value> {
         eventually(SOON, &format!("Pod {name} to have a port and say so"), || async {
             let ports = self.ports_of(uid).await?;
@@ -81,7 +81,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When it does not happen soon.
+    /// That does not happen soon.
     pub async fn no_port_of(&self, uid: &str) -> Result<()> {
         eventually(SOON, "the port to be given back", || async {
             let ports = self.ports_of(uid).await?;

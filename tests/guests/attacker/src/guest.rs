@@ -26,6 +26,9 @@ impl Guest for Attacker {
 
     fn get_desired(request: Request) -> Result<Option<String>, Error> {
         let asked = asked(&request)?;
+        if let Some(message) = asked.get("fail").and_then(Value::as_str) {
+            return Err(Error::Terminal(message.to_owned()));
+        }
         for action in asked.get("actions").and_then(Value::as_array).into_iter().flatten() {
             let answered = act(action);
             say(&format!("RESULT {action}: {answered}"));

@@ -94,6 +94,8 @@ impl Guest for Misfit {
                 (0..1000).for_each(|_| drop(send("GET", &url(), &[], b"")));
             }
             "reordered" => return Ok(Some(misfit.reordered())),
+            "verbatim" => return Ok(Some(backwards(&misfit.child()))),
+            "nothing" => return Ok(None),
             "remembers" => {
                 let first = misfit.once("first", &misfit.value);
                 return Ok(Some(
@@ -125,12 +127,16 @@ impl Guest for Misfit {
             }
             return Ok(observation);
         }
+        if misfit.mode == "nothing" {
+            return Ok(observation);
+        }
         if misfit.mode != "never-equal" && !request.deleting {
             let kind = if misfit.mode == "defaulted" { "Service" } else { "ConfigMap" };
             observation.state = cluster::get_applied(&core(kind), &misfit.key("child"))?;
         }
         match misfit.mode.as_str() {
             "loop-actual" => misbehave::spin(),
+            "verbatim" => observation.state = observation.state.map(|text| backwards(&parsed(&text))),
             "live" => drop(cluster::get_live(&core("ConfigMap"), &misfit.key("child"))?),
             "invalid-json-actual" => observation.state = Some("nonsense".to_owned()),
             "garbage-status" => observation.status = Some("{\"value\": NaN}".to_owned()),
@@ -162,12 +168,27 @@ impl Guest for Misfit {
         Ok(observation)
     }
 
-    fn patch(request: Request, desired: Option<String>, _: Option<String>) -> Result<Outcome, Error> {
+    fn patch(request: Request, desired: Option<String>, actual: Option<String>) -> Result<Outcome, Error> {
         let misfit = Reconcile::of(&request)?;
         let mut outcome = Outcome { changes: vec![], events: vec![], warnings: vec![], requeue_after_ms: None };
         match misfit.mode.as_str() {
             "loop-patch" => misbehave::spin(),
             "never-equal" => return Ok(outcome),
+            "verbatim" => {
+                let applied = cluster::get_applied(&core("ConfigMap"), &misfit.key("child"))?;
+                let answered = (Some(backwards(&misfit.child())), applied.map(|text| backwards(&parsed(&text))));
+                if (&desired, &actual) != (&answered.0, &answered.1) {
+                    return Err(Error::Terminal(format!("the states came back as {desired:?} and {actual:?}")));
+                }
+            }
+            "apply-nowhere" => {
+                outcome.changes.push(apply(&misfit.object("ConfigMap", "first", &json!({}))));
+                let mut nowhere = misfit.object("ConfigMap", "nowhere", &json!({}));
+                if let Some(namespace) = nowhere.pointer_mut("/metadata/namespace") {
+                    *namespace = json!("nowhere");
+                }
+                outcome.changes.push(apply(&nowhere));
+            }
             "farewell" if request.object.is_none() => {
                 let mut farewell = misfit.object("ConfigMap", "farewell", &json!({"uid": request.uid}));
                 if let Some(metadata) = farewell.pointer_mut("/metadata").and_then(Value::as_object_mut) {
@@ -336,6 +357,18 @@ fn refused(answer: Result<http::Response, http::Failure>) -> Result<Option<Strin
         Ok(answer) => Ok(Some(json!(answer.status).to_string())),
         Err(failure) => Err(Error::Terminal(format!("{failure:?}"))),
     }
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// An object with its members in the reverse order of their names.
+fn backwards(object: &Value) -> String {
+    let mut members: Vec<_> = object.as_object().into_iter().flatten().collect();
+    members.sort_by(|a, b| b.0.cmp(a.0));
+    let members: Vec<_> = members.into_iter().map(|(name, value)| format!("{}: {value}", json!(name))).collect();
+    format!("{{ {} }}", members.join(", "))
 }
 
 /// Merges Pods with as many containers as make documents of this size.

@@ -1,8 +1,11 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 60] = [
+pub(crate) const MODES: [&str; 63] = [
     "ok",
+    "nothing",
+    "verbatim",
+    "apply-nowhere",
     "farewell",
     "loop",
     "loop-actual",

@@ -1,0 +1,96 @@
+//! What the host tells: errors of the version that runs, words instead of debug text.
+
+use super::{grant, object, options, plugin, runs, seen};
+use anyhow::{Result, ensure};
+use oarlock_tests::harness::{SOON, World, eventually, misfit_version, repository_root, text, with_world};
+use std::{fs, path::Path, sync::Arc};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn n17_the_last_error_is_one_of_the_version_that_runs() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.plugins.grant("misfit", &grant(&world))?;
+        world.plugins.place("misfit.wasm", &misfit_version("1", "terminal")?)?;
+        world.start_host().await?;
+        object(&world, "mended", "").await?;
+        eventually(SOON, "an error of version 1", || async {
+            let entry = plugin(&world, "misfit").await?;
+            ensure!(text(&entry, "/lastError").contains("gives up as told"), "{entry}");
+            Ok(())
+        })
+        .await?;
+        world.plugins.place("misfit.wasm", &misfit_version("2", "")?)?;
+        runs(&world, "misfit", "2").await?;
+        seen(&world, "mended", "first").await?;
+        let entry = plugin(&world, "misfit").await?;
+        ensure!(text(&entry, "/lastError").is_empty(), "{entry}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn n18_log_lines_are_words_and_numbers() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.plugins.grant("misfit", &grant(&world))?;
+        world.plugins.place("misfit.wasm", &misfit_version("1", "")?)?;
+        world.set_environment("OARLOCK_LOG", "info,oarlock=debug");
+        world.start_host().await?;
+        for (name, mode) in [("good", "requeue:5000"), ("fetching", "fetch"), ("bad", "terminal")] {
+            object(&world, name, mode).await?;
+        }
+        let all = ["synced", "given up"];
+        eventually(SOON, "lines about reconciles", || async {
+            for word in all {
+                let said = |field: Option<String>| field.is_some_and(|value| value.contains(word));
+                let lines = world.log(|line| said(line.field("result")) || said(line.field("next"))).await?;
+                ensure!(!lines.is_empty(), "no line says {word}");
+            }
+            Ok(())
+        })
+        .await?;
+        let number = |line: &oarlock_tests::harness::LogLine, field: &str| {
+            let value = line.json.as_ref().and_then(|json| json.get(field));
+            value.is_some_and(|value| !value.is_number())
+        };
+        let texts = world.log(|line| number(line, "duration_ms") || number(line, "prepared_ms")).await?;
+        ensure!(texts.is_empty(), "numbers as texts: {texts:?}");
+        let debug =
+            world.log(|line| ["None", "Some(", " { ", "Url("].iter().any(|word| line.text.contains(word))).await?;
+        ensure!(debug.is_empty(), "{debug:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// Fields of events are displayed, not debugged: `?value` shows what a type is made of.
+#[test]
+fn n18_no_event_shows_debug_text() -> Result<()> {
+    let mut found = Vec::new();
+    for folder in ["host/src", "host/devserver/src"] {
+        search(&repository_root().join(folder), &mut found)?;
+    }
+    ensure!(found.is_empty(), "{}", found.join("\n"));
+    Ok(())
+}
+
+fn search(folder: &Path, found: &mut Vec<String>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            search(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path)?;
+            let production = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+            for event in production.split("tracing::").skip(1) {
+                let macros = ["error!(", "warn!(", "info!(", "debug!(", "trace!("];
+                let Some(fields) = macros.iter().find_map(|name| event.strip_prefix(name)) else { continue };
+                let fields = fields.split(");").next().unwrap_or_default();
+                let debugged = fields.split([',', '=', '(']).any(|field| field.trim_start().starts_with('?'));
+                if debugged || fields.contains(":?}") {
+                    found.push(format!("{}: {}", path.display(), fields.trim()));
+                }
+            }
+        }
+    }
+    Ok(())
+}
