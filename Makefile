@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-kubernetes test-neutron test-node conformance differential lint torture fuzz-plugin soak bench image clean
+.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-all test-kubernetes test-neutron test-node conformance differential lint torture fuzz fuzz-plugin soak bench image clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -71,6 +71,16 @@ test: kubectl registry tools language-tools build test-plugins languages sdk-tes
 	  RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --workspace --tests
 	@cargo test --workspace --doc
 
+# A soak of eleven minutes gives each kind of turn a whole one: torture, the operation sequences of each shipped plugin, the random tests.
+test-all: test ## make test, then every campaign: torture, soak, a real Neutron, and real control planes where their programs are; an hour
+	@$(MAKE) torture
+	@$(MAKE) soak MINUTES=11
+	@$(MAKE) soak HOURS=24
+	@$(MAKE) test-neutron
+	@$(MAKE) conformance
+	@if missing=$$(tests/kubernetes/control-plane.sh check 2>&1 >/dev/null); then $(MAKE) test-kubernetes && $(MAKE) differential; \
+	  else echo "SKIPPED: make test-kubernetes, make differential: $$missing"; fi
+
 test-kubernetes: kubectl registry build test-plugins languages ## the end-to-end tests on real control planes, of KUBEBUILDER_ASSETS or of KUBECONFIG_E2E; ONLY="part of a name"
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  tests/kubernetes/run.sh $(ONLY)
@@ -89,16 +99,23 @@ DIFFERENTIAL = $(if $(SEED),--seed $(SEED) --minutes $(or $(MINUTES),0.5) --out 
 differential: build ## what a real API server (KUBEBUILDER_ASSETS) and the embedded one answer, compared: SEED=N MINUTES=N for random requests, else the recordings
 	@OARLOCK_BIN=$(BIN)/oarlock PYTHONDONTWRITEBYTECODE=1 python3 tests/differential/differential.py $(DIFFERENTIAL)
 
-lint: setup ## format, clippy and documentation checks
+lint: setup ## format, clippy, documentation and supply chain checks
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
+	@scripts/supply-chain.sh
+	@promtool=$$(command -v promtool || echo $(CARGO_TARGET_DIR)/tools/bin/promtool); if [ -x "$$promtool" ]; then \
+	  "$$promtool" check rules --lint=all --lint-fatal deploy/monitoring/alerts.yaml && "$$promtool" test rules deploy/monitoring/alerts-test.yaml; \
+	else echo 'lint: without promtool the alert rules are not checked (make tools)'; fi
 
 torture: setup ## swap plugins for two minutes at most while the host is killed, and check that nothing is lost; SEED=N SECONDS=N
 	@cargo build --release --workspace --bins
 	@scripts/build-plugins.sh --guests $(TEST_PLUGINS)
 	@OARLOCK_PLUGINS=$(TEST_PLUGINS) $(CARGO_TARGET_DIR)/release/torture \
 	  $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
+
+fuzz: setup ## coverage-guided fuzzing of whatever the host reads, a minute for each target: TARGET=NAME SECONDS=N; see docs/fuzzing.md
+	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGET)
 
 fuzz-plugin: build ## random operations against any plugin, and what must hold of it: PLUGIN=FILE [CRD= BASE= BESIDE= GRANT= SEED= SECONDS= QUIET= …]; see docs/fuzzing.md
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator $(BIN)/fuzz-plugin --save $(CARGO_TARGET_DIR)/fuzz-plugin-failure.json \
@@ -107,9 +124,15 @@ fuzz-plugin: build ## random operations against any plugin, and what must hold o
 	  $(foreach at,$(FIXED),--fixed $(at)) $(foreach name,$(IGNORE),--ignore $(name)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WRITES),--writes $(WRITES)) $(if $(QUIET),--quiet-seconds $(QUIET)) $(if $(REPLAY),--replay $(REPLAY))
 
-soak: build test-plugins ## everything random, in turns, until it fails: MINUTES=N [SEED=N]
+soak: test-plugins ## MINUTES=N [SEED=N]: everything random, in turns, until it fails; HOURS=N: so many hours of a long week (168) in simulated time
+ifdef HOURS
+	@cargo build --release --workspace --bins
+	@OARLOCK_PLUGINS=$(TEST_PLUGINS) $(CARGO_TARGET_DIR)/release/soak --hours $(HOURS)
+else
+	@$(MAKE) build
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
-	  scripts/soak.sh $(or $(MINUTES),$(error MINUTES=N is needed))
+	  scripts/soak.sh $(or $(MINUTES),$(error MINUTES=N or HOURS=N is needed))
+endif
 
 bench: setup kubectl ## figures beside a native controller, of every language, of many plugins; ONLY="compare languages"; see docs/performance.md
 	@tests/bench/run.sh $(ONLY)
