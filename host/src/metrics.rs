@@ -13,7 +13,7 @@ mod admission;
 mod exposition;
 mod maps;
 mod plugin;
-mod process;
+pub(crate) mod process;
 mod queue;
 mod series;
 

@@ -2,6 +2,7 @@
 
 mod faults;
 mod healthy;
+mod memory_group;
 mod server;
 
 use super::monitoring::{alerts, panels};

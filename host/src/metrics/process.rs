@@ -1,6 +1,7 @@
 //! Metrics of the process itself.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use prometheus_client::collector::Collector;
@@ -38,6 +39,15 @@ impl Collector for Process {
             None,
             resident.metric_type(),
         )?)?;
+        if let Some(bytes) = memory_limit_bytes() {
+            let limit = ConstGauge::new(bytes);
+            limit.encode(encoder.encode_descriptor(
+                "oarlock_memory_limit_bytes",
+                "Memory limit of the container, or the memory of the machine.",
+                None,
+                limit.metric_type(),
+            )?)?;
+        }
         let Ok(descriptors) = std::fs::read_dir("/proc/self/fd") else { return Ok(()) };
         // One of them is the folder itself.
         let open = ConstGauge::new(descriptors.count().saturating_sub(1) as u64);
@@ -50,10 +60,78 @@ impl Collector for Process {
     }
 }
 
-/// Resident memory of this process. Reads one line that the kernel generates; no disk is involved.
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+/// Resident memory of this process in bytes. Reads one line that the kernel generates; no disk is involved.
+pub(crate) fn resident_bytes() -> Option<u64> {
+    field_bytes("/proc/self/status", "VmRSS:")
+}
+
+/// The memory that this process may use, in bytes: the limit of its control groups, or the memory of the machine if that is less.
+///
+/// None where /proc does not exist.
+pub(crate) fn memory_limit_bytes() -> Option<u64> {
+    let own_groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limits = [limit_bytes(Path::new("/sys/fs/cgroup"), &own_groups), field_bytes("/proc/meminfo", "MemTotal:")];
+    limits.into_iter().flatten().min()
+}
+
+fn field_bytes(file: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kibibytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
+}
+
+/// The smallest memory limit of this process's control groups and their ancestors. None: no limit.
+///
+/// * `root` - mount point of the control groups.
+/// * `own_groups` - `/proc/self/cgroup`: lines of `ID:CONTROLLERS:PATH`; version 2 has one with the id 0 and no controllers.
+///
+/// # Source
+///
+/// cgroups(7), "/proc files".
+fn limit_bytes(root: &Path, own_groups: &str) -> Option<u64> {
+    let limits = own_groups.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let (mounted, file) = match controllers {
+            "" if id == "0" => (root.to_owned(), "memory.max"),
+            list if list.split(',').any(|one| one == "memory") => (root.join("memory"), "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        // In a container, the group that appears as the root may have another path outside. Then only the root exists.
+        let folder: PathBuf = mounted.join(path.trim_start_matches('/'));
+        let above = folder.ancestors().take_while(|folder| folder.starts_with(&mounted));
+        above.filter_map(|folder| std::fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok()).min()
+    });
+    limits.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t7_the_limit_is_that_of_the_control_groups() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let limit = |groups: &str| limit_bytes(root.path(), groups);
+        assert_eq!(limit(""), None);
+        assert_eq!(limit("0::/kubepods/pod1/host\n"), None);
+        write("kubepods/pod1/host/memory.max", "max\n");
+        assert_eq!(limit("0::/kubepods/pod1/host\n"), None);
+        write("kubepods/pod1/memory.max", "1073741824\n");
+        write("kubepods/memory.max", "9073741824\n");
+        assert_eq!(limit("0::/kubepods/pod1/host\n"), Some(1 << 30));
+        write("memory.max", "536870912\n");
+        assert_eq!(limit("0::/\n"), Some(512 << 20));
+        // The view from within a container whose group has another path outside.
+        assert_eq!(limit("0::/not/to/be/seen\n"), Some(512 << 20));
+        write("memory/docker/memory.limit_in_bytes", "268435456\n");
+        assert_eq!(limit("5:cpu:/docker\n4:hugetlb,memory:/docker\n"), Some(256 << 20));
+        assert_eq!(limit("nonsense\n:\n4:memory\n"), None);
+    }
 }

@@ -3,7 +3,7 @@
 //! In a Pod the compilers share the host's memory limit. When that is exceeded, the kernel ends all processes of the container.
 
 use super::CompileLimits;
-use std::path::{Path, PathBuf};
+use crate::metrics::process::{memory_limit_bytes, resident_bytes};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
@@ -68,73 +68,14 @@ impl Drop for Share<'_> {
 
 /// The memory that the limit leaves beside the host itself.
 fn available_mib() -> u64 {
-    let own_groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let limit = limit_bytes(Path::new("/sys/fs/cgroup"), &own_groups).unwrap_or(u64::MAX);
-    let limit = limit.min(field_kib("/proc/meminfo", "MemTotal:").map_or(u64::MAX, |kib| kib << 10));
-    let own_mib = field_kib("/proc/self/status", "VmRSS:").unwrap_or_default() >> 10;
-    (limit >> 20).saturating_sub(own_mib + KEPT_MIB)
-}
-
-fn field_kib(file: &str, name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(file).ok()?;
-    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
-    value.split_whitespace().next()?.parse().ok()
-}
-
-/// The smallest memory limit of this process's control groups and their ancestors. None: no limit.
-///
-/// * `root` - mount point of the control groups.
-/// * `own_groups` - `/proc/self/cgroup`: lines of `ID:CONTROLLERS:PATH`; version 2 has one with the id 0 and no controllers.
-///
-/// # Source
-///
-/// cgroups(7), "/proc files".
-fn limit_bytes(root: &Path, own_groups: &str) -> Option<u64> {
-    let limits = own_groups.lines().filter_map(|line| {
-        let mut parts = line.splitn(3, ':');
-        let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let (mounted, file) = match controllers {
-            "" if id == "0" => (root.to_owned(), "memory.max"),
-            list if list.split(',').any(|one| one == "memory") => (root.join("memory"), "memory.limit_in_bytes"),
-            _ => return None,
-        };
-        // In a container, the group that appears as the root may have another path outside. Then only the root exists.
-        let folder: PathBuf = mounted.join(path.trim_start_matches('/'));
-        let above = folder.ancestors().take_while(|folder| folder.starts_with(&mounted));
-        above.filter_map(|folder| std::fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok()).min()
-    });
-    limits.min()
+    let own_mib = resident_bytes().unwrap_or_default() >> 20;
+    (memory_limit_bytes().unwrap_or(u64::MAX) >> 20).saturating_sub(own_mib + KEPT_MIB)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use futures::FutureExt as _;
-
-    #[test]
-    fn t7_the_limit_is_that_of_the_control_groups() {
-        let root = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        let limit = |groups: &str| limit_bytes(root.path(), groups);
-        assert_eq!(limit(""), None);
-        assert_eq!(limit("0::/kubepods/pod1/host\n"), None);
-        write("kubepods/pod1/host/memory.max", "max\n");
-        assert_eq!(limit("0::/kubepods/pod1/host\n"), None);
-        write("kubepods/pod1/memory.max", "1073741824\n");
-        write("kubepods/memory.max", "9073741824\n");
-        assert_eq!(limit("0::/kubepods/pod1/host\n"), Some(1 << 30));
-        write("memory.max", "536870912\n");
-        assert_eq!(limit("0::/\n"), Some(512 << 20));
-        // The view from within a container whose group has another path outside.
-        assert_eq!(limit("0::/not/to/be/seen\n"), Some(512 << 20));
-        write("memory/docker/memory.limit_in_bytes", "268435456\n");
-        assert_eq!(limit("5:cpu:/docker\n4:hugetlb,memory:/docker\n"), Some(256 << 20));
-        assert_eq!(limit("nonsense\n:\n4:memory\n"), None);
-    }
 
     #[test]
     fn t7_compilers_together_stay_below_what_there_is_and_a_second_one_need_not_wait() {
