@@ -5,6 +5,7 @@ use std::{
     fs,
     io::Write as _,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// A control group of this test's own. It is removed when dropped, after the processes in it have ended.
@@ -50,6 +51,12 @@ impl MemoryGroup {
 
 impl Drop for MemoryGroup {
     fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.folder);
+        // A process that was killed may take a moment to end.
+        for _ in 0..250 {
+            if fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
