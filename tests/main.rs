@@ -11,6 +11,8 @@ mod command_line;
 mod compiling;
 mod crash;
 mod deploy;
+mod documents;
+mod first_controller;
 mod fuzz_itself;
 mod go_sdk;
 mod guide;
