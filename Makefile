@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-all test-kubernetes test-neutron test-node conformance differential lint torture fuzz fuzz-plugin soak bench image clean
+.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-all test-kubernetes test-neutron test-node conformance differential book reference lint torture fuzz fuzz-plugin soak bench image clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -99,7 +99,14 @@ DIFFERENTIAL = $(if $(SEED),--seed $(SEED) --minutes $(or $(MINUTES),0.5) --out 
 differential: build ## what a real API server (KUBEBUILDER_ASSETS) and the embedded one answer, compared: SEED=N MINUTES=N for random requests, else the recordings
 	@OARLOCK_BIN=$(BIN)/oarlock PYTHONDONTWRITEBYTECODE=1 python3 tests/differential/differential.py $(DIFFERENTIAL)
 
-lint: setup ## format, clippy, documentation and supply chain checks
+book: ## the documentation as a website in target/book/html, with its links checked
+	@scripts/book.sh
+
+reference: build ## write the pages and schemas that come from sources: docs/contract.md, docs/reference, wit/*.schema.json
+	@UPDATE_EXPECT=1 cargo test --workspace --lib -- the_published_schemas_are_the_types
+	@OARLOCK_BIN=$(BIN)/oarlock UPDATE_EXPECT=1 cargo test --workspace --test e2e -- reference::
+
+lint: setup book ## format, clippy, documentation, book and supply chain checks
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet

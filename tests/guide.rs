@@ -1,11 +1,23 @@
-//! What `docs/writing-plugins.md` shows is what is there: files, commands and flags.
+//! Guides show what exists: the code is that of files, and commands and flags are known.
 
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{built_plugin, oarlock, repository_root};
+use oarlock_tests::harness::{blocks, built_plugin, oarlock, repository_root};
 use std::collections::BTreeSet;
 use std::{fs, path::Path};
 
-const GUIDE: &str = "docs/writing-plugins.md";
+/// Pages whose code is that of the files it names.
+const GUIDES: [&str; 2] = ["docs/writing-plugins.md", "docs/testing-plugins.md"];
+
+/// Pages whose commands a reader runs.
+const COMMANDS: [&str; 7] = [
+    "README.md",
+    "docs/first-controller.md",
+    "docs/writing-plugins.md",
+    "docs/testing-plugins.md",
+    "docs/swap.md",
+    "docs/troubleshooting.md",
+    "docs/README.md",
+];
 
 /// What `oarlock new greeter` puts into a template.
 const FILLED: [(&str, &str); 8] = [
@@ -20,28 +32,7 @@ const FILLED: [(&str, &str); 8] = [
 ];
 
 /// Commands of others that a reader has.
-const ELSEWHERE: [&str; 8] = ["cd", "cp", "mkdir", "mv", "export", "kubectl", "cargo", "rustup"];
-
-/// A fenced block.
-struct Block {
-    line: usize,
-    /// What stands behind the fence: the language and marks.
-    info: String,
-    lines: Vec<String>,
-}
-
-fn blocks(text: &str) -> Vec<Block> {
-    let (mut found, mut open): (_, Option<Block>) = (Vec::new(), None);
-    for (number, line) in text.lines().enumerate() {
-        match (line.strip_prefix("```"), &mut open) {
-            (Some(info), None) => open = Some(Block { line: number + 1, info: info.to_owned(), lines: Vec::new() }),
-            (Some(_), Some(_)) => found.extend(open.take()),
-            (None, Some(block)) => block.lines.push(line.to_owned()),
-            (None, None) => {}
-        }
-    }
-    found
-}
+const ELSEWHERE: [&str; 11] = ["cat", "cd", "cp", "mkdir", "mv", "rm", "sed", "export", "kubectl", "cargo", "rustup"];
 
 /// Lines without the indentation they share.
 fn flush(lines: &[String]) -> Vec<String> {
@@ -56,30 +47,26 @@ fn is_part(block: &[String], file: &[String]) -> bool {
 }
 
 #[test]
-fn code_in_the_guide_is_that_of_the_files_it_names() -> Result<()> {
+fn code_in_the_guides_is_that_of_the_files_it_names() -> Result<()> {
     let root = repository_root();
     let mut shown = 0;
-    for block in blocks(&fs::read_to_string(root.join(GUIDE))?) {
-        let mut marks = block.info.split_whitespace();
-        let Some(name) = marks.find_map(|mark| mark.strip_prefix("file=")) else {
-            // Code that no test builds goes stale.
-            let language = block.info.as_str();
-            ensure!(["", "sh", "text"].contains(&language), "{GUIDE}:{}: code without file=", block.line);
-            continue;
-        };
-        let mut file =
-            fs::read_to_string(root.join(name)).with_context(|| format!("{GUIDE}:{}: {name}", block.line))?;
-        for (placeholder, value) in FILLED {
-            file = file.replace(placeholder, value);
+    for guide in GUIDES {
+        for block in blocks(&fs::read_to_string(root.join(guide))?) {
+            let place = format!("{guide}:{}", block.line);
+            let mut marks = block.info.split_whitespace();
+            let Some(name) = marks.find_map(|mark| mark.strip_prefix("file=")) else {
+                // Code that no test builds goes stale.
+                ensure!(["", "sh", "text"].contains(&block.info.as_str()), "{place}: code without file=");
+                continue;
+            };
+            let mut file = fs::read_to_string(root.join(name)).with_context(|| format!("{place}: {name}"))?;
+            for (placeholder, value) in FILLED {
+                file = file.replace(placeholder, value);
+            }
+            let file: Vec<String> = file.lines().map(str::to_owned).collect();
+            ensure!(is_part(&block.lines, &file), "{place}: this is not in {name}:\n{}", block.lines.join("\n"));
+            shown += 1;
         }
-        let file: Vec<String> = file.lines().map(str::to_owned).collect();
-        ensure!(
-            is_part(&block.lines, &file),
-            "{GUIDE}:{}: this is not in {name}:\n{}",
-            block.line,
-            block.lines.join("\n")
-        );
-        shown += 1;
     }
     ensure!(shown > 5, "only {shown} blocks of code");
     Ok(())
@@ -97,17 +84,22 @@ fn a_block_that_differs_is_found() {
     }
 }
 
-/// What is called in the guide: lines of its shell blocks, and commands within its text.
+/// The commands of a page: lines of its shell blocks, and commands within its text.
 fn commands(text: &str) -> Vec<String> {
-    let shell = blocks(text).into_iter().filter(|block| block.info == "sh").flat_map(|block| block.lines);
-    let called = shell.map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned());
-    let mut commands: Vec<String> =
-        called.flat_map(|line| line.split("&&").map(|part| part.trim().to_owned()).collect::<Vec<_>>()).collect();
+    let shell = blocks(text).into_iter().filter(|block| block.info.split(' ').next() == Some("sh"));
+    let called = shell.flat_map(|block| block.lines);
+    let called = called.map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned());
+    let mut commands: Vec<String> = called.flat_map(|line| parts(&line)).collect();
     let prose: String = text.split("```").step_by(2).collect();
     let spans = prose.split('`').skip(1).step_by(2);
-    commands.extend(spans.filter(|span| span.starts_with("make ") || span.starts_with("oarlock ")).map(str::to_owned));
+    commands.extend(spans.filter(|span| span.starts_with("make ") || span.starts_with("oarlock ")).flat_map(parts));
     commands.retain(|command| !command.is_empty() && !command.starts_with('#'));
     commands
+}
+
+/// The commands of a line: of a list, of a pipe.
+fn parts(line: &str) -> Vec<String> {
+    line.split("&&").flat_map(|part| part.split(" | ")).map(|part| part.trim().to_owned()).collect()
 }
 
 /// The targets of a Makefile, those of what it includes of the SDK among them.
@@ -126,7 +118,7 @@ fn targets(makefile: &Path, sdk: &Path) -> Result<BTreeSet<String>> {
 }
 
 #[tokio::test]
-async fn commands_in_the_guide_exist() -> Result<()> {
+async fn commands_in_the_guides_exist() -> Result<()> {
     let root = repository_root();
     let mut made = targets(&root.join("Makefile"), &root)?;
     for template in fs::read_dir(root.join("templates"))? {
@@ -138,29 +130,37 @@ async fn commands_in_the_guide_exist() -> Result<()> {
         }
         made.extend(of_template);
     }
-    let commands = commands(&fs::read_to_string(root.join(GUIDE))?);
-    ensure!(commands.len() > 10, "{commands:?}");
-    for command in commands {
-        let mut words = command.split_whitespace().filter(|word| !word.contains('='));
-        match words.next() {
-            Some("make") => {
-                for target in words.filter(|word| !word.starts_with('-')) {
-                    ensure!(made.contains(target), "{command}: there is no make {target}");
-                }
-            }
-            Some("oarlock") => {
-                let subcommand = words.next().with_context(|| command.clone())?;
-                let told = oarlock(&[subcommand, "--help"]).await?;
-                let help = String::from_utf8(told.stdout)?;
-                ensure!(told.status.success(), "{command}: there is no oarlock {subcommand}");
-                for flag in command.split_whitespace().filter(|word| word.starts_with("--")) {
-                    let flag = flag.split('=').next().unwrap_or_default();
-                    ensure!(help.contains(flag), "{command}: oarlock {subcommand} has no {flag}");
-                }
-            }
-            Some(other) => ensure!(ELSEWHERE.contains(&other), "{command}: what is {other}?"),
-            None => {}
+    for page in COMMANDS {
+        let commands = commands(&fs::read_to_string(root.join(page)).with_context(|| page.to_owned())?);
+        ensure!(!commands.is_empty(), "{page} has no command");
+        for command in commands {
+            exists(&command, &made).await.with_context(|| page.to_owned())?;
         }
+    }
+    Ok(())
+}
+
+/// The target of make, or the subcommand with its flags, exists.
+async fn exists(command: &str, made: &BTreeSet<String>) -> Result<()> {
+    let mut words = command.split_whitespace().filter(|word| !word.contains('='));
+    match words.next() {
+        Some("make") => {
+            for target in words.filter(|word| !word.starts_with('-')) {
+                ensure!(made.contains(target), "{command}: there is no make {target}");
+            }
+        }
+        Some("oarlock" | "target/debug/oarlock" | "target/release/oarlock") => {
+            let subcommand = words.next().with_context(|| command.to_owned())?;
+            let told = oarlock(&[subcommand, "--help"]).await?;
+            let help = String::from_utf8(told.stdout)?;
+            ensure!(told.status.success(), "{command}: there is no oarlock {subcommand}");
+            for flag in command.split_whitespace().filter(|word| word.starts_with("--")) {
+                let flag = flag.split('=').next().unwrap_or_default();
+                ensure!(help.contains(flag), "{command}: oarlock {subcommand} has no {flag}");
+            }
+        }
+        Some(other) => ensure!(ELSEWHERE.contains(&other), "{command}: what is {other}?"),
+        None => {}
     }
     Ok(())
 }
@@ -173,5 +173,17 @@ async fn the_case_with_every_field_can_be_read() -> Result<()> {
     let told = oarlock(&["test", &plugin, "--cases", &cases]).await?;
     let said = String::from_utf8(told.stdout)?;
     ensure!(said.contains("FAILED   every-field"), "{said}\n{}", String::from_utf8_lossy(&told.stderr));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_plugin_of_the_readme_does_what_the_readme_says() -> Result<()> {
+    let root = repository_root();
+    let mut python = tokio::process::Command::new("python3");
+    python.arg(root.join("tests/fixtures/front_page.py")).kill_on_drop(true);
+    python.env("PYTHONPATH", root.join("guest-sdk/python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    let told = python.output().await.context("python3 is needed")?;
+    let said = String::from_utf8_lossy(&told.stderr);
+    ensure!(told.status.success() && said.contains("Ran 1 test"), "{said}");
     Ok(())
 }

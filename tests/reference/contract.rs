@@ -1,26 +1,15 @@
-//! `docs/contract.md` is written from the comments of `wit/reconciler.wit`.
+//! `docs/contract.md`, from the comments of `wit/reconciler.wit`.
 
+use super::{head as page_head, hold};
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::repository_root;
 use std::fmt::Write as _;
 use std::fs;
 
-/// `UPDATE_EXPECT=1` writes the reference anew.
 #[test]
 fn the_reference_is_what_the_contract_says() -> Result<()> {
-    let root = repository_root();
-    let contract = fs::read_to_string(root.join("wit/reconciler.wit"))?;
-    let reference = reference(&contract)?;
-    let path = root.join("docs/contract.md");
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        fs::write(&path, &reference)?;
-    }
-    let published = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    ensure!(
-        published == reference,
-        "docs/contract.md is not what wit/reconciler.wit says; UPDATE_EXPECT=1 writes it anew"
-    );
-    Ok(())
+    let contract = fs::read_to_string(repository_root().join("wit/reconciler.wit"))?;
+    hold("docs/contract.md", "wit/reconciler.wit", &reference(&contract)?)
 }
 
 #[test]
@@ -123,10 +112,8 @@ fn members(lines: &[String]) -> Vec<(String, String)> {
 /// The contract as Markdown.
 fn reference(contract: &str) -> Result<String> {
     let lines: Vec<String> = contract.lines().map(str::to_owned).collect();
-    let mut text = "# The contract, item by item\n\n".to_owned();
-    text.push_str(
-        "<!-- Written by tests/contract_reference.rs from wit/reconciler.wit: UPDATE_EXPECT=1 writes it anew. -->\n\n",
-    );
+    let readers = "For authors of plugins and SDKs. After this page you can look up every function and type between a plugin and the host.";
+    let mut text = page_head("The contract, item by item", readers, "wit/reconciler.wit");
     for declaration in declarations(&lines) {
         let head = declaration.head();
         match head.split_once(' ') {
