@@ -20,6 +20,9 @@ impl Condition {
     /// The fault of the expression.
     pub fn parse(text: &str) -> Result<Self, String> {
         let program = parse(text).map_err(|error| error.to_string())?;
+        if let Some(name) = parse::message(&program) {
+            return Err(format!("undeclared reference to '{name}' (in container '')"));
+        }
         Ok(Self { program, text: text.trim().to_owned() })
     }
 
@@ -78,6 +81,8 @@ mod tests {
         assert_eq!(check("object.data.missing"), Err(missing.to_owned()));
         assert!(check("object.spec.replicas").is_err_and(|e| e.contains("no bool")));
         assert!(Condition::parse("object.").is_err());
+        let message = Condition::parse("true || object.b{}.c").unwrap_err();
+        assert_eq!(message, "undeclared reference to 'object.b' (in container '')");
         let condition = Condition::parse("object.a == request.b").unwrap();
         assert!(condition.uses("object") && condition.uses("request") && !condition.uses("authorizer"));
     }

@@ -1,5 +1,7 @@
-//! Parser of CEL expressions, with one repair: `a.?b` is evaluated as `a[?'b']`. The interpreter fails on the first form where the field
-//! is absent, and interprets `a.?b.c` as a field of the optional itself.
+//! Parser of CEL expressions, with two repairs.
+//!
+//! `a.?b` is evaluated as `a[?'b']`. The interpreter fails on the first form where the field is absent, and interprets `a.?b.c` as a field of
+//! the optional itself. `name{}`, a message, is evaluated as an undeclared variable of that name: the interpreter panics on messages.
 
 use kube_cel::cel::{
     IdedExpr, ParseErrors,
@@ -18,6 +20,9 @@ pub(crate) fn parse(source: &str) -> Result<IdedExpr, ParseErrors> {
     repair(&mut program);
     Ok(program)
 }
+
+/// Ends the names of the variables that stand for messages. No identifier contains it.
+const MESSAGE: &str = "{}";
 
 fn is_optional(expression: &IdedExpr) -> bool {
     matches!(&expression.expr, Expr::Call(call) if call.func_name == operators::OPT_INDEX
@@ -44,7 +49,7 @@ fn repair(expression: &mut IdedExpr) {
         }
         Expr::List(list) => list.elements.iter_mut().for_each(repair),
         Expr::Map(map) => map.entries.iter_mut().for_each(|entry| repair_entry(&mut entry.expr)),
-        Expr::Struct(object) => object.entries.iter_mut().for_each(|entry| repair_entry(&mut entry.expr)),
+        Expr::Struct(object) => expression.expr = Expr::Ident(format!("{}{MESSAGE}", object.type_name)),
         Expr::Comprehension(comprehension) => {
             for part in [
                 &mut comprehension.iter_range,
@@ -58,6 +63,11 @@ fn repair(expression: &mut IdedExpr) {
         }
         Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
     }
+}
+
+/// The type of a message in the expression, if there is one.
+pub(crate) fn message(expression: &IdedExpr) -> Option<String> {
+    expression.references().variables().into_iter().find_map(|name| name.strip_suffix(MESSAGE).map(str::to_owned))
 }
 
 fn repair_entry(entry: &mut EntryExpr) {
