@@ -12,7 +12,7 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-all test-kubernetes test-neutron test-node conformance differential book reference lint torture fuzz fuzz-plugin soak bench image clean
+.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-all test-kubernetes test-neutron test-node conformance differential book reference lint torture fuzz fuzz-plugin soak bench image release clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -146,6 +146,9 @@ bench: setup kubectl ## figures beside a native controller, of every language, o
 
 image: setup ## the host with its plugins as an OCI image layout in target/image, without an engine; the same bytes every time
 	@scripts/image.sh
+
+release: setup ## the files of a release for this architecture: program, images, bill of materials, in target/release-files
+	@scripts/release.sh
 
 clean: ## remove what was built
 	cargo clean

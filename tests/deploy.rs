@@ -22,7 +22,11 @@ const NAMESPACE: &str = "oarlock";
 const SHIPPED: [&str; 4] = ["deployment-network", "envoy-injector", "network", "pod-network"];
 
 /// Everything `kubectl apply -k` can be pointed at, but for the base.
-const OVERLAYS: [&str; 5] = ["development", "plugins-configmap", "plugins-image", "plugins-registry", "plugins-volume"];
+const OVERLAYS: [&str; 6] =
+    ["development", "plugins-configmap", "plugins-image", "plugins-registry", "plugins-volume", "samples"];
+
+/// Grants of the shipped plugins.
+const GRANTS: &str = "deploy/components/samples/grants";
 
 /// A checkout, with the files that the comment of the ConfigMap overlay adds to it.
 fn copied(to: &Path) -> Result<PathBuf> {
@@ -47,9 +51,14 @@ async fn built(folder: &Path) -> Result<Vec<Value>> {
     Ok(documents)
 }
 
-/// The base, built.
+/// The base, built: the host alone.
 async fn base() -> Result<Vec<Value>> {
     built(&repository_root().join("deploy/base")).await
+}
+
+/// The base with the shipped plugins, built.
+async fn samples() -> Result<Vec<Value>> {
+    built(&repository_root().join("deploy/overlays/samples")).await
 }
 
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
@@ -96,6 +105,7 @@ async fn the_base_and_every_overlay_are_taken_as_they_stand() -> Result<()> {
         "overlays/plugins-image",
         "overlays/plugins-registry",
         "overlays/plugins-volume",
+        "overlays/samples",
         "monitoring",
     ] {
         cluster
@@ -103,7 +113,7 @@ async fn the_base_and_every_overlay_are_taken_as_they_stand() -> Result<()> {
             .await
             .with_context(|| one.to_owned())?;
     }
-    for one in ["base", "overlays/plugins-configmap"] {
+    for one in ["base", "overlays/plugins-configmap", "overlays/samples"] {
         let from = path(one);
         cluster
             .kubectl(&[&["apply", "--server-side"], &strict[..], &["-k", &from]].concat())
@@ -122,11 +132,85 @@ async fn the_base_and_every_overlay_are_taken_as_they_stand() -> Result<()> {
 
     let nothing = cluster.list("/api/v1/namespaces/oarlock/configmaps").await?;
     ensure!(!nothing.iter().any(|one| text(one, "/metadata/name") == "oarlock-grants"), "a dry run made something");
+    for one in ["base", "overlays/samples"] {
+        cluster.kubectl(&["apply", "-k", &path(one)]).await?;
+        let again = cluster.kubectl(&["apply", "-k", &path(one)]).await?;
+        // kubectl sends the selector of a disruption budget every time, because it may only be replaced as a whole.
+        let changed: Vec<_> = again.lines().filter(|line| !line.ends_with(" unchanged")).collect();
+        ensure!(changed == ["poddisruptionbudget.policy/oarlock configured"], "{one}: {again}");
+    }
+    // From the host alone to plugins of a ConfigMap: a volume with two sources would be rejected.
     cluster.kubectl(&["apply", "-k", &path("base")]).await?;
-    let again = cluster.kubectl(&["apply", "-k", &path("base")]).await?;
-    // kubectl sends the selector of a disruption budget every time, because it may only be replaced as a whole.
-    let changed: Vec<_> = again.lines().filter(|line| !line.ends_with(" unchanged")).collect();
-    ensure!(changed == ["poddisruptionbudget.policy/oarlock configured"], "{again}");
+    cluster.kubectl(&["apply", "--server-side", "-k", &path("overlays/plugins-configmap")]).await?;
+    let deployment = cluster.get("/apis/apps/v1/namespaces/oarlock/deployments/oarlock").await?.context("none")?;
+    let volume = volume_of_plugins(&[deployment])?.context("no volume")?;
+    ensure!(volume.get("configMap").is_some() && volume.get("emptyDir").is_none(), "{volume}");
+    Ok(())
+}
+
+/// The volume that the host's container mounts at /plugins; without one it has the plugins of the image.
+fn volume_of_plugins(objects: &[Value]) -> Result<Option<Value>> {
+    let pod = named(objects, "Deployment", "oarlock")?.pointer("/spec/template/spec").context("no Pod")?;
+    let list = |pointer: &str| pod.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mounts = list("/containers/0/volumeMounts");
+    let Some(mount) = mounts.iter().find(|one| text(one, "/mountPath") == "/plugins") else { return Ok(None) };
+    let volume = list("/volumes").into_iter().find(|one| text(one, "/name") == text(mount, "/name"));
+    volume.map(Some).with_context(|| format!("no volume of {mount}"))
+}
+
+/// Names of the shipped plugins, their kinds and their server.
+fn names_of_samples(objects: &[Value]) -> Result<Vec<&'static str>> {
+    let all = serde_json::to_string(objects)?;
+    let names = ["deployment-network", "envoy-injector", "oarlock-network", "pod-network", "samplecrd", "9696"];
+    Ok(names.into_iter().filter(|name| all.contains(name)).collect())
+}
+
+#[tokio::test]
+async fn the_base_is_the_host_alone() -> Result<()> {
+    let (base, samples) = (base().await?, samples().await?);
+    let found = names_of_samples(&base)?;
+    ensure!(found.is_empty(), "the base names {found:?}");
+    ensure!(names_of_samples(&samples)?.len() == 6, "{:?}", names_of_samples(&samples)?);
+    let grants = named(&base, "ConfigMap", "oarlock-grants")?;
+    ensure!(grants.get("data").is_none(), "{grants}");
+    // Plugins of the image would wait for their grants, which raises an alert.
+    let volume = volume_of_plugins(&base)?.context("the image's plugins run")?;
+    ensure!(volume.get("emptyDir").is_some(), "{volume}");
+    ensure!(volume_of_plugins(&samples)?.is_none(), "the image's plugins are hidden");
+    // The component adds; the host is the same.
+    for object in &base {
+        let patched = ["ConfigMap", "Deployment", "NetworkPolicy"].contains(&text(object, "/kind"));
+        ensure!(patched || samples.contains(object), "{object} differs");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_source_of_plugins_works_without_the_samples() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let deploy = copied(folder.path())?;
+    for (overlay, source) in [
+        ("plugins-configmap", "configMap"),
+        ("plugins-image", "image"),
+        ("plugins-registry", "emptyDir"),
+        ("plugins-volume", "persistentVolumeClaim"),
+    ] {
+        let file = deploy.join("overlays").join(overlay).join("kustomization.yaml");
+        let before = fs::read_to_string(&file)?;
+        let line = "  - ../../components/samples\n";
+        ensure!(before.contains(line), "{overlay}");
+        // As the comment says; an empty list is what is left.
+        fs::write(&file, before.replace(line, ""))?;
+        let objects = built(&deploy.join("overlays").join(overlay)).await?;
+        let volume = volume_of_plugins(&objects)?.with_context(|| format!("{overlay} has no volume"))?;
+        let sources: Vec<_> =
+            volume.as_object().into_iter().flatten().map(|(key, _)| key).filter(|key| *key != "name").collect();
+        ensure!(sources == [source], "{overlay}: {volume}");
+        let account = |one: &&Value| text(one, "/kind") == "ServiceAccount";
+        ensure!(objects.iter().filter(account).count() == 1, "{overlay} brings accounts of plugins");
+        let crds = objects.iter().filter(|one| text(one, "/kind") == "CustomResourceDefinition").count();
+        ensure!(crds == 1, "{overlay} brings {crds} definitions");
+    }
     Ok(())
 }
 
@@ -181,18 +265,11 @@ fn access(objects: &[Value]) -> Vec<String> {
     all
 }
 
-#[tokio::test]
-async fn the_rbac_of_the_base_is_what_rbac_prints_and_not_a_verb_more() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    for name in SHIPPED {
-        fs::copy(built_plugin(name)?, folder.path().join(format!("{name}.wasm")))?;
-        let grant = repository_root().join(format!("deploy/base/grants/{name}.yaml"));
-        fs::copy(grant, folder.path().join(format!("{name}.yaml")))?;
-    }
-    let objects = base().await?;
-    let args = host_args(&objects)?;
-    let folder = folder.path().display().to_string();
+/// What `oarlock rbac` prints for the plugins of a folder, and a host with these arguments.
+async fn printed(folder: &Path, args: &[String], more: &[&str]) -> Result<Vec<String>> {
+    let folder = folder.display().to_string();
     let mut asked = vec!["rbac", &folder, "--namespace", NAMESPACE];
+    asked.extend(more);
     // What the host is started with decides what it needs.
     asked.extend(
         args.iter().filter(|arg| *arg == "--impersonate" || arg.starts_with("--lease-namespace=")).map(String::as_str),
@@ -200,14 +277,70 @@ async fn the_rbac_of_the_base_is_what_rbac_prints_and_not_a_verb_more() -> Resul
     ensure!(asked.contains(&"--impersonate"), "{args:?}");
     let told = oarlock(&asked).await?;
     ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-    let printed: Vec<Value> = serde_saphyr::from_multiple(&String::from_utf8(told.stdout)?)?;
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&String::from_utf8(told.stdout)?)?;
+    Ok(access(&documents))
+}
 
-    let (printed, there) = (access(&printed), access(&objects));
-    ensure!(printed.len() > 50, "{printed:#?}");
+/// Fails with what differs.
+fn same(printed: &[String], there: &[String]) -> Result<()> {
     let missing: Vec<_> = printed.iter().filter(|one| !there.contains(one)).collect();
     let more: Vec<_> = there.iter().filter(|one| !printed.contains(one)).collect();
     ensure!(missing.is_empty() && more.is_empty(), "missing: {missing:#?}\nmore: {more:#?}");
     Ok(())
+}
+
+/// What a host with --admission-service needs although none of its plugins answers admission, in the form of [`access`].
+///
+/// * `bindings` - those of the host in its own namespace.
+fn of_admission(bindings: &[String]) -> Vec<String> {
+    let mut all = Vec::new();
+    for verb in ["get", "list", "watch", "create", "patch", "delete"] {
+        for kind in ["mutating", "validating"] {
+            let resource = format!("{kind}webhookconfigurations.admissionregistration.k8s.io");
+            all.push(format!("ClusterRole /oarlock: {verb} {resource} oarlock"));
+        }
+    }
+    all.extend(
+        ["list", "watch"].map(|verb| format!("ClusterRole /oarlock: {verb} initializerconfigurations.oarlock.dev *")),
+    );
+    all.extend(["get", "create", "patch"].map(|verb| format!("Role default/oarlock: {verb} events. *")));
+    all.extend(["get", "patch"].map(|verb| format!("Role oarlock/oarlock: {verb} secrets. oarlock-admission")));
+    all.push("Role oarlock/oarlock: create secrets. *".to_owned());
+    for binding in bindings {
+        all.push(binding.replace("RoleBinding oarlock/", "RoleBinding default/"));
+        let everywhere = binding.replace("RoleBinding oarlock/", "ClusterRoleBinding /");
+        all.push(everywhere.replace("\"kind\":\"Role\"", "\"kind\":\"ClusterRole\""));
+    }
+    all
+}
+
+#[tokio::test]
+async fn the_rbac_of_the_base_is_what_rbac_prints_without_plugins_and_admission_takes() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let objects = base().await?;
+    let args = host_args(&objects)?;
+    ensure!(args.iter().any(|arg| arg.starts_with("--admission-service=")), "{args:?}");
+    let mut wanted = printed(folder.path(), &args, &[]).await?;
+    let bindings: Vec<String> = wanted.iter().filter(|one| one.starts_with("RoleBinding ")).cloned().collect();
+    ensure!(wanted.len() > 5 && bindings.len() == 1, "{wanted:#?}");
+    wanted.extend(of_admission(&bindings));
+    same(&wanted, &access(&objects))
+}
+
+#[tokio::test]
+async fn the_rbac_of_the_samples_is_what_rbac_prints_and_not_a_verb_more() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for name in SHIPPED {
+        fs::copy(built_plugin(name)?, folder.path().join(format!("{name}.wasm")))?;
+        let grant = repository_root().join(GRANTS).join(format!("{name}.yaml"));
+        fs::copy(grant, folder.path().join(format!("{name}.yaml")))?;
+    }
+    let objects = samples().await?;
+    let printed = printed(folder.path(), &host_args(&objects)?, &["--name", "oarlock-samples"]).await?;
+    ensure!(printed.len() > 50, "{printed:#?}");
+    let base = access(&base().await?);
+    let added: Vec<String> = access(&objects).into_iter().filter(|one| !base.contains(one)).collect();
+    same(&printed, &added)
 }
 
 #[test]

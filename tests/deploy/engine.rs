@@ -79,7 +79,7 @@ impl Drop for Engine {
 fn grants(folder: &Path) -> Result<PathBuf> {
     let to = folder.join("grants");
     fs::create_dir(&to)?;
-    let from = repository_root().join("deploy/base/grants/network.yaml");
+    let from = repository_root().join(super::GRANTS).join("network.yaml");
     fs::copy(&from, to.join("network.yaml")).with_context(|| from.display().to_string())?;
     fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
     Ok(to)

@@ -1,6 +1,6 @@
 //! What must be true of the objects themselves.
 
-use super::{NAMESPACE, SHIPPED, base, built, copied, host_args, named, text};
+use super::{NAMESPACE, SHIPPED, built, copied, host_args, named, samples, text};
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::repository_root;
 use serde_json::Value;
@@ -64,6 +64,7 @@ async fn pods_are_what_the_restricted_profile_allows_in_every_overlay() -> Resul
         "overlays/plugins-image",
         "overlays/plugins-registry",
         "overlays/plugins-volume",
+        "overlays/samples",
     ] {
         let objects = built(&deploy.join(one)).await?;
         let namespace = named(&objects, "Namespace", NAMESPACE)?;
@@ -100,8 +101,8 @@ async fn pods_are_what_the_restricted_profile_allows_in_every_overlay() -> Resul
 }
 
 #[tokio::test]
-async fn what_names_another_object_of_the_base_names_one_that_is_there() -> Result<()> {
-    let objects = base().await?;
+async fn what_names_another_object_names_one_that_is_there() -> Result<()> {
+    let objects = samples().await?;
     let host = named(&objects, "Deployment", "oarlock")?;
     let labels = host.pointer("/spec/template/metadata/labels").and_then(Value::as_object).context("no labels")?;
     let selects = |selector: &Value| {

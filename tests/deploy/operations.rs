@@ -29,7 +29,8 @@ pub(super) async fn run(line: &str, checkout: &Path, kubeconfig: &Path) -> Resul
 
 #[test]
 fn every_block_of_the_guide_is_run_or_there_is_a_reason() -> Result<()> {
-    let here = ["preview", "install", "rbac", "rbac-base", "secret", "grants", "monitoring", "in-use", "uninstall"];
+    let here =
+        ["host", "preview", "install", "rbac", "rbac-samples", "secret", "grants", "monitoring", "in-use", "uninstall"];
     for (mark, lines) in command_blocks()? {
         let text = lines.join("\n");
         let read = READ.iter().any(|(part, _)| text.contains(part));
@@ -44,7 +45,7 @@ async fn what_the_guide_runs_works_from_the_first_command_to_the_last() -> Resul
     let folder = tempfile::tempdir()?;
     copied(folder.path())?;
     let cluster = Cluster::start(folder.path(), false).await?;
-    for mark in ["preview", "install", "secret", "grants", "monitoring", "in-use", "uninstall"] {
+    for mark in ["preview", "host", "install", "secret", "grants", "monitoring", "in-use", "uninstall"] {
         for line in commands(mark)? {
             run(&line, folder.path(), cluster.kubeconfig()).await.with_context(|| format!("block {mark}"))?;
         }
@@ -126,16 +127,16 @@ async fn rbac_for_plugins_of_ones_own_fits_beside_the_base() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rbac_for_other_grants_takes_the_place_of_the_bases() -> Result<()> {
+async fn rbac_for_other_grants_takes_the_place_of_the_samples() -> Result<()> {
     let desk = Desk::new().await?;
-    let before = desk.access("base").await?;
+    let before = desk.access("overlays/samples").await?;
     let mut plugins = Vec::new();
     for name in SHIPPED {
-        let grant = fs::read_to_string(desk.deploy.join(format!("base/grants/{name}.yaml")))?;
+        let grant = fs::read_to_string(desk.deploy.join(format!("components/samples/grants/{name}.yaml")))?;
         plugins.push((name, grant.replace("namespaces: [default]", "namespaces: [default, shop]")));
     }
-    desk.print("rbac-base", "plugins-with-my-grants", &plugins).await?;
-    let after = desk.access("base").await?;
+    desk.print("rbac-samples", "plugins-with-my-grants", &plugins).await?;
+    let after = desk.access("overlays/samples").await?;
     let new: Vec<_> = after.iter().filter(|one| !before.contains(one)).collect();
     ensure!(before.iter().all(|one| after.contains(one)) && new.iter().all(|one| one.contains(" shop/")), "{new:#?}");
     ensure!(new.iter().any(|one| one.contains("patch networks.samplecrd.k8s.io")), "{new:#?}");

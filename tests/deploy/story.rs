@@ -1,6 +1,6 @@
 //! The host as the Deployment of the base starts it: its arguments, its ServiceAccount, its grants, its Service.
 
-use super::{NAMESPACE, SHIPPED, base, copied, host_args, operations};
+use super::{GRANTS, NAMESPACE, SHIPPED, base, copied, host_args, operations, samples};
 use anyhow::{Context, Result, ensure};
 use oarlock_manifest::PluginGrant;
 use oarlock_tests::{
@@ -12,10 +12,10 @@ use oarlock_tests::{
 use serde_json::{Value, json};
 use std::{fs, net::SocketAddr, sync::Arc};
 
-/// The grants of the base; only where Neutron and the ConfigMaps of Envoy are is this world's.
+/// The grants of the samples; only where Neutron and the ConfigMaps of Envoy are is this world's.
 fn furnish(world: &World) -> Result<()> {
     for name in SHIPPED {
-        let file = repository_root().join(format!("deploy/base/grants/{name}.yaml"));
+        let file = repository_root().join(GRANTS).join(format!("{name}.yaml"));
         let mut grant: Value = serde_saphyr::from_str(&fs::read_to_string(&file)?)?;
         let neutron = world.neutron_gate.url();
         let mut put = |pointer: &str, value: Value| {
@@ -66,7 +66,7 @@ fn portable(args: Vec<String>) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_story_is_lived_with_the_arguments_grants_and_permissions_of_the_base() -> Result<()> {
+async fn the_story_is_lived_with_the_arguments_grants_and_permissions_of_the_samples() -> Result<()> {
     // The one that is granted to deployment-network.
     let namespace = Some("default");
     let options = WorldOptions {
@@ -88,7 +88,7 @@ async fn the_story_is_lived_with_the_arguments_grants_and_permissions_of_the_bas
         world.cluster.kubectl(&["delete", "crd", "networks.samplecrd.k8s.io"]).await?;
         furnish(&world)?;
         world.act_as(NAMESPACE, "oarlock").await?;
-        world.add_host_args(portable(host_args(&base().await?)?));
+        world.add_host_args(portable(host_args(&samples().await?)?));
         world.set_environment("POD_NAMESPACE", NAMESPACE);
         world.set_environment("POD_NAME", "oarlock-0");
         let serving = {
@@ -97,10 +97,7 @@ async fn the_story_is_lived_with_the_arguments_grants_and_permissions_of_the_bas
         };
         story::play(&world).await?;
         nothing_is_missing(&world).await?;
-        let refused = |one: &Exchange| one.status.is_some_and(|status| [401, 403].contains(&status.as_u16()));
-        let forbidden: Vec<String> =
-            world.kubernetes_gate.journal().iter().filter(|one| refused(one)).map(ToString::to_string).collect();
-        ensure!(forbidden.is_empty(), "forbidden: {forbidden:#?}");
+        nothing_was_forbidden(&world)?;
 
         // What the host serves is reached by the Service, with a certificate out of the Secret.
         let secret = world.cluster.get(&format!("/api/v1/namespaces/{NAMESPACE}/secrets/oarlock-admission")).await?;
@@ -131,6 +128,50 @@ async fn the_story_is_lived_with_the_arguments_grants_and_permissions_of_the_bas
     .await
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_host_alone_is_ready_with_the_permissions_of_the_base() -> Result<()> {
+    // Events about cluster-scoped objects are in `default`.
+    let namespace = Some("default");
+    let options = WorldOptions { crd: false, network: false, host: false, namespace, ..WorldOptions::default() };
+    with_world(options, async |world: Arc<World>| {
+        let checkout = world.folder().join("checkout");
+        copied(&checkout)?;
+        for line in commands("host")? {
+            operations::run(&line, &checkout, world.cluster.kubeconfig()).await?;
+        }
+        world.act_as(NAMESPACE, "oarlock").await?;
+        world.add_host_args(portable(host_args(&base().await?)?));
+        world.set_environment("POD_NAMESPACE", NAMESPACE);
+        world.set_environment("POD_NAME", "oarlock-0");
+        // Ready, and the holder of its own Lease.
+        world.start_host_answering(&[]).await?;
+        let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/oarlock");
+        eventually(SOON, "the host to hold its Lease", || async {
+            let lease = world.cluster.get(&lease).await?.context("no Lease")?;
+            ensure!(text(&lease, "/spec/holderIdentity").starts_with("oarlock-0"), "{lease}");
+            Ok(())
+        })
+        .await?;
+        let plugins = world.host(async |host| host.plugins().await).await?;
+        ensure!(plugins.get("plugins").and_then(Value::as_array).is_some_and(Vec::is_empty), "{plugins}");
+        // An initializer without its plugin takes all of its permissions for admission.
+        let configurations = "/apis/oarlock.dev/v1alpha1/initializerconfigurations";
+        let initializer = json!({"name": "a.initializer.example.com", "plugin": "elsewhere",
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}]});
+        let configuration = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "InitializerConfiguration",
+            "metadata": {"name": "early"}, "initializers": [initializer]});
+        let created = world.cluster.create(configurations, &configuration).await?;
+        let hooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/oarlock";
+        eventually(SOON, "the webhook of initializers", || async {
+            world.cluster.get(hooks).await?.map(drop).context("no webhook configuration")
+        })
+        .await?;
+        world.event(&text(&created, "/metadata/uid"), "Warning", "no plugin elsewhere runs").await?;
+        nothing_was_forbidden(&world)
+    })
+    .await
+}
+
 /// Neither objects of the base, nor what the host made for itself, nor the definitions.
 async fn nothing_is_left(world: &World) -> Result<()> {
     eventually(SOON, "everything to be gone", || async {
@@ -139,13 +180,22 @@ async fn nothing_is_left(world: &World) -> Result<()> {
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/networks.samplecrd.k8s.io".to_owned(),
             "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/oarlock".to_owned(),
             "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/oarlock".to_owned(),
-            "/apis/rbac.authorization.k8s.io/v1/clusterroles/oarlock".to_owned(),
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/oarlock-samples".to_owned(),
         ] {
             ensure!(world.cluster.get(&path).await?.is_none(), "{path} is left");
         }
         Ok(())
     })
     .await
+}
+
+/// No request of the host was answered with 401 or 403.
+fn nothing_was_forbidden(world: &World) -> Result<()> {
+    let refused = |one: &Exchange| one.status.is_some_and(|status| [401, 403].contains(&status.as_u16()));
+    let forbidden: Vec<String> =
+        world.kubernetes_gate.journal().iter().filter(|one| refused(one)).map(ToString::to_string).collect();
+    ensure!(forbidden.is_empty(), "forbidden: {forbidden:#?}");
+    Ok(())
 }
 
 /// No plugin says that the API server allows less than its grant.

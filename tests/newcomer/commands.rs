@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{
-    Grant, PluginDir, Process, SOON, built_plugin, eventually, misfit_version, misfit_with, oarlock, oarlock_binary,
-    repository_root,
+    Cluster, Grant, PluginDir, Process, SOON, Shell, built_plugin, checkout, eventually, misfit_version, misfit_with,
+    oarlock, oarlock_binary, repository_root,
 };
 use serde_json::json;
 use std::{fs, path::Path, process::Stdio, time::Duration};
@@ -148,6 +148,30 @@ async fn n11_a_check_finds_the_grant_of_the_project() -> Result<()> {
     fs::remove_file(project.join("grant.yaml"))?;
     let (good, said) = check().await?;
     ensure!(!good && said.contains("grant.yaml"), "{said}");
+    Ok(())
+}
+
+/// The block of the README works in its order, and its second line fails without the first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn n13_the_rbac_pipe_of_the_readme_works_on_a_fresh_cluster() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    checkout(folder.path())?;
+    let cluster = Cluster::start(folder.path(), false).await?;
+    let readme = fs::read_to_string(repository_root().join("README.md"))?;
+    let mut blocks = readme.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let block = blocks.find(|block| block.contains("oarlock rbac")).context("the README shows no oarlock rbac")?;
+    let shell = Shell {
+        checkout: folder.path(),
+        kubeconfig: cluster.kubeconfig(),
+        commands: None,
+        deadline: Duration::from_secs(60),
+    };
+    let [first, pipe] = block.lines().collect::<Vec<_>>()[..] else { anyhow::bail!("{block}") };
+    let refused = shell.run(pipe).await.err().context("the namespace is not needed")?;
+    ensure!(format!("{refused:#}").contains("oarlock-system"), "{refused:#}");
+    shell.run(first).await?;
+    let applied = shell.run(pipe).await?;
+    ensure!(applied.lines().count() > 10 && applied.contains("serviceaccount/oarlock-network created"), "{applied}");
     Ok(())
 }
 

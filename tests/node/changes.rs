@@ -18,11 +18,11 @@ async fn alive(node: &Node) -> Result<BTreeMap<String, Value>> {
 
 /// A Neutron that wants tokens: the grant names its Keystone and the file of a password, which is a key of the Secret.
 pub(crate) async fn grants_and_secrets_take_effect_without_a_restart(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     let before = alive(node).await?;
     node.block("secret").await?;
     node.neutron_server("neutron-keystone", "10.96.0.41", &["--auth", "oarlock:example:networks"]).await?;
-    let grant = "deploy/base/grants/network.yaml";
+    let grant = "deploy/components/samples/grants/network.yaml";
     node.edit(grant, "neutron-server.openstack", "neutron-keystone.openstack")?;
     node.edit(grant, "# - http://keystone-api", "- http://neutron-keystone")?;
     node.edit(grant, "# authUrl: http://keystone-api", "authUrl: http://neutron-keystone")?;
@@ -72,13 +72,13 @@ pub(crate) async fn grants_and_secrets_take_effect_without_a_restart(node: &Node
     Ok(Outcome::Ran)
 }
 
-/// The RBAC of the base allows deployment-network the namespace `default`. A grant of all namespaces fails elsewhere, which ends when it is narrowed.
+/// The RBAC of the samples allows deployment-network the namespace `default`. A grant of all namespaces fails elsewhere, which ends when it is narrowed.
 pub(crate) async fn d6_a_narrowed_grant_leaves_no_failing_keys(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     node.run("kubectl create namespace shop --dry-run=client -o yaml | kubectl apply -f -").await?;
     let file = repository_root().join("tests/fixtures/deployment.yaml");
     node.run(&format!("kubectl -n shop apply -f {}", file.display())).await?;
-    let grant = "deploy/base/grants/deployment-network.yaml";
+    let grant = "deploy/components/samples/grants/deployment-network.yaml";
     let narrow = fs::read_to_string(node.checkout().join(grant))?;
     // The host may read them everywhere; the plugin's own account may write nothing in `shop`.
     node.run("kubectl create clusterrole everywhere --verb=get,list,watch --resource=deployments.apps,networks.samplecrd.k8s.io").await?;
@@ -115,7 +115,7 @@ pub(crate) async fn d6_a_narrowed_grant_leaves_no_failing_keys(node: &Node) -> R
 
 /// The block `upgrade` from a version that differs, and that which it says of its undo.
 pub(crate) async fn d11_an_upgrade_and_its_undo(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     node.edit(
         "deploy/base/deployment.yaml",
         "- --log-format=json",
@@ -127,7 +127,7 @@ pub(crate) async fn d11_an_upgrade_and_its_undo(node: &Node) -> Result<Outcome> 
     let deployment = node.run("kubectl -n oarlock get deployment oarlock -o yaml").await?;
     ensure!(deployment.contains("- --shutdown-delay-seconds=10"), "nothing was undone: {deployment}");
     node.restore()?;
-    let applied = node.run("kubectl apply -k deploy/base").await?;
+    let applied = node.run("kubectl apply -k deploy/overlays/samples").await?;
     let changed: Vec<_> = applied.lines().filter(|line| !line.ends_with(" unchanged")).collect();
     // As the guide says: the budget always, the Deployment because of its annotation.
     ensure!(
@@ -141,7 +141,7 @@ pub(crate) async fn d11_an_upgrade_and_its_undo(node: &Node) -> Result<Outcome> 
 
 /// Pods are asked about without a pause while every host is replaced; each must be injected, and know its Network.
 pub(crate) async fn no_review_is_lost_in_a_rolling_update_under_load(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     node.run("kubectl -n oarlock apply -f plugins/envoy-injector/envoy.yaml && kubectl apply -f plugins/network/example.yaml").await?;
     let asks = json!({"initializer.kubernetes.io/envoy": "true", "samplecrd.k8s.io/network": "example-network"});
     let pod = probe("under-load", &asks);
@@ -184,7 +184,7 @@ pub(crate) async fn no_review_is_lost_in_a_rolling_update_under_load(node: &Node
 
 /// The PodDisruptionBudget lets one host go, and refuses the second until the first is replaced.
 pub(crate) async fn an_eviction_waits_for_the_other_host(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     node.shows("-n oarlock pdb/oarlock", "{.status.disruptionsAllowed}", "1").await?;
     let hosts: Vec<String> = node.hosts().await?.iter().map(|host| text(host, "/metadata/name")).collect();
     let evict = async |name: &str| {

@@ -47,7 +47,7 @@ pub(crate) async fn the_commands_install_two_hosts_that_are_ready(node: &Node) -
 
 /// What a Prometheus that finds Pods by their annotations asks, of each host.
 pub(crate) async fn monitoring_finds_every_host(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     node.block("monitoring").await?;
     for name in ["oarlock-alerts", "oarlock-dashboard"] {
         let path = format!("/api/v1/namespaces/{HOME}/configmaps/{name}");

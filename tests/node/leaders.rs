@@ -24,7 +24,7 @@ async fn replaced(node: &Node, leader: &str, network: &str) -> Result<()> {
 }
 
 pub(crate) async fn a_killed_leader_is_replaced(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     let leader = node.leader("network").await?;
     // The container is started again within a second, but under another identity.
     let lease = async || {
@@ -55,7 +55,7 @@ pub(crate) async fn a_killed_leader_is_replaced(node: &Node) -> Result<Outcome> 
 pub(crate) async fn d10_a_hung_leader_is_replaced_and_killed_without_the_grace_of_a_pod(
     node: &Node,
 ) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     let leader = node.leader("network").await?;
     let path = format!("/api/v1/namespaces/{HOME}/pods/{leader}");
     let pod = async || node.cluster.get(&path).await?.context("the Pod went");

@@ -80,16 +80,16 @@ impl Node {
         checkout(self.folder.path()).map(drop)
     }
 
-    /// The base as it is shipped, with its hosts ready: what most bodies begin with.
-    pub(crate) async fn base(&self) -> Result<()> {
+    /// The samples as they are shipped, with their hosts ready: what most bodies begin with.
+    pub(crate) async fn samples(&self) -> Result<()> {
         self.restore()?;
         self.forget_overlay().await?;
-        self.run("kubectl apply -k deploy/base").await?;
+        self.run("kubectl apply -k deploy/overlays/samples").await?;
         self.rolled_out().await?;
         self.all_active(4).await
     }
 
-    /// A Deployment of an overlay has volumes that applying the base would leave.
+    /// A Deployment of an overlay has volumes that applying the samples would leave.
     async fn forget_overlay(&self) -> Result<()> {
         let path = "/apis/apps/v1/namespaces/oarlock/deployments/oarlock";
         let Some(deployment) = self.cluster.get(path).await? else { return Ok(()) };
@@ -203,7 +203,7 @@ impl Node {
         .map(drop)
     }
 
-    /// A Neutron as Pod and Service in the namespace `openstack`, where the base's grants look for one.
+    /// A Neutron as Pod and Service in the namespace `openstack`, where the samples' grants look for one.
     pub(crate) async fn neutron_server(&self, name: &str, address: &str, args: &[&str]) -> Result<()> {
         let args: Vec<&str> = ["--bind", "0.0.0.0", "--port", "9696"].into_iter().chain(args.iter().copied()).collect();
         let labels = json!({"app": name});

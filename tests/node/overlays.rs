@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::{fs, path::Path};
 
 pub(crate) async fn development_is_one_host_that_says_more(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     node.run("kubectl apply -k deploy/overlays/development").await?;
     node.rolled_out().await?;
     node.all_active(4).await?;
@@ -66,9 +66,9 @@ async fn there_and_back(node: &Node, file: &Path, bring: impl AsyncFn() -> Resul
     Ok(())
 }
 
-/// The commands of its comment, after a base that was applied as the guide says.
+/// The commands of its comment, after the samples that were applied as the guide says.
 pub(crate) async fn d5_plugins_of_a_config_map_are_swapped_and_brought_back(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     node.run("kubectl create namespace shop --dry-run=client -o yaml | kubectl apply -f -").await?;
     node.run("kubectl -n shop create deployment other --image=registry.k8s.io/pause:3.10").await?;
     let commands = commands_of_comment("deploy/overlays/plugins-configmap/kustomization.yaml")?;
@@ -92,13 +92,13 @@ pub(crate) async fn d5_plugins_of_a_config_map_are_swapped_and_brought_back(node
 
 /// A volume on the node's disk stands for one of a storage class.
 pub(crate) async fn plugins_of_a_volume_are_swapped(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     let folder = node.kept().join("volume");
     fs::create_dir_all(&folder)?;
     let file = folder.join("deployment-network.wasm");
     fs::copy(built_plugin("deployment-network")?, &file)?;
     fs::copy(
-        node.checkout().join("deploy/base/grants/deployment-network.yaml"),
+        node.checkout().join("deploy/components/samples/grants/deployment-network.yaml"),
         folder.join("deployment-network.yaml"),
     )?;
     let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "oarlock-plugins"}, "spec": {
@@ -122,7 +122,7 @@ pub(crate) async fn d9_plugins_of_an_image(node: &Node) -> Result<Outcome> {
     if version.starts_with("containerd://1.") {
         return Ok(Outcome::Skipped(format!("{version} mounts no images, containerd 2.1 does")));
     }
-    node.base().await?;
+    node.samples().await?;
     node.run("kubectl apply -k deploy/overlays/plugins-image").await?;
     node.rolled_out().await?;
     node.all_active(4).await?;
@@ -137,7 +137,7 @@ pub(crate) async fn d9_plugins_of_an_image(node: &Node) -> Result<Outcome> {
 
 /// A registry in the cluster with a certificate of its own authority; `oarlock push` fills it, and the hosts pull from it.
 pub(crate) async fn plugins_of_a_registry(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     let certificates = node.kept().join("registry");
     if !certificates.join("tls.crt").is_file() {
         return Ok(Outcome::Skipped("no registry was packed: docker-registry is missing".to_owned()));

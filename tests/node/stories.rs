@@ -9,7 +9,7 @@ use std::fs;
 
 /// A Deployment, its Network, the network in Neutron, its Pods; and all of it gone again.
 pub(crate) async fn a_deployment_gets_its_network_and_its_pods_run(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     let mut deployment: Value =
         serde_saphyr::from_str(&fs::read_to_string(repository_root().join("tests/fixtures/deployment.yaml"))?)?;
     if let Some(image) = deployment.pointer_mut("/spec/template/spec/containers/0/image") {
@@ -39,7 +39,7 @@ pub(crate) async fn a_deployment_gets_its_network_and_its_pods_run(node: &Node) 
 
 /// plugins/pod-network/example.yaml, and what the webhooks refuse.
 pub(crate) async fn a_pod_gets_a_port_and_one_that_names_no_network_is_refused(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     let example = "kubectl apply -f plugins/pod-network/example.yaml";
     let pod = "/api/v1/namespaces/default/pods/networked";
     // The webhook asks for the Network, which the hosts may not have seen yet.
@@ -80,7 +80,7 @@ pub(crate) async fn a_pod_gets_a_port_and_one_that_names_no_network_is_refused(n
 
 /// The commands of the plugin's README.
 pub(crate) async fn d7_the_example_of_injection_runs_with_the_base(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     let readme = fs::read_to_string(repository_root().join("plugins/envoy-injector/README.md"))?;
     let (_, block) = readme.split_once("```sh\n").context("no block")?;
     let (block, _) = block.split_once("```").context("no end of the block")?;

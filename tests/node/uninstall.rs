@@ -20,7 +20,7 @@ async fn left(node: &Node) -> Result<Vec<String>> {
 
 /// A Pod with a Network, as a user has it.
 async fn with_a_network_in_use(node: &Node) -> Result<()> {
-    node.base().await?;
+    node.samples().await?;
     eventually(PATIENCE, "the example to be taken", || node.run("kubectl apply -f plugins/pod-network/example.yaml"))
         .await?;
     node.network_is_ready("default", "blue").await
@@ -66,7 +66,7 @@ pub(crate) async fn d1_nothing_is_left_and_pods_that_name_a_network_are_taken_ag
 
 /// Where no host runs any more, and what a plugin made outside is to stay.
 pub(crate) async fn finalizers_are_removed_by_hand(node: &Node) -> Result<Outcome> {
-    node.base().await?;
+    node.samples().await?;
     node.run("kubectl apply -f plugins/network/example.yaml").await?;
     node.network_is_ready("default", "example-network").await?;
     node.run("kubectl -n oarlock scale deployment/oarlock --replicas=0").await?;
@@ -85,7 +85,7 @@ pub(crate) async fn finalizers_are_removed_by_hand(node: &Node) -> Result<Outcom
     })
     .await?;
     ensure!(!node.neutron("networks").await?.is_empty(), "what was outside did not stay");
-    node.run("kubectl delete -k deploy/base --ignore-not-found").await?;
+    node.run("kubectl delete -k deploy/overlays/samples --ignore-not-found").await?;
     let left = left(node).await?;
     ensure!(left.is_empty(), "{HOME}: {left:?}");
     Ok(Outcome::Ran)
