@@ -8,9 +8,8 @@ use std::{fs, path::Path};
 const GUIDE: &str = "docs/writing-plugins.md";
 
 /// What `oarlock new greeter` puts into a template.
-const FILLED: [(&str, &str); 8] = [
+const FILLED: [(&str, &str); 7] = [
     ("{{name}}", "greeter"),
-    ("{{Name}}", "Greeter"),
     ("{{name_snake}}", "greeter"),
     ("{{group}}", ""),
     ("{{version}}", "v1"),

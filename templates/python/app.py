@@ -15,7 +15,7 @@ MANIFEST = Manifest(
 
 
 @reconciler(MANIFEST)
-class Greeter:
+class {{kind}}Reconciler:
     def desired(self, cx: Context[dict]) -> dict | None:
         """What should be. Not asked while the object is going: then nothing should."""
         return {"greeting": f"{config.get('greeting', 'Hello')}, {cx.name}"}

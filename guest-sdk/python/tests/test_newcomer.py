@@ -1,6 +1,9 @@
 """What a new user meets in the SDK; the numbers are those of tests/newcomer.rs."""
 
+import subprocess
+import sys
 import unittest
+from pathlib import Path
 
 from oarlock import Manifest, ObjectRef, Outcome, TransientError, cluster, kind, object_ref, reconciler
 from oarlock.testing import Runner
@@ -28,7 +31,56 @@ def runner(**labels):
     return Runner(FarOff, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b", "labels": labels}})
 
 
+#: What componentize-py 0.25 prints.
+FAILED_BUILD = """Traceback (most recent call last):
+  File "/venv/bin/componentize-py", line 8, in <module>
+    sys.exit(script())
+             ^^^^^^^^
+AssertionError: Traceback (most recent call last):
+  File "/0/app.py", line 5, in <module>
+    ANNOTATION = undefined_name
+                 ^^^^^^^^^^^^^^
+  File "/1/oarlock/shapes.py", line 1, in <module>
+NameError: name 'undefined_name' is not defined
+
+
+Caused by:
+    NameError: name 'undefined_name' is not defined
+
+Stack backtrace:
+   0: <anyhow::Error>::msg::<alloc::string::String>
+"""
+SYNTAX_ERROR = """AssertionError:   File "/0/app.py", line 32
+    def broken(:
+               ^
+SyntaxError: invalid syntax
+
+
+Caused by:
+    SyntaxError: invalid syntax (app.py, line 32)
+"""
+
+
 class Newcomer(unittest.TestCase):
+    def build(self, printed, code=1):
+        tool = [sys.executable, "-c", f"import sys; sys.stderr.write({printed!r}); sys.exit({code})"]
+        script = Path(__file__).parents[1] / "componentize.py"
+        command = [sys.executable, script, *tool, "--python-path", ".", "--python-path", "sdk"]
+        run = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(run.returncode, code)
+        return run.stderr
+
+    def test_n16_a_failed_build_shows_the_error_of_the_plugin_first_and_nothing_of_the_tool(self):
+        lines = self.build(FAILED_BUILD).splitlines()
+        self.assertEqual(lines[0], "error: NameError: name 'undefined_name' is not defined")
+        self.assertEqual(lines[2], '  File "app.py", line 5, in <module>')
+        self.assertEqual(lines[-1], '  File "sdk/oarlock/shapes.py", line 1, in <module>')
+        self.assertEqual(len(lines), 6)
+        lines = self.build(SYNTAX_ERROR).splitlines()
+        self.assertEqual(lines[:2], ["error: SyntaxError: invalid syntax", '  File "app.py", line 32'])
+        self.assertEqual(self.build("no such file: wit\n"), "error: no such file: wit\n")
+        self.assertEqual(self.build("a warning\n", code=0), "")
+
     def test_n15_a_reference_has_a_namespace_or_none_and_always_a_name(self):
         self.assertEqual(ObjectRef(CONFIG_MAP, namespace=None, name="a"), ObjectRef(CONFIG_MAP, name="a"))
         self.assertEqual(ObjectRef(CONFIG_MAP, namespace=None, name="a").namespace, "")
