@@ -48,7 +48,8 @@ async fn n14_a_conflict_names_object_field_and_remedy() -> Result<()> {
         seen(&world, "edited", "first").await?;
         // Somebody else owns the field from now on, and the plugin wants another value.
         world.cluster.merge_patch(&path(&world, "edited-child"), &json!({"data": {"seen": "by hand"}})).await?;
-        let named = format!("cannot apply ConfigMap {}/edited-child: Apply failed with 1 conflict", world.namespace);
+        let named =
+            format!("cannot apply ConfigMap {}/edited-child: conflict: Apply failed with 1 conflict", world.namespace);
         let events = format!("/api/v1/namespaces/{}/events", world.namespace);
         eventually(SOON, "an event about the conflict", || async {
             let events = world.cluster.get(&events).await?.unwrap_or_default();
