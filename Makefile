@@ -53,8 +53,8 @@ demo: kubectl build plugins ## play the story with real processes and stay up; O
 	  $(BIN)/demo $(if $(ONCE),--once)
 
 # Says something only when one fails.
-SDK_TESTS := guest-sdk/js:test guest-sdk/python:test guest-sdk/c:unit-test \
-  $(addprefix plugins/namespace-baseline/,js:unit ts:unit python:unit c:unit-test)
+SDK_TESTS := guest-sdk/js:test guest-sdk/python:test guest-sdk/c:unit \
+  $(addprefix plugins/namespace-baseline/,js:unit ts:unit python:unit c:unit)
 # Left out where make languages left it out.
 GO_TESTS := guest-sdk/go:test plugins/namespace-baseline/go:unit
 sdk-tests: language-tools ## unit tests of the SDKs of the other languages and of what is written with them, without WebAssembly

@@ -20,9 +20,8 @@ const COMMANDS: [&str; 7] = [
 ];
 
 /// What `oarlock new greeter` puts into a template.
-const FILLED: [(&str, &str); 8] = [
+const FILLED: [(&str, &str); 7] = [
     ("{{name}}", "greeter"),
-    ("{{Name}}", "Greeter"),
     ("{{name_snake}}", "greeter"),
     ("{{group}}", ""),
     ("{{version}}", "v1"),

@@ -36,7 +36,7 @@ WASM_OBJECTS := $(call objects,build/wasm,$(SDK_WASM) $(SOURCES))
 NATIVE_OBJECTS := $(call objects,build/native,$(SOURCES) $(SDK_NATIVE))
 TEST_PROGRAMS := $(patsubst tests/%.c,build/tests/%,$(TESTS))
 
-.PHONY: build test unit-test install clean
+.PHONY: build test unit install clean
 .DEFAULT_GOAL := build
 # Objects are kept.
 .SECONDARY:
@@ -44,15 +44,15 @@ TEST_PROGRAMS := $(patsubst tests/%.c,build/tests/%,$(TESTS))
 build: build/$(NAME).wasm ## the component, and what the host makes of it
 	@$(OARLOCK) inspect $<
 
-test: unit-test build/$(NAME).wasm ## unit tests, then the cases in the host's own sandbox
+test: unit build/$(NAME).wasm ## unit tests, then the cases in the host's own sandbox
 	@$(OARLOCK) test build/$(NAME).wasm --cases cases
 
-unit-test: $(TEST_PROGRAMS) ## the tests of tests/, without WebAssembly
+unit: $(TEST_PROGRAMS) ## the tests of tests/, without WebAssembly
 	@for program in $(TEST_PROGRAMS); do $$program || exit 1; done
 
 # The grant first: the host looks for it when the component appears. A rename is seen as a whole.
 install: build/$(NAME).wasm ## into a plugin directory: make install DIR=plugins
-	@test -n "$(DIR)" || { echo 'make install DIR=...: into which plugin directory?' >&2; exit 1; }
+	@test -n "$(DIR)" || { echo 'make install DIR=PLUGINS: the directory that the host takes plugins from' >&2; exit 1; }
 	@mkdir -p "$(DIR)"
 	@cp grant.yaml "$(DIR)/.$(NAME).yaml.new" && mv "$(DIR)/.$(NAME).yaml.new" "$(DIR)/$(NAME).yaml"
 	@cp build/$(NAME).wasm "$(DIR)/.$(NAME).wasm.new" && mv "$(DIR)/.$(NAME).wasm.new" "$(DIR)/$(NAME).wasm"

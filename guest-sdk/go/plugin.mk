@@ -29,7 +29,7 @@ $(WASM): $(SOURCES) | go
 
 # The grant first: the host looks for it when the component appears. A rename is seen as a whole.
 install: $(WASM) ## into a plugin directory: make install DIR=plugins
-	@test -n "$(DIR)" || { echo 'make install DIR=...: into which plugin directory?' >&2; exit 1; }
+	@test -n "$(DIR)" || { echo 'make install DIR=PLUGINS: the directory that the host takes plugins from' >&2; exit 1; }
 	@mkdir -p "$(DIR)"
 	@cp grant.yaml "$(DIR)/.$(NAME).yaml.new" && mv "$(DIR)/.$(NAME).yaml.new" "$(DIR)/$(NAME).yaml"
 	@cp $(WASM) "$(DIR)/.$(NAME).wasm.new" && mv "$(DIR)/.$(NAME).wasm.new" "$(DIR)/$(NAME).wasm"

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 
 /// A Kubernetes controller host: reconcilers are WebAssembly components in a directory.
 #[derive(Debug, Parser)]
-#[command(name = "oarlock", version, about, max_term_width = 110)]
+#[command(name = "oarlock", version, long_version = long_version(), about, max_term_width = 110)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -36,6 +36,34 @@ pub(crate) struct Args {
     /// How log lines on stderr look; the variable OARLOCK_LOG filters them (`info,oarlock=debug`)
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Human, value_name = "FORMAT")]
     log_format: LogFormat,
+}
+
+/// The output of `oarlock --version`.
+fn long_version() -> &'static str {
+    static TEXT: std::sync::LazyLock<String> = std::sync::LazyLock::new(version::text);
+    &TEXT
+}
+
+/// The form of what a command shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// As the table, with nothing shortened
+    Wide,
+    /// One JSON document
+    Json,
+    /// One YAML document
+    Yaml,
+}
+
+impl Output {
+    /// The document in this form; none: the command's own form.
+    fn document(output: Option<Self>, json: bool, document: &serde_json::Value) -> anyhow::Result<Option<String>> {
+        Ok(match if json { Some(Self::Json) } else { output } {
+            Some(Self::Json) => Some(serde_json::to_string_pretty(document)?),
+            Some(Self::Yaml) => Some(serde_saphyr::to_string(document)?),
+            Some(Self::Wide) | None => None,
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

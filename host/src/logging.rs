@@ -21,8 +21,11 @@ use self::human::{HumanEvents, HumanFields};
 /// The variable that holds the filter, for example `info,oarlock::informer=debug`.
 pub const FILTER_VARIABLE: &str = "OARLOCK_LOG";
 
-/// The default filter: events of the host, and only warnings of libraries.
-const DEFAULT_FILTER: &str = "info,kube=warn,hyper=warn,tower=warn,rustls=warn,wasmtime=warn,cranelift=warn";
+/// The default filter: events of the host.
+const DEFAULT_FILTER: &str = "info";
+
+/// Libraries only warn, unless the filter names them.
+const LIBRARIES: &str = "cranelift=warn,h2=warn,hyper=warn,kube=warn,mio=warn,notify=warn,regalloc2=warn,rustls=warn,tower=warn,want=warn,wasmtime=warn";
 
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,8 +42,8 @@ pub enum Format {
 /// It never fails. An invalid filter is replaced by the default, with a warning. If logging was started before, nothing changes. Lines
 /// that cannot be written are lost.
 ///
-/// * `filter` - directives as in `tracing_subscriber::EnvFilter`; without it the variable `OARLOCK_LOG`, without that `info`, and
-///   warnings of libraries.
+/// * `filter` - directives as in `tracing_subscriber::EnvFilter`; without it the variable `OARLOCK_LOG`, without that `info`. Of
+///   libraries that it does not name, only warnings are logged.
 pub fn init(format: Format, filter: Option<&str>) {
     let from_variable = std::env::var(FILTER_VARIABLE).ok();
     let asked = filter.map(str::to_owned).or(from_variable).filter(|filter| !filter.trim().is_empty());
@@ -55,10 +58,22 @@ pub fn init(format: Format, filter: Option<&str>) {
 
 /// The filter, and why it is not the requested one.
 fn parse(asked: Option<&str>) -> (EnvFilter, Option<String>) {
-    let Some(asked) = asked else { return (EnvFilter::new(DEFAULT_FILTER), None) };
-    match EnvFilter::builder().parse(asked) {
+    let filter = asked.unwrap_or(DEFAULT_FILTER);
+    match EnvFilter::builder().parse(with_libraries(filter)) {
         Ok(filter) => (filter, None),
-        Err(error) => (EnvFilter::new(DEFAULT_FILTER), Some(error.to_string())),
+        Err(error) => (EnvFilter::new(with_libraries(DEFAULT_FILTER)), Some(error.to_string())),
+    }
+}
+
+/// The filter with [`LIBRARIES`] before it, so that a directive of the filter for a library replaces theirs. A filter whose general level is
+/// `warn` or less already excludes them.
+fn with_libraries(filter: &str) -> String {
+    let talkative =
+        |directive: &str| ["trace", "debug", "info"].iter().any(|level| directive.eq_ignore_ascii_case(level));
+    if filter.split(',').any(|directive| talkative(directive.trim())) {
+        format!("{LIBRARIES},{filter}")
+    } else {
+        filter.to_owned()
     }
 }
 
@@ -207,10 +222,24 @@ mod tests {
     }
 
     #[test]
+    fn n4_libraries_only_warn_unless_the_filter_names_them() {
+        let events = || {
+            tracing::debug!("ours");
+            tracing::debug!(target: "hyper_util::client", "theirs");
+            tracing::warn!(target: "h2", "their warning");
+        };
+        assert_eq!(human("debug", events), [" DEBUG ours", "  WARN their warning"]);
+        assert_eq!(human("info,oarlock=debug", events), [" DEBUG ours", "  WARN their warning"]);
+        assert_eq!(human("debug,hyper=debug", events), [" DEBUG ours", " DEBUG theirs", "  WARN their warning"]);
+        assert_eq!(human("error", events), [""; 0]);
+        assert_eq!(human("off", events), [""; 0]);
+    }
+
+    #[test]
     fn a_filter_that_cannot_be_read_is_replaced_by_the_default_and_told() {
         let (filter, refused) = parse(Some("oarlock=loud"));
         assert!(refused.is_some());
-        assert_eq!(filter.to_string(), EnvFilter::new(DEFAULT_FILTER).to_string());
+        assert_eq!(filter.to_string(), parse(None).0.to_string());
     }
 
     #[test]

@@ -46,7 +46,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub use self::config::{Config, MAX_DELAY, Priority, Trigger};
+pub use self::config::{Cause, Config, MAX_DELAY, Priority, Trigger};
 pub use self::snapshot::{KeyStatus, Phase, Snapshot};
 
 use std::fmt::{self, Debug};
@@ -76,6 +76,8 @@ pub struct Item<K> {
     pub key: K,
     /// Why the key runs. Of several coalesced adds, the trigger with the highest priority; the first of equals.
     pub trigger: Trigger,
+    /// The last event among them, if it was added with [`WorkQueue::add_event`].
+    pub cause: Option<Cause>,
     /// 1 plus the failures since the key was last forgotten: 1 on a first try.
     pub attempt: u32,
     /// How long the key was ready before a worker took it; time in a timer does not count.
@@ -132,7 +134,14 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     ///
     /// client-go `util/workqueue/queue.go`, `Add`.
     pub fn add(&self, key: K, trigger: Trigger) {
-        self.shared.add(key, trigger);
+        self.shared.add(key, trigger, None);
+    }
+
+    /// Adds `key` as [`add`](Self::add) with [`Trigger::Event`] does, and keeps the event until the key is handed out or another event comes.
+    ///
+    /// * `cause` - appears in [`Item::cause`].
+    pub fn add_event(&self, key: K, cause: Cause) {
+        self.shared.add(key, Trigger::Event, Some(cause));
     }
 
     /// Adds `key` when `delay` has passed.

@@ -16,7 +16,7 @@ var plugin = oarlock.New(oarlock.Manifest{
 	Config: map[string]oarlock.Object{
 		"greeting": {"type": "string", "description": "The word it greets with. Hello unless set."},
 	},
-}, greeter{})
+}, {{kind}}Reconciler{})
 
 // What a component does when it starts; its main function is not run.
 func init() { oarlock.Export(plugin) }
@@ -35,15 +35,16 @@ type state struct {
 	Greeting string `json:"greeting"`
 }
 
-type greeter struct{}
+// {{kind}}Reconciler reconciles every {{kind}}.
+type {{kind}}Reconciler struct{}
 
 // Desired is what should be. Not asked while the object is going: then nothing should.
-func (greeter) Desired(cx *oarlock.Context[object]) (*state, error) {
+func ({{kind}}Reconciler) Desired(cx *oarlock.Context[object]) (*state, error) {
 	return &state{oarlock.ConfigOr("greeting", "Hello") + ", " + cx.Name()}, nil
 }
 
 // Actual is what is. Read from the cluster and not from cx.Object(), because it is asked again after the patch.
-func (greeter) Actual(cx *oarlock.Context[object]) (observed oarlock.Observation[state], err error) {
+func ({{kind}}Reconciler) Actual(cx *oarlock.Context[object]) (observed oarlock.Observation[state], err error) {
 	if cx.Deleting() {
 		return observed, nil
 	}
@@ -58,7 +59,7 @@ func (greeter) Actual(cx *oarlock.Context[object]) (observed oarlock.Observation
 }
 
 // Patch makes the one of the other. Only asked when they differ; the host carries it out.
-func (greeter) Patch(cx *oarlock.Context[object], desired, _ *state) (*oarlock.Outcome, error) {
+func ({{kind}}Reconciler) Patch(cx *oarlock.Context[object], desired, _ *state) (*oarlock.Outcome, error) {
 	outcome := &oarlock.Outcome{}
 	if desired == nil {
 		return outcome, nil

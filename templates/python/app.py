@@ -15,14 +15,14 @@ MANIFEST = Manifest(
 
 
 @reconciler(MANIFEST)
-class Greeter:
+class {{kind}}Reconciler:
     def desired(self, cx: Context[dict]) -> dict | None:
         """What should be. Not asked while the object is going: then nothing should."""
         return {"greeting": f"{config.get('greeting', 'Hello')}, {cx.name}"}
 
     def actual(self, cx: Context[dict]) -> dict | None:
         """What is. Read from the cluster and not from `cx.object`, because it is asked again after the patch."""
-        live = None if cx.deleting else cluster.get_object(cx.kind, cx.name, cx.namespace)
+        live = None if cx.deleting else cluster.get_object(cx.ref)
         greeting = ((live or {}).get("metadata", {}).get("annotations") or {}).get(ANNOTATION)
         return None if greeting is None else {"greeting": greeting}
 

@@ -164,7 +164,7 @@ fn an_image_is_what_it_says_the_same_every_time_and_starts() -> Result<()> {
         run(Command::new("tar").arg("-xzf").arg(layer).arg("-C").arg(&root))?;
     }
     let said = version_said_in(&root)?;
-    ensure!(said.trim() == format!("oarlock {}", env!("CARGO_PKG_VERSION")), "{said}");
+    ensure!(said.starts_with(&format!("oarlock {}", env!("CARGO_PKG_VERSION"))), "{said}");
     for name in SHIPPED {
         ensure!(fs::read(root.join(format!("plugins/{name}.wasm")))? == fs::read(built_plugin(name)?)?, "{name}");
         let grant = fs::read_link(root.join(format!("plugins/{name}.yaml")))?;

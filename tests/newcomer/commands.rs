@@ -241,6 +241,7 @@ async fn n23_completion_and_version_are_commands() -> Result<()> {
     let package = contract.lines().find_map(|line| line.strip_prefix("package ")).context("no package")?;
     ensure!(told.status.success() && said.starts_with("oarlock "), "{said}");
     ensure!(said.contains(&format!("contract {}", package.trim_end_matches(';'))), "{said}");
+    ensure!(String::from_utf8(oarlock(&["--version"]).await?.stdout)? == said, "--version differs from version");
     Ok(())
 }
 
@@ -260,5 +261,103 @@ fn n25_examples_can_be_applied_to_one_namespace() -> Result<()> {
     names.sort();
     let distinct: std::collections::BTreeSet<_> = names.iter().collect();
     ensure!(names.len() == distinct.len() && names.len() >= 4, "{names:?}");
+    Ok(())
+}
+
+/// A file of the repository.
+fn shipped(path: &str) -> Result<String> {
+    fs::read_to_string(repository_root().join(path)).with_context(|| path.to_owned())
+}
+
+#[test]
+fn n14_every_template_says_how_an_edited_field_is_taken_back() -> Result<()> {
+    for language in LANGUAGES {
+        ensure!(shipped(&format!("templates/{language}/README.md"))?.contains("`force` takes the field"), "{language}");
+    }
+    Ok(())
+}
+
+/// `build` makes the component and shows it, `unit` needs no WebAssembly, `test` does both and plays the cases, `install` builds first.
+#[test]
+fn n20_make_targets_mean_the_same_in_every_language() -> Result<()> {
+    for project in ["templates", "plugins/namespace-baseline"] {
+        for language in LANGUAGES {
+            let mut rules = shipped(&format!("{project}/{language}/Makefile"))?;
+            if rules.contains("include $(SDK)/plugin.mk") {
+                rules += &shipped(&format!("guest-sdk/{language}/plugin.mk"))?;
+            }
+            let rule = |target: &str| {
+                let found = rules.split("\n\n").filter_map(|part| {
+                    part.split_once(&format!("{target}:"))
+                        .filter(|(before, _)| before.is_empty() || before.ends_with('\n'))
+                });
+                found
+                    .map(|(_, rule)| rule.to_owned())
+                    .next()
+                    .with_context(|| format!("{project}/{language} has no target {target}"))
+            };
+            let needs =
+                |target: &str| Ok::<_, anyhow::Error>(rule(target)?.lines().next().unwrap_or_default().to_owned());
+            let component = |needs: &str| needs.contains("wasm") || needs.contains("WASM");
+            ensure!(component(&needs("build")?) && rule("build")?.contains(" inspect "), "{project}/{language}: build");
+            ensure!(
+                !component(&needs("unit")?.replace("WebAssembly", "")),
+                "{project}/{language}: unit builds a component"
+            );
+            ensure!(component(&needs("install")?), "{project}/{language}: install does not build");
+            let test = needs("test")?;
+            ensure!(
+                component(&test) && test.contains("unit") && rule("test")?.contains("--cases cases"),
+                "{project}/{language}: {test}"
+            );
+            rule("clean")?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn n20_types_of_a_project_are_named_after_its_kind() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for (language, file) in
+        [("rust", "src/lib.rs"), ("python", "app.py"), ("go", "main.go"), ("ts", "src/reconciler.ts")]
+    {
+        let project = folder.path().join(language);
+        let args = [
+            "new",
+            "team-space",
+            "--lang",
+            language,
+            "--kind",
+            "example.com/v1/Garden",
+            "--dir",
+            &project.display().to_string(),
+        ];
+        let told = oarlock(&args).await?;
+        ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        let text = fs::read_to_string(project.join(file))?;
+        ensure!(text.contains("GardenReconciler") || text.contains("GardenObject"), "{language}: {text}");
+        ensure!(!text.contains("TeamSpace"), "{language}: {text}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn n20_a_case_without_an_expectation_is_no_success() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let plugins = PluginDir::create(folder.path().join("plugins"))?;
+    plugins.place("misfit.wasm", &misfit_version("1", "")?)?;
+    let file = plugins.path().join("misfit.wasm").display().to_string();
+    let cases = folder.path().join("cases");
+    fs::create_dir(&cases)?;
+    let case = "request:\n  object: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b, uid: u}}\n";
+    fs::write(cases.join("empty.yaml"), case)?;
+    let cases = cases.display().to_string();
+    let told = oarlock(&["test", &file, "--cases", &cases]).await?;
+    let said = String::from_utf8_lossy(&told.stdout).into_owned();
+    ensure!(!told.status.success() && said.contains("FAILED   empty") && said.contains("expect is missing"), "{said}");
+    // What --update writes is an expectation.
+    ensure!(oarlock(&["test", &file, "--cases", &cases, "--update"]).await?.status.success(), "--update");
+    ensure!(oarlock(&["test", &file, "--cases", &cases]).await?.status.success(), "after --update");
     Ok(())
 }

@@ -1,9 +1,62 @@
 //! What the host tells: errors of the version that runs, words instead of debug text.
 
-use super::{grant, object, options, plugin, runs, seen};
+use super::{grant, object, options, path, plugin, runs, seen};
 use anyhow::{Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, misfit_version, repository_root, text, with_world};
+use serde_json::json;
 use std::{fs, path::Path, sync::Arc};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn n4_the_line_of_a_reconcile_says_which_event_caused_it_and_lists_its_writes() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.plugins.grant("misfit", &grant(&world))?;
+        world.plugins.place("misfit.wasm", &misfit_version("1", "")?)?;
+        world.set_environment("OARLOCK_LOG", "debug");
+        world.start_host().await?;
+        runs(&world, "misfit", "1").await?;
+        object(&world, "told", "").await?;
+        seen(&world, "told", "first").await?;
+        let (own, child) =
+            (format!("ConfigMap {}/told", world.namespace), format!("ConfigMap {}/told-child", world.namespace));
+        let line = async |cause: &str, written: Option<&str>| {
+            eventually(SOON, &format!("a line with cause {cause} and written {written:?}"), || async {
+                let lines = world.log(|line| {
+                    line.field("key").as_deref() == Some(&own)
+                        && line.field("cause").as_deref() == Some(cause)
+                        && line.field("trigger").as_deref() == Some("event")
+                        && line.field("written").as_deref() == written
+                });
+                ensure!(!lines.await?.is_empty(), "none");
+                Ok(())
+            })
+            .await
+        };
+        line(&format!("{own} added"), Some(&format!("apply {child}"))).await?;
+        world.cluster.merge_patch(&path(&world, "told"), &json!({"data": {"value": "second"}})).await?;
+        seen(&world, "told", "second").await?;
+        line(&format!("{own} modified"), Some(&format!("apply {child}"))).await?;
+        // The echo of the apply, and an edit of a field that is not the plugin's.
+        world.cluster.merge_patch(&path(&world, "told-child"), &json!({"data": {"other": "x"}})).await?;
+        line(&format!("{child} modified"), None).await?;
+        world.cluster.delete(&path(&world, "told-child")).await?;
+        line(&format!("{child} deleted"), Some(&format!("apply {child}"))).await?;
+        // Of a patch with many writes the line lists the first ones.
+        object(&world, "many", "changes:20").await?;
+        let listed = |line: &oarlock_tests::harness::LogLine| {
+            line.field("written")
+                .is_some_and(|w| w.matches("apply ConfigMap").count() == 8 && w.ends_with("-child-7 and 13 more"))
+        };
+        eventually(SOON, "a line that lists some of many writes", || async {
+            ensure!(!world.log(listed).await?.is_empty(), "none");
+            Ok(())
+        })
+        .await?;
+        let noise = world.log(|line| line.text.contains("hyper") || line.text.contains("rustls")).await?;
+        ensure!(noise.is_empty(), "libraries are logged: {noise:?}");
+        Ok(())
+    })
+    .await
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn n17_the_last_error_is_one_of_the_version_that_runs() -> Result<()> {

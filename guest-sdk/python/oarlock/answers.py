@@ -190,7 +190,7 @@ class Outcome:
 def object_ref(document: JsonObject) -> ObjectRef:
     """Names the object that a document describes."""
     metadata = document["metadata"]
-    return ObjectRef(kind(document["apiVersion"], document["kind"]), metadata["name"], metadata.get("namespace", ""))
+    return ObjectRef(kind(document["apiVersion"], document["kind"]), namespace=metadata.get("namespace"), name=metadata["name"])
 
 
 def _document(what: str, value: Any) -> None:

@@ -10,12 +10,13 @@ import json
 from typing import Any
 
 from oarlock import host
+from oarlock.context import ObjectRef
 from oarlock.manifest import Kind
 
 
-def get_object(kind: Kind, name: str, namespace: str = "") -> dict[str, Any] | None:
+def get_object(ref: ObjectRef) -> dict[str, Any] | None:
     """One object without managedFields, from the cache. None: it does not exist. The kind must be a primary or a watch."""
-    return _object(host.current().get_object(kind, namespace, name))
+    return _object(host.current().get_object(ref.kind, ref.namespace, ref.name))
 
 
 def list_objects(
@@ -32,17 +33,17 @@ def list_objects(
     return [json.loads(text) for text in host.current().list_objects(kind, options)]
 
 
-def get_applied(kind: Kind, name: str, namespace: str = "") -> dict[str, Any] | None:
+def get_applied(ref: ObjectRef) -> dict[str, Any] | None:
     """The counterpart of `Outcome.apply`: what this plugin owns of the object, as it was applied while nothing of it changed.
 
     None: the object does not exist, or this plugin owns nothing of it.
     """
-    return _object(host.current().get_applied(kind, namespace, name))
+    return _object(host.current().get_applied(ref.kind, ref.namespace, ref.name))
 
 
-def get_live(kind: Kind, name: str, namespace: str = "") -> dict[str, Any] | None:
+def get_live(ref: ObjectRef) -> dict[str, Any] | None:
     """Past the cache, from the API server. Costs a request."""
-    return _object(host.current().get_live(kind, namespace, name))
+    return _object(host.current().get_live(ref.kind, ref.namespace, ref.name))
 
 
 def _object(text: str | None) -> dict[str, Any] | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from oarlock import shapes
 from oarlock.errors import TerminalError
@@ -27,12 +27,25 @@ class Trigger(StrEnum):
     ADMISSION = "admission"
 
 
-class ObjectRef(NamedTuple):
-    """Names one object of a kind. `namespace` is empty for cluster-scoped kinds."""
+@dataclass(frozen=True)
+class ObjectRef:
+    """Names one object of a kind: `ObjectRef(kind, namespace="shop", name="card")`. Without a namespace, or with `None`, it is an object of
+    a cluster-scoped kind."""
 
     kind: Kind
-    name: str
-    namespace: str = ""
+    namespace: str = field(default="", kw_only=True)
+    name: str = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.namespace is None:
+            object.__setattr__(self, "namespace", "")
+        if not isinstance(self.namespace, str):
+            raise TypeError(f"the namespace of an object is a string, not {self.namespace!r}")
+        if not isinstance(self.name, str) or not self.name:
+            raise TypeError(f"the name of an object is a string that is not empty, not {self.name!r}")
+
+    def __str__(self) -> str:
+        return f"{self.kind.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind.kind} {self.name}"
 
 
 @dataclass(frozen=True)
@@ -110,8 +123,8 @@ class Context(Generic[T]):
 
     @property
     def ref(self) -> ObjectRef:
-        """Kind, name and namespace: the target of a patch or a deletion."""
-        return ObjectRef(self.kind, self.name, self.namespace)
+        """Names the object: for `cluster.get_object`, and as the target of a patch or a deletion."""
+        return ObjectRef(self.kind, namespace=self.namespace, name=self.name)
 
     @property
     def uid(self) -> str:

@@ -14,6 +14,7 @@ from oarlock import (
     HttpAccess,
     Manifest,
     Mapping,
+    ObjectRef,
     Observation,
     Outcome,
     PolicyRule,
@@ -403,7 +404,7 @@ class Patches(unittest.TestCase):
 class References(unittest.TestCase):
     def test_a_document_names_its_object(self):
         document = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}
-        self.assertEqual(tuple(object_ref(document)), (kind("apps/v1", "Deployment"), "a", ""))
+        self.assertEqual(object_ref(document), ObjectRef(kind("apps/v1", "Deployment"), name="a"))
 
 
 if __name__ == "__main__":

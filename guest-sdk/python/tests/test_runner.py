@@ -27,6 +27,7 @@ from oarlock import (
 from oarlock.testing import LogLine, Runner
 
 CONFIG_MAP = kind("v1", "ConfigMap")
+CARD = ObjectRef(CONFIG_MAP, namespace="default", name="card")
 MANIFEST = Manifest(
     "probe",
     "1",
@@ -61,7 +62,7 @@ class Probe:
     """Does in `actual` what the object's `spec.ask` says, and shows what came of it."""
 
     asks = {
-        "secret": lambda: cluster.get_object(kind("v1", "Secret"), "s", "default"),
+        "secret": lambda: cluster.get_object(ObjectRef(kind("v1", "Secret"), namespace="default", name="s")),
         "granted": lambda: http.get("http://GRANTED.example.com/x", params={"a": "b c"}).status_code,
         "configured": lambda: http.get("http://elsewhere.example.com:81/").status_code,
         "ungranted": lambda: http.get("http://granted.example.com:8080/").status_code,
@@ -281,7 +282,7 @@ class Changer:
         return cx.object["spec"]["data"]
 
     def actual(self, cx):
-        card = cluster.get_object(CONFIG_MAP, "card", "default")
+        card = cluster.get_object(CARD)
         return card and card["data"]
 
     def patch(self, cx, desired, actual):
@@ -332,7 +333,7 @@ class Changes(unittest.TestCase):
                 self.assertIsNone(report.error)
                 self.assertEqual(report.event_lines, ["Warning Changed: as told"])
                 self.assertEqual(report.requeue_after.total_seconds(), 0.001, "rounded up, never to nothing")
-                self.assertEqual(runner.get(CONFIG_MAP, "card", "default")["data"], data)
+                self.assertEqual(runner.get(CARD)["data"], data)
 
     def test_changes_that_cannot_be_carried_out_end_the_reconcile(self):
         for how, existing, part in (
@@ -365,13 +366,13 @@ class Changes(unittest.TestCase):
         runner.edit(lambda live: live["spec"].update(data={"other": "2"}))
         report = runner.reconcile()
         self.assertEqual(len(report.applied), 1)
-        self.assertEqual(runner.get(CONFIG_MAP, "card", "default")["data"], {"old": "1", "other": "2"})
+        self.assertEqual(runner.get(CARD)["data"], {"old": "1", "other": "2"})
 
     def test_a_dry_run_changes_nothing(self):
         runner = Runner(Changer, thing(how="apply", data={"word": "new"}), dry_run=True)
         report = runner.reconcile()
         self.assertEqual(len(report.applied), 1)
-        self.assertIsNone(runner.get(CONFIG_MAP, "card", "default"))
+        self.assertIsNone(runner.get(CARD))
 
 
 @reconciler(Manifest("gate", "1"))
@@ -424,7 +425,7 @@ class Sidecar:
         return deployment([{"name": "proxy", "image": "proxy:1"}])
 
     def actual(self, cx):
-        return cluster.get_applied(cx.kind, cx.name, cx.namespace)
+        return cluster.get_applied(cx.ref)
 
     def patch(self, cx, desired, actual):
         nothing = {key: value for key, value in deployment([]).items() if key != "spec"}
@@ -440,10 +441,10 @@ def deployment(containers):
 class Applies(unittest.TestCase):
     def test_lists_are_applied_by_their_keys(self):
         runner = Runner(Sidecar, deployment([{"name": "web", "image": "web:1"}]))
-        ref = ObjectRef(kind("apps/v1", "Deployment"), "web", "default")
+        ref = ObjectRef(kind("apps/v1", "Deployment"), namespace="default", name="web")
 
         def containers():
-            return runner.get(*ref)["spec"]["template"]["spec"]["containers"]
+            return runner.get(ref)["spec"]["template"]["spec"]["containers"]
 
         self.assertTrue(runner.reconcile().in_sync)
         self.assertEqual([one["name"] for one in containers()], ["web", "proxy"])

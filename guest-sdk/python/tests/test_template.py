@@ -30,7 +30,6 @@ class TemplateTest(unittest.TestCase):
                 project = filled_in(
                     f"{work}/class",
                     name="class",
-                    Name="Class",
                     name_snake="class",
                     group=group,
                     version=version,

@@ -112,7 +112,7 @@ pub(super) enum FailureName {
 }
 
 /// Only the given fields are compared; `null` means that the result is none.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Expect {
     #[serde(default, deserialize_with = "named")]

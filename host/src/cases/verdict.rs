@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 
 /// The differences, one line each, as `path: expected …, found …`. Empty: the case passes.
 pub(super) fn differences(expect: &Expect, answers: &Answers) -> Vec<String> {
+    if *expect == Expect::default() {
+        return vec!["expect is missing: the case compares nothing".to_owned()];
+    }
     let found = |field: &str| answers.fields.get(field).unwrap_or(&Value::Null);
     let mut lines = Vec::new();
     match (&expect.error, answers.fields.get("error")) {
@@ -118,7 +121,6 @@ mod tests {
     #[test]
     fn only_what_is_named_is_compared() {
         let fields = json!({"desired": {"a": 1.0, "b": [1, 2]}, "actual": null, "events": [{"reason": "X"}]});
-        assert_eq!(told(json!({}), fields.clone()), Vec::<String>::new());
         assert_eq!(
             told(json!({"desired": {"a": 1, "b": [1, 2]}, "actual": null}), fields.clone()),
             Vec::<String>::new()
@@ -136,9 +138,16 @@ mod tests {
     }
 
     #[test]
+    fn n20_a_case_that_expects_nothing_fails() {
+        for fields in [json!({}), json!({"desired": 1}), json!({"error": {"failed": "trap"}})] {
+            assert_eq!(told(json!({}), fields), ["expect is missing: the case compares nothing"]);
+        }
+    }
+
+    #[test]
     fn an_error_that_nobody_expects_fails_the_case() {
         let failed = json!({"error": {"failed": "trap: 42 at line 7"}});
-        assert_eq!(told(json!({}), failed.clone()).len(), 1);
+        assert_eq!(told(json!({"changes": []}), failed.clone()), ["it failed: {\"failed\":\"trap: 42 at line 7\"}"]);
         assert_eq!(told(json!({"error": {"failed": "42"}}), failed.clone()), Vec::<String>::new());
         assert_eq!(told(json!({"error": {"terminal": "42"}}), failed).len(), 1);
         assert_eq!(told(json!({"error": {"terminal": "42"}}), json!({})).len(), 1);

@@ -18,8 +18,12 @@ pub(super) struct InspectArgs {
     #[arg(value_name = "FILE.wasm")]
     file: PathBuf,
 
-    /// As one JSON document
-    #[arg(long)]
+    /// Another form; each lists every import
+    #[arg(short, long, value_enum, value_name = "FORM")]
+    output: Option<super::Output>,
+
+    /// The same as -o json
+    #[arg(long, conflicts_with = "output")]
     json: bool,
 
     #[command(flatten)]
@@ -31,27 +35,40 @@ pub(super) async fn run(args: InspectArgs) -> anyhow::Result<()> {
     let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {shown}"))?;
     let engine = Engine::new(args.compiling.options())?;
     let found = inspect::inspect(&engine, &shown, bytes).await.with_context(|| shown.clone())?;
-    if args.json {
-        super::say(&serde_json::to_string_pretty(&found)?)?;
-        return Ok(());
+    if let Some(document) = super::Output::document(args.output, args.json, &found)? {
+        return super::say(document.trim_end());
     }
+    super::say(&described(&found, args.output.is_some())?)
+}
+
+/// The answer first; WASI, which every language runtime imports, last and only its number.
+///
+/// * `wide` - lists WASI, too.
+fn described(found: &Value, wide: bool) -> anyhow::Result<String> {
     let text = |field: &str| found.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let list = |field: &str| {
-        let names = found.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        names.map(|n| format!("  {n}")).collect::<Vec<_>>().join("\n")
+    let list = |field: &str| found.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let is_wasi = |name: &&str| name.starts_with("wasi:") || name.starts_with("wasi_");
+    let lines = |names: Vec<&str>| names.iter().map(|name| format!("  {name}\n")).collect::<String>();
+    let (wasi, own): (Vec<&str>, Vec<&str>) = list("imports").partition(is_wasi);
+    let wasi = match wasi.len() {
+        0 => String::new(),
+        _ if wide => lines(wasi),
+        count => format!("  {count} of WASI (-o wide lists them)\n"),
     };
-    super::say(&format!(
-        "{} {}\ncontract  {}\nsize      {} bytes\ndigest    {}\nimports\n{}\nexports\n{}\nmanifest\n{}",
+    Ok(format!(
+        "{} {}\ncontract  {}\nsize      {} bytes\ndigest    {}\nmanifest\n{}\nexports\n{}imports\n{}{}",
         text("name"),
         text("version"),
         contract(&text("contract"), &text("contractServed")),
         found.get("sizeBytes").and_then(Value::as_u64).unwrap_or_default(),
         text("digest"),
-        list("imports"),
-        list("exports"),
         serde_json::to_string_pretty(found.get("manifest").unwrap_or(&Value::Null))?,
-    ))?;
-    Ok(())
+        lines(list("exports").collect()),
+        lines(own),
+        wasi,
+    )
+    .trim_end()
+    .to_owned())
 }
 
 /// The contract version of a file, and the host's version where it differs.
@@ -62,6 +79,19 @@ fn contract(built: &str, served: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn n23_inspect_answers_first_and_counts_wasi() {
+        let found = serde_json::json!({"name": "a", "version": "1", "contract": "0.1.0", "contractServed": "0.1.0", "sizeBytes": 5,
+            "digest": "sha256:0", "imports": ["wasi:io/poll@0.2.0", "oarlock:reconciler/http@0.1.0", "wasi:cli/environment@0.2.0"],
+            "exports": ["oarlock:reconciler/reconcile@0.1.0"], "manifest": {"name": "a"}});
+        let text = described(&found, false).unwrap();
+        assert!(text.starts_with("a 1\ncontract  0.1.0\nsize      5 bytes\ndigest    sha256:0\nmanifest\n{"), "{text}");
+        let end = "imports\n  oarlock:reconciler/http@0.1.0\n  2 of WASI (-o wide lists them)";
+        assert!(text.ends_with(end), "{text}");
+        let text = described(&found, true).unwrap();
+        assert!(text.ends_with("  wasi:io/poll@0.2.0\n  wasi:cli/environment@0.2.0"), "{text}");
+    }
 
     #[test]
     fn the_contract_of_the_host_is_told_where_it_is_another_than_the_files() {

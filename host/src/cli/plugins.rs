@@ -26,14 +26,18 @@ struct Admin {
 #[derive(Debug, Args)]
 #[command(
     about = "Show the plugins of a running host",
-    after_help = "Examples:\n  oarlock plugins\n  oarlock plugins --json\n  oarlock plugins --release-finalizers network"
+    after_help = "Examples:\n  oarlock plugins\n  oarlock plugins -o wide\n  oarlock plugins --json\n  oarlock plugins --release-finalizers network\n\nThe exit status is 1 when a plugin is failed or quarantined."
 )]
 pub(super) struct PluginsArgs {
     #[command(flatten)]
     admin: Admin,
 
-    /// As one JSON document, with everything there is to know
-    #[arg(long)]
+    /// Another form than the table; json and yaml have everything there is to know
+    #[arg(short, long, value_enum, value_name = "FORM", conflicts_with = "release_finalizers")]
+    output: Option<super::Output>,
+
+    /// The same as -o json
+    #[arg(long, conflicts_with = "output")]
     json: bool,
 
     /// Take the finalizer of a plugin that was removed off the objects that still carry it, so that they can be deleted; what
@@ -63,12 +67,29 @@ pub(super) async fn plugins(args: PluginsArgs) -> anyhow::Result<()> {
     }
     let text = send(&args.admin, "GET", "/plugins").await?;
     let all: Value = serde_json::from_str(&text).context("the host's answer is no JSON")?;
-    if args.json {
-        super::say(&serde_json::to_string_pretty(&all)?)?;
-    } else {
-        super::say(table(&all).trim_end())?;
+    match super::Output::document(args.output, args.json, &all)? {
+        Some(document) => super::say(document.trim_end())?,
+        None => super::say(table(&all, args.output == Some(super::Output::Wide)).trim_end())?,
+    }
+    let (failed, of) = failed(&all);
+    if !failed.is_empty() {
+        bail!("{} of {of} plugins failed: {}", failed.len(), failed.join(", "));
     }
     Ok(())
+}
+
+/// The plugins that do not reconcile because of a failure, and the number of all.
+fn failed(all: &Value) -> (Vec<String>, usize) {
+    let entries: Vec<&Value> = all.get("plugins").and_then(Value::as_array).into_iter().flatten().collect();
+    let text = |entry: &Value, field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let failed = entries.iter().filter(|entry| ["failed", "quarantined"].contains(&text(entry, "state").as_str()));
+    (failed.map(|entry| name(entry)).collect(), entries.len())
+}
+
+/// The name of a plugin, or of a file whose plugin is unknown.
+fn name(entry: &Value) -> String {
+    let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if text("name").is_empty() { text("file") } else { text("name") }
 }
 
 pub(super) async fn confirm(args: ConfirmArgs) -> anyhow::Result<()> {
@@ -104,8 +125,17 @@ async fn send(admin: &Admin, method: &str, path: &str) -> anyhow::Result<String>
     Ok(body)
 }
 
-/// One line per plugin, and one below it for a version that waits or failed.
-fn table(all: &Value) -> String {
+/// The longest text of a note and of a last error, unless the table is wide.
+const NOTE: usize = 160;
+const LAST_ERROR: usize = 60;
+
+/// The number of missing permissions listed, unless the table is wide.
+const MISSING: usize = 10;
+
+/// One line per plugin, and lines below it for a version that waits or failed.
+///
+/// * `wide` - nothing is shortened.
+fn table(all: &Value, wide: bool) -> String {
     const HEAD: [&str; 13] = [
         "NAME",
         "VERSION",
@@ -124,8 +154,8 @@ fn table(all: &Value) -> String {
     let mut rows: Vec<Vec<String>> = vec![HEAD.map(str::to_owned).to_vec()];
     let mut notes: Vec<(usize, String)> = Vec::new();
     for entry in all.get("plugins").and_then(Value::as_array).into_iter().flatten() {
-        rows.push(row(entry));
-        notes.extend(remarks(entry).into_iter().map(|note| (rows.len(), note)));
+        rows.push(row(entry, wide));
+        notes.extend(remarks(entry, wide).into_iter().map(|note| (rows.len(), note)));
     }
     let widths: Vec<usize> = (0..HEAD.len())
         .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0))
@@ -145,7 +175,7 @@ fn table(all: &Value) -> String {
     text
 }
 
-fn row(entry: &Value) -> Vec<String> {
+fn row(entry: &Value, wide: bool) -> Vec<String> {
     let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let number = |field: &str| entry.get(field).filter(|v| v.is_number()).map(ToString::to_string).unwrap_or_default();
     let ms = |field: &str| entry.get(field).and_then(Value::as_f64).map(|v| format!("{v:.1}ms")).unwrap_or_default();
@@ -153,11 +183,11 @@ fn row(entry: &Value) -> Vec<String> {
     let objects = entry.get("objects").and_then(Value::as_object);
     let objects = objects.map(|kinds| kinds.values().filter_map(Value::as_u64).sum::<u64>().to_string());
     let memory = entry.get("instanceMemoryBytes").and_then(Value::as_u64).filter(|bytes| *bytes > 0);
-    let name = if text("name").is_empty() { text("file") } else { text("name") };
+    let (digits, error) = if wide { (usize::MAX, usize::MAX) } else { (12, LAST_ERROR) };
     vec![
-        name,
+        name(entry),
         text("version"),
-        digest.trim_start_matches("sha256:").chars().take(12).collect(),
+        digest.trim_start_matches("sha256:").chars().take(digits).collect(),
         text("state"),
         entry.get("sinceSeconds").and_then(Value::as_u64).map(age).unwrap_or_default(),
         objects.unwrap_or_default(),
@@ -167,12 +197,13 @@ fn row(entry: &Value) -> Vec<String> {
         ms("p50Ms"),
         ms("p99Ms"),
         memory.map(|bytes| format!("{:.1}MiB", bytes as f64 / f64::from(1 << 20))).unwrap_or_default(),
-        cut(&text("lastError"), 60),
+        cut(&text("lastError"), error),
     ]
 }
 
 /// Facts without a column in the table.
-fn remarks(entry: &Value) -> Vec<String> {
+fn remarks(entry: &Value, wide: bool) -> Vec<String> {
+    let note = if wide { usize::MAX } else { NOTE };
     let list = |of: &Value, field: &str| -> Vec<String> {
         let items = of.get(field).and_then(Value::as_array).into_iter().flatten();
         items.filter_map(Value::as_str).map(str::to_owned).collect()
@@ -185,12 +216,21 @@ fn remarks(entry: &Value) -> Vec<String> {
         notes.push(format!("from {}{at}{digest}", text("/reference")));
         for (at, what) in [("/refused/reason", "refused"), ("/problem", "not pulled")] {
             if !text(at).is_empty() {
-                notes.push(format!("{what}: {}", cut(text(at), 160)));
+                notes.push(format!("{what}: {}", cut(text(at), note)));
             }
         }
     }
-    if let Some(reason) = entry.get("reason").and_then(Value::as_str) {
-        notes.push(cut(reason, 160));
+    // What a grant lacks is a list: one line each.
+    let not_granted = |of: &Value| -> Vec<String> {
+        let lines = list(of, "missing");
+        let shown = if wide { lines.len() } else { lines.len().min(MISSING) };
+        let more = lines.len() - shown;
+        let more = (more > 0).then(|| format!("and {more} more, which -o wide lists"));
+        lines.into_iter().take(shown).map(|line| format!("not granted: {line}")).chain(more).collect()
+    };
+    match entry.get("reason").and_then(Value::as_str) {
+        Some(reason) if list(entry, "missing").is_empty() => notes.push(cut(reason, note)),
+        _ => notes.extend(not_granted(entry)),
     }
     let lease = |field: &str| entry.pointer(&format!("/lease/{field}")).and_then(Value::as_str);
     if entry.pointer("/lease/held") == Some(&Value::Bool(false)) {
@@ -207,7 +247,9 @@ fn remarks(entry: &Value) -> Vec<String> {
     if let Some(next) = entry.get("next") {
         let text = |field: &str| next.get(field).and_then(Value::as_str).unwrap_or_default();
         let version = if text("version").is_empty() { "the file's new content" } else { text("version") };
-        notes.push(format!("next: {version} is {} {}", text("state"), cut(text("reason"), 160)).trim_end().to_owned());
+        let reason = if list(next, "missing").is_empty() { cut(text("reason"), note) } else { String::new() };
+        notes.push(format!("next: {version} is {} {reason}", text("state")).trim_end().to_owned());
+        notes.extend(not_granted(next));
     }
     if let Some(left) = entry.get("finalizersLeft").and_then(Value::as_u64).filter(|left| *left > 0) {
         notes.push(format!("{left} objects still carry its finalizer (--release-finalizers)"));
@@ -248,7 +290,7 @@ mod tests {
             {"name": "old", "state": "retired", "finalizersLeft": 7},
             {"name": "shared", "state": "active", "lease": {"held": false, "holder": "pod-2_ab12", "holderVersion": "2.0.0"}},
         ]});
-        let text = table(&all);
+        let text = table(&all, false);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("NAME"));
         for part in ["network", "1.2.0", "0123456789ab", "active", "2h", "5", "1.0ms", "9.5ms", "1.1MiB", "it broke"] {
@@ -262,7 +304,42 @@ mod tests {
     }
 
     #[test]
+    fn n17_what_is_not_granted_has_a_line_each_and_wide_shortens_nothing() {
+        let missing: Vec<String> = (0..12).map(|n| format!("permission {n}")).collect();
+        let error = "x".repeat(300);
+        let all = json!({"plugins": [
+            {"name": "a", "state": "awaiting-grant", "reason": missing.join("; "), "missing": missing},
+            {"name": "b", "state": "failed", "reason": error, "lastError": error, "digest": format!("sha256:{}", "0".repeat(64))},
+            {"name": "c", "state": "active", "next": {"state": "awaiting-grant", "reason": "one", "missing": ["one"]}},
+        ]});
+        let short = table(&all, false);
+        let lines: Vec<&str> = short.lines().collect();
+        assert_eq!((lines[2], lines[12]), ("  not granted: permission 0", "  and 2 more, which -o wide lists"));
+        assert!(
+            !short.contains(&error)
+                && short.ends_with("  next: the file's new content is awaiting-grant\n  not granted: one\n"),
+            "{short}"
+        );
+        let wide = table(&all, true);
+        assert!(
+            wide.contains("not granted: permission 11")
+                && wide.matches(&error).count() == 2
+                && wide.contains(&"0".repeat(64))
+        );
+    }
+
+    #[test]
+    fn n17_failed_and_quarantined_plugins_are_a_failure() {
+        let all = json!({"plugins": [
+            {"name": "a", "state": "active", "next": {"state": "failed"}}, {"file": "b.wasm", "state": "failed"},
+            {"name": "c", "state": "quarantined"}, {"name": "d", "state": "retired"},
+        ]});
+        assert_eq!(failed(&all), (vec!["b.wasm".to_owned(), "c".to_owned()], 4));
+        assert_eq!(failed(&json!({"plugins": []})), (vec![], 0));
+    }
+
+    #[test]
     fn no_plugin_is_said() {
-        assert!(table(&json!({"plugins": []})).contains("(no plugin)"));
+        assert!(table(&json!({"plugins": []}), false).contains("(no plugin)"));
     }
 }

@@ -12,6 +12,13 @@ use oarlock::plugin::CONTRACT_VERSION;
 pub(super) struct VersionArgs {}
 
 pub(super) fn run(_args: &VersionArgs) -> anyhow::Result<()> {
+    super::say(&format!("oarlock {}", text()))
+}
+
+/// The version of the program, then those of its parts.
+pub(super) fn text() -> String {
     let program = env!("CARGO_PKG_VERSION");
-    super::say(&format!("oarlock {program}\ncontract oarlock:reconciler@{CONTRACT_VERSION}"))
+    // Releases and images are built with it.
+    let commit = option_env!("OARLOCK_COMMIT").map(|commit| format!("\ncommit {commit}")).unwrap_or_default();
+    format!("{program}\ncontract oarlock:reconciler@{CONTRACT_VERSION}{commit}")
 }

@@ -4,11 +4,11 @@ use super::ReconcileKey;
 use super::mapping::Mapper;
 use super::tombstones::Tombstones;
 use super::version::{Wakes, Waking};
-use crate::api::GroupVersionKind;
+use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Writer;
 use crate::informer::{Delta, Handler, Informers, Store, Subscription, WatchSpec};
 use crate::plugin::StoreOf;
-use crate::workqueue::{Trigger, WorkQueue};
+use crate::workqueue::{Cause, Trigger, WorkQueue};
 use oarlock_manifest::{Kind, Mapping, PluginManifest};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError};
@@ -76,7 +76,7 @@ pub(super) fn subscribe(
             Some(target) if watch.map_to != Mapping::CacheOnly => {
                 let stores = primaries.get(&target).cloned().unwrap_or_default();
                 let mapper = Mapper::new(watch.clone(), target.into(), stores);
-                watch_handler(mapper, handlers)
+                watch_handler(gvk.clone().into(), mapper, handlers)
             }
             _ => {
                 let writer = handlers.writer.clone();
@@ -103,6 +103,28 @@ fn named(names: &[String]) -> Vec<String> {
     distinct.into_iter().map(|name| WatchSpec::field_of_name(name)).collect()
 }
 
+/// An event of a watched object, for the log: `ConfigMap team-a/settings modified`.
+struct Watched {
+    kind: Arc<GroupVersionKind>,
+    key: ObjectKey,
+    happened: &'static str,
+}
+
+impl std::fmt::Display for Watched {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} {}", self.kind.kind, self.key, self.happened)
+    }
+}
+
+/// The type of an event, in the words of a watch.
+fn happened(delta: &Delta) -> &'static str {
+    match delta {
+        Delta::Applied { old: None, .. } => "added",
+        Delta::Applied { .. } | Delta::Synced => "modified",
+        Delta::Deleted(_) => "deleted",
+    }
+}
+
 /// Enqueues the key of a changed primary, except for the watch echo of the host's own write.
 fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handlers: &Handlers) -> Handler {
     let handlers = handlers.clone();
@@ -120,19 +142,20 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
             }
             (Wakes::NobodyYet | Wakes::Nobody, _) => return,
         }
-        let (object, trigger) = match delta {
+        let (object, initial) = match delta {
             Delta::Applied { old: Some(old), new, .. } if old.uid() == new.uid() => {
                 let (queue, key) = (queue.clone(), ReconcileKey { kind: Arc::clone(&gvk), key: new.key().clone() });
-                let wake = move || queue.add(key, Trigger::Event);
+                let wake = move || queue.add_event(key, Cause::Own("modified"));
                 let own = writer.own();
                 own.unless_echo(&plugin, new.uid(), old.resource_version(), new.resource_version(), wake);
                 return;
             }
-            Delta::Applied { new, initial, .. } => (new, if *initial { Trigger::InitialList } else { Trigger::Event }),
-            Delta::Deleted(last) => (last, Trigger::Event),
+            Delta::Applied { new, initial, .. } => (new, *initial),
+            Delta::Deleted(last) => (last, false),
             Delta::Synced => return,
         };
         let key = ReconcileKey { kind: Arc::clone(&gvk), key: object.key().clone() };
+        let cause = Cause::Own(happened(delta));
         if let Delta::Deleted(last) = delta {
             // Timers of the key would only find the object gone.
             queue.remove(&key);
@@ -140,13 +163,17 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
                 // The finalizer held the object until cleanup was done, or the object left the selector: the plugin has nothing left to
                 // do. An out-of-sync key runs once more, without a call, to clear that mark.
                 if unsettled.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
-                    queue.add(key, trigger);
+                    queue.add_event(key, cause);
                 }
                 return;
             }
             tombstones.put(&key, last);
         }
-        queue.add(key, trigger);
+        if initial {
+            queue.add(key, Trigger::InitialList);
+        } else {
+            queue.add_event(key, cause);
+        }
     })
 }
 
@@ -162,7 +189,7 @@ fn forget_gone(writer: &Writer, delta: &Delta) {
     writer.own().forget(gone);
 }
 
-fn watch_handler(mapper: Mapper, handlers: &Handlers) -> Handler {
+fn watch_handler(gvk: Arc<GroupVersionKind>, mapper: Mapper, handlers: &Handlers) -> Handler {
     let handlers = handlers.clone();
     Arc::new(move |delta| {
         forget_gone(&handlers.writer, delta);
@@ -170,26 +197,31 @@ fn watch_handler(mapper: Mapper, handlers: &Handlers) -> Handler {
             return;
         }
         let mut keys = Vec::new();
-        let trigger = match delta {
+        let (object, initial) = match delta {
             Delta::Applied { old, new, initial } => {
                 // A reference may have moved: the old target must run as well.
                 if let Some(old) = old {
                     mapper.keys(old, &mut keys);
                 }
                 mapper.keys(new, &mut keys);
-                if *initial { Trigger::InitialList } else { Trigger::Event }
+                (new, *initial)
             }
             Delta::Deleted(last) => {
                 mapper.keys(last, &mut keys);
-                Trigger::Event
+                (last, false)
             }
             Delta::Synced => return,
         };
         keys.sort();
         keys.dedup();
-        for key in keys {
-            handlers.queue.add(ReconcileKey { kind: Arc::clone(mapper.target()), key }, trigger);
+        let keys = keys.into_iter().map(|key| ReconcileKey { kind: Arc::clone(mapper.target()), key });
+        if initial {
+            keys.for_each(|key| handlers.queue.add(key, Trigger::InitialList));
+            return;
         }
+        let event = Watched { kind: Arc::clone(&gvk), key: object.key().clone(), happened: happened(delta) };
+        let cause = Cause::Other(Arc::new(event));
+        keys.for_each(|key| handlers.queue.add_event(key, cause.clone()));
     })
 }
 

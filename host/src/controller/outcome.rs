@@ -11,6 +11,9 @@ const SLOW_RETRY: Duration = Duration::from_secs(60);
 /// Retry interval of an apply that conflicts with another field manager.
 const CONFLICT_RETRY: Duration = Duration::from_secs(30);
 
+/// The API server's message about such a conflict begins so.
+const APPLY_CONFLICT: &str = "Apply failed";
+
 /// The end of a reconcile.
 #[derive(Debug)]
 pub(super) enum End {
@@ -63,7 +66,7 @@ pub(super) enum Failure {
     Write {
         /// Verb and object.
         what: String,
-        /// Of a change, where it stands among the changes of its patch.
+        /// Of a change, where it stands among the changes of its patch, and what helps.
         place: String,
         /// Why.
         error: WriteError,
@@ -148,7 +151,7 @@ pub(super) fn next(end: &Result<End, Failure>, deleting: bool) -> Next {
         Err(Failure::Write { error: WriteError::TooManyRequests { retry_after: Some(delay), .. }, .. }) => {
             Next::RetryAfter(*delay)
         }
-        Err(Failure::Write { error: WriteError::Conflict(message), .. }) if message.starts_with("Apply failed") => {
+        Err(Failure::Write { error: WriteError::Conflict(message), .. }) if message.starts_with(APPLY_CONFLICT) => {
             Next::RetryAfter(CONFLICT_RETRY)
         }
         Err(_) => Next::Retry,
@@ -167,7 +170,10 @@ impl Failure {
     ///
     /// * `number` - from 1.
     pub(super) fn change(change: &Change, number: usize, of: usize, error: WriteError) -> Self {
-        let place = if of > 1 { format!(" (change {number} of {of})") } else { String::new() };
+        let mut place = if of > 1 { format!(" (change {number} of {of})") } else { String::new() };
+        if matches!(&error, WriteError::Conflict(message) if message.starts_with(APPLY_CONFLICT)) {
+            place.push_str("; an apply with force takes the fields over");
+        }
         Self::Write { what: change.summary(), place, error }
     }
 

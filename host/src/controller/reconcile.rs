@@ -9,7 +9,7 @@ use crate::informer::Object;
 use crate::lease::Term;
 use crate::metrics::Call;
 use crate::plugin::{CallError, Observation, Request, Run};
-use crate::workqueue::Item;
+use crate::workqueue::{Cause, Item};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -41,6 +41,34 @@ struct Known {
     object: Option<Arc<Object>>,
     observed: Option<Observation>,
     patched: bool,
+    written: Written,
+}
+
+/// The writes of a reconcile, for its log line.
+#[derive(Default)]
+struct Written {
+    first: Vec<String>,
+    more: usize,
+}
+
+impl Written {
+    /// The log line lists this many.
+    const LISTED: usize = 8;
+
+    /// * `what` - verb and object.
+    fn note(&mut self, what: impl FnOnce() -> String) {
+        if self.first.len() < Self::LISTED {
+            self.first.push(what());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Comma-separated; none when nothing was written.
+    fn list(&self) -> Option<String> {
+        let more = if self.more > 0 { format!(" and {} more", self.more) } else { String::new() };
+        (!self.first.is_empty()).then(|| format!("{}{more}", self.first.join(", ")))
+    }
 }
 
 impl<'a> Reconcile<'a> {
@@ -62,7 +90,7 @@ impl<'a> Reconcile<'a> {
         let mut known = Known::default();
         let end = self.drive(&mut known).await;
         let deleting = known.object.as_ref().is_some_and(|o| o.deleting());
-        let end = self.conclude(end, &known, deleting).await;
+        let end = self.conclude(end, &mut known, deleting).await;
         let next = next(&end, deleting);
         if let Ok(end) = &end {
             self.controller.settle(&self.item.key, !matches!(end, End::Progressing { .. }));
@@ -75,12 +103,12 @@ impl<'a> Reconcile<'a> {
     async fn drive(&self, known: &mut Known) -> Result<End, Failure> {
         // Read before the object: an object that is deleted between the two reads keeps its last run.
         let last = self.controller.tombstones.get(&self.item.key);
-        let Some(object) = self.object().await? else { return self.gone().await };
+        let Some(object) = self.object().await? else { return self.gone(known).await };
         if let Some(last) = last {
             if last.uid() == object.uid() {
                 // The object was only missing from the watch.
                 self.controller.tombstones.remove(&self.item.key, &last);
-            } else if let progressing @ End::Progressing { .. } = self.gone().await? {
+            } else if let progressing @ End::Progressing { .. } = self.gone(known).await? {
                 // Another object had this name before: its cleanup comes first.
                 return Ok(progressing);
             }
@@ -102,6 +130,7 @@ impl<'a> Reconcile<'a> {
                 .await
                 .map_err(|error| Failure::write("add the finalizer", error))?;
             known.object = Some(with_ours);
+            known.written.note(|| "add finalizer".to_owned());
         }
         let object = known.object.clone().unwrap_or(object);
         let request = self.request(Some(&object), None);
@@ -117,6 +146,7 @@ impl<'a> Reconcile<'a> {
             .remove_finalizer(author, kind, &object)
             .await
             .map_err(|error| Failure::write("remove the finalizer", error))?;
+        known.written.note(|| "remove finalizer".to_owned());
         Ok(End::CleanedUp)
     }
 
@@ -149,6 +179,7 @@ impl<'a> Reconcile<'a> {
         for (before, change) in outcome.changes.iter().enumerate() {
             let carried_out = writer.carry_out(&self.author, change).await;
             carried_out.map_err(|error| Failure::change(change, before + 1, of, error))?;
+            known.written.note(|| change.summary());
         }
         for event in outcome.events {
             self.record(known.object.as_deref(), event);
@@ -184,11 +215,15 @@ impl<'a> Reconcile<'a> {
     }
 
     /// Runs the key of a deleted object once, for plugins without a finalizer.
-    async fn gone(&self) -> Result<End, Failure> {
+    async fn gone(&self, known: &mut Known) -> Result<End, Failure> {
         let Some(last) = self.controller.tombstones.get(&self.item.key) else { return Ok(End::Nothing) };
         if !self.version.loaded.manifest.cleanup {
             let request = self.request(None, Some(&last));
-            if !self.converge(&request, &mut Known::default()).await? {
+            // Its observation is not one of an object that has the same name now.
+            let mut of_last = Known { written: std::mem::take(&mut known.written), ..Known::default() };
+            let agree = self.converge(&request, &mut of_last).await;
+            (known.patched, known.written) = (of_last.patched, of_last.written);
+            if !agree? {
                 return Ok(End::Progressing { requeue_after: None });
             }
         }
@@ -214,7 +249,7 @@ impl<'a> Reconcile<'a> {
     }
 
     /// Writes status, Ready condition and events. When the status write fails, the reconcile fails, and the workqueue retries its key.
-    async fn conclude(&self, end: Result<End, Failure>, known: &Known, deleting: bool) -> Result<End, Failure> {
+    async fn conclude(&self, end: Result<End, Failure>, known: &mut Known, deleting: bool) -> Result<End, Failure> {
         let Some(object) = known.object.as_deref() else { return end };
         // The API server is overloaded and names a retry time: it would also reject a status or an event.
         if matches!(end, Err(Failure::Write { error: WriteError::TooManyRequests { .. }, .. })) {
@@ -240,7 +275,11 @@ impl<'a> Reconcile<'a> {
         let kind = &self.item.key.kind;
         let writer = &self.controller.shared.writer;
         match writer.write_status(&self.author, kind, object, observed.as_ref(), ready.as_ref()).await {
-            Ok(_) => end,
+            Ok(false) => end,
+            Ok(true) => {
+                known.written.note(|| "apply status".to_owned());
+                end
+            }
             Err(error) => {
                 tracing::warn!(plugin = self.controller.name, key = %self.item.key, %error, "the status could not be written");
                 end.and(Err(Failure::write("write the status", error)))
@@ -272,6 +311,14 @@ impl<'a> Reconcile<'a> {
         answer
     }
 
+    /// The event that enqueued the key, for the log: `ConfigMap team-a/settings modified`.
+    fn cause(&self) -> Option<String> {
+        self.item.cause.as_ref().map(|cause| match cause {
+            Cause::Own(happened) => format!("{} {happened}", self.item.key),
+            Cause::Other(event) => event.to_string(),
+        })
+    }
+
     /// Writes the reconcile's log line.
     fn report(&self, end: &Result<End, Failure>, known: &Known, next: &Next) {
         let plugin = &self.controller.name;
@@ -280,39 +327,30 @@ impl<'a> Reconcile<'a> {
         let trigger = self.item.trigger.as_str();
         let duration_ms = (self.began.elapsed().as_secs_f64() * 1e6).round() / 1e3;
         let correlation_id = &self.correlation_id;
-        let patched = known.patched;
+        // The level of an event is a constant.
+        macro_rules! reconciled {
+            ($level:ident, $result:expr, $requeue_after_ms:expr) => {
+                tracing::$level!(
+                    plugin,
+                    key,
+                    attempt,
+                    duration_ms,
+                    trigger,
+                    cause = self.cause(),
+                    written = known.written.list(),
+                    correlation_id,
+                    result = $result,
+                    requeue_after_ms = $requeue_after_ms,
+                    "reconciled"
+                )
+            };
+        }
         match end {
-            Ok(end) => {
-                let (result, requeue_after_ms) = (end.as_str(), end.requeue_after_ms());
-                if patched {
-                    tracing::info!(
-                        plugin,
-                        key,
-                        attempt,
-                        duration_ms,
-                        trigger,
-                        correlation_id,
-                        result,
-                        requeue_after_ms,
-                        "reconciled"
-                    );
-                } else {
-                    tracing::debug!(
-                        plugin,
-                        key,
-                        attempt,
-                        duration_ms,
-                        trigger,
-                        correlation_id,
-                        result,
-                        requeue_after_ms,
-                        "reconciled"
-                    );
-                }
-            }
+            Ok(end) if known.patched => reconciled!(info, end.as_str(), end.requeue_after_ms()),
+            Ok(end) => reconciled!(debug, end.as_str(), end.requeue_after_ms()),
             Err(e) => {
                 let (reason, retry_after_ms, next) = (e.reason(), next.after_ms(), next.as_str());
-                tracing::warn!(plugin, key, attempt, duration_ms, trigger, correlation_id, reason, error = %e, next, retry_after_ms, "reconcile failed");
+                tracing::warn!(plugin, key, attempt, duration_ms, trigger, cause = self.cause(), written = known.written.list(), correlation_id, reason, error = %e, next, retry_after_ms, "reconcile failed");
             }
         }
     }

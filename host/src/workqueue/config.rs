@@ -1,5 +1,7 @@
 //! Configuration of the queue: triggers, priorities, and the pace of retries.
 
+use std::fmt::{self, Debug, Display};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest delay a timer takes, 180 days; longer ones are lowered to it, so that no sum of times overflows.
@@ -20,6 +22,15 @@ pub enum Trigger {
     Retry,
     /// The plugin got a new version.
     Swap,
+}
+
+/// The event behind a [`Trigger::Event`], for people. The queue holds the last one of a key.
+#[derive(Clone)]
+pub enum Cause {
+    /// The object of the key itself; the word says what happened to it, for example `modified`.
+    Own(&'static str),
+    /// Another object, and what happened to it. Keys of one event share it.
+    Other(Arc<dyn Display + Send + Sync>),
 }
 
 /// The order of service, declared from first to last.
@@ -94,6 +105,29 @@ impl Trigger {
     /// The trigger that remains of two coalesced adds: the higher priority, the earlier of equals.
     pub(super) fn coalesce(self, later: Self) -> Self {
         if later.priority().goes_before(self.priority()) { later } else { self }
+    }
+}
+
+impl Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(happened) => f.write_str(happened),
+            Self::Other(event) => Display::fmt(event, f),
+        }
+    }
+}
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for Cause {}
+
+impl Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
     }
 }
 

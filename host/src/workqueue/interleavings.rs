@@ -121,7 +121,7 @@ impl World {
 
     fn add(&self, key: usize) {
         self.added[key].fetch_add(1, SeqCst);
-        self.queue.add(key, Trigger::Event);
+        self.queue.add(key, Trigger::Event, None);
     }
 
     fn run(&self, item: &Item<usize>) {
@@ -290,7 +290,7 @@ fn q9_in_no_order_of_steps_does_a_shutdown_leave_a_worker_or_a_drain_waiting() {
         world.add(0);
         let workers = [world.worker(), world.worker()];
         let others = [
-            world.beside(|world| world.queue.add(1, Trigger::Resync)),
+            world.beside(|world| world.queue.add(1, Trigger::Resync, None)),
             world.beside(|world| {
                 world.queue.remove(&0);
                 world.queue.add_rate_limited(1);
@@ -359,7 +359,7 @@ fn q2_in_every_order_of_an_add_and_a_get_the_key_is_handed_out() {
     every_order(|| {
         let world = World::new();
         let taker = world.worker_of_one();
-        world.queue.add(0, Trigger::Event);
+        world.queue.add(0, Trigger::Event, None);
         assert_eq!(future::block_on(taker).unwrap(), 0);
     });
 }

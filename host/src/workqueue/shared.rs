@@ -8,7 +8,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use super::Item;
-use super::config::{Config, Trigger};
+use super::config::{Cause, Config, Trigger};
 use super::state::{Added, State};
 use super::sync::{Instant, Mutex, MutexGuard, Notify, PoisonError, now, sleep_until};
 use crate::metrics::{QueueReading, QueueSource};
@@ -38,8 +38,8 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Shared<K> {
         Self { state: Mutex::new(State::new(config)), ready: Notify::new(), drained: Notify::new() }
     }
 
-    pub(super) fn add(&self, key: K, trigger: Trigger) {
-        self.change(|state, now| ((), state.add(key, trigger, now)));
+    pub(super) fn add(&self, key: K, trigger: Trigger, cause: Option<Cause>) {
+        self.change(|state, now| ((), state.add(key, trigger, cause, now)));
     }
 
     pub(super) fn add_after(&self, key: K, delay: Duration, trigger: Trigger) {

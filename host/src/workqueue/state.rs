@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Item;
-use super::config::{Config, MAX_DELAY, Trigger};
+use super::config::{Cause, Config, MAX_DELAY, Trigger};
 use super::delay::Delayed;
 use super::fair::{Mark, Ready};
 use super::rate_limit::RateLimiter;
@@ -71,11 +71,14 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
     }
 
-    pub(super) fn add(&mut self, key: K, trigger: Trigger, now: Instant) -> Added {
+    pub(super) fn add(&mut self, key: K, trigger: Trigger, cause: Option<Cause>, now: Instant) -> Added {
         if self.shut_down {
             return Added::Nothing;
         }
         let id = self.table.find_or_insert(key);
+        if let Some(entry) = self.table.get_mut(id).filter(|_| cause.is_some()) {
+            entry.cause = cause;
+        }
         self.enqueue(id, trigger, now)
     }
 
@@ -141,7 +144,8 @@ impl<K: Clone + Eq + Hash> State<K> {
         let waited = now.saturating_duration_since(mark.since);
         self.totals.queue_duration.observe(waited);
         let attempt = entry.failures.saturating_add(1);
-        Some(Item { key: entry.key.clone(), trigger: mark.trigger, attempt, waited })
+        let cause = entry.cause.take();
+        Some(Item { key: entry.key.clone(), trigger: mark.trigger, cause, attempt, waited })
     }
 
     /// Returns whether the key is ready again.
@@ -178,6 +182,9 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.ready.remove(&mut self.table, id);
         self.delayed.remove(&mut self.table, id);
         self.forget_failures(id);
+        if let Some(entry) = self.table.get_mut(id) {
+            entry.cause = None;
+        }
         if let Some(Entry { place: Place::Processing(held), .. }) = self.table.get_mut(id)
             && held.dirty.take().is_some()
         {
@@ -203,6 +210,7 @@ impl<K: Clone + Eq + Hash> State<K> {
             };
             dropped += usize::from(entry.timer.take().is_some() || runs);
             entry.failures = 0;
+            entry.cause = None;
             matches!(entry.place, Place::Processing(_))
         });
         self.ready.clear();

@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 use slab::Slab;
 use tokio::time::Instant;
 
+use super::config::Cause;
 use super::delay::Timer;
 use super::fair::{Mark, Waiting};
 
@@ -36,6 +37,8 @@ pub(super) struct Entry<K> {
     pub(super) timer: Option<Timer>,
     /// Failures since it was last forgotten.
     pub(super) failures: u32,
+    /// The last event that added it since it was handed out.
+    pub(super) cause: Option<Cause>,
 }
 
 /// The place of a key, beside its timer.
@@ -87,7 +90,8 @@ impl<K: Eq + Hash> Table<K> {
         if let Some(id) = self.ids.find(hash, same) {
             return *id;
         }
-        let entry = Entry { key, hash, place: Place::Away, links: Links::default(), timer: None, failures: 0 };
+        let entry =
+            Entry { key, hash, place: Place::Away, links: Links::default(), timer: None, failures: 0, cause: None };
         let id = self.entries.insert(entry);
         let entries = &self.entries;
         self.ids.insert_unique(hash, id, |id| entries.get(*id).map_or(0, |entry| entry.hash));

@@ -62,7 +62,7 @@ class NamespaceBaseline:
         # With the Namespace everything in it goes.
         if cx.deleting:
             return None
-        found = {part: cluster.get_applied(of, name, cx.name) for part, (of, name) in PARTS.items()}
+        found = {part: cluster.get_applied(ObjectRef(of, namespace=cx.name, name=name)) for part, (of, name) in PARTS.items()}
         return {part: document for part, document in found.items() if document is not None} or None
 
     def patch(self, cx: Context[dict], desired: dict | None, actual: dict | None) -> Outcome:
@@ -73,7 +73,7 @@ class NamespaceBaseline:
             outcome.apply(wanted[part])
         for part, (of, name) in PARTS.items():
             if part in found and part not in wanted:
-                outcome.delete(ObjectRef(of, name, cx.name))
+                outcome.delete(ObjectRef(of, namespace=cx.name, name=name))
         if changed:
             outcome.event("BaselineWritten", "quota baseline and network policy default-deny written")
         if desired is None:

@@ -1,4 +1,4 @@
-/* Runs the reconciler natively: make unit-test. */
+/* Runs the reconciler natively: make unit. */
 #include <oarlock/testing.h>
 
 static oarlock_test *with_object(void) {

@@ -14,7 +14,7 @@ const ANNOTATION: &str = "example.com/greeting";
 
 /// Reconciles every {{kind}}.
 #[derive(Debug, Default)]
-pub struct {{Name}}Reconciler;
+pub struct {{kind}}Reconciler;
 
 /// The fields of a {{kind}} that are read here.
 #[derive(Debug, Deserialize)]
@@ -34,7 +34,7 @@ pub struct State {
     greeting: String,
 }
 
-impl Reconciler for {{Name}}Reconciler {
+impl Reconciler for {{kind}}Reconciler {
     type Object = Object;
     type State = State;
 
@@ -74,4 +74,4 @@ impl Reconciler for {{Name}}Reconciler {
     }
 }
 
-export!({{Name}}Reconciler);
+export!({{kind}}Reconciler);

@@ -1,6 +1,6 @@
 //! The reconciler on a cluster in memory, natively.
 
-use crate::{ANNOTATION, {{Name}}Reconciler};
+use crate::{ANNOTATION, {{kind}}Reconciler};
 use oarlock_guest::testing::Runner;
 use serde_json::{Value, json};
 
@@ -11,13 +11,13 @@ fn object() -> Value {
     })
 }
 
-fn greeting(runner: &Runner<{{Name}}Reconciler>) -> &Value {
+fn greeting(runner: &Runner<{{kind}}Reconciler>) -> &Value {
     &runner.current().unwrap()["metadata"]["annotations"][ANNOTATION]
 }
 
 #[test]
 fn it_greets_once() {
-    let mut runner = Runner::<{{Name}}Reconciler>::new().object(object());
+    let mut runner = Runner::<{{kind}}Reconciler>::new().object(object());
     let report = runner.reconcile();
     assert!(report.in_sync(), "{report:#?}");
     assert_eq!(greeting(&runner), "Hello, a");
@@ -28,14 +28,14 @@ fn it_greets_once() {
 
 #[test]
 fn it_greets_as_it_is_told() {
-    let mut runner = Runner::<{{Name}}Reconciler>::new().config("greeting", "Hi").object(object());
+    let mut runner = Runner::<{{kind}}Reconciler>::new().config("greeting", "Hi").object(object());
     runner.reconcile();
     assert_eq!(greeting(&runner), "Hi, a");
 }
 
 #[test]
 fn what_others_write_into_the_greeting_is_put_back() {
-    let mut runner = Runner::<{{Name}}Reconciler>::new().object(object());
+    let mut runner = Runner::<{{kind}}Reconciler>::new().object(object());
     runner.reconcile();
     runner.edit(|object| object["metadata"]["annotations"][ANNOTATION] = json!("Go away"));
     assert!(runner.reconcile().in_sync());
@@ -44,7 +44,7 @@ fn what_others_write_into_the_greeting_is_put_back() {
 
 #[test]
 fn an_object_that_goes_is_left_alone() {
-    let mut runner = Runner::<{{Name}}Reconciler>::new().object(object());
+    let mut runner = Runner::<{{kind}}Reconciler>::new().object(object());
     runner.edit(|object| object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
     assert!(!runner.reconcile().patched);
 }

@@ -5,7 +5,7 @@ import { Outcome, cluster, config, defineManifest, defineReconciler, type Kubern
 const ANNOTATION = "example.com/greeting";
 
 /** The fields of a {{kind}} this plugin reads. */
-interface {{Name}}Object extends KubernetesObject {
+interface {{kind}}Object extends KubernetesObject {
   // spec: { size: number };
 }
 
@@ -14,7 +14,7 @@ interface State {
   greeting: string;
 }
 
-export default defineReconciler<{{Name}}Object, State>({
+export default defineReconciler<{{kind}}Object, State>({
   manifest: defineManifest({
     name: "{{name}}",
     version: "0.1.0",
@@ -33,7 +33,7 @@ export default defineReconciler<{{Name}}Object, State>({
   // What is. Asked again after the patch, so the object is read and not taken from cx, which stays the same.
   actual(cx) {
     if (cx.deleting) return null;
-    const greeting = cluster.getObject<{{Name}}Object>(cx.ref)?.metadata.annotations?.[ANNOTATION];
+    const greeting = cluster.getObject<{{kind}}Object>(cx.ref)?.metadata.annotations?.[ANNOTATION];
     return { state: greeting === undefined ? null : { greeting } };
   },
 

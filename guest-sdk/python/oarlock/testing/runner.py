@@ -16,17 +16,21 @@ from oarlock.answers import Apply, Change, Event
 from oarlock.context import ObjectRef, Request, Trigger
 from oarlock.errors import Duration, OarlockError, milliseconds
 from oarlock.host import lent
-from oarlock.manifest import Kind, kind
+from oarlock.manifest import kind
 from oarlock.reconciler import Adapter, RawObservation
 from oarlock.testing import patches
+from oarlock.testing.difference import differences, shortened
 from oarlock.testing.world import Handler, LogLine, World, ref_of
 
 JsonObject = dict[str, Any]
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
-    """What one reconcile did."""
+    """What one reconcile did.
+
+    As text, `assertTrue(report.in_sync, report)` for instance, it is a summary: the error, or where the states differ.
+    """
 
     desired: Any = None
     """The state the object asked for."""
@@ -72,6 +76,14 @@ class Report:
     def event_lines(self) -> list[str]:
         """`Normal Synced: message` for each event."""
         return [f"{event.severity.capitalize()} {event.reason}: {event.message}" for event in self.events]
+
+    def __repr__(self) -> str:
+        did = f"changes: {len(self.changes)}, HTTP requests: {len(self.requests)}" if self.patched else "nothing patched"
+        if self.error is not None:
+            return f"Report: {type(self.error).__name__}: {shortened(str(self.error), 500)} ({did})"
+        if self.in_sync:
+            return f"Report: in sync ({did})"
+        return "\n  ".join([f"Report: out of sync ({did})", *differences(self.desired, self.after)])
 
 
 class Runner:
@@ -165,13 +177,12 @@ class Runner:
         """The primary object as it is."""
         return copy.deepcopy(self._world.objects.get(self._primary()))
 
-    def get(self, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
+    def get(self, ref: ObjectRef) -> JsonObject | None:
         """An object of the cluster."""
-        return copy.deepcopy(self._world.objects.get(ObjectRef(kind, name, namespace)))
+        return copy.deepcopy(self._world.objects.get(ref))
 
-    def remove(self, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
+    def remove(self, ref: ObjectRef) -> JsonObject | None:
         """Removes an object of the cluster, as somebody else would."""
-        ref = ObjectRef(kind, name, namespace)
         self._world.documents.pop(ref, None)
         return self._world.objects.pop(ref, None)
 

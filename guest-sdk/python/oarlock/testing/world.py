@@ -58,12 +58,12 @@ class World:
         return self.get_live(kind, namespace, name)
 
     def get_live(self, kind: Kind, namespace: str, name: str) -> str | None:
-        found = self.objects.get(ObjectRef(kind, name, namespace))
+        found = self.objects.get(ObjectRef(kind, namespace=namespace, name=name))
         return None if found is None else json.dumps(found)
 
     def get_applied(self, kind: Kind, namespace: str, name: str) -> str | None:
         self._declared(kind)
-        ref = ObjectRef(kind, name, namespace)
+        ref = ObjectRef(kind, namespace=namespace, name=name)
         document, live = self.documents.get(ref), self.objects.get(ref)
         if document is None or live is None:
             return None
@@ -144,7 +144,7 @@ class World:
             case Create(object=document):
                 ref = ref_of(document)
                 if ref in self.objects:
-                    raise TerminalError(f"{ref.kind.kind} {ref.name} already exists")
+                    raise TerminalError(f"{ref} already exists")
                 self.store(ref, copy.deepcopy(document))
             case Patch(target=None, patch=patch, type=how):
                 if under_review is None:
@@ -153,7 +153,7 @@ class World:
             case Patch(target=ObjectRef() as ref, patch=patch, type=how, precondition=precondition):
                 self._check(ref, precondition)
                 if ref not in self.objects:
-                    raise TerminalError(f"{ref.kind.kind} {ref.name} does not exist")
+                    raise TerminalError(f"{ref} does not exist")
                 self.store(ref, _patched(self.objects[ref], patch, how))
             case Delete(target=ref, precondition=precondition):
                 self._check(ref, precondition)
@@ -173,7 +173,7 @@ class World:
         metadata = self.objects.get(ref, {}).get("metadata", {})
         wanted = (("uid", precondition.uid), ("resourceVersion", precondition.resource_version))
         if any(value is not None and metadata.get(name) != value for name, value in wanted):
-            raise TransientError(f"precondition failed: {ref.kind.kind} {ref.name} is another one by now")
+            raise TransientError(f"precondition failed: {ref} is another one by now")
 
     def _declared(self, kind: Kind) -> None:
         """Kinds outside the manifest are refused, as the host refuses those outside the grant."""
@@ -203,7 +203,7 @@ def ref_of(document: JsonObject) -> ObjectRef:
     metadata = document.get("metadata") or {}
     if not (document.get("apiVersion") and document.get("kind") and metadata.get("name")):
         raise ValueError(f"an object needs apiVersion, kind and metadata.name: {document}")
-    return ObjectRef(kind(document["apiVersion"], document["kind"]), metadata["name"], metadata.get("namespace", ""))
+    return ObjectRef(kind(document["apiVersion"], document["kind"]), namespace=metadata.get("namespace"), name=metadata["name"])
 
 
 def _identity(ref: ObjectRef) -> JsonObject:

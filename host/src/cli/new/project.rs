@@ -30,7 +30,7 @@ pub(super) struct File {
 /// The values of a template's placeholders.
 #[derive(Clone, Debug)]
 pub(super) struct Values {
-    texts: [(&'static str, String); 11],
+    texts: [(&'static str, String); 10],
     /// Its kind is no built-in one: the project brings a definition.
     custom: bool,
 }
@@ -54,7 +54,6 @@ impl Values {
             if reserved { "\n  annotations:\n    api-approved.kubernetes.io: unapproved, for development" } else { "" };
         let texts = [
             ("name", name.to_owned()),
-            ("Name", upper_camel(name)),
             ("name_snake", name.replace('-', "_")),
             ("group", group.clone()),
             ("version", version.clone()),
@@ -136,14 +135,6 @@ fn is_label(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
         && !text.starts_with('-')
         && !text.ends_with('-')
-}
-
-fn upper_camel(name: &str) -> String {
-    let word = |word: &str| {
-        let mut letters = word.chars();
-        letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
-    };
-    name.split('-').map(word).collect()
 }
 
 /// The languages with a template.
@@ -251,10 +242,10 @@ mod tests {
 
     #[test]
     fn placeholders_are_filled_in_once_and_other_braces_stay() {
-        let text = "{{name}} {{Name}} {{name_snake}} {{group}} {{version}} {{kind}} {{api_version}} {{plural}}";
-        assert_eq!(values().fill(text), "my-greeter MyGreeter my_greeter apps v1 Deployment apps/v1 deployments");
+        let text = "{{name}} {{name_snake}} {{group}} {{version}} {{kind}} {{api_version}} {{plural}}";
+        assert_eq!(values().fill(text), "my-greeter my_greeter apps v1 Deployment apps/v1 deployments");
         let core = Values::new("a-2b", &kind("v1/Endpoints").unwrap());
-        assert_eq!(core.fill("[{{group}}] {{api_version}} {{plural}} {{Name}}"), "[] v1 endpoints A2b");
+        assert_eq!(core.fill("[{{group}}] {{api_version}} {{plural}} {{kind}}"), "[] v1 endpoints Endpoints");
         for same in ["", "{{other}}", "{{", "{{name", "{ {name}}", "}} {{ name }}", "format!(\"{{}}\")"] {
             assert_eq!(values().fill(same), same);
         }

@@ -35,14 +35,17 @@ impl Said {
         self.last.push_back(line);
     }
 
-    /// Adds printed output, and returns the complete lines.
+    /// Adds printed output, and returns the complete lines without those about the runtime of a language.
     pub(super) fn printed(&mut self, error: bool, bytes: &[u8]) -> Vec<String> {
         let open = if error { &mut self.err } else { &mut self.out };
         let mut lines = Vec::new();
         for part in bytes.split_inclusive(|b| *b == b'\n') {
             open.extend_from_slice(part.get(..LINE_BYTES).unwrap_or(part));
             if part.ends_with(b"\n") || open.len() >= LINE_BYTES {
-                lines.push(text(&std::mem::take(open)));
+                let line = text(&std::mem::take(open));
+                if !is_noise(&line) {
+                    lines.push(line);
+                }
             }
         }
         lines
@@ -66,6 +69,12 @@ impl Said {
     }
 }
 
+/// Whether a line is about the language's runtime itself, which is written in Rust: the place of its own panic, and advice for its authors.
+fn is_noise(line: &str) -> bool {
+    line.starts_with("note: run with `RUST_BACKTRACE=")
+        || line.starts_with("thread '") && line.contains(" panicked at runtime/src/")
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_end().to_owned()
 }
@@ -73,6 +82,15 @@ fn text(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn n16_the_runtime_of_a_language_is_no_part_of_an_error() {
+        let mut said = Said::default();
+        let printed = b"ValueError: mine\nthread '<unnamed>' (1) panicked at runtime/src/lib.rs:1293:21:\n\
+            note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\
+            thread '<unnamed>' panicked at src/lib.rs:7:5:\n";
+        assert_eq!(said.printed(true, printed), ["ValueError: mine", "thread '<unnamed>' panicked at src/lib.rs:7:5:"]);
+    }
 
     #[test]
     fn lines_are_put_together_and_the_first_and_last_ones_kept() {

@@ -144,3 +144,30 @@ async fn done_with_a_key_that_is_not_held_changes_nothing() {
     queue.done(&"b");
     assert_eq!(take_key(&queue), Some("a"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn n4_a_key_carries_its_last_event_and_only_that() {
+    let queue = queue();
+    let cause =
+        |queue: &WorkQueue<&'static str>| take(queue).map(|item| (item.trigger, item.cause.map(|c| c.to_string())));
+    queue.add("a", Trigger::Resync);
+    queue.add_event("a", Cause::Own("added"));
+    queue.add_event("a", Cause::Other(Arc::new("ConfigMap b modified")));
+    queue.add("a", Trigger::Event);
+    assert_eq!(cause(&queue), Some((Trigger::Event, Some("ConfigMap b modified".to_owned()))));
+    // While a worker holds the key, the event belongs to the next run.
+    queue.add_event("a", Cause::Own("deleted"));
+    queue.done(&"a");
+    assert_eq!(cause(&queue), Some((Trigger::Event, Some("deleted".to_owned()))));
+    queue.done(&"a");
+    let drops: [fn(&WorkQueue<&'static str>); 3] =
+        [|queue| queue.remove(&"a"), |queue| assert_eq!(queue.purge(), 1), |queue| queue.retain(|_| false)];
+    for drop_key in drops {
+        queue.add_rate_limited("a");
+        queue.add_event("a", Cause::Own("modified"));
+        drop_key(&queue);
+        queue.add("a", Trigger::Swap);
+        assert_eq!(cause(&queue), Some((Trigger::Swap, None)));
+        queue.done(&"a");
+    }
+}

@@ -91,7 +91,7 @@ class NamespaceBaselineTest(unittest.TestCase):
         report = runner.reconcile()
         self.assertTrue(report.in_sync, report)
         self.assertEqual(report.applied, documents({})[:1])
-        runner.remove(NETWORK_POLICY, "default-deny", "shop")
+        runner.remove(ObjectRef(NETWORK_POLICY, namespace="shop", name="default-deny"))
         report = runner.reconcile()
         self.assertEqual(report.applied, documents({})[1:])
         self.assertEqual(report.event_lines, [WRITTEN])
@@ -103,20 +103,20 @@ class NamespaceBaselineTest(unittest.TestCase):
         report = runner.reconcile()
         self.assertTrue(report.in_sync, report)
         expected = [
-            Delete(ObjectRef(QUOTA, "baseline", "shop")),
-            Delete(ObjectRef(NETWORK_POLICY, "default-deny", "shop")),
+            Delete(ObjectRef(QUOTA, namespace="shop", name="baseline")),
+            Delete(ObjectRef(NETWORK_POLICY, namespace="shop", name="default-deny")),
         ]
         self.assertEqual(report.changes, expected)
         self.assertEqual([change.propagation for change in report.changes], ["background", "background"])
         self.assertEqual(report.event_lines, [REMOVED])
-        self.assertIsNone(runner.get(QUOTA, "baseline", "shop"))
+        self.assertIsNone(runner.get(ObjectRef(QUOTA, namespace="shop", name="baseline")))
 
     def test_of_what_is_left_only_that_is_deleted(self):
         runner = Runner(NamespaceBaseline, namespace())
         runner.reconcile()
-        runner.remove(QUOTA, "baseline", "shop")
+        runner.remove(ObjectRef(QUOTA, namespace="shop", name="baseline"))
         runner.edit(lambda live: live["metadata"]["labels"].clear())
-        self.assertEqual(runner.reconcile().changes, [Delete(ObjectRef(NETWORK_POLICY, "default-deny", "shop"))])
+        self.assertEqual(runner.reconcile().changes, [Delete(ObjectRef(NETWORK_POLICY, namespace="shop", name="default-deny"))])
 
     def test_with_the_namespace_everything_goes_by_itself(self):
         runner = Runner(NamespaceBaseline, namespace())
