@@ -1,5 +1,7 @@
 //! URL paths of the Kubernetes API.
 
+use percent_encoding::percent_decode_str;
+
 /// The target of a path under `/api` or `/apis`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -80,27 +82,7 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Target {
 
 /// Percent-decoding; a broken escape stays as it is.
 pub(crate) fn decode(text: &str) -> String {
-    if !text.contains('%') {
-        return text.to_owned();
-    }
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        let mut ahead = bytes.clone();
-        let pair = (byte == b'%').then(|| Some((hex(ahead.next()?)?, hex(ahead.next()?)?))).flatten();
-        match pair {
-            Some((high, low)) => {
-                out.push(high * 16 + low);
-                bytes = ahead;
-            }
-            None => out.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-fn hex(byte: u8) -> Option<u8> {
-    u8::try_from(char::from(byte).to_digit(16)?).ok()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

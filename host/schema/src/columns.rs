@@ -140,7 +140,9 @@ pub fn age(time: &str, now: Timestamp) -> String {
     human_duration(now.duration_since(time).as_secs())
 }
 
-fn human_duration(seconds: i64) -> String {
+/// A number of seconds in the same format.
+#[must_use]
+pub fn human_duration(seconds: i64) -> String {
     let two = |first: i64, unit: char, second: i64, small: char| {
         if second == 0 { format!("{first}{unit}") } else { format!("{first}{unit}{second}{small}") }
     };

@@ -48,7 +48,7 @@ mod validate;
 
 pub use crate::{
     cel::Condition,
-    columns::{PrinterColumn, age, cells, column_definitions},
+    columns::{PrinterColumn, age, cells, column_definitions, human_duration},
     crd::{
         Crd, Names, Scale, Version, default_crd, is_protected_group, prune_crd, reconcile_status, validate_crd,
         validate_crd_update,

@@ -243,27 +243,9 @@ pub(super) fn timeout_of(query: &str) -> Duration {
     waits.saturating_sub(margin)
 }
 
-/// Parses a duration in Go's syntax: `5s`, `1m30s`, `500ms`.
+/// Parses a duration as Go prints it: `5s`, `1m30s`, `500ms`.
 fn duration(text: &str) -> Option<Duration> {
-    let (mut rest, mut seconds) = (text, 0.0);
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, after) = rest.split_at(digits);
-        let letters = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
-        let (unit, after) = after.split_at(letters);
-        let factor = match unit {
-            "h" => 3600.0,
-            "m" => 60.0,
-            "s" => 1.0,
-            "ms" => 1e-3,
-            "us" | "µs" => 1e-6,
-            "ns" => 1e-9,
-            _ => return None,
-        };
-        seconds += number.parse::<f64>().ok()? * factor;
-        rest = after;
-    }
-    Duration::try_from_secs_f64(seconds).ok().filter(|_| !text.is_empty())
+    text.parse::<jiff::SignedDuration>().ok()?.try_into().ok()
 }
 
 #[cfg(test)]
@@ -277,6 +259,10 @@ mod tests {
             ("timeout=1s", 900),
             ("a=b&timeout=500ms", 450),
             ("timeout=1m30s", 59_500),
+            ("timeout=1.5s", 1350),
+            ("timeout=1m0s", 59_500),
+            ("timeout=999999999h", 59_500),
+            ("timeout=250%C2%B5s", 0),
             ("timeout=30ms", 0),
             ("timeout=soon", 9500),
             ("timeout=-1s", 9500),

@@ -1,6 +1,9 @@
 //! URL paths of the API server: built from names, each of which stays one segment.
 
-use std::fmt::Write as _;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// The percent-encoded characters: all but the unreserved ones of RFC 3986, and `:`, which has no meaning within a segment.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
 /// The absolute path of these segments. Every character with a meaning in URLs is percent-encoded, so that a name never becomes another
 /// path or a query.
@@ -10,21 +13,9 @@ pub fn join<'a>(segments: impl IntoIterator<Item = &'a str>) -> String {
     let mut path = String::new();
     for segment in segments {
         path.push('/');
-        push(&mut path, segment);
+        path.extend(utf8_percent_encode(segment, ENCODED));
     }
     path
-}
-
-fn push(path: &mut String, segment: &str) {
-    for byte in segment.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => path.push(char::from(byte)),
-            // Writing to a string cannot fail.
-            _ => {
-                let _ = write!(path, "%{byte:02X}");
-            }
-        }
-    }
 }
 
 /// Rejects a path with an empty segment or a dot segment: an empty one would address the collection instead of an object, and proxies

@@ -5,6 +5,7 @@ use super::{Author, Identity, WriteError, Writer};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::buckets::Buckets;
 use crate::informer::Object;
+use data_encoding::HEXLOWER;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, VecDeque};
@@ -241,8 +242,8 @@ async fn write(writer: &Writer, author: &Author, about: &Regarding, event: &Even
     // The name is the same for the same event of the same object, so that a restarted host continues the count instead of repeating the
     // event.
     let digest = Sha256::digest(format!("{}\0{severity}\0{reason}\0{message}\0{}", about.uid, author.plugin));
-    let suffix: String = digest.iter().take(8).map(|b| format!("{b:02x}")).collect();
-    let name = format!("{}.{suffix}", crate::shorten(&about.key.name, 200));
+    let digest = HEXLOWER.encode(&digest);
+    let name = format!("{}.{}", crate::shorten(&about.key.name, 200), crate::shorten(&digest, 16));
     let key = ObjectKey::new(about.key.namespace().unwrap_or("default"), name);
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let body = json!({

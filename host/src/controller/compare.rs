@@ -1,5 +1,6 @@
 //! Comparison of desired and actual state as JSON values.
 
+use json_patch::jsonptr::Token;
 use serde_json::Value;
 
 /// Whether two states are equal: the order of keys and the spelling of numbers (`1`, `1.0`, `1e0`) do not count.
@@ -40,7 +41,7 @@ fn all_differences(a: &Value, b: &Value, path: &mut String, most: usize, found: 
                     return;
                 }
                 path.push('/');
-                path.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                path.push_str(Token::new(key).encoded());
                 match (a.get(key), b.get(key)) {
                     (Some(a), Some(b)) => all_differences(a, b, path, most, found),
                     _ => found.push(path.clone()),
@@ -73,7 +74,7 @@ fn differs(a: &Value, b: &Value, path: &mut String) -> bool {
             for key in keys {
                 let before = path.len();
                 path.push('/');
-                path.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                path.push_str(Token::new(key).encoded());
                 match (a.get(key), b.get(key)) {
                     (Some(a), Some(b)) if !differs(a, b, path) => path.truncate(before),
                     _ => return true,

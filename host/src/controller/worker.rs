@@ -162,14 +162,12 @@ impl Controller {
 
     /// Enqueues every key periodically, because state outside Kubernetes changes without events.
     pub(super) async fn resync(self: Arc<Self>) {
-        let seed = uuid::Uuid::new_v4().as_u64_pair();
-        let mut random = Jitter(seed.0 | 1);
         let mut last = Instant::now();
         loop {
             let Some(version) = self.current() else { return };
             // Read each time: another version or grant may have another period.
             let every = version.loaded.guest.grants.resync(&version.loaded.manifest);
-            let pause = every.mul_f64(random.between(0.9, 1.1));
+            let pause = every.mul_f64(0.9 + 0.2 * fastrand::f64());
             let due = last + pause;
             drop(version);
             tokio::select! {
@@ -184,7 +182,7 @@ impl Controller {
             for (kind, stores) in version.primaries() {
                 let kind = Arc::new(kind);
                 for key in stores.flat_map(|of| of.store.keys()) {
-                    let spread = every.mul_f64(random.between(0.0, 0.1));
+                    let spread = every.mul_f64(0.1 * fastrand::f64());
                     self.queue.add_after(ReconcileKey { kind: Arc::clone(&kind), key }, spread, Trigger::Resync);
                 }
             }
@@ -202,18 +200,5 @@ impl Controller {
                 return;
             }
         }
-    }
-}
-
-/// Small random numbers that spread load; they need no cryptographic strength.
-struct Jitter(u64);
-
-impl Jitter {
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        let unit = f64::from(u32::try_from(self.0 >> 32).unwrap_or(0)) / f64::from(u32::MAX);
-        low + (high - low) * unit
     }
 }

@@ -261,11 +261,5 @@ impl Office {
 
 /// client-go's `wait.JitterUntil`.
 fn jittered(period: Duration) -> Duration {
-    period.mul_f64(1.0 + JITTER * random())
-}
-
-/// A random number from 0 to 1.
-fn random() -> f64 {
-    let bits = uuid::Uuid::new_v4().as_u64_pair().0 >> 32;
-    f64::from(u32::try_from(bits).unwrap_or(0)) / f64::from(u32::MAX)
+    period.mul_f64(1.0 + JITTER * fastrand::f64())
 }

@@ -7,6 +7,7 @@ use crate::controller::Shared;
 use crate::grants::Grants;
 use crate::plugin::directory::Candidate;
 use crate::plugin::{Engine, HttpGate, identity, inspect, load};
+use data_encoding::HEXLOWER;
 use oarlock_manifest::{Kind, PluginGrant, PluginManifest};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -92,7 +93,7 @@ impl Load {
         let candidate = self.candidate.clone();
         let read = tokio::task::spawn_blocking(move || {
             let bytes = candidate.read()?;
-            let digest: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+            let digest = HEXLOWER.encode(&Sha256::digest(&bytes));
             Ok::<_, crate::plugin::directory::Error>((bytes, digest))
         });
         let (bytes, digest) = read.await.map_err(|e| unnamed(e.to_string()))?.map_err(|e| unnamed(crate::chain(&e)))?;

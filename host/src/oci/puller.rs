@@ -343,8 +343,7 @@ fn pause(poll: Duration, failures: u32, error: &Error) -> Duration {
 
 /// Adds or subtracts up to a tenth, so that many hosts do not poll at once.
 fn jittered(pause: Duration) -> Duration {
-    let random = u32::try_from(uuid::Uuid::new_v4().as_u128() & 0xffff).unwrap_or_default();
-    pause.mul_f64(0.9 + 0.2 * f64::from(random) / f64::from(0xffff_u32))
+    pause.mul_f64(0.9 + 0.2 * fastrand::f64())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! OCI references of artifacts: `oci://registry/repository:tag@sha256:…`.
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -43,7 +44,7 @@ impl Digest {
     }
 
     pub(super) fn finish(hasher: Sha256) -> Self {
-        Self(hasher.finalize().iter().map(|b| format!("{b:02x}")).collect())
+        Self(HEXLOWER.encode(&hasher.finalize()))
     }
 
     /// The 64 digits.

@@ -10,8 +10,8 @@ mod tests;
 
 pub(super) use marks::Mark;
 
-use super::load::hex;
 use super::native::{NativeCode, Room};
+use data_encoding::HEXLOWER;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
@@ -62,7 +62,7 @@ pub(super) struct Key([u8; 32]);
 
 impl Key {
     pub(super) fn name(&self) -> String {
-        format!("{}{ENTRY}", hex(&self.0))
+        format!("{}{ENTRY}", HEXLOWER.encode(&self.0))
     }
 }
 

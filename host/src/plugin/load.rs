@@ -9,6 +9,7 @@ use super::native::NativeCode;
 use super::pool::Pool;
 use super::{validate, wasi};
 use crate::lease::Term;
+use data_encoding::HEXLOWER;
 use oarlock_manifest::PluginManifest;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
@@ -165,7 +166,7 @@ async fn component(engine: &Engine, bytes: Arc<Vec<u8>>) -> Result<Component, Lo
 async fn wait_if_interrupted(engine: &Engine, digest: &[u8; 32]) {
     let Some(cache) = engine.cache() else { return };
     if let Some(wait) = cache.interrupted(&cache.key(digest)) {
-        let (digest, wait_seconds) = (hex(digest), wait.as_secs());
+        let (digest, wait_seconds) = (HEXLOWER.encode(digest), wait.as_secs());
         tracing::warn!(digest, wait_seconds, "the host ended while this file was being compiled: it waits");
         tokio::time::sleep(wait).await;
     }
@@ -218,7 +219,7 @@ fn prepare(engine: &Engine, file: &File, code: &NativeCode) -> Result<Component,
         imports,
         exports,
         contract,
-        digest: hex(&file.digest),
+        digest: HEXLOWER.encode(&file.digest),
         size_bytes: file.bytes.len(),
         from_cache: false,
         prepared_in: Duration::ZERO,
@@ -230,11 +231,6 @@ pub(super) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<State
     let mut linker = Linker::new(engine);
     Plugin::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Lists all unknown imports, before wasmtime reports only the first.

@@ -108,7 +108,7 @@ pub(crate) struct Active {
     pub(crate) crashed: Option<Client>,
     /// The revision at which the rule was added.
     since: u64,
-    random: u64,
+    random: fastrand::Rng,
 }
 
 impl Active {
@@ -119,7 +119,7 @@ impl Active {
             return false;
         }
         if let Some(probability) = self.rule.probability
-            && draw(&mut self.random) >= probability
+            && self.random.f64() >= probability
         {
             return false;
         }
@@ -170,7 +170,7 @@ impl Plan {
                 }
             }
             ids.push(rule.id.clone());
-            let random = rule.seed;
+            let random = fastrand::Rng::with_seed(rule.seed);
             self.rules.push(Active { rule, matched: 0, struck: 0, crashed: None, since: revision, random });
         }
         Ok(ids)
@@ -350,16 +350,6 @@ fn glob(pattern: &str, text: &str) -> bool {
         rest = after;
     }
     rest.ends_with(last)
-}
-
-/// A number from 0 to 1 (splitmix64).
-fn draw(state: &mut u64) -> f64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let top = u32::try_from((z ^ (z >> 31)) >> 32).unwrap_or(0);
-    f64::from(top) / (f64::from(u32::MAX) + 1.0)
 }
 
 /// Namespace and name of the object in an event; for a table, of its first row.

@@ -2,78 +2,19 @@
 //!
 //! # Source
 //!
-//! RFC 5280 for the bytes; apiserver `pkg/authentication/request/x509`, `CommonNameUserConversion`, for what they mean.
+//! apiserver `pkg/authentication/request/x509`, `CommonNameUserConversion`.
+
+use x509_parser::prelude::{AttributeTypeAndValue, FromDer as _, X509Certificate};
 
 use super::Peer;
 use crate::authentication::User;
 
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-const OID: u8 = 0x06;
-/// The version of a certificate, which may be absent.
-const VERSION: u8 = 0xa0;
-
-/// One element of DER.
-struct Element<'a> {
-    tag: u8,
-    content: &'a [u8],
-}
-
-/// A sequence of elements; ends at the first incomplete one.
-struct Elements<'a>(&'a [u8]);
-
-impl<'a> Iterator for Elements<'a> {
-    type Item = Element<'a>;
-
-    fn next(&mut self) -> Option<Element<'a>> {
-        let (tag, rest) = self.0.split_first()?;
-        let (first, mut rest) = rest.split_first()?;
-        let mut length = usize::from(*first);
-        if length >= 0x80 {
-            let (bytes, after) = rest.split_at_checked(length - 0x80)?;
-            if bytes.len() > 4 {
-                return None;
-            }
-            length = bytes.iter().fold(0, |all, byte| all << 8 | usize::from(*byte));
-            rest = after;
-        }
-        let (content, after) = rest.split_at_checked(length)?;
-        self.0 = after;
-        Some(Element { tag: *tag, content })
-    }
-}
-
-impl<'a> Elements<'a> {
-    fn enter(&mut self, tag: u8) -> Option<Self> {
-        let element = self.next()?;
-        (element.tag == tag).then_some(Self(element.content))
-    }
-}
-
 /// The user of a certificate: the common name, with its organisations as groups. `None` without a common name.
 pub(super) fn user(certificate: &[u8]) -> Option<User> {
-    let mut fields = Elements(certificate).enter(SEQUENCE)?.enter(SEQUENCE)?;
-    if fields.0.first() == Some(&VERSION) {
-        fields.next()?;
-    }
-    // Serial number, algorithm, issuer, time.
-    fields.nth(3)?;
-    let (mut name, mut groups) = (None, Vec::new());
-    for set in fields.enter(SEQUENCE)?.filter(|e| e.tag == SET) {
-        for pair in Elements(set.content).filter(|e| e.tag == SEQUENCE) {
-            let mut pair = Elements(pair.content);
-            let (Some(key), Some(value)) = (pair.next().filter(|k| k.tag == OID), pair.next()) else { continue };
-            let text = String::from_utf8_lossy(value.content).into_owned();
-            match key.content {
-                COMMON_NAME => name = Some(text),
-                ORGANIZATION => groups.push(text),
-                _ => {}
-            }
-        }
-    }
-    Some(Peer::user(name.filter(|n| !n.is_empty())?, groups))
+    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    let text = |part: &AttributeTypeAndValue<'_>| String::from_utf8_lossy(part.as_slice()).into_owned();
+    let name = certificate.subject().iter_common_name().last().map(text).filter(|name| !name.is_empty())?;
+    Some(Peer::user(name, certificate.subject().iter_organization().map(text).collect()))
 }
 
 #[cfg(test)]

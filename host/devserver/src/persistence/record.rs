@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -63,8 +64,9 @@ impl Record<'static> {
 }
 
 fn checksum(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().take(DIGITS / 2).fold(String::with_capacity(DIGITS), |text, byte| text + &format!("{byte:02x}"))
+    let mut digest = HEXLOWER.encode(&Sha256::digest(bytes));
+    digest.truncate(DIGITS);
+    digest
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Decoding of request bodies into objects of the expected kind.
 
+use data_encoding::HEXLOWER;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -135,7 +136,7 @@ pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValid
              cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
              Kind string \"json:\\\"kind,omitempty\\\"\" }} ({})",
             expected.kind,
-            call.body.iter().map(|b| format!("{b:02x}")).collect::<String>()
+            HEXLOWER.encode(&call.body)
         );
         return Err(ApiError::bad_request(message));
     }

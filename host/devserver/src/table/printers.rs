@@ -4,9 +4,10 @@
 //!
 //! Kubernetes `pkg/printers/internalversion/printers.go`.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::{selector, time};
+use crate::selector;
 
 mod cluster;
 mod network;
@@ -65,7 +66,7 @@ fn age(object: &Value) -> Value {
 }
 
 fn since(moment: &str) -> String {
-    time::age(Some(moment).filter(|t| !t.is_empty()))
+    oarlock_schema::age(moment, Timestamp::now())
 }
 
 /// A text without quotes, anything else as JSON.

@@ -149,7 +149,7 @@ fn text(node: Option<&Node>, s: &str) -> CelValue {
         "duration" if formats::go_duration(s) => {
             DURATION.with(|program| through(program.as_ref(), s)).unwrap_or_else(plain)
         }
-        "byte" => decode_base64(s).map_or_else(plain, |bytes| CelValue::Bytes(Arc::new(bytes))),
+        "byte" => formats::base64(s).map_or_else(plain, |bytes| CelValue::Bytes(Arc::new(bytes))),
         _ => plain(),
     }
 }
@@ -160,26 +160,4 @@ fn through(program: Option<&Program>, s: &str) -> Option<CelValue> {
         scope.add_variable_from_value("x", CelValue::String(Arc::new(s.to_owned())));
         program?.execute(&scope).ok()
     })
-}
-
-fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count) = (0u32, 0u32);
-    for b in text.trim_end_matches('=').bytes() {
-        let six = match b {
-            b'A'..=b'Z' => b - b'A',
-            b'a'..=b'z' => b - b'a' + 26,
-            b'0'..=b'9' => b - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6 | u32::from(six)) & 0xfff;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push(u8::try_from((bits >> count) & 0xff).ok()?);
-        }
-    }
-    Some(out)
 }

@@ -19,6 +19,9 @@ const SERVING_LIFETIME: i64 = 90 * 24 * 3600;
 /// A new CA is published for this long before it issues a certificate.
 const PUBLISHED_FIRST: i64 = 3600;
 
+/// PEM is written as rcgen writes it.
+const LINES: pem::EncodeConfig = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
+
 /// Clocks of other machines may be behind by this much.
 const BACKDATED: i64 = 300;
 
@@ -77,7 +80,7 @@ impl Facts {
             subject: certificate.subject().to_string(),
             issuer: certificate.issuer().to_string(),
             public_key: certificate.public_key().subject_public_key.data.to_vec(),
-            pem: encode("CERTIFICATE", der),
+            pem: pem::encode_config(&pem::Pem::new("CERTIFICATE", der), LINES),
         }
     }
 
@@ -90,17 +93,6 @@ impl Facts {
 fn address(bytes: &[u8]) -> Option<String> {
     let short = <[u8; 4]>::try_from(bytes).map(|bytes| std::net::Ipv4Addr::from(bytes).to_string());
     short.ok().or_else(|| Some(std::net::Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).to_string()))
-}
-
-fn encode(label: &str, der: &[u8]) -> String {
-    use base64::Engine as _;
-    let text = base64::prelude::BASE64_STANDARD.encode(der);
-    let mut pem = format!("-----BEGIN {label}-----\n");
-    for line in text.as_bytes().chunks(64) {
-        pem.push_str(&String::from_utf8_lossy(line));
-        pem.push('\n');
-    }
-    pem + &format!("-----END {label}-----\n")
 }
 
 /// When the first certificate of a chain expires, in Unix seconds.

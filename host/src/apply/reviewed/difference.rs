@@ -1,5 +1,6 @@
 //! Difference of two documents as a JSON Patch (RFC 6902).
 
+use json_patch::jsonptr::Token;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -95,7 +96,7 @@ fn values(path: &mut String, before: &Value, after: &Value, operations: &mut Ope
 fn within(path: &mut String, token: &str, work: impl FnOnce(&mut String)) {
     let length = path.len();
     path.push('/');
-    path.push_str(&token.replace('~', "~0").replace('/', "~1"));
+    path.push_str(Token::new(token).encoded());
     work(path);
     path.truncate(length);
 }

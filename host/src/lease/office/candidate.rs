@@ -1,6 +1,6 @@
 //! The elector's task for one Lease: acquire, renew, release.
 
-use super::{Office, random};
+use super::Office;
 use crate::lease::Term;
 use crate::lease::bequest::Bequest;
 use crate::lease::client::LeaseError;
@@ -58,7 +58,7 @@ impl Office {
                 continue;
             }
             // Several hosts that see free Leases at the same moment acquire some each.
-            tokio::time::sleep(self.timing.retry_period.mul_f64(random() / 4.0)).await;
+            tokio::time::sleep(self.timing.retry_period.mul_f64(fastrand::f64() / 4.0)).await;
             // Checked again, because a refresh may have come in between: the host acquires exactly the Lease that it judged.
             if !self.may_take(&seat) {
                 continue;

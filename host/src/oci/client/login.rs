@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
+use http_auth::ChallengeParser;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -196,55 +197,19 @@ async fn token(
 pub(in crate::oci) fn challenge(headers: &HeaderMap) -> Option<Challenge> {
     let offered = headers.get_all(header::WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     let mut found = None;
-    for text in offered {
-        let (scheme, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
-        if scheme.eq_ignore_ascii_case("bearer") {
-            let mut parameters = parameters(rest);
-            let realm = parameters.remove("realm")?;
-            return Some(Challenge::Bearer {
-                realm,
-                service: parameters.remove("service"),
-                scope: parameters.remove("scope"),
-            });
+    for one in offered.flat_map(ChallengeParser::new).filter_map(Result::ok) {
+        let parameter = |name: &str| {
+            let value = one.params.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+            value.map(|(_, value)| value.to_unescaped())
+        };
+        if one.scheme.eq_ignore_ascii_case("bearer")
+            && let Some(realm) = parameter("realm")
+        {
+            return Some(Challenge::Bearer { realm, service: parameter("service"), scope: parameter("scope") });
         }
-        if scheme.eq_ignore_ascii_case("basic") {
+        if one.scheme.eq_ignore_ascii_case("basic") {
             found = Some(Challenge::Basic);
         }
-    }
-    found
-}
-
-/// Parses `a="1",b=2`, with commas in quotes.
-///
-/// # Source
-///
-/// RFC 9110 section 11.2.
-fn parameters(text: &str) -> HashMap<String, String> {
-    let mut found = HashMap::new();
-    let mut rest = text;
-    while let Some((name, after)) = rest.split_once('=') {
-        let name = name.trim_matches(|c: char| c == ',' || c.is_whitespace()).to_ascii_lowercase();
-        let mut value = String::new();
-        if let Some(quoted) = after.trim_start().strip_prefix('"') {
-            let mut letters = quoted.char_indices();
-            let mut end = quoted.len();
-            while let Some((at, letter)) = letters.next() {
-                match letter {
-                    '"' => {
-                        end = at + 1;
-                        break;
-                    }
-                    '\\' => value.extend(letters.next().map(|(_, letter)| letter)),
-                    other => value.push(other),
-                }
-            }
-            rest = quoted.get(end..).unwrap_or_default();
-        } else {
-            let (plain, after) = after.split_once(',').unwrap_or((after, ""));
-            plain.trim().clone_into(&mut value);
-            rest = after;
-        }
-        found.insert(name, value);
     }
     found
 }
@@ -271,13 +236,14 @@ mod tests {
             asked(&[r#"Bearer realm="https://a.example/token",service="r.example",scope="repository:a/b:pull,push""#]),
             bearer("https://a.example/token", Some("r.example"), Some("repository:a/b:pull,push"))
         );
-        assert_eq!(
-            asked(&["Basic realm=\"x\"", "bearer realm=https://a.example"]),
-            bearer("https://a.example", None, None)
-        );
+        let token = bearer("https://a.example", None, None);
+        assert_eq!(asked(&["Basic realm=\"x\"", "bearer realm=\"https://a.example\""]), token);
+        assert_eq!(asked(&["Basic realm=\"x\", Bearer realm=\"https://a.example\""]), token);
         assert_eq!(asked(&["Basic"]), Some(Challenge::Basic));
         assert_eq!(asked(&[r#"Bearer realm="a \"b\" c", service=s"#]), bearer("a \"b\" c", Some("s"), None));
-        for nonsense in ["Bearer", "Bearer realm", "Negotiate", "Bearer =\"", "Bearer service=\"x"] {
+        for nonsense in
+            ["Bearer", "Bearer realm", "Negotiate", "Bearer =\"", "Bearer service=\"x", "Bearer realm=https://a"]
+        {
             assert_eq!(asked(&[nonsense]), None, "{nonsense}");
         }
     }

@@ -2,7 +2,7 @@
 //! progress when the previous host ended.
 
 use super::{CodeCache, Key, age, changed};
-use crate::plugin::load::hex;
+use data_encoding::HEXLOWER;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ impl CodeCache {
 
     /// Marks a file as compiling. A failure is logged: after an end of the host, its next start compiles the file without waiting.
     pub(in crate::plugin) fn mark(&self, key: &Key) -> Option<Mark> {
-        let name = format!("{}{MARK}", hex(&key.0));
+        let name = format!("{}{MARK}", HEXLOWER.encode(&key.0));
         let times = self.interrupted.get(key).copied().unwrap_or_default().saturating_add(1);
         let written = (|| -> std::io::Result<Mark> {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -85,12 +85,5 @@ pub(super) fn left(folder: &OwnedFd) -> HashMap<Key, u32> {
 }
 
 fn key(text: &str) -> Option<Key> {
-    let mut bytes = [0; 32];
-    if text.len() != 2 * bytes.len() || !text.is_ascii() {
-        return None;
-    }
-    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(Key(bytes))
+    HEXLOWER.decode(text.as_bytes()).ok()?.try_into().ok().map(Key)
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use oarlock_schema::human_duration;
 use serde_json::Value;
 
 use super::{Printer, age, flag, list, name, or, or_none, text};
-use crate::time;
 
 pub(super) fn printer(group: &str, plural: &str) -> Option<Printer> {
     Some(match (group, plural) {
@@ -145,7 +145,7 @@ fn signing_request(o: &Value) -> Vec<Value> {
     if !text(o, "/status/certificate").is_empty() {
         state.push_str(",Issued");
     }
-    let asked = o.pointer("/spec/expirationSeconds").and_then(Value::as_i64).map(time::duration);
+    let asked = o.pointer("/spec/expirationSeconds").and_then(Value::as_i64).map(human_duration);
     vec![
         name(o),
         age(o),

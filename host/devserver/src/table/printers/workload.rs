@@ -1,10 +1,10 @@
 //! Columns of workloads.
 
 use jiff::Timestamp;
+use oarlock_schema::human_duration;
 use serde_json::Value;
 
 use super::{Printer, age, flag, label_selector, labels, list, name, number, or_none, since, text};
-use crate::time;
 
 pub(super) fn printer(plural: &str) -> Option<Printer> {
     Some(match plural {
@@ -121,7 +121,7 @@ fn job_duration(o: &Value) -> String {
     match (seconds(started), seconds(done)) {
         (None, _) => String::new(),
         (Some(_), None) => since(started),
-        (Some(from), Some(to)) => time::duration(to.saturating_sub(from)),
+        (Some(from), Some(to)) => human_duration(to.saturating_sub(from)),
     }
 }
 
