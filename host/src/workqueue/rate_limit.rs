@@ -1,7 +1,5 @@
 //! Rate limits of retries: the key's exponential backoff, and a token bucket for all retries of the queue.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -14,7 +12,6 @@ pub(super) struct RateLimiter {
     base_delay: Duration,
     max_delay: Duration,
     jitter: f64,
-    random: Random,
     bucket: Option<Bucket>,
 }
 
@@ -29,10 +26,6 @@ struct Bucket {
     filled: Option<Instant>,
 }
 
-/// Random numbers for spreading delays (xorshift64*); they need no cryptographic strength.
-#[derive(Debug)]
-struct Random(u64);
-
 impl RateLimiter {
     pub(super) fn new(config: &Config) -> Self {
         let max_delay = config.max_delay.min(MAX_DELAY);
@@ -41,7 +34,6 @@ impl RateLimiter {
             base_delay: config.base_delay.min(max_delay),
             max_delay,
             jitter: if config.jitter.is_nan() { 0.0 } else { config.jitter.clamp(0.0, 1.0) },
-            random: Random::new(),
             bucket: limited.then(|| Bucket::new(config.retry_rate, config.retry_burst)),
         }
     }
@@ -55,12 +47,12 @@ impl RateLimiter {
         backoff.max(lent).min(MAX_DELAY)
     }
 
-    fn backoff(&mut self, failed_before: u32) -> Duration {
+    fn backoff(&self, failed_before: u32) -> Duration {
         let doubled = self.base_delay.as_nanos().saturating_mul(1 << failed_before.min(64));
         // Within u64: at most MAX_DELAY in nanoseconds.
         let nanos = u64::try_from(doubled.min(self.max_delay.as_nanos())).unwrap_or(u64::MAX);
         let delay = Duration::from_nanos(nanos);
-        if self.jitter > 0.0 { delay + delay.mul_f64(self.jitter * self.random.fraction()) } else { delay }
+        if self.jitter > 0.0 { delay + delay.mul_f64(self.jitter * fastrand::f64()) } else { delay }
     }
 }
 
@@ -82,21 +74,5 @@ impl Bucket {
             return Duration::ZERO;
         }
         Duration::try_from_secs_f64(-self.tokens / self.per_second).unwrap_or(MAX_DELAY)
-    }
-}
-
-impl Random {
-    fn new() -> Self {
-        // The standard library seeds its hash maps from the operating system; zero is the one state that never changes.
-        Self(RandomState::new().build_hasher().finish() | 1)
-    }
-
-    /// Evenly distributed over 0.0 to 1.0.
-    fn fraction(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let high = u32::try_from(self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32).unwrap_or(u32::MAX);
-        f64::from(high) / f64::from(u32::MAX)
     }
 }
