@@ -27,7 +27,7 @@ fn engine(cache: Option<&Path>) -> Result<Engine> {
 }
 
 async fn load_with(engine: &Engine, file: Vec<u8>) -> Result<(Component, PluginManifest), LoadError> {
-    load(engine, file, &inspect::stranger(&Metrics::new(), &HttpGate::new(), "test")).await
+    load(engine, file, &inspect::describe_guest(&Metrics::new(), &HttpGate::new(), "test")).await
 }
 
 /// A component with one function of `calls` calls in a row. The time to compile it grows with the square of that: 20,000 take

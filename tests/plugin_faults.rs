@@ -4,7 +4,7 @@
 mod handed_over;
 mod manifests;
 mod many;
-mod unsettled;
+mod out_of_sync;
 mod waiting;
 
 use anyhow::{Context, Result, ensure};

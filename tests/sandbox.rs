@@ -29,8 +29,8 @@ fn engine() -> Result<&'static Engine> {
 async fn pool_of(name: &str, limits: Limits) -> Result<Pool> {
     let (metrics, http) = (Metrics::new(), HttpGate::new());
     let bytes = text_guest(name, &text_manifest(name))?;
-    let stranger = inspect::stranger(&metrics, &http, name);
-    let (component, manifest) = load(engine()?, bytes, &stranger).await.with_context(|| name.to_owned())?;
+    let guest = inspect::describe_guest(&metrics, &http, name);
+    let (component, manifest) = load(engine()?, bytes, &guest).await.with_context(|| name.to_owned())?;
     let mut grant = Grants::asked(&manifest, BTreeMap::new(), &|_| None);
     grant.limits = limits;
     let guest = Guest {
@@ -46,8 +46,8 @@ async fn pool_of(name: &str, limits: Limits) -> Result<Pool> {
 /// Why the host refuses to load a guest.
 async fn refusal(name: &str) -> Result<String> {
     let bytes = text_guest(name, &text_manifest(name))?;
-    let stranger = inspect::stranger(&Metrics::new(), &HttpGate::new(), name);
-    let refused = load(engine()?, bytes, &stranger).await;
+    let guest = inspect::describe_guest(&Metrics::new(), &HttpGate::new(), name);
+    let refused = load(engine()?, bytes, &guest).await;
     Ok(refused.err().with_context(|| format!("{name} was loaded"))?.to_string())
 }
 
@@ -58,7 +58,7 @@ fn run() -> Run {
         correlation_id: String::new(),
         dry_run: false,
         at_most: None,
-        term: oarlock::lease::Term::for_ever(),
+        guard: oarlock::lease::LeadershipGuard::for_ever(),
     }
 }
 

@@ -106,12 +106,12 @@ fn well() -> (Truth, Found) {
     (truth, found)
 }
 
-/// The verdict after something was spoilt, as lengths of its lists: lost, unsettled, stuck, left over, double.
+/// The verdict after something was spoilt, as lengths of its lists: lost, not_converged, stuck, left over, double.
 fn verdict(spoil: impl FnOnce(&mut Truth, &mut Found)) -> [usize; 5] {
     let (mut truth, mut found) = well();
     spoil(&mut truth, &mut found);
-    let Verdict { lost, unsettled, stuck, left_over, double } = Verdict::of(&truth, &found);
-    [lost.len(), unsettled.len(), stuck.len(), left_over.len(), double.len()]
+    let Verdict { lost, not_converged, stuck, left_over, double } = Verdict::of(&truth, &found);
+    [lost.len(), not_converged.len(), stuck.len(), left_over.len(), double.len()]
 }
 
 #[test]

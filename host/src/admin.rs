@@ -239,7 +239,7 @@ mod tests {
         served: JoinHandle<()>,
     }
 
-    struct Answer {
+    struct AdminResponse {
         status: u16,
         head: String,
         body: String,
@@ -273,11 +273,11 @@ mod tests {
             Self { state, addr, liveness, readiness, metrics, shutdown, served }
         }
 
-        async fn request(&self, method: &str, path: &str) -> Answer {
+        async fn request(&self, method: &str, path: &str) -> AdminResponse {
             self.request_with(method, path, "").await
         }
 
-        async fn request_with(&self, method: &str, path: &str, headers: &str) -> Answer {
+        async fn request_with(&self, method: &str, path: &str, headers: &str) -> AdminResponse {
             let mut stream = TcpStream::connect(self.addr).await.unwrap();
             let request = format!("{method} {path} HTTP/1.1\r\n{headers}connection: close\r\n\r\n");
             stream.write_all(request.as_bytes()).await.unwrap();
@@ -285,7 +285,7 @@ mod tests {
             timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
             let (head, body) = answer.split_once("\r\n\r\n").unwrap();
             let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-            Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+            AdminResponse { status, head: head.to_lowercase(), body: body.to_owned() }
         }
 
         async fn get(&self, path: &str) -> (u16, String) {

@@ -12,15 +12,15 @@ mod configure;
 mod contest;
 pub(crate) mod fuzzing;
 mod initializers;
+mod orphaned_initializers;
 mod review;
 mod serve;
-mod unanswered;
 mod webhooks;
 
 pub use certificates::Source as CertificateSource;
 pub use clients::{ClientCa, Clients};
 pub use initializers::DEFINITION as INITIALIZERS;
-pub use webhooks::{NAME as CONFIGURATION, Reach};
+pub use webhooks::{NAME as CONFIGURATION, WebhookClientConfig};
 
 use crate::api::ObjectKey;
 use crate::controller::Shared;
@@ -30,9 +30,9 @@ use answer::Path;
 use anyhow::Context as _;
 use certificates::Certificates;
 use clients::Admitting;
-use configure::Keeper;
+use configure::WebhookConfigReconciler;
 use initializers::Initializer;
-use review::Answer;
+use review::AdmissionResponse;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Time after its removal in which the API server may still call a plugin.
-const LATELY: Duration = Duration::from_secs(60);
+const RECENT: Duration = Duration::from_secs(60);
 
 /// Configuration of the admission server.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct Options {
     /// Listen address; port 0 takes a free port.
     pub addr: SocketAddr,
     /// How the API server reaches the admission server. None: at `addr`.
-    pub reach: Option<Reach>,
+    pub client_config: Option<WebhookClientConfig>,
     /// Source of the certificates.
     pub certificates: Certificate,
     /// The clients that may send reviews. None: every client that reaches the port. The host answers their reviews, but these count for
@@ -83,34 +83,34 @@ pub struct Admission {
 
 /// The plugins and initializers that answer reviews.
 #[derive(Debug)]
-struct Door {
+struct WebhookServer {
     lifecycle: lifecycle::Handle,
     metrics: Metrics,
-    ended: Ended,
+    ended: RecentlyRemoved,
     /// None: the host has not read them yet.
     initializers: RwLock<Option<Vec<Initializer>>>,
 }
 
 /// Recently removed plugins.
 #[derive(Debug, Default)]
-struct Ended {
+struct RecentlyRemoved {
     at: Mutex<HashMap<String, Instant>>,
 }
 
-impl Ended {
+impl RecentlyRemoved {
     fn note(&self, plugin: &str) {
         let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
-        at.retain(|_, when| when.elapsed() < LATELY);
+        at.retain(|_, when| when.elapsed() < RECENT);
         at.insert(plugin.to_owned(), Instant::now());
     }
 
     fn lately(&self, plugin: &str) -> bool {
         let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
-        at.get(plugin).is_some_and(|when| when.elapsed() < LATELY)
+        at.get(plugin).is_some_and(|when| when.elapsed() < RECENT)
     }
 }
 
-impl Door {
+impl WebhookServer {
     fn initializers(&self) -> Option<Vec<Initializer>> {
         self.initializers.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -131,16 +131,16 @@ impl Door {
         }
     }
 
-    fn count(&self, path: &Path, answer: &Answer) {
+    fn count(&self, path: &Path, answer: &AdmissionResponse) {
         let Path::Rule { plugin, .. } = path else { return };
         if self.lifecycle.controller(plugin).is_none() {
             return;
         }
         let result = match answer {
-            Answer { failed: true, .. } => "failed",
-            Answer { refusal: Some(_), .. } => "refused",
-            Answer { changed: Some(_), .. } => "changed",
-            Answer { ignored: true, .. } => "ignored",
+            AdmissionResponse { failed: true, .. } => "failed",
+            AdmissionResponse { refusal: Some(_), .. } => "refused",
+            AdmissionResponse { changed: Some(_), .. } => "changed",
+            AdmissionResponse { ignored: true, .. } => "ignored",
             _ => "allowed",
         };
         self.metrics.reviewed(plugin, result);
@@ -157,8 +157,9 @@ impl Admission {
         let listener =
             listen(options.addr).with_context(|| format!("cannot listen on the admission address {}", options.addr))?;
         let addr = listener.local_addr()?;
-        let reach = options.reach.unwrap_or_else(|| Reach::Url(format!("https://{}", reachable(addr))));
-        let names = names(&reach, addr);
+        let client_config =
+            options.client_config.unwrap_or_else(|| WebhookClientConfig::Url(format!("https://{}", reachable(addr))));
+        let names = names(&client_config, addr);
         let source = match options.certificates {
             Certificate::InMemory => CertificateSource::Own { names, secret: None },
             Certificate::Secret(secret) => CertificateSource::Own { names, secret: Some(secret) },
@@ -167,25 +168,31 @@ impl Admission {
         let certificates = Certificates::load(source, shared.writer.clone()).await?;
         let authenticates = options.clients.is_some();
         let admitting = Admitting::new(options.clients, certificates.resolver())?;
-        let door = Arc::new(Door {
+        let server = Arc::new(WebhookServer {
             lifecycle: lifecycle.clone(),
             metrics: shared.metrics.clone(),
-            ended: Ended::default(),
+            ended: RecentlyRemoved::default(),
             initializers: RwLock::default(),
         });
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let seat = shared.leases.host_seat();
-        let keeper = Keeper::new(Arc::clone(&door), shared, reach.clone(), certificates.bundle(), seat.clone());
-        tasks.spawn(serve::serve(door, listener, admitting.now(), stop.clone()));
+        let election = shared.leases.host_election();
+        let reconciler = WebhookConfigReconciler::new(
+            Arc::clone(&server),
+            shared,
+            client_config.clone(),
+            certificates.bundle(),
+            election.clone(),
+        );
+        tasks.spawn(serve::serve(server, listener, admitting.now(), stop.clone()));
         tasks.spawn(stop.clone().run_until_cancelled_owned(admitting.keep()));
         tasks.spawn(stop.clone().run_until_cancelled_owned(certificates.keep()));
         let leaves = stop.child_token();
         let keeping = leaves.clone();
         tasks.spawn(async move {
-            keeping.run_until_cancelled_owned(keeper.run()).await;
-            seat.leave().await;
+            keeping.run_until_cancelled_owned(reconciler.run()).await;
+            election.leave().await;
         });
-        tracing::info!(%addr, %reach, authenticates, "admission server listening");
+        tracing::info!(%addr, %client_config, authenticates, "admission server listening");
         Ok(Self { addr, stop, leaves, tasks })
     }
 
@@ -231,16 +238,16 @@ fn reachable(addr: SocketAddr) -> SocketAddr {
 }
 
 /// The DNS names and addresses by which the API server may call the host.
-fn names(reach: &Reach, addr: SocketAddr) -> Vec<String> {
-    match reach {
-        Reach::Service { namespace, name, .. } => {
+fn names(client_config: &WebhookClientConfig, addr: SocketAddr) -> Vec<String> {
+    match client_config {
+        WebhookClientConfig::Service { namespace, name, .. } => {
             vec![
                 format!("{name}.{namespace}.svc"),
                 format!("{name}.{namespace}"),
                 format!("{name}.{namespace}.svc.cluster.local"),
             ]
         }
-        Reach::Url(url) => {
+        WebhookClientConfig::Url(url) => {
             let host = url::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
             vec![host.unwrap_or_else(|| reachable(addr).ip().to_string()).trim_matches(['[', ']']).to_owned()]
         }

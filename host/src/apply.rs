@@ -9,22 +9,20 @@ mod change;
 pub mod events;
 mod finalizer;
 pub(crate) mod fuzzing;
+mod handover;
 mod host;
-mod known;
-mod own;
 mod request;
 pub mod reviewed;
 pub mod status;
 
 pub use applied::AppliedMemory;
 pub use change::{Change, ObjectRef, PatchKind, Precondition, Propagation};
-pub use own::OwnWrites;
 pub use request::{Identity, WriteError};
 
 use crate::api::{Discovery, GroupVersionKind, ObjectKey, Resource};
 use crate::grants::Grants;
-use crate::informer::{Informers, Object};
-use crate::lease::Term;
+use crate::informer::{EchoSuppressor, Informers, Object};
+use crate::lease::LeadershipGuard;
 use crate::metrics::Metrics;
 use request::Outgoing;
 use serde_json::Value;
@@ -33,28 +31,28 @@ use std::sync::Arc;
 /// The host's own name in the place of a plugin name.
 pub const HOST: &str = "oarlock";
 
-/// The identity of a write: plugin, grants and term.
+/// The identity of a write: plugin, grants and leadership.
 #[derive(Clone, Debug)]
-pub struct Author {
+pub struct WriteIdentity {
     /// Plugin name.
     pub plugin: String,
     /// The plugin's grants.
     pub grants: Arc<Grants>,
-    /// The term of the writes: nothing is sent after its end.
-    pub term: Term,
+    /// Guards the writes: none is sent after the end of the leadership.
+    pub guard: LeadershipGuard,
 }
 
-impl Author {
-    /// The identity of a plugin without a term: for reads, and for writes that do not depend on its Lease.
+impl WriteIdentity {
+    /// The identity of a plugin without leader election: for reads, and for writes that do not depend on its Lease.
     #[must_use]
     pub fn new(plugin: &str, grants: Arc<Grants>) -> Self {
-        Self { plugin: plugin.to_owned(), grants, term: Term::for_ever() }
+        Self { plugin: plugin.to_owned(), grants, guard: LeadershipGuard::for_ever() }
     }
 
-    /// The same identity within a term: its writes are refused and cancelled after the end of the term.
+    /// The same identity within a leadership: its writes are refused and cancelled after its end.
     #[must_use]
-    pub fn within(&self, term: &Term) -> Self {
-        Self { term: term.clone(), ..self.clone() }
+    pub fn within(&self, guard: &LeadershipGuard) -> Self {
+        Self { guard: guard.clone(), ..self.clone() }
     }
 
     /// The identity of the host for its own objects. No plugin can have this name.
@@ -89,7 +87,7 @@ pub struct Writer {
     discovery: Discovery,
     informers: Informers,
     applied: Arc<AppliedMemory>,
-    own: Arc<OwnWrites>,
+    echoes: Arc<EchoSuppressor>,
     metrics: Metrics,
     impersonate: Option<Arc<str>>,
 }
@@ -104,8 +102,8 @@ impl Writer {
     /// A writer that records its writes in `informers`, so that no reconcile acts on an older cache.
     #[must_use]
     pub fn new(client: kube::Client, discovery: Discovery, informers: Informers, metrics: Metrics) -> Self {
-        let (applied, own) = (Arc::default(), Arc::default());
-        Self { client, discovery, informers, applied, own, metrics, impersonate: None }
+        let (applied, echoes) = (Arc::default(), Arc::default());
+        Self { client, discovery, informers, applied, echoes, metrics, impersonate: None }
     }
 
     /// Sends the changes of each plugin as a ServiceAccount of its own, so that the API server enforces their permissions. The host's
@@ -131,8 +129,8 @@ impl Writer {
 
     /// The host's own writes of primaries, for echo suppression.
     #[must_use]
-    pub fn own(&self) -> &OwnWrites {
-        &self.own
+    pub fn echoes(&self) -> &EchoSuppressor {
+        &self.echoes
     }
 
     /// Carries out one change of a plugin.
@@ -141,107 +139,107 @@ impl Writer {
     ///
     /// [`WriteError::Denied`] before any request when the grant does not allow the change, [`WriteError::Malformed`] when the change is
     /// invalid, otherwise the API server's error. Deleting an absent object is no error.
-    pub async fn carry_out(&self, author: &Author, change: &Change) -> Result<(), WriteError> {
+    pub async fn carry_out(&self, write_identity: &WriteIdentity, change: &Change) -> Result<(), WriteError> {
         match change {
             Change::Apply { object, subresource, force, precondition } => {
-                self.apply(author, object, subresource, *force, precondition).await
+                self.apply(write_identity, object, subresource, *force, precondition).await
             }
-            Change::Create(object) => self.create(author, object).await,
+            Change::Create(object) => self.create(write_identity, object).await,
             Change::Patch { target, kind, patch, subresource, precondition } => {
-                self.patch(author, target, *kind, patch, subresource, precondition).await
+                self.patch(write_identity, target, *kind, patch, subresource, precondition).await
             }
             Change::Delete { target, propagation, precondition } => {
-                self.delete(author, target, *propagation, precondition).await
+                self.delete(write_identity, target, *propagation, precondition).await
             }
         }
     }
 
     async fn apply(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         object: &Value,
         subresource: &str,
         force: bool,
         precondition: &Precondition,
     ) -> Result<(), WriteError> {
         let target = change::target_of(object)?;
-        let resource = self.resource_of(author, &target.kind).await?;
+        let resource = self.resource_of(write_identity, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         for verb in ["patch", "create"] {
-            allowed(author, verb, &resource, subresource, &key)?;
+            allowed(write_identity, verb, &resource, subresource, &key)?;
         }
-        let precondition = &self.guarded(author, &resource, &key, precondition);
+        let precondition = &self.guarded(write_identity, &resource, &key, precondition);
         let body = change::with_precondition(object, precondition)?;
-        let manager = author.field_manager();
+        let manager = write_identity.field_manager();
         let mut outgoing = Outgoing::new("PATCH", &resource, &key, subresource)
             .body("application/apply-patch+yaml", &body)
             .query("fieldManager", &manager);
         if force {
             outgoing = outgoing.query("force", "true");
         }
-        let written = self.send(author, &resource, outgoing).await?;
+        let written = self.send(write_identity, &resource, outgoing).await?;
         if subresource.is_empty() {
             self.applied.remember(&manager, &resource.gvk, &written, object);
         }
         Ok(())
     }
 
-    async fn create(&self, author: &Author, object: &Value) -> Result<(), WriteError> {
+    async fn create(&self, write_identity: &WriteIdentity, object: &Value) -> Result<(), WriteError> {
         let target = change::target_of(object)?;
-        let resource = self.resource_of(author, &target.kind).await?;
+        let resource = self.resource_of(write_identity, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
-        allowed(author, "create", &resource, "", &key)?;
+        allowed(write_identity, "create", &resource, "", &key)?;
         let outgoing = Outgoing::create(&resource, &key.namespace)
             .body("application/json", object)
-            .query("fieldManager", &author.field_manager());
-        self.send(author, &resource, outgoing).await?;
+            .query("fieldManager", &write_identity.field_manager());
+        self.send(write_identity, &resource, outgoing).await?;
         Ok(())
     }
 
     async fn patch(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         target: &ObjectRef,
         kind: PatchKind,
         patch: &Value,
         subresource: &str,
         precondition: &Precondition,
     ) -> Result<(), WriteError> {
-        let resource = self.resource_of(author, &target.kind).await?;
+        let resource = self.resource_of(write_identity, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
-        allowed(author, "patch", &resource, subresource, &key)?;
-        let precondition = &self.guarded(author, &resource, &key, precondition);
+        allowed(write_identity, "patch", &resource, subresource, &key)?;
+        let precondition = &self.guarded(write_identity, &resource, &key, precondition);
         let body = match kind {
             PatchKind::Json => change::json_patch_with_precondition(patch, precondition)?,
             PatchKind::Merge | PatchKind::Strategic => change::with_precondition(patch, precondition)?,
         };
         let outgoing = Outgoing::new("PATCH", &resource, &key, subresource)
             .body(kind.content_type(), &body)
-            .query("fieldManager", &author.field_manager());
-        self.send(author, &resource, outgoing).await?;
+            .query("fieldManager", &write_identity.field_manager());
+        self.send(write_identity, &resource, outgoing).await?;
         Ok(())
     }
 
     async fn delete(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         target: &ObjectRef,
         propagation: Propagation,
         precondition: &Precondition,
     ) -> Result<(), WriteError> {
-        let resource = self.resource_of(author, &target.kind).await?;
+        let resource = self.resource_of(write_identity, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
-        allowed(author, "delete", &resource, "", &key)?;
-        let precondition = &self.guarded(author, &resource, &key, precondition);
+        allowed(write_identity, "delete", &resource, "", &key)?;
+        let precondition = &self.guarded(write_identity, &resource, &key, precondition);
         let options = change::delete_options(propagation, precondition);
         let outgoing = Outgoing::new("DELETE", &resource, &key, "").body("application/json", &options);
-        match self.request(author, outgoing).await {
+        match self.request(write_identity, outgoing).await {
             Ok(answer) => {
                 // For an object with finalizers the API server returns its present state. For an object that is gone at once it returns a
                 // Status or the last state.
                 match Object::parse(&answer).ok().filter(Object::deleting) {
-                    Some(object) => self.wrote(author, &resource.gvk, &object),
-                    None => self.deleted(author, &resource, &key, precondition),
+                    Some(object) => self.wrote(write_identity, &resource.gvk, &object),
+                    None => self.deleted(write_identity, &resource, &key, precondition),
                 }
                 Ok(())
             }
@@ -257,17 +255,17 @@ impl Writer {
     /// The API server's error.
     pub async fn read(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         identity: Identity,
         kind: &GroupVersionKind,
         key: &ObjectKey,
     ) -> Result<Option<Arc<Object>>, WriteError> {
         let resource = match identity {
-            Identity::Plugin => self.resource_of(author, kind).await?,
+            Identity::Plugin => self.resource_of(write_identity, kind).await?,
             Identity::Host => self.resolve(kind).await?,
         };
         let key = &change::checked_key(&resource, key)?;
-        match self.request(author, Outgoing::new("GET", &resource, key, "").identity(identity)).await {
+        match self.request(write_identity, Outgoing::new("GET", &resource, key, "").identity(identity)).await {
             Ok(answer) => request::parse_object(&answer).map(|o| Some(Arc::new(o))),
             Err(WriteError::NotFound(_)) => Ok(None),
             Err(e) => Err(e),
@@ -280,13 +278,20 @@ impl Writer {
     ///
     /// [`WriteError::UnknownKind`] when the API server does not serve the kind (yet); [`WriteError::Denied`] and
     /// [`WriteError::Malformed`] before any request.
-    pub async fn resource_of(&self, author: &Author, kind: &GroupVersionKind) -> Result<Resource, WriteError> {
+    pub async fn resource_of(
+        &self,
+        write_identity: &WriteIdentity,
+        kind: &GroupVersionKind,
+    ) -> Result<Resource, WriteError> {
         change::checked_kind(kind)?;
-        if author.grants.allows_group(&kind.group) {
+        if write_identity.grants.allows_group(&kind.group) {
             return self.resolve(kind).await;
         }
         let group = if kind.group.is_empty() { "core" } else { &kind.group };
-        Err(WriteError::Denied(format!("the grant of plugin {} allows nothing in group {group}", author.plugin)))
+        Err(WriteError::Denied(format!(
+            "the grant of plugin {} allows nothing in group {group}",
+            write_identity.plugin
+        )))
     }
 
     async fn resolve(&self, kind: &GroupVersionKind) -> Result<Resource, WriteError> {
@@ -298,16 +303,21 @@ impl Writer {
     }
 
     /// Sends a write whose response is the present object, and records it.
-    async fn send(&self, author: &Author, resource: &Resource, outgoing: Outgoing) -> Result<Object, WriteError> {
-        let answer = self.request(author, outgoing).await?;
+    async fn send(
+        &self,
+        write_identity: &WriteIdentity,
+        resource: &Resource,
+        outgoing: Outgoing,
+    ) -> Result<Object, WriteError> {
+        let answer = self.request(write_identity, outgoing).await?;
         let object = request::parse_object(&answer)?;
-        self.wrote(author, &resource.gvk, &object);
+        self.wrote(write_identity, &resource.gvk, &object);
         Ok(object)
     }
 }
 
 fn allowed(
-    author: &Author,
+    write_identity: &WriteIdentity,
     verb: &str,
     resource: &Resource,
     subresource: &str,
@@ -317,13 +327,13 @@ fn allowed(
         "" => resource.plural.clone(),
         sub => format!("{}/{sub}", resource.plural),
     };
-    if author.grants.allows(verb, &resource.gvk.group, &plural, &key.namespace, &key.name) {
+    if write_identity.grants.allows(verb, &resource.gvk.group, &plural, &key.namespace, &key.name) {
         return Ok(());
     }
     let group = if resource.gvk.group.is_empty() { "core" } else { &resource.gvk.group };
     Err(WriteError::Denied(format!(
         "the grant of plugin {} does not allow {verb} {plural} (group {group}) on {key}",
-        author.plugin
+        write_identity.plugin
     )))
 }
 
@@ -373,16 +383,16 @@ mod tests {
             "resourceVersion": "7"}})
     }
 
-    fn author() -> Author {
+    fn write_identity() -> WriteIdentity {
         let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant",
             "permissions": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]});
         let grants = Grants::new(&serde_json::from_value(grant).unwrap(), std::path::Path::new(".")).unwrap();
-        Author::new("p", Arc::new(grants))
+        WriteIdentity::new("p", Arc::new(grants))
     }
 
     /// All writes of a plugin, and all writes of the host on its behalf.
     async fn everything(writer: &Writer) {
-        let (author, kind) = (author(), GroupVersionKind::new("", "v1", "ConfigMap"));
+        let (write_identity, kind) = (write_identity(), GroupVersionKind::new("", "v1", "ConfigMap"));
         let target = || change::target_of(&object()).unwrap();
         let key = target().key;
         let precondition = Precondition::default;
@@ -399,17 +409,17 @@ mod tests {
             Change::Delete { target: target(), propagation: Propagation::Background, precondition: precondition() },
         ];
         for change in &changes {
-            writer.carry_out(&author, change).await.unwrap();
+            writer.carry_out(&write_identity, change).await.unwrap();
         }
-        writer.read(&author, Identity::Plugin, &kind, &key).await.unwrap();
-        let live = writer.read(&author, Identity::Host, &kind, &key).await.unwrap().unwrap();
-        writer.add_finalizer(&author, &kind, &live).await.unwrap();
-        writer.remove_finalizer(&author, &kind, &live).await.unwrap();
+        writer.read(&write_identity, Identity::Plugin, &kind, &key).await.unwrap();
+        let live = writer.read(&write_identity, Identity::Host, &kind, &key).await.unwrap().unwrap();
+        writer.add_finalizer(&write_identity, &kind, &live).await.unwrap();
+        writer.remove_finalizer(&write_identity, &kind, &live).await.unwrap();
         let status = serde_json::Map::from_iter([("ok".to_owned(), json!(true))]);
-        assert!(writer.write_status(&author, &kind, &live, Some(&status), None).await.unwrap());
+        assert!(writer.write_status(&write_identity, &kind, &live, Some(&status), None).await.unwrap());
         let (recorder, done) = events::Recorder::start(writer.clone());
         let event = events::Event { warning: false, reason: "R".to_owned(), message: "m".to_owned() };
-        recorder.record(&author, &events::Regarding::new(&kind, &live), event);
+        recorder.record(&write_identity, &events::Regarding::new(&kind, &live), event);
         drop(recorder);
         done.await.unwrap();
     }
@@ -446,7 +456,7 @@ mod tests {
         let mut nameless = object();
         nameless["metadata"] = json!({"generateName": "x-", "namespace": "a"});
         // A retry could not find the object of the first attempt.
-        let refused = writer.carry_out(&author(), &Change::Create(nameless)).await;
+        let refused = writer.carry_out(&write_identity(), &Change::Create(nameless)).await;
         assert!(matches!(&refused, Err(WriteError::Malformed(_))), "{refused:?}");
         assert!(journal.lock().unwrap().is_empty());
     }
@@ -462,11 +472,11 @@ mod tests {
     async fn what_the_grant_says_nothing_about_is_not_even_looked_up() {
         let (writer, _journal) = writer(None);
         let of = |group: &str, version: &str| GroupVersionKind::new(group, version, "ConfigMap");
-        let author = author();
-        let other = writer.resource_of(&author, &of("apps", "v1")).await;
+        let write_identity = write_identity();
+        let other = writer.resource_of(&write_identity, &of("apps", "v1")).await;
         assert!(matches!(other, Err(WriteError::Denied(why)) if why.contains("group apps")));
-        let nonsense = writer.resource_of(&author, &of("", "v1/namespaces/a/secrets")).await;
+        let nonsense = writer.resource_of(&write_identity, &of("", "v1/namespaces/a/secrets")).await;
         assert!(matches!(nonsense, Err(WriteError::Malformed(_))));
-        assert!(writer.resource_of(&author, &of("", "v1")).await.is_ok());
+        assert!(writer.resource_of(&write_identity, &of("", "v1")).await.is_ok());
     }
 }

@@ -11,7 +11,7 @@ use crate::api::{GroupVersionKind, ObjectKey};
 use crate::controller::same_state;
 use crate::grants::Grants;
 use crate::informer::Object;
-use crate::lease::Term;
+use crate::lease::LeadershipGuard;
 use crate::metrics::Metrics;
 use crate::plugin::cache::Cache;
 use crate::plugin::recorded::{Exchange, RecordedHttp, RecordedObjects};
@@ -89,7 +89,7 @@ impl Player {
     /// See [`LoadError`].
     pub async fn new(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<Self, LoadError> {
         let metrics = Metrics::new();
-        let guest = inspect::stranger(&metrics, &HttpGate::new(), file);
+        let guest = inspect::describe_guest(&metrics, &HttpGate::new(), file);
         let (component, manifest) = load(engine, bytes, &guest).await?;
         Ok(Self { component, manifest, metrics })
     }
@@ -150,7 +150,7 @@ impl Player {
             correlation_id: request.correlation_id.clone(),
             dry_run: request.dry_run,
             at_most: None,
-            term: Term::for_ever(),
+            guard: LeadershipGuard::for_ever(),
         };
         let pool = Pool::new(self.component.clone(), guest, u32::from(instance_reuses > 0));
         Ok(Stage { pool, request, run })

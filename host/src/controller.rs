@@ -16,15 +16,15 @@ mod tombstones;
 mod version;
 mod worker;
 
-pub use admit::{Admitted, Entered, Review, Verdict};
+pub use admit::{Admitted, Review, Verdict};
 pub use compare::same as same_state;
 pub use health::PROBATION_SHARE;
-pub use version::{Loaded, Version};
-use version::{Wakes, Waking};
+use version::{EventMode, EventModeCell};
+pub use version::{Loaded, PinnedVersion, Version};
 
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::events::Recorder;
-use crate::apply::{Author, Writer};
+use crate::apply::{WriteIdentity, Writer};
 use crate::informer::Informers;
 use crate::lease::Leases;
 use crate::metrics::{Metrics, PluginMetrics};
@@ -33,7 +33,7 @@ use crate::workqueue::{Trigger, WorkQueue};
 use arc_swap::ArcSwapOption;
 use breaker::Breaker;
 use health::Health;
-use lead::Lead;
+use lead::Leadership;
 use serde_json::{Value, json};
 use stats::Stats;
 use std::collections::BTreeSet;
@@ -129,7 +129,7 @@ pub struct Sizes {
 }
 
 /// Out-of-sync objects: they still differ from their desired state after the last patch. Shared with the handlers of the watches.
-type Unsettled = Mutex<BTreeSet<ReconcileKey>>;
+type OutOfSync = Mutex<BTreeSet<ReconcileKey>>;
 
 /// The controller of one plugin.
 #[derive(Debug)]
@@ -141,12 +141,12 @@ pub struct Controller {
     /// The wanted number of workers.
     workers: watch::Sender<u32>,
     tombstones: Arc<Tombstones>,
-    lead: Lead,
+    lead: Leadership,
     breaker: Breaker,
     health: Health,
     stats: Stats,
     /// Out-of-sync objects: they still differ from their desired state after the last patch.
-    unsettled: Arc<Unsettled>,
+    out_of_sync: Arc<OutOfSync>,
     metrics: PluginMetrics,
     notices: mpsc::UnboundedSender<Notice>,
     tasks: TaskTracker,
@@ -163,7 +163,7 @@ impl Controller {
         Arc::new(Self {
             name: name.to_owned(),
             metrics: shared.metrics.plugin(name),
-            lead: Lead::new(shared.leases.seat(name)),
+            lead: Leadership::new(shared.leases.election(name)),
             shared,
             queue,
             version: ArcSwapOption::empty(),
@@ -172,7 +172,7 @@ impl Controller {
             breaker: Breaker::default(),
             health: Health::default(),
             stats: Stats::default(),
-            unsettled: Arc::default(),
+            out_of_sync: Arc::default(),
             notices,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -182,32 +182,32 @@ impl Controller {
     /// Subscribes a version to its watches. It enqueues no key before [`Self::switch`].
     #[must_use]
     pub fn prepare(&self, loaded: Loaded) -> Arc<Version> {
-        let author = Author::new(&self.name, Arc::clone(&loaded.guest.grants));
-        let waking: Arc<Waking> = Arc::default();
+        let write_identity = WriteIdentity::new(&self.name, Arc::clone(&loaded.guest.grants));
+        let event_mode: Arc<EventModeCell> = Arc::default();
         let handlers = handler::Handlers {
             queue: self.queue.clone(),
             tombstones: Arc::clone(&self.tombstones),
-            unsettled: Arc::clone(&self.unsettled),
+            out_of_sync: Arc::clone(&self.out_of_sync),
             writer: self.shared.writer.clone(),
-            waking: Arc::clone(&waking),
+            event_mode: Arc::clone(&event_mode),
         };
         let (subscriptions, stores) = handler::subscribe(&loaded.manifest, &self.shared.informers, &handlers);
-        let reads = Arc::new(Reads::new(author.clone(), self.shared.writer.clone(), stores.clone()));
+        let reads = Arc::new(Reads::new(write_identity.clone(), self.shared.writer.clone(), stores.clone()));
         let workers = loaded.guest.grants.workers(&loaded.manifest);
         let admission = loaded.guest.grants.admission(&loaded.manifest);
         let pool = Pool::new(loaded.component.clone(), loaded.guest.clone(), workers);
         Arc::new(Version {
             loaded,
             pool,
-            author,
+            write_identity,
             reads,
             admission,
             subscriptions,
             stores,
-            waking,
+            event_mode,
             worked: AtomicBool::new(false),
             under_way: TaskTracker::new(),
-            cut: CancellationToken::new(),
+            cancel: CancellationToken::new(),
         })
     }
 
@@ -226,13 +226,13 @@ impl Controller {
         // version is live are in the stores, whose keys are enqueued afterwards.
         let before = self.version.swap(Some(Arc::clone(version)));
         if !self.leads() {
-            version.wake(Wakes::NobodyYet);
+            version.set_event_mode(EventMode::Standby);
         } else {
-            version.wake(Wakes::Keys);
+            version.set_event_mode(EventMode::Enqueue);
             self.enqueue_all(version, if before.is_some() { Trigger::Swap } else { Trigger::InitialList });
         }
         if let Some(before) = &before {
-            before.wake(Wakes::Nobody);
+            before.set_event_mode(EventMode::Disabled);
             self.queue.retain(|key| version.reaches(key));
             self.forget_what(|key| !version.reaches(key));
         }
@@ -306,7 +306,7 @@ impl Controller {
         }
         if let (Some(all), Value::Object(stats)) = (described.as_object_mut(), self.stats.describe(&component.digest)) {
             all.extend(stats);
-            all.extend(self.lead.seat.describe().map(|lease| ("lease".to_owned(), lease)));
+            all.extend(self.lead.election.describe().map(|lease| ("lease".to_owned(), lease)));
         }
         described
     }
@@ -335,10 +335,10 @@ impl Controller {
         self.queue.shut_down();
         self.tasks.close();
         let Some(version) = self.current() else {
-            self.lead.seat.leave().await;
+            self.lead.election.leave().await;
             return;
         };
-        version.wake(Wakes::Nobody);
+        version.set_event_mode(EventMode::Disabled);
         // No further reconcile begins. The host keeps the Lease until those in flight have ended.
         if !version.drain(drain).await {
             tracing::warn!(
@@ -348,36 +348,36 @@ impl Controller {
             );
         }
         self.tasks.wait().await;
-        self.lead.seat.leave().await;
+        self.lead.election.leave().await;
         self.version.store(None);
     }
 
     /// Records whether an object is in sync.
     fn settle(&self, key: &ReconcileKey, settled: bool) {
-        let mut unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out_of_sync = self.out_of_sync.lock().unwrap_or_else(PoisonError::into_inner);
         // A swap moves the pointer before it forgets keys, under this lock. So a reconcile that ends on the previous version cannot
         // record a key that the current version does not reach.
         let reached = self.current().is_some_and(|version| version.reaches(key));
-        let changed = if settled || !reached { unsettled.remove(key) } else { unsettled.insert(key.clone()) };
+        let changed = if settled || !reached { out_of_sync.remove(key) } else { out_of_sync.insert(key.clone()) };
         if changed {
-            self.metrics.set_out_of_sync(unsettled.len());
+            self.metrics.set_out_of_sync(out_of_sync.len());
         }
     }
 
     /// Drops the out-of-sync mark and the last error of objects that are not reconciled any more.
     fn forget_what(&self, gone: impl Fn(&ReconcileKey) -> bool) {
-        let mut unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner);
-        unsettled.retain(|key| !gone(key));
-        self.metrics.set_out_of_sync(unsettled.len());
-        drop(unsettled);
+        let mut out_of_sync = self.out_of_sync.lock().unwrap_or_else(PoisonError::into_inner);
+        out_of_sync.retain(|key| !gone(key));
+        self.metrics.set_out_of_sync(out_of_sync.len());
+        drop(out_of_sync);
         self.stats.forget(gone);
     }
 
     /// The number of out-of-sync objects, and some of their keys.
     fn out_of_sync(&self) -> Value {
-        let unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner);
-        let some: Vec<String> = unsettled.iter().take(SHOWN).map(ToString::to_string).collect();
-        json!({"objects": unsettled.len(), "some": some})
+        let out_of_sync = self.out_of_sync.lock().unwrap_or_else(PoisonError::into_inner);
+        let some: Vec<String> = out_of_sync.iter().take(SHOWN).map(ToString::to_string).collect();
+        json!({"objects": out_of_sync.len(), "some": some})
     }
 
     fn tell(&self, version: &Version, what: Happened) {

@@ -346,13 +346,6 @@ impl Grants {
         &self.config
     }
 
-    /// Whether the value of this configuration key is secret.
-    #[must_use]
-    pub fn is_secret(&self, key: &str) -> bool {
-        let key_lower = key.to_ascii_lowercase();
-        self.secrets.contains(key) || ["password", "secret", "token"].iter().any(|word| key_lower.contains(word))
-    }
-
     /// The resource limits of one reconcile.
     #[must_use]
     pub fn limits(&self) -> &Limits {

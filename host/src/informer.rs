@@ -24,6 +24,7 @@ mod tests;
 
 pub use index::{ListOptions, Reference};
 pub use object::{Malformed, Object, Owner};
+pub use own_writes::echoes::EchoSuppressor;
 pub use store::{Stale, Store};
 
 use crate::api::{Discovery, GroupVersionKind, ObjectKey, Selector};
@@ -239,12 +240,6 @@ impl Informers {
     pub fn find(&self, gvk: &GroupVersionKind, namespace: Option<&str>) -> Vec<Store> {
         let covers = |spec: &WatchSpec| namespace.map_or(spec.namespace.is_none(), |ns| spec.covers(ns));
         self.stores(gvk, covers)
-    }
-
-    /// A store with every object of a kind in `namespace` (`None`: all namespaces); synced stores come first.
-    pub fn reader(&self, gvk: &GroupVersionKind, namespace: Option<&str>) -> Option<Store> {
-        let complete = self.find(gvk, namespace).into_iter().filter(|store| store.spec().is_complete());
-        complete.max_by_key(Store::synced)
     }
 
     /// Records a write in every store of the kind: see [`Store::record_write`].

@@ -1,11 +1,11 @@
 //! Leader election with Leases: acquire, renew, release, fencing. Each plugin has one Lease; the host's own duties have another.
 //!
-//! The holder of a plugin's Lease has a [`Term`], the fencing token. A term ends by itself unless the API server confirms a renewal of
-//! the Lease. Writes and HTTP requests of a plugin begin only within a term, and its end cancels those in flight. Hosts without the Lease
-//! are standbys: they fill their caches, compile their components, answer admission reviews, and wait.
+//! The holder of a plugin's Lease has a [`LeadershipGuard`], the fencing token. Leadership ends by itself unless the API server confirms a
+//! renewal of the Lease. Writes and HTTP requests of a plugin begin only within this leadership, and its end cancels those in flight. Hosts
+//! without the Lease are standbys: they fill their caches, compile their components, answer admission reviews, and wait.
 //!
 //! Requests for Leases have a connection and a thread of their own, so no plugin can delay them. Without [`Options`] the host uses no
-//! Leases, and every term lasts for ever.
+//! Leases, and leadership lasts for ever.
 //!
 //! # Source
 //!
@@ -13,20 +13,20 @@
 //! Lease's duration, by the clock of that host. A resourceVersion guards every update. Oarlock differs in two points. A holder stops at
 //! once when its Lease is deleted or acquired by another host, and its time counts from before the renewal request.
 
-mod bequest;
 mod client;
-mod office;
+mod election;
+mod elector;
+mod guard;
+mod handover_hints;
+mod rebalance;
 mod record;
-mod seat;
-mod share;
-mod term;
 
-pub use seat::Seat;
-pub use term::Term;
+pub use election::LeaderElection;
+pub use guard::LeadershipGuard;
 
 use crate::api;
 use anyhow::Context as _;
-use office::Office;
+use elector::LeaderElector;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ const JITTER: f64 = 1.2;
 /// Leader election of this host. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Leases {
-    office: Option<Arc<Office>>,
+    elector: Option<Arc<LeaderElector>>,
 }
 
 impl Leases {
@@ -118,64 +118,64 @@ impl Leases {
     /// The address or the credentials of the API server cannot be used, or no thread can be started.
     pub async fn start(options: Options, client: api::client::Options) -> anyhow::Result<Self> {
         let config = api::client::load_config(&client).await?;
-        let (started, office) = tokio::sync::oneshot::channel();
+        let (started, elector) = tokio::sync::oneshot::channel();
         let work = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let Ok(runtime) = runtime else { return };
             runtime.block_on(async {
-                let office = api::client::renewing(client, config).map(|client| Office::new(options, client));
-                let running = office.as_ref().ok().map(Arc::clone);
-                if started.send(office).is_err() {
+                let elector = api::client::renewing(client, config).map(|client| LeaderElector::new(options, client));
+                let running = elector.as_ref().ok().map(Arc::clone);
+                if started.send(elector).is_err() {
                     return;
                 }
-                if let Some(office) = running {
-                    office.run().await;
+                if let Some(elector) = running {
+                    elector.run().await;
                 }
             });
         };
         std::thread::Builder::new().name("leases".to_owned()).spawn(work).context("no thread for the Leases")?;
-        let office = office.await.context("the thread of the Leases ended")??;
-        Ok(Self { office: Some(office) })
+        let elector = elector.await.context("the thread of the Leases ended")??;
+        Ok(Self { elector: Some(elector) })
     }
 
-    /// The [`Seat`] of a plugin. It competes for the Lease only after [`Seat::compete`].
+    /// The [`LeaderElection`] of a plugin. It competes for the Lease only after [`LeaderElection::compete`].
     #[must_use]
-    pub fn seat(&self, plugin: &str) -> Seat {
-        match &self.office {
-            Some(office) => office.seat(&name_of(plugin)),
-            None => Seat::for_ever(),
+    pub fn election(&self, plugin: &str) -> LeaderElection {
+        match &self.elector {
+            Some(elector) => elector.election(&name_of(plugin)),
+            None => LeaderElection::for_ever(),
         }
     }
 
-    /// The [`Seat`] of the host's own duties, which competes at once.
+    /// The [`LeaderElection`] of the host's own duties, which competes at once.
     #[must_use]
-    pub fn host_seat(&self) -> Seat {
-        match &self.office {
-            Some(office) => {
-                let seat = office.seat(HOST_LEASE);
-                seat.compete(&[]);
-                seat
+    pub fn host_election(&self) -> LeaderElection {
+        match &self.elector {
+            Some(elector) => {
+                let election = elector.election(HOST_LEASE);
+                election.compete(&[]);
+                election
             }
-            None => Seat::for_ever(),
+            None => LeaderElection::for_ever(),
         }
     }
 
     /// The holder identity of this host. None: no leader election.
     #[must_use]
     pub fn identity(&self) -> Option<&str> {
-        self.office.as_ref().map(|office| office.identity())
+        self.elector.as_ref().map(|elector| elector.identity())
     }
 
     /// Namespace of the Leases. None: no leader election.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
-        self.office.as_ref().map(|office| office.namespace())
+        self.elector.as_ref().map(|elector| elector.namespace())
     }
 
-    /// Stops acquiring Leases; the host keeps those it holds until their seats release them.
-    pub fn stop_taking(&self) {
-        if let Some(office) = &self.office {
-            office.stop_taking();
+    /// Stops acquiring Leases; the host keeps those it holds until their elections release them.
+    pub fn stop_acquiring(&self) {
+        if let Some(elector) = &self.elector {
+            elector.stop_acquiring();
         }
     }
 }

@@ -19,10 +19,10 @@ pub use actions::Action;
 pub use registry::State;
 
 use crate::api::GroupVersionKind;
-use crate::apply::access::Asked;
+use crate::apply::access::RequiredPermissions;
 use crate::apply::events::Regarding;
 use crate::controller::{Controller, Happened, Notice, Shared, Version};
-use crate::oci::Standings;
+use crate::oci::PullStatuses;
 use crate::plugin::directory::{self, Snapshot, Sources};
 use crate::plugin::{Engine, HttpGate};
 use loading::{Load, Read};
@@ -61,7 +61,7 @@ pub struct Options {
     /// Directory of `.wasm` files, each with its grant file beside it.
     pub plugins: PathBuf,
     /// Plugins pulled from registries, in addition to the directory.
-    pub pulled: Option<Standings>,
+    pub pulled: Option<PullStatuses>,
     /// Replaces the resync period of every plugin.
     pub resync_seconds: Option<u32>,
     /// Grants a plugin without a grant file everything in its manifest.
@@ -81,7 +81,7 @@ enum Message {
     /// The watches of a version are in sync, so that the plugin can switch to it.
     Synced { plugin: String, version: Arc<Version> },
     /// The access review of a plugin ended.
-    Access { plugin: String, asked: Arc<Asked>, missing: Vec<String> },
+    Access { plugin: String, required: Arc<RequiredPermissions>, missing: Vec<String> },
     /// A removed plugin has drained.
     Drained { plugin: String, held: Vec<(GroupVersionKind, usize)> },
     /// A person requests an action.
@@ -99,7 +99,7 @@ pub struct Lifecycle {
     inbox: mpsc::UnboundedReceiver<Message>,
     notices: mpsc::UnboundedSender<Notice>,
     noticed: mpsc::UnboundedReceiver<Notice>,
-    told: view::Told,
+    last_reported: view::LastReported,
     /// Draining plugins and versions. The host waits for them before it ends, so that their reconciles finish and their Leases are
     /// released.
     draining: TaskTracker,
@@ -115,7 +115,7 @@ impl std::fmt::Debug for Lifecycle {
 #[derive(Clone)]
 pub struct Handle {
     registry: Arc<Mutex<Registry>>,
-    pulled: Option<Standings>,
+    pulled: Option<PullStatuses>,
     messages: mpsc::UnboundedSender<Message>,
 }
 
@@ -192,7 +192,7 @@ impl Lifecycle {
             inbox,
             notices,
             noticed,
-            told: view::Told::default(),
+            last_reported: view::LastReported::default(),
             draining: TaskTracker::new(),
         }
     }
@@ -315,7 +315,7 @@ impl Lifecycle {
         let candidate = found.candidate.clone();
         let mut registry = lock(&self.registry);
         let running = registry.plugin_of(&name).and_then(|(_, plugin)| plugin.running.as_ref());
-        let running = running.map(|running| running.offer.clone());
+        let running = running.map(|running| running.candidate.clone());
         let file = registry.file_mut(&name, found);
         let generation = file.generation;
         let load = Load {
@@ -342,7 +342,7 @@ impl Lifecycle {
         match message {
             Message::Loaded { file, generation, read } => self.loaded(&file, generation, read),
             Message::Synced { plugin, version } => self.synced(&plugin, &version),
-            Message::Access { plugin, asked, missing } => self.access(&plugin, asked, missing),
+            Message::Access { plugin, required, missing } => self.access(&plugin, required, missing),
             Message::Drained { plugin, held } => self.drained(&plugin, held),
             Message::Action { action, answer } => self.act(action, answer),
         }

@@ -97,9 +97,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
+    struct LogLines(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Lines {
+    impl Write for LogLines {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn log(format: Format, filter: &str, colour: bool, log: impl FnOnce()) -> String {
-        let lines = Lines::default();
+        let lines = LogLines::default();
         let writer = lines.clone();
         let subscriber = subscriber(format, parse(Some(filter)).0, move || writer.clone(), colour);
         tracing::subscriber::with_default(subscriber, log);

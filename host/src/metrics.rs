@@ -45,26 +45,26 @@ const HOST: &str = "oarlock";
 /// All metrics of a host; a clone is another handle to the same metrics.
 #[derive(Debug, Clone)]
 pub struct Metrics {
-    shared: Arc<Shared>,
+    shared: Arc<MetricsShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct MetricsShared {
     registry: Registry,
     queue: QueueFamilies,
     plugin: PluginFamilies,
     admission: AdmissionFamilies,
     informer_objects: Series<InformerLabels, Gauge>,
     informer_relists: Series<InformerLabels, Counter>,
-    newest: Series<NewestLabels, Gauge>,
+    file_states: Series<FileStateLabels, Gauge>,
     registry_answers: Series<ReferenceLabels, Gauge>,
     maps: MapFamilies,
-    known: Mutex<Known>,
+    known: Mutex<PluginHandles>,
 }
 
 /// The handles of each plugin.
 #[derive(Debug, Default)]
-struct Known {
+struct PluginHandles {
     queues: HashMap<Arc<str>, QueueMetrics>,
     /// After the removal of a plugin, handles still in use record nothing.
     plugins: HashMap<Arc<str>, PluginMetrics>,
@@ -76,7 +76,7 @@ struct VersionLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct NewestLabels {
+struct FileStateLabels {
     file: Arc<str>,
     state: &'static str,
 }
@@ -119,11 +119,11 @@ impl Metrics {
             "Lists made because a watch could not be resumed, by kind",
             informer_relists.clone(),
         );
-        let newest = Series::new(Gauge::default);
+        let file_states = Series::new(Gauge::default);
         registry.register(
             "oarlock_plugin_newest_state",
             "1 for the state of the newest content of a plugin file, where that is not what runs",
-            newest.clone(),
+            file_states.clone(),
         );
         let registry_answers = Series::new(Gauge::default);
         registry.register(
@@ -132,14 +132,14 @@ impl Metrics {
             registry_answers.clone(),
         );
         let maps = MapFamilies::register(&mut registry);
-        let shared = Shared {
+        let shared = MetricsShared {
             registry,
             queue,
             plugin,
             admission,
             informer_objects,
             informer_relists,
-            newest,
+            file_states,
             registry_answers,
             maps,
             known: Mutex::default(),
@@ -208,10 +208,10 @@ impl Metrics {
     /// Sets the state of every plugin file whose newest content is not running: compiling, waiting, or refused.
     ///
     /// * `states` - by file name; each one of [`PLUGIN_STATES`].
-    pub fn set_newest(&self, states: &BTreeMap<&str, &'static str>) {
-        self.shared.newest.retain(|labels| states.get(&*labels.file) == Some(&labels.state));
+    pub fn set_file_states(&self, states: &BTreeMap<&str, &'static str>) {
+        self.shared.file_states.retain(|labels| states.get(&*labels.file) == Some(&labels.state));
         for (file, state) in states {
-            self.shared.newest.get(&NewestLabels { file: Arc::from(*file), state }).set(1);
+            self.shared.file_states.get(&FileStateLabels { file: Arc::from(*file), state }).set(1);
         }
     }
 
@@ -312,7 +312,7 @@ impl Metrics {
         Ok(format.of(answer))
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, PluginHandles> {
         self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -585,7 +585,7 @@ mod tests {
     fn the_newest_content_of_a_file_is_in_one_state_until_it_runs() {
         let metrics = Metrics::new();
         let shown = |states: &[(&str, &'static str)]| {
-            metrics.set_newest(&states.iter().copied().collect());
+            metrics.set_file_states(&states.iter().copied().collect());
             let all = lines(&metrics);
             let of = all.iter().filter_map(|line| line.strip_prefix("oarlock_plugin_newest_state"));
             of.map(str::to_owned).collect::<Vec<_>>()

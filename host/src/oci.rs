@@ -20,7 +20,7 @@ pub use artifact::Descriptor;
 pub use client::{Client, ClientOptions};
 pub use error::Error;
 pub use fetch::{Found, pull};
-pub use puller::{Content, Options, Puller, Refused, Standing, Standings, Wanted};
+pub use puller::{Content, Options, PullStatus, PullStatuses, Puller, Refused, Wanted};
 pub use push::{Pushed, push};
 pub use reference::{Digest, Reference, SCHEME};
 pub use signature::{PublicKey, SigningKey};

@@ -96,7 +96,7 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     let lifecycle = Lifecycle::new(
         lifecycle::Options {
             plugins: options.plugins.clone(),
-            pulled: puller.as_ref().map(Puller::standings),
+            pulled: puller.as_ref().map(Puller::pull_statuses),
             resync_seconds: options.resync_seconds,
             grant_what_is_asked: options.grant_what_is_asked,
             unstated_deadline_seconds: options.unstated_deadline_seconds,
@@ -130,14 +130,14 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     let admin = tokio::spawn(crate::admin::serve(listener, state, admin_stop.clone()));
 
     tracing::info!(api_server = url, plugins = %options.plugins.display(), "oarlock {}", env!("CARGO_PKG_VERSION"));
-    let standings = puller.as_ref().map(Puller::standings);
-    let counting = tokio::spawn(gauges::keep(shared.clone(), lifecycle.handle(), standings));
-    let door = match options.admission {
+    let pull_statuses = puller.as_ref().map(Puller::pull_statuses);
+    let counting = tokio::spawn(gauges::keep(shared.clone(), lifecycle.handle(), pull_statuses));
+    let admission_server = match options.admission {
         Some(options) => Some(Admission::open(options, shared.clone(), lifecycle.handle()).await?),
         None => None,
     };
     let closed = CancellationToken::new();
-    let ending = Ending { staying, leases, plugins: leaving, door, delay: options.shutdown_delay };
+    let ending = Ending { staying, leases, plugins: leaving, admission_server, delay: options.shutdown_delay };
     let ending = tokio::spawn(ending.run(stop, closed.clone()));
     let pulse = liveness.watch("lifecycle");
     lifecycle.run(closed, || loaded.met(), || pulse.beat()).await;
@@ -167,7 +167,7 @@ struct Ending {
     staying: crate::admin::Condition,
     leases: Leases,
     plugins: lifecycle::Handle,
-    door: Option<Admission>,
+    admission_server: Option<Admission>,
     delay: Duration,
 }
 
@@ -178,14 +178,14 @@ impl Ending {
         stop.cancelled().await;
         tracing::info!("stopping: reconciles under way are finished first");
         self.staying.waiting("it is stopping");
-        self.leases.stop_taking();
+        self.leases.stop_acquiring();
         // A client that deletes the configurations while the host ends, as in an uninstallation, must not get them back.
-        if let Some(door) = &self.door {
-            door.leave();
+        if let Some(admission_server) = &self.admission_server {
+            admission_server.leave();
         }
         tokio::join!(self.plugins.hand_over(), tokio::time::sleep(self.delay));
-        if let Some(door) = self.door {
-            door.close().await;
+        if let Some(admission_server) = self.admission_server {
+            admission_server.close().await;
         }
         closed.cancel();
     }

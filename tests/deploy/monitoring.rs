@@ -30,7 +30,7 @@ fn served() -> Result<BTreeMap<String, BTreeSet<String>>> {
     metrics.webhook_answered("/mutate/p/0", 200, Duration::ZERO);
     metrics.reviewed("p", "allowed");
     metrics.set_map("objects", 1, Some(1));
-    metrics.set_newest(&BTreeMap::from([("p.wasm", "failed")]));
+    metrics.set_file_states(&BTreeMap::from([("p.wasm", "failed")]));
     metrics.set_registry_answers("oci://registry.example/p:1", true);
     metrics.webhooks_repaired("MutatingWebhookConfiguration");
     metrics.set_unanswered(&BTreeMap::from([("c", 1)]));

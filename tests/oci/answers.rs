@@ -232,9 +232,9 @@ async fn a_puller_comes_through_trouble_and_asks_no_more_than_it_must() -> Resul
             .gate
             .rule(Rule::every(answer(200, &[], "nonsense")?).methods(&[Method::GET]).path("/manifests/").times(1)),
     ];
-    let (_puller, standings) = puller(stage.folder.path(), &address, Trust::default()).await?;
-    let healthy = |now: &oci::Standing| now.content.is_some() && now.refused.is_none() && now.problem.is_none();
-    stands(&standings, "the plugin, at last", healthy).await?;
+    let (_puller, statuses) = puller(stage.folder.path(), &address, Trust::default()).await?;
+    let healthy = |now: &oci::PullStatus| now.content.is_some() && now.refused.is_none() && now.problem.is_none();
+    stands(&statuses, "the plugin, at last", healthy).await?;
     drop(rules);
     // From here on it asks what the tag points to, and nothing else; what is named by its digest needs nothing.
     let mark = stage.gate.mark();
@@ -247,11 +247,11 @@ async fn a_puller_comes_through_trouble_and_asks_no_more_than_it_must() -> Resul
     ensure!(asked.iter().all(|one| one.method == Method::HEAD), "{asked:?}");
     // A tag that is gone loses nothing.
     let gone = stage.gate.rule(Rule::every(answer(404, &[], "")?).path("/manifests/"));
-    let now = stands(&standings, "the loss to be told", |now| now.problem.is_some()).await?;
+    let now = stands(&statuses, "the loss to be told", |now| now.problem.is_some()).await?;
     ensure!(now.content.is_some() && now.refused.is_none(), "{now:?}");
     drop(gone);
     let second = push(stage.registry.address(), "a:v1", "2", None).await?;
-    stands(&standings, "the second version", |now| {
+    stands(&statuses, "the second version", |now| {
         healthy(now) && now.content.as_ref().is_some_and(|content| content.manifest == second.manifest)
     })
     .await?;
@@ -268,13 +268,13 @@ async fn a_reference_by_digest_is_pulled_once_and_never_asked_about_again() -> R
     let (cache, poll) = (stage.folder.path().join("cache"), Duration::from_secs(1));
     let options = Options { plugins, cache, client: options(), trust: Trust::default(), poll };
     let puller = Puller::start(options).await?;
-    let standings = puller.standings();
+    let statuses = puller.pull_statuses();
     eventually(SOON, "both", || async {
-        ensure!(standings.now().values().all(|now| now.content.is_some()), "{:?}", standings.now());
+        ensure!(statuses.now().values().all(|now| now.content.is_some()), "{:?}", statuses.now());
         Ok(())
     })
     .await?;
-    let now = standings.now();
+    let now = statuses.now();
     let fixed =
         now.values().find(|now| now.plugin == "fixed").and_then(|now| now.content.clone()).context("no content")?;
     ensure!(fixed.manifest == first && fs::read(&fixed.path)? == idler("idler-0000", "1")?);

@@ -6,7 +6,7 @@ use super::{Stage, client, command, idler, key_pair_of, push, reference, refusal
 use anyhow::{Context, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{Method, StatusCode};
-use oarlock::oci::{self, Digest, PublicKey, Standing, Trust};
+use oarlock::oci::{self, Digest, PublicKey, PullStatus, Trust};
 use oarlock_tests::harness::{Action, HttpClient, Registry, Rule, repository_root};
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
@@ -342,16 +342,16 @@ async fn a_bundle_is_kept_and_checked_again_without_the_registry() -> Result<()>
     let rule = stage.index(&json!([good]))?;
     let address = stage.gate.url().replace("http://", "");
     let folder = tempfile::tempdir()?;
-    let pulled = |now: &Standing| now.content.as_ref().is_some_and(|content| content.manifest == stage.digest);
-    let (running, standings) = puller(folder.path(), &address, signer.trust.clone()).await?;
-    stands(&standings, "the version", pulled).await?;
+    let pulled = |now: &PullStatus| now.content.as_ref().is_some_and(|content| content.manifest == stage.digest);
+    let (running, statuses) = puller(folder.path(), &address, signer.trust.clone()).await?;
+    stands(&statuses, "the version", pulled).await?;
     drop((running, rule));
     stage.gate.set_down(true);
-    let (running, standings) = puller(folder.path(), &address, signer.trust.clone()).await?;
-    ensure!(standings.now().values().all(pulled), "{:?}", standings.now());
+    let (running, statuses) = puller(folder.path(), &address, signer.trust.clone()).await?;
+    ensure!(statuses.now().values().all(pulled), "{:?}", statuses.now());
     drop(running);
-    let (_running, standings) = puller(folder.path(), &address, other.trust).await?;
-    let now = standings.now().into_values().next().context("no reference")?;
+    let (_running, statuses) = puller(folder.path(), &address, other.trust).await?;
+    let now = statuses.now().into_values().next().context("no reference")?;
     ensure!(now.content.is_none() && now.refused.is_some_and(|refused| refused.reason.contains("none of the keys")));
     Ok(())
 }

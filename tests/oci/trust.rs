@@ -3,23 +3,27 @@
 use super::{client, command, idler, key_pair, options, push, reference, refusal, told};
 use anyhow::{Context, Result, ensure};
 use http::Method;
-use oarlock::oci::{self, Options, PublicKey, Puller, SigningKey, Standing, Standings, Trust, Wanted};
+use oarlock::oci::{self, Options, PublicKey, PullStatus, PullStatuses, Puller, SigningKey, Trust, Wanted};
 use oarlock_tests::harness::{Gate, HttpClient, Registry, SOON, Tripwire, Upstream, eventually};
 use std::{fs, path::Path, time::Duration};
 
 /// A puller of `a:v1`, which looks every second.
-pub(super) async fn puller(folder: &Path, address: &str, trust: Trust) -> Result<(Puller, Standings)> {
+pub(super) async fn puller(folder: &Path, address: &str, trust: Trust) -> Result<(Puller, PullStatuses)> {
     let plugins = vec![Wanted { plugin: "idler-0000".to_owned(), reference: reference(address, "a:v1")? }];
     let (cache, poll) = (folder.join("cache"), Duration::from_secs(1));
     let puller = Puller::start(Options { plugins, cache, client: options(), trust, poll }).await?;
-    let standings = puller.standings();
-    Ok((puller, standings))
+    let statuses = puller.pull_statuses();
+    Ok((puller, statuses))
 }
 
 /// Waits until the one reference stands in a way.
-pub(super) async fn stands(standings: &Standings, what: &str, wanted: impl Fn(&Standing) -> bool) -> Result<Standing> {
+pub(super) async fn stands(
+    statuses: &PullStatuses,
+    what: &str,
+    wanted: impl Fn(&PullStatus) -> bool,
+) -> Result<PullStatus> {
     eventually(SOON, what, || async {
-        let standing = standings.now().into_values().next().context("no reference")?;
+        let standing = statuses.now().into_values().next().context("no reference")?;
         ensure!(wanted(&standing), "{standing:?}");
         Ok(standing)
     })
@@ -83,11 +87,11 @@ async fn a_version_without_a_signature_is_refused_until_it_has_one_and_the_one_b
     let key = SigningKey::read(Path::new(&private))?;
     let trust = Trust { keys: vec![PublicKey::read(Path::new(&public))?], ..Trust::default() };
     let first = push(registry.address(), "a:v1", "1", Some(&key)).await?;
-    let (_puller, standings) = puller(folder.path(), registry.address(), trust).await?;
-    stands(&standings, "the first version", |now| now.content.as_ref().is_some_and(|c| c.manifest == first.manifest))
+    let (_puller, statuses) = puller(folder.path(), registry.address(), trust).await?;
+    stands(&statuses, "the first version", |now| now.content.as_ref().is_some_and(|c| c.manifest == first.manifest))
         .await?;
     let second = push(registry.address(), "a:v1", "2", None).await?;
-    let now = stands(&standings, "a refusal", |now| now.refused.is_some()).await?;
+    let now = stands(&statuses, "a refusal", |now| now.refused.is_some()).await?;
     let refused = now.refused.context("no refusal")?;
     ensure!(
         refused.manifest.as_ref() == Some(&second.manifest) && refused.reason.contains("not signed"),
@@ -95,7 +99,7 @@ async fn a_version_without_a_signature_is_refused_until_it_has_one_and_the_one_b
     );
     ensure!(now.content.is_some_and(|content| content.manifest == first.manifest), "the first version is gone");
     push(registry.address(), "a:v1", "2", Some(&key)).await?;
-    stands(&standings, "the second version", |now| {
+    stands(&statuses, "the second version", |now| {
         now.refused.is_none() && now.content.as_ref().is_some_and(|content| content.manifest == second.manifest)
     })
     .await?;
@@ -110,16 +114,16 @@ async fn only_pinned_digests_are_used_and_a_pin_that_goes_takes_effect() -> Resu
     let pins = folder.path().join("pins");
     fs::write(&pins, format!("{} # the first\n", first.manifest))?;
     let trust = Trust { pin_file: Some(pins.clone()), ..Trust::default() };
-    let (_puller, standings) = puller(folder.path(), registry.address(), trust).await?;
-    stands(&standings, "the first version", |now| now.content.is_some()).await?;
+    let (_puller, statuses) = puller(folder.path(), registry.address(), trust).await?;
+    stands(&statuses, "the first version", |now| now.content.is_some()).await?;
     let second = push(registry.address(), "a:v1", "2", None).await?;
-    let now = stands(&standings, "a refusal", |now| now.refused.is_some()).await?;
+    let now = stands(&statuses, "a refusal", |now| now.refused.is_some()).await?;
     ensure!(now.content.is_some_and(|content| content.manifest == first.manifest));
     fs::write(&pins, format!("{}\n", second.manifest))?;
-    stands(&standings, "the second version", |now| now.content.as_ref().is_some_and(|c| c.manifest == second.manifest))
+    stands(&statuses, "the second version", |now| now.content.as_ref().is_some_and(|c| c.manifest == second.manifest))
         .await?;
     fs::write(&pins, "# none\n")?;
-    stands(&standings, "nothing", |now| now.content.is_none() && now.refused.is_some()).await?;
+    stands(&statuses, "nothing", |now| now.content.is_none() && now.refused.is_some()).await?;
     let at = format!("{}/a:v1", registry.address());
     let back = folder.path().join("back.wasm").display().to_string();
     let pull = async |pin: &oci::Digest| command(&["pull", &at, "-o", &back, "--pin", &pin.to_string()]).await;
@@ -138,23 +142,23 @@ async fn the_cache_is_checked_against_todays_keys_and_survives_an_outage() -> Re
     let (private, public) = key_pair(folder.path(), "ours").await?;
     let trust = Trust { keys: vec![PublicKey::read(Path::new(&public))?], ..Trust::default() };
     let first = push(registry.address(), "a:v1", "1", None).await?;
-    let pulled = |now: &Standing| now.content.as_ref().is_some_and(|content| content.manifest == first.manifest);
-    let (running, standings) = puller(folder.path(), &address, Trust::default()).await?;
-    stands(&standings, "the version", pulled).await?;
+    let pulled = |now: &PullStatus| now.content.as_ref().is_some_and(|content| content.manifest == first.manifest);
+    let (running, statuses) = puller(folder.path(), &address, Trust::default()).await?;
+    stands(&statuses, "the version", pulled).await?;
     drop(running);
     gate.set_down(true);
-    let (running, standings) = puller(folder.path(), &address, Trust::default()).await?;
-    ensure!(standings.now().into_values().all(|now| pulled(&now)), "it is there at once: {:?}", standings.now());
-    let now = stands(&standings, "the outage to be told of", |now| now.problem.is_some()).await?;
+    let (running, statuses) = puller(folder.path(), &address, Trust::default()).await?;
+    ensure!(statuses.now().into_values().all(|now| pulled(&now)), "it is there at once: {:?}", statuses.now());
+    let now = stands(&statuses, "the outage to be told of", |now| now.problem.is_some()).await?;
     ensure!(pulled(&now) && now.refused.is_none(), "{now:?}");
     drop(running);
-    let (_running, standings) = puller(folder.path(), &address, trust).await?;
-    let now = standings.now().into_values().next().context("no reference")?;
+    let (_running, statuses) = puller(folder.path(), &address, trust).await?;
+    let now = statuses.now().into_values().next().context("no reference")?;
     ensure!(now.content.is_none() && now.refused.is_some(), "{now:?}");
     // The same artifact is signed, and the registry is back.
     let key = SigningKey::read(Path::new(&private))?;
     push(registry.address(), "a:v1", "1", Some(&key)).await?;
     gate.set_down(false);
-    stands(&standings, "the signed version", |now| pulled(now) && now.refused.is_none()).await?;
+    stands(&statuses, "the signed version", |now| pulled(now) && now.refused.is_none()).await?;
     Ok(())
 }

@@ -29,7 +29,7 @@ fn recorded() -> Metrics {
     plugin.http_request(None);
     plugin.set_leading(true);
     metrics.informer(SAMPLE, SAMPLE, 1, 1);
-    metrics.set_newest(&BTreeMap::from([(SAMPLE, SAMPLE)]));
+    metrics.set_file_states(&BTreeMap::from([(SAMPLE, SAMPLE)]));
     metrics.set_registry_answers(SAMPLE, true);
     metrics.set_map(SAMPLE, 1, Some(1));
     metrics.begin_webhook("/mutate/sample");

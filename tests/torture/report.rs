@@ -38,7 +38,7 @@ impl Report {
     /// What must not be, in words. Empty: everything is well.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
-        let Verdict { lost, unsettled, stuck, left_over, double } = &self.verdict;
+        let Verdict { lost, not_converged, stuck, left_over, double } = &self.verdict;
         let mut failures = Vec::new();
         let mut count = |what: &str, number: u64, examples: &[String]| {
             if number > 0 {
@@ -47,7 +47,7 @@ impl Report {
             }
         };
         count("lost events", lost.len() as u64, lost);
-        count("objects not converged", unsettled.len() as u64, unsettled);
+        count("objects not converged", not_converged.len() as u64, not_converged);
         count("deleted objects still there", stuck.len() as u64, stuck);
         count("external objects left over", left_over.len() as u64, left_over);
         count("external objects double", self.doubles + double.len() as u64, &self.violations);
@@ -65,7 +65,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Verdict { lost, unsettled, stuck, left_over, double } = &self.verdict;
+        let Verdict { lost, not_converged, stuck, left_over, double } = &self.verdict;
         let mut row = |what: &str, value: String| writeln!(f, "  {what:<58} {value}");
         row("objects", self.objects.to_string())?;
         row("edits, creates, deletes", format!("{}, {}, {}", self.done.edits, self.done.creates, self.done.deletes))?;
@@ -75,7 +75,7 @@ impl fmt::Display for Report {
         row("hosts killed", self.kills.to_string())?;
         row("reconciles, requests to the ledger", format!("{}, {}", self.log.reconciles, self.touches))?;
         row("lost events", lost.len().to_string())?;
-        row("objects not converged", unsettled.len().to_string())?;
+        row("objects not converged", not_converged.len().to_string())?;
         row("deleted objects still there", stuck.len().to_string())?;
         row("external objects left over", left_over.len().to_string())?;
         row("external objects double", (self.doubles + double.len() as u64).to_string())?;

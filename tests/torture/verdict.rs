@@ -47,7 +47,7 @@ pub struct Verdict {
     /// Objects whose latest value is not where it should have arrived.
     pub lost: Vec<String>,
     /// Objects that do not say of themselves that they are well.
-    pub unsettled: Vec<String>,
+    pub not_converged: Vec<String>,
     /// Objects that were deleted and are still there.
     pub stuck: Vec<String>,
     /// Things of objects that are not there.
@@ -120,7 +120,7 @@ impl Verdict {
             && ready.is_some_and(|ready| text(ready, "/status") == "True")
             && text(object, "/status/value") == expected;
         if !well {
-            self.unsettled.push(format!("{who}: {}", object.get("status").unwrap_or(&Value::Null)));
+            self.not_converged.push(format!("{who}: {}", object.get("status").unwrap_or(&Value::Null)));
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     managed, patch,
     query::{DeleteOptions, Query},
     rest::decode::{self, Expected},
-    server::Call,
+    server::Request,
     status::{ApiError, Result},
     storage::Object,
     types, versions,
@@ -33,7 +33,7 @@ pub(crate) mod tls;
 use hooks::Hook;
 pub(crate) use hooks::Hooks;
 use matching::Target;
-use review::{Failure, Response};
+use review::{Failure, ReviewResponse};
 
 /// The operation on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,7 +177,7 @@ impl Attributes<'_> {
     }
 
     /// Calls the mutating webhooks. `None` when nothing changed; `object` and the result are in stored form.
-    pub(crate) async fn mutate(&self, call: &Call, object: Option<&Value>, old: Old<'_>) -> Result<Option<Value>> {
+    pub(crate) async fn mutate(&self, call: &Request, object: Option<&Value>, old: Old<'_>) -> Result<Option<Value>> {
         if self.exempt() {
             return Ok(None);
         }
@@ -212,7 +212,7 @@ impl Attributes<'_> {
 
     async fn round(
         &self,
-        call: &Call,
+        call: &Request,
         hooks: &[Hook],
         object: &mut Option<Value>,
         old: Old<'_>,
@@ -245,7 +245,7 @@ impl Attributes<'_> {
     }
 
     /// Calls the validating webhooks, all at once.
-    pub(crate) async fn validate(&self, call: &Call, object: Option<&Value>, old: Old<'_>) -> Result<()> {
+    pub(crate) async fn validate(&self, call: &Request, object: Option<&Value>, old: Old<'_>) -> Result<()> {
         if self.exempt() {
             return Ok(());
         }
@@ -266,13 +266,13 @@ impl Attributes<'_> {
     /// Calls one webhook; the client always gets its warnings.
     async fn ask(
         &self,
-        call: &Call,
+        call: &Request,
         hook: &Hook,
         target: &Target,
         object: Option<&Value>,
         old: Old<'_>,
         mutating: bool,
-    ) -> std::result::Result<Response, Failure> {
+    ) -> std::result::Result<ReviewResponse, Failure> {
         let uid = uuid::Uuid::new_v4().to_string();
         let mut request = self.request(target, &uid);
         if let Some(map) = request.as_object_mut() {
@@ -295,7 +295,7 @@ impl Attributes<'_> {
         &self,
         hook: &Hook,
         target: &Target,
-        response: &Response,
+        response: &ReviewResponse,
         object: Option<&Value>,
         old: Old<'_>,
     ) -> std::result::Result<Option<Value>, Failure> {

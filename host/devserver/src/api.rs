@@ -9,12 +9,12 @@ use crate::{
     Options,
     admission::Hooks,
     authentication::Tokens,
-    faults::{Board, Faults},
+    faults::{FaultState, Faults},
     kinds::Resource,
     registry::Registry,
     requests::RequestLog,
     status::{ApiError, Result},
-    storage::{Change, Key, Object, Shelf, Store},
+    storage::{Change, Key, Object, ResourceStore, Store},
 };
 
 /// The state that requests need.
@@ -24,14 +24,14 @@ pub(crate) struct Api {
     pub(crate) registry: Registry,
     pub(crate) requests: RequestLog,
     pub(crate) tokens: Tokens,
-    pub(crate) faults: Board,
+    pub(crate) faults: FaultState,
     pub(crate) hooks: Hooks,
     pub(crate) options: Options,
     /// Cancelled when the server shuts down: ends watches and controllers.
     pub(crate) stop: CancellationToken,
 }
 
-/// The changes of all shelves, for the controllers.
+/// The changes of all resource stores, for the controllers.
 pub(crate) type Feed = mpsc::UnboundedReceiver<(Arc<str>, Change)>;
 
 impl Api {
@@ -43,14 +43,14 @@ impl Api {
             registry: Registry::new(),
             requests: RequestLog::new(options.request_history),
             tokens: Tokens::new(options.tokens.clone(), options.anonymous_auth),
-            faults: Board::new(),
+            faults: FaultState::new(),
             hooks: Hooks::default(),
             options,
             stop: CancellationToken::new(),
         };
         // Watches of a kind may start at any version that this server ever returned.
         for resource in api.registry.served().all() {
-            api.store.shelf(&resource.shelf());
+            api.store.resource_store(&resource.resource_store());
         }
         (Arc::new(api), feed)
     }
@@ -63,14 +63,14 @@ impl Api {
         }
     }
 
-    /// The shelf of a resource.
-    pub(crate) fn shelf(&self, resource: &Resource) -> Arc<Shelf> {
-        self.store.shelf(&resource.shelf())
+    /// The resource store of a resource.
+    pub(crate) fn resource_store(&self, resource: &Resource) -> Arc<ResourceStore> {
+        self.store.resource_store(&resource.resource_store())
     }
 
     /// An object, or 404.
     pub(crate) fn get(&self, resource: &Resource, key: &Key) -> Result<Arc<Object>> {
-        let found = self.shelf(resource).get(key);
+        let found = self.resource_store(resource).get(key);
         found.ok_or_else(|| ApiError::not_found(&resource.group, &resource.plural, &key.name))
     }
 

@@ -13,7 +13,7 @@ use crate::{
     authentication::{MASTERS, User},
     path::{self, ResourcePath, Target},
     selector::FieldSelector,
-    server::{Call, verb},
+    server::{Request, verb},
     status::{ApiError, Result},
 };
 
@@ -73,14 +73,14 @@ pub(crate) fn require(api: &Api, user: &User, action: &Action) -> Result<()> {
 }
 
 /// The action of a request.
-pub(crate) fn action(call: &Call) -> Action {
+pub(crate) fn action(call: &Request) -> Action {
     match path::parse(&call.path) {
         Target::Resource(path) => on_objects(call, path),
         _ => Action::Url { verb: call.method.as_str().to_lowercase(), path: call.path.clone() },
     }
 }
 
-fn on_objects(call: &Call, path: ResourcePath) -> Action {
+fn on_objects(call: &Request, path: ResourcePath) -> Action {
     let verb = match verb(call).as_str() {
         "apply" => "patch".to_owned(),
         // Subresources are never watched: regardless of the query, they are read.

@@ -10,11 +10,11 @@ use crate::{
     kinds::{ALL_VERBS, Resource, Subresource},
     query::DeleteOptions,
     rest::delete,
-    storage::{Key, Object, Shelf, WriteError},
+    storage::{Key, Object, ResourceStore, WriteError},
     time,
 };
 
-const SHELF: &str = "customresourcedefinitions.apiextensions.k8s.io";
+const RESOURCE_STORE: &str = "customresourcedefinitions.apiextensions.k8s.io";
 const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// One served version of a custom resource.
@@ -90,8 +90,8 @@ pub(crate) fn hold(meta: &mut Map<String, Value>) {
     }
 }
 
-fn shelf(api: &Api) -> Arc<Shelf> {
-    api.store.shelf(SHELF)
+fn resource_store(api: &Api) -> Arc<ResourceStore> {
+    api.store.resource_store(RESOURCE_STORE)
 }
 
 fn deleting(crd: &Value) -> bool {
@@ -100,7 +100,7 @@ fn deleting(crd: &Value) -> bool {
 
 /// Whether a CRD is being deleted.
 pub(crate) fn terminating(api: &Api, name: &str) -> bool {
-    shelf(api).get(&Key::new("", name)).is_some_and(|crd| deleting(&crd.value))
+    resource_store(api).get(&Key::new("", name)).is_some_and(|crd| deleting(&crd.value))
 }
 
 /// Handles a write that concerns CRDs: the definition changed, or the last object of a terminating one is gone.
@@ -117,7 +117,7 @@ pub(crate) fn after_write(api: &Arc<Api>, resource: &Resource, key: &Key) {
 /// Serves the stored definitions, and continues interrupted deletions.
 pub(crate) fn restore(api: &Arc<Api>) {
     refresh(api);
-    for definition in shelf(api).list("").objects {
+    for definition in resource_store(api).list("").objects {
         settle(api, &definition.key().name);
     }
 }
@@ -125,7 +125,7 @@ pub(crate) fn restore(api: &Arc<Api>) {
 /// Updates the status of a definition, and the served resources.
 fn settle(api: &Arc<Api>, name: &str) {
     let key = Key::new("", name);
-    let Some(current) = shelf(api).get(&key) else {
+    let Some(current) = resource_store(api).get(&key) else {
         gone(api, name);
         return;
     };
@@ -145,13 +145,13 @@ fn settle(api: &Arc<Api>, name: &str) {
 
 /// Changes the present state of a definition.
 fn edit(api: &Api, key: &Key, change: impl Fn(&mut Value, &[&Value])) {
-    let shelf = shelf(api);
-    while let Some(old) = shelf.get(key) {
-        let all = shelf.list("").objects;
+    let resource_store = resource_store(api);
+    while let Some(old) = resource_store.get(key) {
+        let all = resource_store.list("").objects;
         let others: Vec<&Value> = all.iter().filter(|o| o.key() != *key).map(|o| &o.value).collect();
         let mut new = old.value.clone();
         change(&mut new, &others);
-        if new == old.value || !matches!(shelf.update(key, old.revision, new), Err(WriteError::Modified)) {
+        if new == old.value || !matches!(resource_store.update(key, old.revision, new), Err(WriteError::Modified)) {
             return;
         }
     }
@@ -164,7 +164,7 @@ fn clean_up(api: &Arc<Api>, key: &Key) {
     let served = api.registry.served();
     let resource = served.all().iter().find(|r| r.custom.as_ref().is_some_and(|c| c.crd == key.name)).cloned();
     if let Some(resource) = resource {
-        let objects = api.shelf(&resource);
+        let objects = api.resource_store(&resource);
         for object in objects.list("").objects {
             // An object with a deletion timestamp already waits for its finalizers.
             if !deleting(&object.value)
@@ -177,15 +177,19 @@ fn clean_up(api: &Arc<Api>, key: &Key) {
             return;
         }
     }
-    let shelf = shelf(api);
-    while let Some(old) = shelf.get(key) {
+    let resource_store = resource_store(api);
+    while let Some(old) = resource_store.get(key) {
         let mut new = old.value.clone();
         let mut others = false;
         if let Some(list) = new.pointer_mut("/metadata/finalizers").and_then(Value::as_array_mut) {
             list.retain(|f| f != FINALIZER);
             others = !list.is_empty();
         }
-        let outcome = if others { shelf.update(key, old.revision, new) } else { shelf.delete(key, old.revision) };
+        let outcome = if others {
+            resource_store.update(key, old.revision, new)
+        } else {
+            resource_store.delete(key, old.revision)
+        };
         if !matches!(outcome, Err(WriteError::Modified)) {
             break;
         }
@@ -209,12 +213,12 @@ fn terminating_condition(crd: &mut Value, now: &str) {
 
 /// A definition is deleted: its objects are gone, and its names are free.
 fn gone(api: &Arc<Api>, name: &str) {
-    if shelf(api).get(&Key::new("", name)).is_some() {
+    if resource_store(api).get(&Key::new("", name)).is_some() {
         return;
     }
     refresh(api);
-    api.store.remove_shelf(name);
-    for other in shelf(api).list("").objects {
+    api.store.remove_resource_store(name);
+    for other in resource_store(api).list("").objects {
         let accepted = condition(&other.value, "NamesAccepted");
         if !accepted && !deleting(&other.value) {
             settle(api, &other.key().name);
@@ -232,7 +236,7 @@ fn condition(crd: &Value, name: &str) -> bool {
 /// Serves the resources of the established definitions.
 fn refresh(api: &Api) {
     api.registry.rebuild_custom(|before| {
-        let definitions = shelf(api).list("").objects;
+        let definitions = resource_store(api).list("").objects;
         let established = definitions.iter().filter(|d| condition(&d.value, "Established"));
         established.flat_map(|d| resources(api, d, before)).collect()
     });
@@ -241,8 +245,8 @@ fn refresh(api: &Api) {
 fn resources(api: &Api, definition: &Object, before: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
     // It was validated when it was written.
     let Ok(crd) = Crd::parse(&definition.value).map(Arc::new) else { return Vec::new() };
-    // The shelf exists before the resource is served, so that a watch can begin at the version of the definition.
-    let shelf = api.store.shelf(&crd.name);
+    // The resource store exists before the resource is served, so that a watch can begin at the version of the definition.
+    let resource_store = api.store.resource_store(&crd.name);
     let storage = crd.storage_version();
     let served = crd.served_versions();
     let version = |v: &&Version| {
@@ -255,7 +259,7 @@ fn resources(api: &Api, definition: &Object, before: &[Arc<Resource>]) -> Vec<Ar
             definition: Arc::clone(&crd),
             schema: v.schema.clone(),
             storage: storage.filter(|s| s.name != v.name).map(|s| s.schema.clone()),
-            since: old.map_or_else(|| shelf.revision(), |o| o.since),
+            since: old.map_or_else(|| resource_store.revision(), |o| o.since),
             openapi: v.openapi.clone(),
             scale: v.scale.clone(),
             columns: v.columns.clone(),

@@ -11,7 +11,7 @@ use crate::{
     kinds::Resource,
     negotiate::{Format, Shape, clauses},
     registry::Served,
-    server::{Answer, Call},
+    server::{Request, Response},
     status::{ApiError, Result},
 };
 
@@ -36,7 +36,7 @@ pub(crate) fn paths(api: &Api) -> Value {
 }
 
 /// The version of aggregated discovery that a client accepts.
-fn aggregated(call: &Call) -> Option<&'static str> {
+fn aggregated(call: &Request) -> Option<&'static str> {
     for clause in clauses(&call.accept) {
         match (clause.media_type, clause.param("as"), clause.param("g"), clause.param("v")) {
             ("application/json", Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2")) => {
@@ -56,18 +56,18 @@ pub(crate) fn inside_builtin(api: &Api, path: &str) -> bool {
 }
 
 /// A document in the client's format: JSON or YAML. A request for protobuf gets JSON as well.
-fn document(call: &Call, value: &Value) -> Result<Answer> {
+fn document(call: &Request, value: &Value) -> Result<Response> {
     if call.accept.is_empty() {
-        return Ok(Answer::json(value));
+        return Ok(Response::json(value));
     }
     for clause in clauses(&call.accept) {
         match (clause.media_type, clause.param("as")) {
             ("application/json" | "*/*" | "application/vnd.kubernetes.protobuf", None) => {
-                return Ok(Answer::json(value));
+                return Ok(Response::json(value));
             }
             ("application/yaml", None) => {
                 let format = Format { yaml: true, shape: Shape::Object };
-                return Ok(Answer::ready(StatusCode::OK, format, encode::bytes(value, format)?));
+                return Ok(Response::ready(StatusCode::OK, format, encode::bytes(value, format)?));
             }
             _ => {}
         }
@@ -75,15 +75,15 @@ fn document(call: &Call, value: &Value) -> Result<Answer> {
     Err(ApiError::not_acceptable(false))
 }
 
-fn aggregated_answer(content_type: &'static str, items: &[Value]) -> Answer {
+fn aggregated_answer(content_type: &'static str, items: &[Value]) -> Response {
     let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {},
         "items": items});
-    let Answer::Whole { code, body, warnings, .. } = Answer::json(&list) else { return Answer::json(&list) };
-    Answer::Whole { code, content_type, body, warnings }
+    let Response::Whole { code, body, warnings, .. } = Response::json(&list) else { return Response::json(&list) };
+    Response::Whole { code, content_type, body, warnings }
 }
 
 /// `/api`
-pub(crate) fn core_versions(api: &Api, call: &Call) -> Result<Answer> {
+pub(crate) fn core_versions(api: &Api, call: &Request) -> Result<Response> {
     if let Some(content_type) = aggregated(call) {
         let served = api.registry.served();
         let item = json!({"metadata": {}, "versions": [aggregated_version(&served, "", "v1")]});
@@ -93,7 +93,7 @@ pub(crate) fn core_versions(api: &Api, call: &Call) -> Result<Answer> {
 }
 
 /// `/apis`
-pub(crate) fn groups(api: &Api, call: &Call) -> Result<Answer> {
+pub(crate) fn groups(api: &Api, call: &Request) -> Result<Response> {
     let served = api.registry.served();
     if let Some(content_type) = aggregated(call) {
         let items: Vec<Value> = served
@@ -118,7 +118,7 @@ fn group_value(served: &Served, group: &str) -> Value {
 }
 
 /// `/apis/{group}`
-pub(crate) fn group(api: &Api, call: &Call, group: &str) -> Result<Answer> {
+pub(crate) fn group(api: &Api, call: &Request, group: &str) -> Result<Response> {
     let served = api.registry.served();
     if group.is_empty() || served.versions(group).is_empty() {
         return Err(ApiError::no_page());
@@ -132,7 +132,7 @@ pub(crate) fn group(api: &Api, call: &Call, group: &str) -> Result<Answer> {
 }
 
 /// `/api/v1`, `/apis/{group}/{version}`
-pub(crate) fn group_version(api: &Api, call: &Call, group: &str, version: &str) -> Result<Answer> {
+pub(crate) fn group_version(api: &Api, call: &Request, group: &str, version: &str) -> Result<Response> {
     let served = api.registry.served();
     let resources: Vec<Value> = served.of(group, version).flat_map(resource_values).collect();
     if resources.is_empty() {

@@ -17,7 +17,7 @@ use crate::{
     Error,
     api::Api,
     path::{self, Target},
-    server::{Call, verb},
+    server::{Request, verb},
 };
 
 pub(crate) mod admin;
@@ -28,11 +28,11 @@ pub(crate) mod stream;
 
 pub use rule::{Events, Fault, Requests, Rule, Rules};
 
-use plan::{Active, Client, EventStrike, Meeting, Place, Plan, Strike, Turn};
+use plan::{Active, Client, EventFaultDecision, FaultDecision, Meeting, Place, Plan, Turn};
 
 /// The fault rules of a server, shared by its requests and watches.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct FaultState {
     plan: Mutex<Plan>,
     /// False when there are no rules: the only cost of a request then.
     any: AtomicBool,
@@ -40,7 +40,7 @@ pub(crate) struct Board {
     changed: watch::Sender<()>,
 }
 
-impl Board {
+impl FaultState {
     pub(crate) fn new() -> Self {
         Self { plan: Mutex::default(), any: AtomicBool::new(false), changed: watch::Sender::new(()) }
     }
@@ -73,20 +73,20 @@ impl Board {
     }
 
     /// The faults of a request.
-    pub(crate) fn request(&self, call: &Call, revision: impl FnOnce() -> u64) -> Option<Box<Strike>> {
+    pub(crate) fn request(&self, call: &Request, revision: impl FnOnce() -> u64) -> Option<Box<FaultDecision>> {
         if !self.any() {
             return None;
         }
-        let strike = self.ask(|plan| plan.request(&meeting(call), revision()))?;
-        if matches!(strike.end, Some(plan::End::Crash { .. })) {
+        let decision = self.ask(|plan| plan.request(&meeting(call), revision()))?;
+        if matches!(decision.end, Some(plan::End::Crash { .. })) {
             // The watches of the crashed client are cut at once.
             self.changed.send_replace(());
         }
-        Some(Box::new(strike))
+        Some(Box::new(decision))
     }
 }
 
-fn meeting(call: &Call) -> Meeting {
+fn meeting(call: &Request) -> Meeting {
     let verb = verb(call);
     let version = call.query.get("resourceVersion");
     let cached = verb == "watch" || (version.is_some() && call.query.get("resourceVersionMatch") != Some("Exact"));

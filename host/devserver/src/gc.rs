@@ -17,15 +17,15 @@ use crate::{
 };
 
 /// An object somewhere in the store.
-type Place = (Arc<str>, Key);
+type ObjectPlace = (Arc<str>, Key);
 
 /// The dependents of each owner, by the owner's uid.
 #[derive(Debug, Default)]
 struct Graph {
-    dependents: HashMap<String, HashSet<Place>>,
-    owners: HashMap<Place, Vec<String>>,
+    dependents: HashMap<String, HashSet<ObjectPlace>>,
+    owners: HashMap<ObjectPlace, Vec<String>>,
     /// The place of the object with a uid.
-    alive: HashMap<String, Place>,
+    alive: HashMap<String, ObjectPlace>,
 }
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
@@ -42,7 +42,7 @@ fn has_finalizer(object: &Value, name: &str) -> bool {
 }
 
 impl Graph {
-    fn learn(&mut self, place: &Place, change: &Change) {
+    fn learn(&mut self, place: &ObjectPlace, change: &Change) {
         for uid in self.owners.remove(place).unwrap_or_default() {
             if let Some(set) = self.dependents.get_mut(&uid) {
                 set.remove(place);
@@ -66,7 +66,7 @@ impl Graph {
         }
     }
 
-    fn dependents(&self, uid: &str) -> Vec<Place> {
+    fn dependents(&self, uid: &str) -> Vec<ObjectPlace> {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 }
@@ -80,11 +80,11 @@ pub(crate) async fn run(api: Arc<Api>, mut feed: Feed) {
             next = feed.recv() => next,
             () = stop.cancelled() => return,
         };
-        let Some((shelf, change)) = next else { return };
+        let Some((resource_store, change)) = next else { return };
         if !api.options.controllers {
             continue;
         }
-        let place = (shelf, change.key.clone());
+        let place = (resource_store, change.key.clone());
         graph.learn(&place, &change);
         react(&api, &graph, &place, &change);
         // A write may cause a thousand more; requests run in between.
@@ -92,11 +92,11 @@ pub(crate) async fn run(api: Arc<Api>, mut feed: Feed) {
     }
 }
 
-fn react(api: &Arc<Api>, graph: &Graph, place: &Place, change: &Change) {
+fn react(api: &Arc<Api>, graph: &Graph, place: &ObjectPlace, change: &Change) {
     let object = &change.object.value;
     let uid = text(object, "/metadata/uid");
-    let (shelf, key) = place;
-    if &**shelf == "namespaces" {
+    let (resource_store, key) = place;
+    if &**resource_store == "namespaces" {
         if change.deleted {
             return;
         }
@@ -126,24 +126,24 @@ fn react(api: &Arc<Api>, graph: &Graph, place: &Place, change: &Change) {
     }
 }
 
-fn resource(api: &Api, shelf: &str) -> Option<Arc<Resource>> {
+fn resource(api: &Api, resource_store: &str) -> Option<Arc<Resource>> {
     let served = api.registry.served();
-    served.all().iter().find(|r| r.shelf() == shelf && r.verbs.contains(&"delete")).cloned()
+    served.all().iter().find(|r| r.resource_store() == resource_store && r.verbs.contains(&"delete")).cloned()
 }
 
-fn current(api: &Api, place: &Place) -> Option<Arc<Object>> {
+fn current(api: &Api, place: &ObjectPlace) -> Option<Arc<Object>> {
     api.store.existing(&place.0)?.get(&place.1)
 }
 
 /// The place of an owner that is being deleted in the foreground.
-fn waiting_owner(api: &Api, graph: &Graph, uid: &str) -> Option<Place> {
+fn waiting_owner(api: &Api, graph: &Graph, uid: &str) -> Option<ObjectPlace> {
     let place = graph.alive.get(uid)?;
     let owner = current(api, place)?;
     has_finalizer(&owner.value, "foregroundDeletion").then(|| place.clone())
 }
 
 /// Deletes an object without remaining owners; drops references to deleted owners when others remain.
-fn collect(api: &Arc<Api>, graph: &Graph, place: &Place) {
+fn collect(api: &Arc<Api>, graph: &Graph, place: &ObjectPlace) {
     let (Some(resource), Some(object)) = (resource(api, &place.0), current(api, place)) else { return };
     let owners = owner_uids(&object.value);
     let gone: Vec<&String> = owners.iter().filter(|u| !exists(api, graph, &object.value, u)).collect();
@@ -178,11 +178,11 @@ fn exists(api: &Api, graph: &Graph, dependent: &Value, uid: &str) -> bool {
     let served = api.registry.served();
     let Some(resource) = served.by_kind(group, version, text(owner, "/kind")) else { return false };
     let namespace = if resource.namespaced { text(dependent, "/metadata/namespace") } else { "" };
-    let found = api.shelf(resource).get(&Key::new(namespace, text(owner, "/name")));
+    let found = api.resource_store(resource).get(&Key::new(namespace, text(owner, "/name")));
     found.is_some_and(|o| text(&o.value, "/metadata/uid") == uid)
 }
 
-fn drop_owners(api: &Api, place: &Place, gone: &[String]) {
+fn drop_owners(api: &Api, place: &ObjectPlace, gone: &[String]) {
     edit(api, place, |object| {
         let Some(meta) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) else { return };
         if let Some(list) = meta.get_mut("ownerReferences").and_then(Value::as_array_mut) {
@@ -195,15 +195,15 @@ fn drop_owners(api: &Api, place: &Place, gone: &[String]) {
 }
 
 /// Changes the present state of an object, if it exists.
-fn edit(api: &Api, place: &Place, change: impl Fn(&mut Value)) {
-    let Some(shelf) = api.store.existing(&place.0) else { return };
-    while let Some(old) = shelf.get(&place.1) {
+fn edit(api: &Api, place: &ObjectPlace, change: impl Fn(&mut Value)) {
+    let Some(resource_store) = api.store.existing(&place.0) else { return };
+    while let Some(old) = resource_store.get(&place.1) {
         let mut new = old.value.clone();
         change(&mut new);
         if new == old.value {
             return;
         }
-        match shelf.update(&place.1, old.revision, new) {
+        match resource_store.update(&place.1, old.revision, new) {
             Err(crate::storage::WriteError::Modified) => {}
             _ => return,
         }
@@ -211,7 +211,7 @@ fn edit(api: &Api, place: &Place, change: impl Fn(&mut Value)) {
 }
 
 /// Orphans the dependents, then releases the owner.
-fn orphan(api: &Arc<Api>, graph: &Graph, place: &Place, uid: &str) {
+fn orphan(api: &Arc<Api>, graph: &Graph, place: &ObjectPlace, uid: &str) {
     for dependent in graph.dependents(uid) {
         drop_owners(api, &dependent, &[uid.to_owned()]);
     }
@@ -219,7 +219,7 @@ fn orphan(api: &Arc<Api>, graph: &Graph, place: &Place, uid: &str) {
 }
 
 /// Deletes the dependents; the owner follows when no blocking one is left.
-fn foreground(api: &Arc<Api>, graph: &Graph, place: &Place) {
+fn foreground(api: &Arc<Api>, graph: &Graph, place: &ObjectPlace) {
     let Some(owner) = current(api, place) else { return };
     let uid = text(&owner.value, "/metadata/uid");
     let mut blocked = false;
@@ -249,9 +249,11 @@ fn foreground(api: &Arc<Api>, graph: &Graph, place: &Place) {
 }
 
 /// Removes a finalizer, and the object when it was the last one.
-fn release(api: &Arc<Api>, place: &Place, finalizer: &str) {
-    let (Some(resource), Some(shelf)) = (resource(api, &place.0), api.store.existing(&place.0)) else { return };
-    while let Some(old) = shelf.get(&place.1) {
+fn release(api: &Arc<Api>, place: &ObjectPlace, finalizer: &str) {
+    let (Some(resource), Some(resource_store)) = (resource(api, &place.0), api.store.existing(&place.0)) else {
+        return;
+    };
+    while let Some(old) = resource_store.get(&place.1) {
         let mut new = old.value.clone();
         let Some(meta) = new.pointer_mut("/metadata").and_then(Value::as_object_mut) else { return };
         if let Some(list) = meta.get_mut("finalizers").and_then(Value::as_array_mut) {
@@ -261,9 +263,9 @@ fn release(api: &Arc<Api>, place: &Place, finalizer: &str) {
             }
         }
         let outcome = if crate::strategy::released(&resource, &new) {
-            shelf.delete(&place.1, old.revision)
+            resource_store.delete(&place.1, old.revision)
         } else {
-            shelf.update(&place.1, old.revision, new)
+            resource_store.update(&place.1, old.revision, new)
         };
         if !matches!(outcome, Err(crate::storage::WriteError::Modified)) {
             crate::crd::after_write(api, &resource, &place.1);

@@ -56,8 +56,8 @@ impl Resource {
         })
     }
 
-    /// The shelf of its objects: all versions of a kind share one, and so do both kinds of events.
-    pub(crate) fn shelf(&self) -> String {
+    /// The resource store of its objects: all versions of a kind share one, and so do both kinds of events.
+    pub(crate) fn resource_store(&self) -> String {
         if self.is_new_event() {
             return "events".to_owned();
         }

@@ -43,14 +43,14 @@ pub(crate) fn finish(api: &Arc<Api>, name: &str) -> bool {
     }
     let mut left = false;
     for resource in namespaced(api) {
-        let shelf = api.shelf(&resource);
-        for object in shelf.list(name).objects {
+        let resource_store = api.resource_store(&resource);
+        for object in resource_store.list(name).objects {
             let options = DeleteOptions { grace_seconds: Some(0), ..DeleteOptions::default() };
             if let Err(error) = delete::delete(api, &resource, &object.key(), &options) {
                 tracing::debug!(status = %error.code(), kind = resource.kind, "an object of a namespace was not deleted");
             }
         }
-        left |= !shelf.list(name).objects.is_empty();
+        left |= !resource_store.list(name).objects.is_empty();
     }
     if !left {
         release(api, name);
@@ -58,14 +58,14 @@ pub(crate) fn finish(api: &Arc<Api>, name: &str) -> bool {
     left
 }
 
-/// One resource per shelf of namespaced objects.
+/// One resource per resource store of namespaced objects.
 fn namespaced(api: &Api) -> Vec<Arc<Resource>> {
-    let mut shelves = Vec::new();
+    let mut resource_stores = Vec::new();
     let served = api.registry.served();
     let all = served.all().iter().filter(|r| r.namespaced && r.verbs.contains(&"delete"));
     all.filter(|r| {
-        let new = !shelves.contains(&r.shelf());
-        shelves.push(r.shelf());
+        let new = !resource_stores.contains(&r.resource_store());
+        resource_stores.push(r.resource_store());
         new
     })
     .cloned()
@@ -75,8 +75,8 @@ fn namespaced(api: &Api) -> Vec<Arc<Resource>> {
 /// Removes the finalizer `kubernetes`.
 fn release(api: &Api, name: &str) {
     let key = Key::new("", name);
-    let Some(shelf) = api.store.existing("namespaces") else { return };
-    while let Some(old) = shelf.get(&key) {
+    let Some(resource_store) = api.store.existing("namespaces") else { return };
+    while let Some(old) = resource_store.get(&key) {
         let mut new = old.value.clone();
         let mut others = false;
         if let Some(list) = new.pointer_mut("/spec/finalizers").and_then(Value::as_array_mut) {
@@ -84,8 +84,11 @@ fn release(api: &Api, name: &str) {
             others = !list.is_empty();
         }
         let held = new.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|f| !f.is_empty());
-        let outcome =
-            if others || held { shelf.update(&key, old.revision, new) } else { shelf.delete(&key, old.revision) };
+        let outcome = if others || held {
+            resource_store.update(&key, old.revision, new)
+        } else {
+            resource_store.delete(&key, old.revision)
+        };
         if !matches!(outcome, Err(WriteError::Modified)) {
             return;
         }

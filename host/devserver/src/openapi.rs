@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     api::Api,
     kinds::Resource,
-    server::{Answer, Call},
+    server::{Request, Response},
     status::{ApiError, Result},
 };
 
@@ -15,9 +15,9 @@ use crate::{
 const EMPTY_V2: &[u8] = b"\x0a\x032.0";
 
 /// `/openapi/v2`
-pub(crate) fn v2(api: &Api, call: &Call) -> Answer {
+pub(crate) fn v2(api: &Api, call: &Request) -> Response {
     if call.accept.contains("proto-openapi") {
-        return Answer::Whole {
+        return Response::Whole {
             code: http::StatusCode::OK,
             content_type: "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
             body: bytes::Bytes::from_static(EMPTY_V2),
@@ -35,7 +35,7 @@ pub(crate) fn v2(api: &Api, call: &Call) -> Answer {
             None => drop(definitions.insert(schema_name(r), schema(r))),
         }
     }
-    Answer::json(&json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": paths,
+    Response::json(&json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": paths,
         "definitions": definitions}))
 }
 
@@ -52,7 +52,7 @@ fn move_into(target: &mut Map<String, Value>, from: Option<&mut Value>) {
 }
 
 /// `/openapi/v3`
-pub(crate) fn v3_index(api: &Api) -> Answer {
+pub(crate) fn v3_index(api: &Api) -> Response {
     let served = api.registry.served();
     let mut paths = Map::new();
     for r in served.all() {
@@ -62,11 +62,11 @@ pub(crate) fn v3_index(api: &Api) -> Answer {
             paths.insert(path.clone(), json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")}));
         }
     }
-    let Answer::Whole { code, body, warnings, .. } = Answer::json(&json!({"paths": paths})) else {
-        return Answer::text("");
+    let Response::Whole { code, body, warnings, .. } = Response::json(&json!({"paths": paths})) else {
+        return Response::text("");
     };
     // The API server sends this content type for this one document, though it is JSON.
-    Answer::Whole { code, content_type: "text/plain; charset=utf-8", body, warnings }
+    Response::Whole { code, content_type: "text/plain; charset=utf-8", body, warnings }
 }
 
 fn group_path(group: &str, version: &str) -> String {
@@ -88,7 +88,7 @@ fn document_hash(served: &crate::registry::Served, group: &str, version: &str) -
 }
 
 /// `/openapi/v3/{api/v1, apis/group/version}`
-pub(crate) fn v3(api: &Api, rest: &str) -> Result<Answer> {
+pub(crate) fn v3(api: &Api, rest: &str) -> Result<Response> {
     let parts: Vec<&str> = rest.split('/').collect();
     let (group, version) = match parts.as_slice() {
         ["api", version] => ("", *version),
@@ -116,8 +116,10 @@ pub(crate) fn v3(api: &Api, rest: &str) -> Result<Answer> {
     if paths.is_empty() {
         return Err(ApiError::nothing());
     }
-    Ok(Answer::json(&json!({"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": paths,
-        "components": {"schemas": schemas}})))
+    Ok(Response::json(
+        &json!({"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": paths,
+        "components": {"schemas": schemas}}),
+    ))
 }
 
 fn gvk(r: &Resource) -> Value {

@@ -90,12 +90,12 @@ fn save(store: &Store) -> io::Result<()> {
     let mut out = BufWriter::new(File::create(&new)?);
     out.write_all(&Record::Format(record::FORMAT).to_line())?;
     out.write_all(&Record::Begun { revision: store.revision() }.to_line())?;
-    // Every change of the earlier logs is applied to its shelf, or will be before the shelf can be read.
-    for shelf in store.shelves() {
-        let (revision, objects) = shelf.saved();
-        out.write_all(&Record::Shelf { shelf: shelf.name.clone(), revision }.to_line())?;
+    // Every change of the earlier logs is applied to its resource store, or will be before the resource store can be read.
+    for resource_store in store.resource_stores() {
+        let (revision, objects) = resource_store.saved();
+        out.write_all(&Record::Shelf { shelf: resource_store.name.clone(), revision }.to_line())?;
         for (key, object) in objects {
-            out.write_all(&Record::put(&shelf.name, &key, object.revision, &object.value).to_line())?;
+            out.write_all(&Record::put(&resource_store.name, &key, object.revision, &object.value).to_line())?;
         }
     }
     out.write_all(&Record::End {}.to_line())?;

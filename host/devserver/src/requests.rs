@@ -27,11 +27,11 @@ pub struct RequestRecord {
 #[derive(Debug)]
 pub(crate) struct RequestLog {
     capacity: usize,
-    state: Mutex<State>,
+    state: Mutex<RequestLogState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RequestLogState {
     records: VecDeque<RequestRecord>,
     counts: BTreeMap<String, u64>,
 }

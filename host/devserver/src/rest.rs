@@ -12,7 +12,7 @@ use crate::{
     path::ResourcePath,
     registry::Served,
     reviews,
-    server::{Answer, Call},
+    server::{Request, Response},
     status::{ApiError, Result},
     storage::Object,
     table::TableOptions,
@@ -35,18 +35,18 @@ pub(crate) fn is_apply(content_type: &str) -> bool {
 
 /// A request about objects of one resource.
 #[derive(Debug)]
-pub(crate) struct Request<'a> {
+pub(crate) struct ResourceRequest<'a> {
     pub(crate) api: &'a Arc<Api>,
-    pub(crate) call: &'a Call,
+    pub(crate) call: &'a Request,
     pub(crate) path: &'a ResourcePath,
     pub(crate) resource: Arc<Resource>,
 }
 
 /// Answers it.
-pub(crate) async fn answer(api: &Arc<Api>, call: &Call, path: &ResourcePath) -> Result<Answer> {
+pub(crate) async fn answer(api: &Arc<Api>, call: &Request, path: &ResourcePath) -> Result<Response> {
     let served = api.registry.served();
     let resource = find(&served, path)?;
-    let request = Request { api, call, path, resource };
+    let request = ResourceRequest { api, call, path, resource };
     let deprecation = match &request.resource.custom {
         Some(custom) => custom.deprecation.clone(),
         None => deprecation(&request.resource),
@@ -98,8 +98,8 @@ fn find(served: &Served, path: &ResourcePath) -> Result<Arc<Resource>> {
     Ok(Arc::clone(resource))
 }
 
-impl Request<'_> {
-    async fn dispatch(&self) -> Result<Answer> {
+impl ResourceRequest<'_> {
+    async fn dispatch(&self) -> Result<Response> {
         let (path, resource) = (self.path, &self.resource);
         if !path.subresource.is_empty() {
             return self.subresource().await;
@@ -127,10 +127,10 @@ impl Request<'_> {
     }
 
     /// A response with one object, in the client's form.
-    pub(crate) fn reply(&self, code: StatusCode, object: &Object, warnings: Vec<String>) -> Result<Answer> {
+    pub(crate) fn reply(&self, code: StatusCode, object: &Object, warnings: Vec<String>) -> Result<Response> {
         let format = negotiate::format(&self.call.accept, true)?;
         let body = encode::single(&self.resource, object, format, self.table()?)?;
-        Ok(Answer::ready(code, format, body).warn(warnings))
+        Ok(Response::ready(code, format, body).warn(warnings))
     }
 
     pub(crate) fn table(&self) -> Result<TableOptions> {

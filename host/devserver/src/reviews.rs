@@ -10,11 +10,11 @@ use crate::{
     defaults, encode,
     query::WriteOptions,
     rest::{
-        Request,
+        ResourceRequest,
         decode::{self, Decoded, Expected},
         write::check_namespace,
     },
-    server::Answer,
+    server::Response,
     status::{ApiError, Cause, Result},
     storage::Key,
     time,
@@ -40,7 +40,7 @@ const REVIEWS: [Kind; 6] = [
 ];
 
 /// Answers a POST of a create-only kind.
-pub(crate) async fn create(request: &Request<'_>) -> Result<Answer> {
+pub(crate) async fn create(request: &ResourceRequest<'_>) -> Result<Response> {
     let resource = &request.resource;
     let options = WriteOptions::parse(&request.call.query, "CreateOptions")?;
     let Decoded { mut object, warnings } =
@@ -71,14 +71,14 @@ pub(crate) async fn create(request: &Request<'_>) -> Result<Answer> {
     Ok(answer(request, object, status).warn(warnings))
 }
 
-fn answer(request: &Request<'_>, mut object: Value, status: Value) -> Answer {
+fn answer(request: &ResourceRequest<'_>, mut object: Value, status: Value) -> Response {
     if request.path.subresource.is_empty() {
         encode::stamp(&request.resource, &mut object);
     }
     if let Some(map) = object.as_object_mut() {
         map.insert("status".to_owned(), status);
     }
-    Answer::with(StatusCode::CREATED, &object)
+    Response::with(StatusCode::CREATED, &object)
 }
 
 /// Go omits empty strings and lists.
@@ -90,7 +90,7 @@ fn drop_empty(value: &mut Value) {
 }
 
 /// The status of a SelfSubjectRulesReview: all rules in a namespace. The spec in the response stays empty.
-fn rules(request: &Request<'_>, object: &mut Value) -> Result<Value> {
+fn rules(request: &ResourceRequest<'_>, object: &mut Value) -> Result<Value> {
     let namespace = object.pointer("/spec/namespace").and_then(Value::as_str).unwrap_or_default();
     if namespace.is_empty() {
         return Err(ApiError::bad_request("no namespace on request"));
@@ -115,7 +115,7 @@ fn rules(request: &Request<'_>, object: &mut Value) -> Result<Value> {
 }
 
 /// The status of a TokenReview.
-fn token_owner(request: &Request<'_>, object: &Value) -> Result<Value> {
+fn token_owner(request: &ResourceRequest<'_>, object: &Value) -> Result<Value> {
     let token = object.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
     if token.is_empty() {
         return Err(ApiError::bad_request("token is required for TokenReview in authentication"));
@@ -127,11 +127,11 @@ fn token_owner(request: &Request<'_>, object: &Value) -> Result<Value> {
 }
 
 /// The object to which a token is bound must exist.
-fn bound_object(request: &Request<'_>, spec: &Map<String, Value>) -> Result<()> {
+fn bound_object(request: &ResourceRequest<'_>, spec: &Map<String, Value>) -> Result<()> {
     let Some(reference) = spec.get("boundObjectRef").and_then(Value::as_object) else { return Ok(()) };
     let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (kind, api_version, name, uid) = (text("kind"), text("apiVersion"), text("name"), text("uid"));
-    let (shelf, namespace) = match (api_version.as_str(), kind.as_str()) {
+    let (resource_store, namespace) = match (api_version.as_str(), kind.as_str()) {
         ("v1", "Pod") => ("pods", request.path.namespace.as_str()),
         ("v1", "Secret") => ("secrets", request.path.namespace.as_str()),
         ("v1", "Node") => ("nodes", ""),
@@ -141,8 +141,8 @@ fn bound_object(request: &Request<'_>, spec: &Map<String, Value>) -> Result<()> 
             return Err(ApiError::bad_request(message));
         }
     };
-    let found = request.api.store.existing(shelf).and_then(|s| s.get(&Key::new(namespace, &name)));
-    let Some(found) = found else { return Err(ApiError::not_found("", shelf, &name)) };
+    let found = request.api.store.existing(resource_store).and_then(|s| s.get(&Key::new(namespace, &name)));
+    let Some(found) = found else { return Err(ApiError::not_found("", resource_store, &name)) };
     let own = found.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
     if !uid.is_empty() && uid != own {
         let why = format!(
@@ -155,7 +155,7 @@ fn bound_object(request: &Request<'_>, spec: &Map<String, Value>) -> Result<()> 
 }
 
 /// `POST serviceaccounts/{name}/token`: a token that is valid while the server runs, regardless of the requested lifetime.
-pub(crate) async fn token(request: &Request<'_>) -> Result<Answer> {
+pub(crate) async fn token(request: &ResourceRequest<'_>) -> Result<Response> {
     let key = Key::new(&request.path.namespace, &request.path.name);
     let options = WriteOptions::parse(&request.call.query, "CreateOptions")?;
     let (group, kind) = ("authentication.k8s.io", "TokenRequest");

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::{
     Router,
     body::Body,
-    extract::{ConnectInfo, Request, State},
-    response::Response,
+    extract::{ConnectInfo, Request as HttpRequest, State},
+    response::Response as HttpResponse,
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -18,7 +18,7 @@ use crate::{
     authentication::User,
     authorization::{self, impersonation},
     discovery,
-    faults::{self, Faults, effect::Cut, plan::Strike},
+    faults::{self, Faults, effect::Cut, plan::FaultDecision},
     https::Peer,
     negotiate::Format,
     openapi, origin,
@@ -61,7 +61,7 @@ impl Warnings {
 
 /// A completely read request.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) query: Query,
@@ -82,14 +82,14 @@ pub(crate) struct Call {
 
 /// A response.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum Response {
     /// A complete body.
     Whole { code: StatusCode, content_type: &'static str, body: Bytes, warnings: Vec<String> },
     /// Events until the watch ends.
     Watch(Box<Watch>),
 }
 
-impl Answer {
+impl Response {
     /// 200 with a value.
     pub(crate) fn json(value: &Value) -> Self {
         Self::with(StatusCode::OK, value)
@@ -133,10 +133,10 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
     Router::new().fallback(handle).with_state(api)
 }
 
-async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
+async fn handle(State(api): State<Arc<Api>>, request: HttpRequest) -> HttpResponse {
     let (parts, body) = request.into_parts();
     let target = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
-    let mut call = Call {
+    let mut call = Request {
         method: parts.method,
         path: parts.uri.path().to_owned(),
         query: Query::parse(parts.uri.query().unwrap_or_default()),
@@ -160,14 +160,14 @@ async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
         let outcome = outcome.and_then(|()| faults::admin::answer(&Faults { api: &api }, &call, rule, shown));
         return respond(&api, &call, None, outcome);
     }
-    let strike = if known.is_ok() { api.faults.request(&call, || api.store.revision()) } else { None };
-    let fate = match (&strike, known) {
+    let decision = if known.is_ok() { api.faults.request(&call, || api.store.revision()) } else { None };
+    let fate = match (&decision, known) {
         (_, Err(error)) => Ok(Err(error)),
         (None, Ok(())) => Ok(act(&api, &call).await),
-        (Some(strike), Ok(())) => faults::effect::carry_out(&api, &mut call, strike).await,
+        (Some(decision), Ok(())) => faults::effect::carry_out(&api, &mut call, decision).await,
     };
     // A cut connection has no status.
-    let code = fate.as_ref().map_or(0, |o| o.as_ref().map_or_else(ApiError::code, Answer::code).as_u16());
+    let code = fate.as_ref().map_or(0, |o| o.as_ref().map_or_else(ApiError::code, Response::code).as_u16());
     api.requests.record(RequestRecord {
         verb: verb(&call),
         method: call.method.to_string(),
@@ -178,14 +178,14 @@ async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
     });
     match fate {
         Err(Cut) => build(StatusCode::OK, "text/plain", Cut::body(), &[]),
-        Ok(outcome) => respond(&api, &call, strike.as_deref(), outcome),
+        Ok(outcome) => respond(&api, &call, decision.as_deref(), outcome),
     }
 }
 
 /// Authenticates the request. The body is always read, so that the connection stays usable.
 async fn identify(
     api: &Arc<Api>,
-    call: &mut Call,
+    call: &mut Request,
     (headers, peer): (&HeaderMap, Option<&Peer>),
     body: Body,
 ) -> Result<()> {
@@ -205,12 +205,12 @@ async fn identify(
     Ok(())
 }
 
-fn require(api: &Api, call: &Call) -> Result<()> {
+fn require(api: &Api, call: &Request) -> Result<()> {
     authorization::require(api, &call.user, &authorization::action(call))
 }
 
 /// Authorizes the request and carries it out.
-pub(crate) async fn act(api: &Arc<Api>, call: &Call) -> Result<Answer> {
+pub(crate) async fn act(api: &Arc<Api>, call: &Request) -> Result<Response> {
     require(api, call)?;
     match &call.unread {
         Some(error) => Err(error.clone()),
@@ -231,7 +231,7 @@ fn media_type(header: &str) -> String {
 }
 
 /// The verb of a request in Kubernetes' terms.
-pub(crate) fn verb(call: &Call) -> String {
+pub(crate) fn verb(call: &Request) -> String {
     let Target::Resource(path) = path::parse(&call.path) else { return call.method.as_str().to_lowercase() };
     let collection = path.name.is_empty();
     let verb = match call.method.as_str() {
@@ -249,7 +249,7 @@ pub(crate) fn verb(call: &Call) -> String {
     verb.to_owned()
 }
 
-async fn answer(api: &Arc<Api>, call: &Call) -> Result<Answer> {
+async fn answer(api: &Arc<Api>, call: &Request) -> Result<Response> {
     match path::parse(&call.path) {
         Target::Resource(path) => rest::answer(api, call, &path).await,
         Target::CoreVersions | Target::GroupVersion(..) if call.method != Method::GET => {
@@ -263,14 +263,14 @@ async fn answer(api: &Arc<Api>, call: &Call) -> Result<Answer> {
     }
 }
 
-fn other(api: &Api, call: &Call) -> Result<Answer> {
+fn other(api: &Api, call: &Request) -> Result<Response> {
     match call.path.as_str() {
         "/version" | "/version/" if call.method != Method::GET => Err(ApiError::method_not_allowed()),
-        "/" => Ok(Answer::json(&discovery::paths(api))),
-        "/version" | "/version/" => Ok(Answer::json(&discovery::version())),
+        "/" => Ok(Response::json(&discovery::paths(api))),
+        "/version" | "/version/" => Ok(Response::json(&discovery::version())),
         "/openapi/v2" => Ok(openapi::v2(api, call)),
         "/openapi/v3" => Ok(openapi::v3_index(api)),
-        path if healthy(path) => Ok(Answer::text("ok")),
+        path if healthy(path) => Ok(Response::text("ok")),
         path if path.strip_prefix("/api").is_some_and(|rest| rest.starts_with('/')) => Err(ApiError::no_resource()),
         path if discovery::inside_builtin(api, path) => Err(ApiError::no_resource()),
         path => match path.strip_prefix("/openapi/v3/") {
@@ -290,25 +290,30 @@ fn healthy(path: &str) -> bool {
     })
 }
 
-fn respond(api: &Arc<Api>, call: &Call, strike: Option<&Strike>, outcome: Result<Answer>) -> Response {
+fn respond(
+    api: &Arc<Api>,
+    call: &Request,
+    decision: Option<&FaultDecision>,
+    outcome: Result<Response>,
+) -> HttpResponse {
     let response = match outcome {
-        Ok(Answer::Watch(watch)) => {
+        Ok(Response::Watch(watch)) => {
             let content_type = watch.content_type();
-            let lines = faults::stream::watch(api, call, strike.and_then(Strike::lag), watch.stream());
+            let lines = faults::stream::watch(api, call, decision.and_then(FaultDecision::lag), watch.stream());
             return build(StatusCode::OK, content_type, Body::from_stream(lines), &[]);
         }
-        Ok(Answer::Whole { code, content_type, body, warnings }) => {
+        Ok(Response::Whole { code, content_type, body, warnings }) => {
             build(code, content_type, Body::from(body), &warnings)
         }
         Err(error) => refusal(&error),
     };
-    match strike.and_then(|s| s.slow) {
+    match decision.and_then(|s| s.slow) {
         Some((bytes, pause)) => response.map(|body| faults::effect::slow(body, bytes, pause)),
         None => response,
     }
 }
 
-fn refusal(error: &ApiError) -> Response {
+fn refusal(error: &ApiError) -> HttpResponse {
     if let Some(text) = error.plain() {
         let content_type = if text.is_empty() { "" } else { "text/plain; charset=utf-8" };
         return build(error.code(), content_type, Body::from(text.to_owned()), &[]);
@@ -321,8 +326,8 @@ fn refusal(error: &ApiError) -> Response {
     response
 }
 
-fn build(code: StatusCode, content_type: &'static str, body: Body, warnings: &[String]) -> Response {
-    let mut response = Response::new(body);
+fn build(code: StatusCode, content_type: &'static str, body: Body, warnings: &[String]) -> HttpResponse {
+    let mut response = HttpResponse::new(body);
     *response.status_mut() = code;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));

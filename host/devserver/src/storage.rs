@@ -1,4 +1,5 @@
-//! Object store: one shelf per kind, one revision counter for all, and a bounded log per shelf for watches and for reads of the past.
+//! Object store: one resource store per kind, one revision counter for all, and a bounded log per resource store for watches and for reads
+//! of the past.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -18,7 +19,7 @@ mod pages;
 mod restore;
 mod view;
 
-pub(crate) use pages::{At, Snapshot, Wanted};
+pub(crate) use pages::{At, PageRequest, Snapshot};
 pub(crate) use view::View;
 
 /// Namespace (empty for cluster scope) and name.
@@ -114,7 +115,7 @@ pub(crate) struct TooOld {
 }
 
 #[derive(Debug)]
-struct ShelfState {
+struct ResourceStoreState {
     objects: BTreeMap<Key, Arc<Object>>,
     log: VecDeque<Change>,
     /// Changes up to this revision are no longer in the log.
@@ -126,7 +127,7 @@ struct ShelfState {
     closed: bool,
 }
 
-impl ShelfState {
+impl ResourceStoreState {
     /// Creates a change of an object; `value` is the new state, `None` a deletion.
     fn change(&self, key: &Key, revision: u64, value: Option<Value>) -> Option<Change> {
         let previous = self.objects.get(key).cloned();
@@ -172,10 +173,10 @@ impl ShelfState {
 
 /// All objects of one kind.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct ResourceStore {
     /// `plural.group`, or the plural alone in the core group.
     pub(crate) name: String,
-    state: RwLock<ShelfState>,
+    state: RwLock<ResourceStoreState>,
     signal: watch::Sender<u64>,
     clock: Arc<AtomicU64>,
     history: usize,
@@ -183,12 +184,12 @@ pub(crate) struct Shelf {
     journal: Arc<OnceLock<Journal>>,
 }
 
-impl Shelf {
-    fn read<R>(&self, f: impl FnOnce(&ShelfState) -> R) -> R {
+impl ResourceStore {
+    fn read<R>(&self, f: impl FnOnce(&ResourceStoreState) -> R) -> R {
         f(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write<R>(&self, f: impl FnOnce(&mut ShelfState) -> R) -> R {
+    fn write<R>(&self, f: impl FnOnce(&mut ResourceStoreState) -> R) -> R {
         f(&mut self.state.write().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -207,9 +208,9 @@ impl Shelf {
         self.read(|s| s.compacted)
     }
 
-    /// The revision of the last change, or the first revision of the shelf.
+    /// The revision of the last change, or the first revision of the resource store.
     pub(crate) fn last_change(&self) -> u64 {
-        self.read(ShelfState::last_change)
+        self.read(ResourceStoreState::last_change)
     }
 
     /// Whether a watch may begin after `revision`.
@@ -217,7 +218,7 @@ impl Shelf {
         self.read(|s| if revision < s.begun { Err(TooOld { oldest: s.begun }) } else { s.check(revision) })
     }
 
-    /// Changes after `revision`, at most `limit`, and whether the shelf has been closed with nothing left to read.
+    /// Changes after `revision`, at most `limit`, and whether the resource store has been closed with nothing left to read.
     pub(crate) fn changes_after(&self, revision: u64, limit: usize) -> Result<Changes, TooOld> {
         self.read(|s| {
             if revision < s.compacted {
@@ -238,7 +239,7 @@ impl Shelf {
 
     /// Stores a new object.
     pub(crate) fn create(&self, key: &Key, value: Value) -> Result<Arc<Object>, WriteError> {
-        let free = |s: &ShelfState| if s.objects.contains_key(key) { Err(WriteError::Exists) } else { Ok(()) };
+        let free = |s: &ResourceStoreState| if s.objects.contains_key(key) { Err(WriteError::Exists) } else { Ok(()) };
         self.commit(key, Some(value), free)
     }
 
@@ -256,7 +257,7 @@ impl Shelf {
         &self,
         key: &Key,
         value: Option<Value>,
-        check: impl FnOnce(&ShelfState) -> Result<(), WriteError>,
+        check: impl FnOnce(&ResourceStoreState) -> Result<(), WriteError>,
     ) -> Result<Arc<Object>, WriteError> {
         let change = self.write(|s| {
             if s.closed {
@@ -304,7 +305,7 @@ impl Shelf {
     }
 }
 
-/// The result of [`Shelf::changes_after`].
+/// The result of [`ResourceStore::changes_after`].
 #[derive(Debug)]
 pub(crate) struct Changes {
     pub(crate) changes: Vec<Change>,
@@ -314,16 +315,16 @@ pub(crate) struct Changes {
     pub(crate) closed: bool,
 }
 
-/// All shelves.
+/// All resource stores.
 #[derive(Debug)]
 pub(crate) struct Store {
     clock: Arc<AtomicU64>,
-    shelves: RwLock<HashMap<String, Arc<Shelf>>>,
+    resource_stores: RwLock<HashMap<String, Arc<ResourceStore>>>,
     history: usize,
     feed: mpsc::UnboundedSender<(Arc<str>, Change)>,
     /// The journal; unset without a data directory.
     journal: Arc<OnceLock<Journal>>,
-    /// Since when an unused shelf is known to be empty.
+    /// Since when an unused resource store is known to be empty.
     unused: AtomicU64,
 }
 
@@ -334,7 +335,7 @@ impl Store {
         let clock = Arc::new(AtomicU64::new(100));
         Self {
             clock,
-            shelves: RwLock::default(),
+            resource_stores: RwLock::default(),
             history: history.max(1),
             feed,
             journal: Arc::default(),
@@ -342,22 +343,22 @@ impl Store {
         }
     }
 
-    /// The shelf of a kind; created if absent.
-    pub(crate) fn shelf(&self, name: &str) -> Arc<Shelf> {
-        if let Some(shelf) = self.existing(name) {
-            return shelf;
+    /// The resource store of a kind; created if absent.
+    pub(crate) fn resource_store(&self, name: &str) -> Arc<ResourceStore> {
+        if let Some(resource_store) = self.existing(name) {
+            return resource_store;
         }
-        let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
-        let entry = shelves.entry(name.to_owned());
-        Arc::clone(entry.or_insert_with(|| self.empty_shelf(name, self.unused.load(Ordering::SeqCst))))
+        let mut resource_stores = self.resource_stores.write().unwrap_or_else(PoisonError::into_inner);
+        let entry = resource_stores.entry(name.to_owned());
+        Arc::clone(entry.or_insert_with(|| self.empty_resource_store(name, self.unused.load(Ordering::SeqCst))))
     }
 
-    fn empty_shelf(&self, name: &str, compacted: u64) -> Arc<Shelf> {
+    fn empty_resource_store(&self, name: &str, compacted: u64) -> Arc<ResourceStore> {
         let objects = BTreeMap::new();
-        // Lists reach as far back as the log, watches only as far as the shelf.
+        // Lists reach as far back as the log, watches only as far as the resource store.
         let begun = self.clock.load(Ordering::SeqCst);
-        let state = ShelfState { objects, log: VecDeque::new(), compacted, forgotten: 0, begun, closed: false };
-        Arc::new(Shelf {
+        let state = ResourceStoreState { objects, log: VecDeque::new(), compacted, forgotten: 0, begun, closed: false };
+        Arc::new(ResourceStore {
             name: name.to_owned(),
             state: RwLock::new(state),
             signal: watch::Sender::new(0),
@@ -368,9 +369,9 @@ impl Store {
         })
     }
 
-    /// The shelf of a kind, if it was ever used.
-    pub(crate) fn existing(&self, name: &str) -> Option<Arc<Shelf>> {
-        self.shelves.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    /// The resource store of a kind, if it was ever used.
+    pub(crate) fn existing(&self, name: &str) -> Option<Arc<ResourceStore>> {
+        self.resource_stores.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
     /// The last assigned revision.
@@ -380,22 +381,22 @@ impl Store {
 
     /// Rejects requests that continue from older versions from now on; running watches continue.
     pub(crate) fn compact(&self) {
-        let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
-        shelves.values().for_each(|shelf| shelf.compact());
+        let resource_stores = self.resource_stores.read().unwrap_or_else(PoisonError::into_inner);
+        resource_stores.values().for_each(|resource_store| resource_store.compact());
     }
 
     /// Forgets a kind; its watches end.
-    pub(crate) fn remove_shelf(&self, name: &str) {
-        let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(shelf) = shelves.get(name) else { return };
+    pub(crate) fn remove_resource_store(&self, name: &str) {
+        let mut resource_stores = self.resource_stores.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(resource_store) = resource_stores.get(name) else { return };
         // In this order: nothing is stored on it after its end in the journal, nor on its successor before.
-        shelf.close();
+        resource_store.close();
         if let Some(journal) = self.journal.get()
             && let Err(error) = journal.append(&Record::Dropped { shelf: name.into() })
         {
-            tracing::error!(%error, shelf = name, "the end of a kind cannot be written to the data directory");
+            tracing::error!(%error, resource_store = name, "the end of a kind cannot be written to the data directory");
         }
-        shelves.remove(name);
+        resource_stores.remove(name);
         self.unused.fetch_max(self.clock.load(Ordering::SeqCst), Ordering::SeqCst);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     kinds::Resource,
-    server::Call,
+    server::Request,
     status::{ApiError, Result},
 };
 
@@ -27,7 +27,7 @@ pub(crate) struct TableOptions {
 
 impl TableOptions {
     /// From `includeObject`, which applies to requests for a table.
-    pub(crate) fn parse(call: &Call) -> Result<Self> {
+    pub(crate) fn parse(call: &Request) -> Result<Self> {
         let asked = call.query.get("includeObject").filter(|_| call.accept.contains("as=Table"));
         let include = match asked {
             Some("Object") => Include::Object,

@@ -1,4 +1,4 @@
-//! Watches: the log of a shelf as an event stream.
+//! Watches: the log of a resource store as an event stream.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -82,8 +82,8 @@ impl Watch {
     /// The events, one JSON object per line, in chunks.
     pub(crate) fn stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
         let now = Instant::now();
-        let signal = self.view.shelf().subscribe();
-        let state = State {
+        let signal = self.view.resource_store().subscribe();
+        let state = WatchState {
             cursor: 0,
             pending: VecDeque::new(),
             mark_due: false,
@@ -108,7 +108,7 @@ fn first_bookmark(now: Instant, timeout: Duration) -> Instant {
     now + before_end.min(BOOKMARK_PERIOD).max(Duration::from_millis(500))
 }
 
-struct State {
+struct WatchState {
     watch: Watch,
     signal: Receiver<u64>,
     /// The last revision that was sent completely.
@@ -126,7 +126,7 @@ struct State {
     next_bookmark: Instant,
 }
 
-impl State {
+impl WatchState {
     async fn next_chunk(&mut self) -> Option<Bytes> {
         if !self.begun {
             self.begun = true;
@@ -150,7 +150,7 @@ impl State {
             tokio::select! {
                 // Changes are sent before the end.
                 biased;
-                // The sender lives in the shelf of this state, so an error is impossible.
+                // The sender lives in the resource store of this state, so an error is impossible.
                 _ = self.signal.changed() => {}
                 () = tokio::time::sleep_until(self.end) => return None,
                 () = self.watch.stop.cancelled() => return None,
@@ -169,7 +169,7 @@ impl State {
     fn begin(&mut self) {
         if let Start::After(revision) = self.watch.start {
             self.cursor = revision;
-            self.too_old = self.watch.view.shelf().begin_after(revision).err();
+            self.too_old = self.watch.view.resource_store().begin_after(revision).err();
             return;
         }
         let snapshot = self.watch.view.list(&self.watch.selection.namespace);
@@ -193,7 +193,7 @@ impl State {
             return false;
         }
         self.signal.borrow_and_update();
-        let changes = || self.watch.view.shelf().changes_after(self.cursor, BATCH);
+        let changes = || self.watch.view.resource_store().changes_after(self.cursor, BATCH);
         let found = match self.too_old.map_or_else(changes, Err) {
             Ok(found) => found,
             Err(too_old) => {

@@ -29,7 +29,8 @@ const DRAIN: Duration = Duration::from_secs(5);
 
 /// Serves until `stop` is cancelled, then drains the responses in flight.
 pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
-    let (room, waiting, tasks) = (Arc::new(Semaphore::new(CONNECTIONS)), Waiting::default(), TaskTracker::new());
+    let (room, waiting, tasks) =
+        (Arc::new(Semaphore::new(CONNECTIONS)), WaitingConnections::default(), TaskTracker::new());
     loop {
         let (stream, peer) = tokio::select! {
             () = stop.cancelled() => break,
@@ -50,7 +51,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
             () = stop.cancelled() => break,
             permit = Arc::clone(&room).acquire_owned() => permit,
         };
-        let connection = Connection { router: router.clone(), peer, waiting: waiting.clone() };
+        let connection = AdminConnection { router: router.clone(), peer, waiting: waiting.clone() };
         let stop = stop.clone();
         tasks.spawn(async move {
             connection.run(stream, stop).await;
@@ -65,9 +66,9 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
 
 /// Idle connections without an outstanding response, in the order in which they became idle.
 #[derive(Clone, Default)]
-struct Waiting(Arc<Mutex<(u64, BTreeMap<u64, CancellationToken>)>>);
+struct WaitingConnections(Arc<Mutex<(u64, BTreeMap<u64, CancellationToken>)>>);
 
-impl Waiting {
+impl WaitingConnections {
     fn begin(&self, cut_off: &CancellationToken) -> u64 {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.0 += 1;
@@ -88,13 +89,13 @@ impl Waiting {
     }
 }
 
-struct Connection {
+struct AdminConnection {
     router: Router,
     peer: SocketAddr,
-    waiting: Waiting,
+    waiting: WaitingConnections,
 }
 
-impl Connection {
+impl AdminConnection {
     async fn run(self, stream: TcpStream, stop: CancellationToken) {
         let _ = stream.set_nodelay(true);
         let cut_off = CancellationToken::new();

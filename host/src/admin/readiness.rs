@@ -30,12 +30,6 @@ impl Readiness {
         condition
     }
 
-    /// Whether all conditions are met.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
-        self.lock().values().all(Option::is_none)
-    }
-
     /// All conditions by name, with the reasons of unmet ones.
     #[must_use]
     pub fn conditions(&self) -> Vec<(String, Option<String>)> {

@@ -1,9 +1,9 @@
 //! From an AdmissionReview to its response: choice of plugin, version and rule, and the failure policy.
 
-use super::Door;
+use super::WebhookServer;
 use super::initializers::{self, Initializer};
-use super::review::{Answer, Asked, Unreadable};
-use crate::controller::{Admitted, Controller, Entered, Review, Verdict};
+use super::review::{AdmissionRequest, AdmissionResponse, Unreadable};
+use crate::controller::{Admitted, Controller, PinnedVersion, Review, Verdict};
 use crate::grants::Admission;
 use serde_json::Value;
 use std::sync::Arc;
@@ -57,24 +57,30 @@ impl Path {
 /// A running version, and its rule for the request.
 struct Chosen {
     controller: Arc<Controller>,
-    entered: Entered,
+    pinned: PinnedVersion,
     rule: Option<Admission>,
 }
 
-impl Door {
+impl WebhookServer {
     /// Answers a review.
-    pub(super) async fn answer(&self, path: &Path, asked: &Asked, time: Time) -> Result<Answer, Unreadable> {
+    pub(super) async fn answer(
+        &self,
+        path: &Path,
+        admission_request: &AdmissionRequest,
+        time: Time,
+    ) -> Result<AdmissionResponse, Unreadable> {
         match path {
             Path::Rule { plugin, index, validate } => {
-                let Some(chosen) =
-                    self.choose(plugin, time.deadline, |rules| pick(rules, asked, *index, *validate)).await?
+                let Some(chosen) = self
+                    .choose(plugin, time.deadline, |rules| pick(rules, admission_request, *index, *validate))
+                    .await?
                 else {
                     let warning = format!("plugin {plugin} was removed from the host and was not asked");
-                    return Ok(Answer { warnings: vec![warning], ..Answer::default() });
+                    return Ok(AdmissionResponse { warnings: vec![warning], ..AdmissionResponse::default() });
                 };
-                Ok(self.by_rule(&chosen, asked, *validate, time).await)
+                Ok(self.by_rule(&chosen, admission_request, *validate, time).await)
             }
-            Path::Initialize => self.initialize(asked, time).await,
+            Path::Initialize => self.initialize(admission_request, time).await,
         }
     }
 
@@ -88,7 +94,7 @@ impl Door {
         loop {
             // Held only for a moment, so that a replaced version can drain.
             match self.choose(plugin, latest, |_| None).await? {
-                Some(chosen) if !chosen.entered.synced() => {}
+                Some(chosen) if !chosen.pinned.synced() => {}
                 _ => return Ok(()),
             }
             if Instant::now() + ASK_AGAIN >= latest {
@@ -120,10 +126,10 @@ impl Door {
     ) -> Result<Option<Chosen>, Unreadable> {
         loop {
             if let Some(controller) = self.lifecycle.controller(plugin)
-                && let Some(entered) = controller.enter()
+                && let Some(pinned) = controller.pin_version()
             {
-                let rule = pick(entered.rules());
-                return Ok(Some(Chosen { controller, entered, rule }));
+                let rule = pick(pinned.rules());
+                return Ok(Some(Chosen { controller, pinned, rule }));
             }
             if self.ended.lately(plugin) {
                 return Ok(None);
@@ -138,33 +144,49 @@ impl Door {
         }
     }
 
-    async fn by_rule(&self, chosen: &Chosen, asked: &Asked, validate: bool, time: Time) -> Answer {
-        let Chosen { controller, entered, rule } = chosen;
+    async fn by_rule(
+        &self,
+        chosen: &Chosen,
+        admission_request: &AdmissionRequest,
+        validate: bool,
+        time: Time,
+    ) -> AdmissionResponse {
+        let Chosen { controller, pinned, rule } = chosen;
         let Some(rule) = rule else {
             // An earlier version had such a rule; this one has none that matches.
-            return Answer::default();
+            return AdmissionResponse::default();
         };
-        let review = review(asked, asked.object.clone(), asked.request(None), validate, time);
-        let mut answer = match controller.admit(entered, &review).await {
-            Ok(Admitted { verdict, warnings }) => said(controller.name(), verdict, warnings),
+        let review = review(
+            admission_request,
+            admission_request.object.clone(),
+            admission_request.request(None),
+            validate,
+            time,
+        );
+        let mut answer = match controller.admit(pinned, &review).await {
+            Ok(Admitted { verdict, warnings }) => respond(controller.name(), verdict, warnings),
             Err(failure) => failed(rule, failure),
         };
-        answer.audit.push(("plugin", format!("{} {}", controller.name(), entered.version())));
+        answer.audit.push(("plugin", format!("{} {}", controller.name(), pinned.version())));
         answer
     }
 
     /// Calls the initializers that match the object. Each gets the object as the ones before left it.
-    async fn initialize(&self, asked: &Asked, time: Time) -> Result<Answer, Unreadable> {
+    async fn initialize(
+        &self,
+        admission_request: &AdmissionRequest,
+        time: Time,
+    ) -> Result<AdmissionResponse, Unreadable> {
         let all = self.known(time.deadline).await?;
-        let due = initializers::of(&all, asked);
+        let due = initializers::of(&all, admission_request);
         let mut pending: Vec<String> = due.iter().map(|initializer| initializer.name.clone()).collect();
-        let mut object = asked.object.clone();
-        let mut answer = Answer::default();
+        let mut object = admission_request.object.clone();
+        let mut answer = AdmissionResponse::default();
         for initializer in due {
             let before = initializers::with_pending(object, &pending);
-            let (after, warnings) = match self.run(initializer, asked, before, &pending, time).await? {
-                Step::Refused(refused) => return Ok(refused),
-                Step::Passed(after, warnings) => (after, warnings),
+            let (after, warnings) = match self.run(initializer, admission_request, before, &pending, time).await? {
+                InitializerStep::Refused(refused) => return Ok(refused),
+                InitializerStep::Passed(after, warnings) => (after, warnings),
             };
             answer.warnings.extend(warnings);
             pending.remove(0);
@@ -177,35 +199,39 @@ impl Door {
     async fn run(
         &self,
         initializer: &Initializer,
-        asked: &Asked,
+        admission_request: &AdmissionRequest,
         object: Value,
         pending: &[String],
         time: Time,
-    ) -> Result<Step, Unreadable> {
+    ) -> Result<InitializerStep, Unreadable> {
         let Initializer { name, plugin, .. } = initializer;
         let refused = |code, reason, why: String| {
-            Step::Refused(Answer::refused(code, reason, format!("initializer {name}: {why}")))
+            InitializerStep::Refused(AdmissionResponse::refused(code, reason, format!("initializer {name}: {why}")))
         };
-        let granted =
-            |rules: &[Admission]| rules.iter().find(|rule| !rule.rule.validate && asked.is_for(rule)).cloned();
+        let granted = |rules: &[Admission]| {
+            rules.iter().find(|rule| !rule.rule.validate && admission_request.is_for(rule)).cloned()
+        };
         let chosen = match self.choose(plugin, time.deadline, granted).await {
             Ok(Some(chosen)) => chosen,
             Ok(None) => return Ok(refused(500, "InternalError", format!("its plugin {plugin} was removed"))),
             Err(unreadable) => return Ok(refused(500, "InternalError", unreadable.message)),
         };
         let Some(rule) = &chosen.rule else {
-            let why = format!("plugin {plugin} is not granted to answer the creation of {}", asked.resource.path());
+            let why = format!(
+                "plugin {plugin} is not granted to answer the creation of {}",
+                admission_request.resource.path()
+            );
             return Ok(refused(403, "Forbidden", why));
         };
-        let review = review(asked, object.clone(), asked.request(Some(pending)), false, time);
-        let (verdict, warnings) = match chosen.controller.admit(&chosen.entered, &review).await {
+        let review = review(admission_request, object.clone(), admission_request.request(Some(pending)), false, time);
+        let (verdict, warnings) = match chosen.controller.admit(&chosen.pinned, &review).await {
             Ok(Admitted { verdict, warnings }) => (verdict, warnings),
             Err(failure) => {
                 let answer = failed(rule, failure);
                 // Failure policy Ignore: the next initializer continues with the unchanged object.
                 return Ok(match answer.refusal {
                     Some(refusal) => refused(refusal.code, &refusal.reason, refusal.message),
-                    None => Step::Passed(object, answer.warnings),
+                    None => InitializerStep::Passed(object, answer.warnings),
                 });
             }
         };
@@ -218,7 +244,7 @@ impl Door {
         };
         let rest = pending.get(1..).unwrap_or_default();
         Ok(match initializers::pending(&after) {
-            Some(left) if left == rest => Step::Passed(after, warnings),
+            Some(left) if left == rest => InitializerStep::Passed(after, warnings),
             Some(left) if left.contains(name) => {
                 let why = format!(
                     "plugin {plugin} left it pending; it must take its own name off metadata.initializers.pending"
@@ -234,54 +260,63 @@ impl Door {
 }
 
 /// Result of one initializer.
-enum Step {
-    Refused(Answer),
+enum InitializerStep {
+    Refused(AdmissionResponse),
     Passed(Value, Vec<String>),
 }
 
 /// The rule of the path if it matches the request, else the first rule that matches: indexes change from version to version.
-fn pick(rules: &[Admission], asked: &Asked, index: usize, validate: bool) -> Option<Admission> {
-    let fits = |rule: &&Admission| rule.rule.validate == validate && !rule.only_as_initializer && asked.is_for(rule);
+fn pick(rules: &[Admission], admission_request: &AdmissionRequest, index: usize, validate: bool) -> Option<Admission> {
+    let fits = |rule: &&Admission| {
+        rule.rule.validate == validate && !rule.only_as_initializer && admission_request.is_for(rule)
+    };
     let meant = rules.iter().find(|rule| rule.index == index).filter(fits);
     meant.or_else(|| rules.iter().find(fits)).cloned()
 }
 
-fn review(asked: &Asked, object: Value, request: Arc<str>, validate: bool, time: Time) -> Review {
+fn review(
+    admission_request: &AdmissionRequest,
+    object: Value,
+    request: Arc<str>,
+    validate: bool,
+    time: Time,
+) -> Review {
     let uid = object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
     Review {
-        kind: asked.kind.clone(),
-        key: asked.key.clone(),
+        kind: admission_request.kind.clone(),
+        key: admission_request.key.clone(),
         uid,
         object,
         request,
-        dry_run: asked.dry_run,
-        subresource: asked.resource.subresource.clone(),
+        dry_run: admission_request.dry_run,
+        subresource: admission_request.resource.subresource.clone(),
         validate,
         arrived: time.arrived,
         deadline: time.deadline,
-        correlation_id: crate::shorten(&asked.uid, 36).to_owned(),
-        authenticated: asked.authenticated,
+        correlation_id: crate::shorten(&admission_request.uid, 36).to_owned(),
+        authenticated: admission_request.authenticated,
     }
 }
 
 /// The response to a verdict.
-fn said(plugin: &str, verdict: Verdict, warnings: Vec<String>) -> Answer {
+fn respond(plugin: &str, verdict: Verdict, warnings: Vec<String>) -> AdmissionResponse {
     match verdict {
-        Verdict::Allowed => Answer { warnings, ..Answer::default() },
-        Verdict::Changed(after) => Answer { changed: Some(after), warnings, ..Answer::default() },
-        Verdict::Denied { code, reason, message } => {
-            Answer { warnings, ..Answer::refused(code, &reason, format!("plugin {plugin}: {message}")) }
-        }
+        Verdict::Allowed => AdmissionResponse { warnings, ..AdmissionResponse::default() },
+        Verdict::Changed(after) => AdmissionResponse { changed: Some(after), warnings, ..AdmissionResponse::default() },
+        Verdict::Denied { code, reason, message } => AdmissionResponse {
+            warnings,
+            ..AdmissionResponse::refused(code, &reason, format!("plugin {plugin}: {message}"))
+        },
     }
 }
 
 /// The response when the plugin failed.
-fn failed(rule: &Admission, failure: String) -> Answer {
+fn failed(rule: &Admission, failure: String) -> AdmissionResponse {
     if rule.rule.failure_policy.as_deref() == Some("Ignore") {
         let warning = format!("{failure} (ignored, as its failurePolicy says)");
-        return Answer { warnings: vec![warning], ignored: true, ..Answer::default() };
+        return AdmissionResponse { warnings: vec![warning], ignored: true, ..AdmissionResponse::default() };
     }
-    Answer { failed: true, ..Answer::refused(500, "InternalError", failure) }
+    AdmissionResponse { failed: true, ..AdmissionResponse::refused(500, "InternalError", failure) }
 }
 
 #[cfg(test)]
@@ -319,7 +354,7 @@ mod tests {
             .unwrap(),
             only_as_initializer: false,
         };
-        let asked = Asked::read(
+        let admission_request = AdmissionRequest::read(
             json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u",
                 "kind": {"group": "", "version": "v1", "kind": "Pod"}, "operation": "CREATE", "object": {},
                 "resource": {"group": "", "version": "v1", "resource": "pods"}}})
@@ -329,12 +364,12 @@ mod tests {
         .unwrap();
         let rules =
             [rule(0, "UPDATE", false), rule(1, "CREATE", false), rule(2, "CREATE", true), rule(3, "CREATE", false)];
-        let picked = |index, validate| pick(&rules, &asked, index, validate).map(|rule| rule.index);
+        let picked = |index, validate| pick(&rules, &admission_request, index, validate).map(|rule| rule.index);
         assert_eq!(picked(3, false), Some(3));
         assert_eq!(picked(0, false), Some(1));
         assert_eq!(picked(9, false), Some(1));
         assert_eq!(picked(1, true), Some(2));
-        assert_eq!(pick(&rules[..1], &asked, 0, false), None);
+        assert_eq!(pick(&rules[..1], &admission_request, 0, false), None);
     }
 
     #[test]

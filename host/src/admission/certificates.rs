@@ -4,7 +4,7 @@ mod issue;
 
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::{WriteError, Writer};
-use crate::lease::Term;
+use crate::lease::LeadershipGuard;
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use base64::Engine as _;
@@ -176,7 +176,9 @@ async fn own(
             return Ok(issued);
         }
         let written = match version {
-            Some(version) => writer.apply_own(&Term::for_ever(), &to_secret(key, &issued, Some(version))).await,
+            Some(version) => {
+                writer.apply_own(&LeadershipGuard::for_ever(), &to_secret(key, &issued, Some(version))).await
+            }
             None => writer.create_own(&to_secret(key, &issued, None)).await,
         };
         match written {

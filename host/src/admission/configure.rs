@@ -1,16 +1,16 @@
 //! Reconciler of the webhook configurations: keeps them equal to the running plugins, the initializers, and the CA bundle.
 
-use super::Door;
+use super::WebhookServer;
 use super::contest::{self, Contest};
 use super::initializers::{self, Initializer};
-use super::unanswered::Unanswered;
-use super::webhooks::{self, Called, Reach, Wanted};
+use super::orphaned_initializers::OrphanedInitializers;
+use super::webhooks::{self, DesiredWebhooks, PluginWebhook, WebhookClientConfig};
 use crate::api::{GroupVersionKind, ObjectKey};
-use crate::apply::Author;
+use crate::apply::WriteIdentity;
 use crate::apply::events::{Event, Regarding};
 use crate::controller::Shared;
 use crate::informer::{Handler, Object, Subscription, WatchSpec};
-use crate::lease::{Seat, Term};
+use crate::lease::{LeaderElection, LeadershipGuard};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -28,40 +28,40 @@ const UNREAD: Duration = Duration::from_secs(60);
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// The reconciler of the webhook configurations.
-pub(super) struct Keeper {
-    door: Arc<Door>,
+pub(super) struct WebhookConfigReconciler {
+    server: Arc<WebhookServer>,
     shared: Shared,
-    reach: Reach,
+    client_config: WebhookClientConfig,
     bundle: watch::Receiver<String>,
     changed: Arc<Notify>,
     configurations: [(&'static str, Subscription); 2],
     initializers: Subscription,
-    unanswered: Unanswered,
+    orphaned: OrphanedInitializers,
     began: Instant,
     /// Keys are kinds.
-    written: HashMap<&'static str, Written>,
+    written: HashMap<&'static str, WrittenConfiguration>,
     contests: HashMap<&'static str, Contest>,
     running: BTreeSet<String>,
     try_again: Option<Instant>,
-    seat: Seat,
+    election: LeaderElection,
 }
 
 /// The host's last write of a configuration.
 #[derive(Debug, PartialEq)]
-struct Written {
+struct WrittenConfiguration {
     /// None: the host removed it.
     document: Option<Value>,
     /// The resourceVersion after the write, or at the removal.
     version: String,
 }
 
-impl Keeper {
+impl WebhookConfigReconciler {
     pub(super) fn new(
-        door: Arc<Door>,
+        server: Arc<WebhookServer>,
         shared: Shared,
-        reach: Reach,
+        client_config: WebhookClientConfig,
         bundle: watch::Receiver<String>,
-        seat: Seat,
+        election: LeaderElection,
     ) -> Self {
         let changed = Arc::new(Notify::new());
         let tell = Arc::clone(&changed);
@@ -79,20 +79,20 @@ impl Keeper {
         }
         let initializers = shared.informers.subscribe(WatchSpec::all(initializers::kind()), Arc::clone(&handler));
         Self {
-            door,
+            server,
             shared,
-            reach,
+            client_config,
             bundle,
             changed,
             configurations,
             initializers,
-            unanswered: Unanswered::default(),
+            orphaned: OrphanedInitializers::default(),
             began: Instant::now(),
             written: HashMap::new(),
             contests: HashMap::new(),
             running: BTreeSet::new(),
             try_again: None,
-            seat,
+            election,
         }
     }
 
@@ -105,25 +105,25 @@ impl Keeper {
                 () = tokio::time::sleep(LOOK) => {}
             }
             let all = initializers::all(self.initializers.store());
-            let term = self.seat.term();
-            let author = term.as_ref().map(|term| Author::host().within(term));
-            self.unanswered.look(&all, &self.door.lifecycle, &self.shared, author.as_ref());
+            let guard = self.election.guard();
+            let write_identity = guard.as_ref().map(|guard| WriteIdentity::host().within(guard));
+            self.orphaned.check(&all, &self.server.lifecycle, &self.shared, write_identity.as_ref());
             let initializers: Vec<_> = all.into_iter().flat_map(|one| one.initializers).collect();
-            self.door.set_initializers(self.has_read().then(|| initializers.clone()));
+            self.server.set_initializers(self.has_read().then(|| initializers.clone()));
             let wanted = self.wanted(initializers);
             if self.try_again.is_some_and(|when| Instant::now() < when) {
                 continue;
             }
             self.try_again = None;
             // Of several hosts, only the leader writes, with the plugins that it runs.
-            let Some(term) = term else {
-                // The next term begins with the configurations that the leaders in between wrote.
+            let Some(guard) = guard else {
+                // The next leadership begins with the configurations that the leaders in between wrote.
                 self.written.clear();
                 self.contests.clear();
                 continue;
             };
             for (kind, document) in wanted.documents() {
-                if let Err(error) = self.keep(&term, kind, document).await {
+                if let Err(error) = self.keep(&guard, kind, document).await {
                     tracing::warn!(kind, error, "the webhook configuration could not be written");
                     self.try_again = Some(Instant::now() + TRY_AGAIN);
                 }
@@ -136,38 +136,40 @@ impl Keeper {
         self.initializers.store().synced() || self.began.elapsed() >= UNREAD
     }
 
-    fn wanted(&mut self, initializers: Vec<Initializer>) -> Wanted {
-        let controllers = self.door.lifecycle.controllers();
+    fn wanted(&mut self, initializers: Vec<Initializer>) -> DesiredWebhooks {
+        let controllers = self.server.lifecycle.controllers();
         let mut called = Vec::new();
         let mut running = BTreeSet::new();
         for controller in controllers {
             let Some(version) = controller.current() else { continue };
             running.insert(controller.name().to_owned());
             let rules = version.admission().iter().cloned();
-            called.extend(rules.map(|admission| Called { plugin: controller.name().to_owned(), admission }));
+            called.extend(rules.map(|admission| PluginWebhook { plugin: controller.name().to_owned(), admission }));
         }
         for ended in self.running.difference(&running) {
-            self.door.ended.note(ended);
+            self.server.ended.note(ended);
         }
         self.running = running;
         let metrics = &self.shared.metrics;
-        for Called { plugin, admission } in &called {
+        for PluginWebhook { plugin, admission } in &called {
             metrics
                 .begin_webhook(&format!("/{}/{plugin}", if admission.rule.validate { "validate" } else { "mutate" }));
         }
         if !initializers.is_empty() {
             metrics.begin_webhook(webhooks::INITIALIZE);
         }
-        let namespace = match &self.reach {
-            Reach::Service { namespace, .. } => Some(namespace.clone()),
-            Reach::Url(_) => std::env::var("POD_NAMESPACE").ok().filter(|namespace| !namespace.is_empty()),
+        let namespace = match &self.client_config {
+            WebhookClientConfig::Service { namespace, .. } => Some(namespace.clone()),
+            WebhookClientConfig::Url(_) => {
+                std::env::var("POD_NAMESPACE").ok().filter(|namespace| !namespace.is_empty())
+            }
         };
         let ca_bundle = self.bundle.borrow().clone();
-        Wanted { called, initializers, reach: self.reach.clone(), namespace, ca_bundle }
+        DesiredWebhooks { called, initializers, client_config: self.client_config.clone(), namespace, ca_bundle }
     }
 
     /// Writes or removes a configuration that differs from the wanted one. Repairs back off while another client writes it too.
-    async fn keep(&mut self, term: &Term, kind: &'static str, wanted: Option<Value>) -> Result<(), String> {
+    async fn keep(&mut self, guard: &LeadershipGuard, kind: &'static str, wanted: Option<Value>) -> Result<(), String> {
         let Some((_, subscription)) = self.configurations.iter().find(|(of, _)| *of == kind) else { return Ok(()) };
         let store = subscription.store();
         if !store.synced() {
@@ -192,12 +194,12 @@ impl Keeper {
                 return Ok(());
             }
             if contest.lasts() {
-                self.report(term, kind, live.as_deref()).await;
+                self.report(guard, kind, live.as_deref()).await;
             }
         }
         let (after, changed) = match (&document, live.as_deref()) {
-            (Some(document), _) => self.apply(term, kind, document, version).await?,
-            (None, Some(live)) => self.remove(term, kind, live).await?,
+            (Some(document), _) => self.apply(guard, kind, document, version).await?,
+            (None, Some(live)) => self.remove(guard, kind, live).await?,
             (None, None) => return Ok(()),
         };
         // While the cache lags behind the host's own write, an apply changes nothing.
@@ -205,19 +207,19 @@ impl Keeper {
             self.contests.entry(kind).or_default().repaired(Instant::now());
             self.shared.metrics.webhooks_repaired(kind);
         }
-        self.written.insert(kind, Written { document, version: after });
+        self.written.insert(kind, WrittenConfiguration { document, version: after });
         Ok(())
     }
 
     /// Returns the resourceVersion, and whether it is new.
     async fn apply(
         &self,
-        term: &Term,
+        guard: &LeadershipGuard,
         kind: &str,
         document: &Value,
         version: Option<&str>,
     ) -> Result<(String, bool), String> {
-        let object = self.shared.writer.apply_own(term, document).await.map_err(|e| e.to_string())?;
+        let object = self.shared.writer.apply_own(guard, document).await.map_err(|e| e.to_string())?;
         let changed = version != Some(object.resource_version());
         if changed {
             let webhooks = document.get("webhooks").and_then(Value::as_array).map_or(0, Vec::len);
@@ -226,15 +228,15 @@ impl Keeper {
         Ok((object.resource_version().to_owned(), changed))
     }
 
-    async fn remove(&self, term: &Term, kind: &str, live: &Object) -> Result<(String, bool), String> {
+    async fn remove(&self, guard: &LeadershipGuard, kind: &str, live: &Object) -> Result<(String, bool), String> {
         let writer = &self.shared.writer;
-        writer.delete_own(term, &configuration(kind), live.key(), live.uid()).await.map_err(|e| e.to_string())?;
+        writer.delete_own(guard, &configuration(kind), live.key(), live.uid()).await.map_err(|e| e.to_string())?;
         tracing::info!(kind, "the webhook configuration was removed: no plugin answers admission");
         Ok((live.resource_version().to_owned(), true))
     }
 
     /// Reports the other clients that write a configuration, each once per contest.
-    async fn report(&mut self, term: &Term, kind: &'static str, live: Option<&Object>) {
+    async fn report(&mut self, guard: &LeadershipGuard, kind: &'static str, live: Option<&Object>) {
         let key = ObjectKey::new("", webhooks::NAME);
         // Caches contain no managedFields of other managers.
         let rival = match self.shared.writer.read_own(&configuration(kind), &key).await {
@@ -254,7 +256,7 @@ impl Keeper {
             None => Regarding::named(configuration(kind), key, ""),
         };
         let event = Event { warning: true, reason: "WebhookConfigurationContested".to_owned(), message };
-        self.shared.recorder.record(&Author::host().within(term), &about, event);
+        self.shared.recorder.record(&WriteIdentity::host().within(guard), &about, event);
     }
 
     /// The configuration to write while plugins are loading: it removes no webhook of a plugin that may still come. None: wait.
@@ -268,7 +270,7 @@ impl Keeper {
             live.and_then(|json| serde_json::from_str::<Value>(json).ok()).map(|live| names(&live)).unwrap_or_default();
         let to_be = wanted.as_ref().map(names).unwrap_or_default();
         let may_come = |name: &String| match webhooks::plugin_of(name) {
-            Some(plugin) => self.door.lifecycle.may_come(plugin),
+            Some(plugin) => self.server.lifecycle.may_come(plugin),
             None => !self.has_read(),
         };
         if !there.difference(&to_be).any(may_come) {

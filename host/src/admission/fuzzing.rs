@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a broken promise ends the fuzzing")]
 
 use super::answer::Path;
-use super::review::{Answer, Asked};
+use super::review::{AdmissionRequest, AdmissionResponse};
 use super::serve::timeout_of;
 use crate::api::path;
 use oarlock_merge::{json_patch, steps::Budget};
@@ -20,33 +20,35 @@ pub fn review(target: &str, body: &[u8]) {
     if let Some(Path::Rule { plugin, .. }) = Path::parse(path) {
         assert!(!plugin.contains('/'), "{plugin:?}");
     }
-    let asked = match Asked::read(body) {
-        Ok(asked) => asked,
+    let admission_request = match AdmissionRequest::read(body) {
+        Ok(admission_request) => admission_request,
         Err(unreadable) => {
             assert!(unreadable.status == 400 && !unreadable.message.is_empty());
             assert!(unreadable.message.len() < 2048, "a long complaint: {unreadable}");
             return;
         }
     };
-    for part in [&asked.key.namespace, &asked.key.name].into_iter().filter(|part| !part.is_empty()) {
+    for part in
+        [&admission_request.key.namespace, &admission_request.key.name].into_iter().filter(|part| !part.is_empty())
+    {
         path::check(&path::join([&**part])).expect("a name is one segment");
     }
-    assert!(asked.object.is_object() && !asked.uid.is_empty());
+    assert!(admission_request.object.is_object() && !admission_request.uid.is_empty());
     let pending = ["a.b.c".to_owned()];
-    for request in [asked.request(None), asked.request(Some(&pending))] {
+    for request in [admission_request.request(None), admission_request.request(Some(&pending))] {
         assert!(serde_json::from_str::<Value>(&request).is_ok_and(|request| request.get("object").is_none()));
     }
-    let answered = Answer::default().to_json(&asked);
-    assert_eq!(answered.pointer("/response/uid").and_then(Value::as_str), Some(&*asked.uid));
-    let refused = Answer::refused(403, "Forbidden", "no".to_owned()).to_json(&asked);
+    let answered = AdmissionResponse::default().to_json(&admission_request);
+    assert_eq!(answered.pointer("/response/uid").and_then(Value::as_str), Some(&*admission_request.uid));
+    let refused = AdmissionResponse::refused(403, "Forbidden", "no".to_owned()).to_json(&admission_request);
     assert_eq!(refused.pointer("/response/allowed"), Some(&Value::Bool(false)));
-    let mut changed = asked.object.clone();
+    let mut changed = admission_request.object.clone();
     if let Some(fields) = changed.as_object_mut() {
         fields.insert("spec".to_owned(), json!({"replicas": 1, "items": [{"name": "a"}]}));
     }
-    let patch = crate::apply::reviewed::difference(&asked.object, &changed);
-    let mut patched = asked.object.clone();
+    let patch = crate::apply::reviewed::difference(&admission_request.object, &changed);
+    let mut patched = admission_request.object.clone();
     json_patch::apply(&mut patched, &Value::Array(patch), &Budget::unlimited()).expect("the host's own patch fits");
     assert_eq!(patched, changed);
-    let _ = Answer { changed: Some(changed), ..Answer::default() }.to_json(&asked);
+    let _ = AdmissionResponse { changed: Some(changed), ..AdmissionResponse::default() }.to_json(&admission_request);
 }

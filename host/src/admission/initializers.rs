@@ -5,7 +5,7 @@
 //! The shape is that of InitializerConfiguration in `admissionregistration.k8s.io/v1alpha1`, which Kubernetes had until 1.13. Oarlock
 //! adds the plugin of each initializer.
 
-use super::review::Asked;
+use super::review::AdmissionRequest;
 use crate::api::GroupVersionKind;
 use crate::apply::events::Regarding;
 use crate::grants::{Admission, resource_covers};
@@ -30,13 +30,13 @@ pub(super) struct Initializer {
     /// The plugin that answers for the initializer.
     pub(super) plugin: String,
     #[serde(default)]
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<InitializerRule>,
 }
 
 /// The objects to initialize.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Rule {
+pub(super) struct InitializerRule {
     #[serde(default)]
     pub(super) api_groups: Vec<String>,
     #[serde(default)]
@@ -71,12 +71,12 @@ impl Initializer {
         })
     }
 
-    fn is_for(&self, asked: &Asked) -> bool {
+    fn is_for(&self, admission_request: &AdmissionRequest) -> bool {
         let holds = |list: &[String], wanted: &str| list.iter().any(|one| one == "*" || one == wanted);
-        let resource = asked.resource.path();
+        let resource = admission_request.resource.path();
         self.rules.iter().any(|rule| {
-            holds(&rule.api_groups, &asked.resource.group)
-                && holds(&rule.api_versions, &asked.resource.version)
+            holds(&rule.api_groups, &admission_request.resource.group)
+                && holds(&rule.api_versions, &admission_request.resource.version)
                 && rule.resources.iter().any(|one| resource_covers(one, &resource))
         })
     }
@@ -84,7 +84,7 @@ impl Initializer {
 
 /// One InitializerConfiguration.
 #[derive(Clone, Debug)]
-pub(super) struct Configuration {
+pub(super) struct InitializerConfiguration {
     pub(super) name: String,
     /// Target of events about the configuration.
     pub(super) about: Regarding,
@@ -93,13 +93,13 @@ pub(super) struct Configuration {
 
 /// All configurations, by name. Initializers of an unreadable configuration are left out, with a log line; the API server's schema
 /// rejects such configurations.
-pub(super) fn all(store: &Store) -> Vec<Configuration> {
+pub(super) fn all(store: &Store) -> Vec<InitializerConfiguration> {
     #[derive(Deserialize)]
-    struct Document {
+    struct InitializerDocument {
         #[serde(default)]
         initializers: Vec<Initializer>,
     }
-    let read = |object: &Object| match serde_json::from_str::<Document>(object.json()) {
+    let read = |object: &Object| match serde_json::from_str::<InitializerDocument>(object.json()) {
         Ok(document) => document.initializers,
         Err(error) => {
             tracing::warn!(configuration = %object.key().name, %error, "an InitializerConfiguration cannot be read");
@@ -109,7 +109,7 @@ pub(super) fn all(store: &Store) -> Vec<Configuration> {
     let configurations = store.list(&ListOptions::default());
     configurations
         .iter()
-        .map(|object| Configuration {
+        .map(|object| InitializerConfiguration {
             name: object.key().name.to_string(),
             about: Regarding::new(&kind(), object),
             initializers: read(object),
@@ -118,9 +118,9 @@ pub(super) fn all(store: &Store) -> Vec<Configuration> {
 }
 
 /// The initializers that match a request, in order; each name once.
-pub(super) fn of<'a>(all: &'a [Initializer], asked: &Asked) -> Vec<&'a Initializer> {
+pub(super) fn of<'a>(all: &'a [Initializer], admission_request: &AdmissionRequest) -> Vec<&'a Initializer> {
     let mut found: Vec<&Initializer> = Vec::new();
-    for initializer in all.iter().filter(|initializer| initializer.is_for(asked)) {
+    for initializer in all.iter().filter(|initializer| initializer.is_for(admission_request)) {
         if !found.iter().any(|there| there.name == initializer.name) {
             found.push(initializer);
         }

@@ -32,7 +32,7 @@ impl Unreadable {
 
 /// A parsed AdmissionRequest.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct AdmissionRequest {
     pub(super) uid: String,
     pub(super) kind: GroupVersionKind,
     pub(super) resource: Resource,
@@ -56,7 +56,7 @@ pub(super) struct Resource {
     pub(super) subresource: String,
 }
 
-impl Asked {
+impl AdmissionRequest {
     /// Parses the body of a request.
     pub(super) fn read(body: &[u8]) -> Result<Self, Unreadable> {
         let bad = |message: &str| Unreadable::new(400, message);
@@ -136,7 +136,7 @@ impl Resource {
 
 /// The response to the API server.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct AdmissionResponse {
     /// None: the request is allowed.
     pub(super) refusal: Option<Refusal>,
     /// The changed object. None: unchanged.
@@ -158,14 +158,14 @@ pub(super) struct Refusal {
     pub(super) message: String,
 }
 
-impl Answer {
+impl AdmissionResponse {
     pub(super) fn refused(code: u16, reason: &str, message: String) -> Self {
         Self { refusal: Some(Refusal { code, reason: reason.to_owned(), message }), ..Self::default() }
     }
 
-    /// The body of the response to `asked`.
-    pub(super) fn to_json(&self, asked: &Asked) -> Value {
-        let mut response = json!({"uid": asked.uid, "allowed": self.refusal.is_none()});
+    /// The body of the response to `admission_request`.
+    pub(super) fn to_json(&self, admission_request: &AdmissionRequest) -> Value {
+        let mut response = json!({"uid": admission_request.uid, "allowed": self.refusal.is_none()});
         let Some(fields) = response.as_object_mut() else { return response };
         if let Some(Refusal { code, reason, message }) = &self.refusal {
             let mut status = json!({"code": code, "message": message});
@@ -176,7 +176,7 @@ impl Answer {
             }
             fields.insert("status".to_owned(), status);
         } else if let Some(changed) = &self.changed {
-            let operations = difference(&asked.object, changed);
+            let operations = difference(&admission_request.object, changed);
             if !operations.is_empty() {
                 let patch = serde_json::to_vec(&operations).unwrap_or_default();
                 fields.insert("patchType".to_owned(), "JSONPatch".into());
@@ -209,26 +209,34 @@ mod tests {
         review
     }
 
-    fn read(change: &Value) -> Result<Asked, Unreadable> {
-        Asked::read(review(change).to_string().as_bytes())
+    fn read(change: &Value) -> Result<AdmissionRequest, Unreadable> {
+        AdmissionRequest::read(review(change).to_string().as_bytes())
     }
 
     #[test]
     fn a_review_is_read_and_the_rest_is_kept_for_the_plugin() {
-        let asked = read(&json!({"request": {"fieldOfTomorrow": 1, "dryRun": true}, "more": 2})).unwrap();
-        assert_eq!((asked.uid.as_str(), asked.dry_run, &*asked.key.namespace, &*asked.key.name), ("u", true, "n", ""));
-        let request: Value = serde_json::from_str(&asked.request(None)).unwrap();
+        let admission_request = read(&json!({"request": {"fieldOfTomorrow": 1, "dryRun": true}, "more": 2})).unwrap();
+        assert_eq!(
+            (
+                admission_request.uid.as_str(),
+                admission_request.dry_run,
+                &*admission_request.key.namespace,
+                &*admission_request.key.name
+            ),
+            ("u", true, "n", "")
+        );
+        let request: Value = serde_json::from_str(&admission_request.request(None)).unwrap();
         assert_eq!((&request["fieldOfTomorrow"], &request["object"]), (&json!(1), &Value::Null));
         assert_eq!(request["userInfo"]["username"], "me");
-        let request: Value = serde_json::from_str(&asked.request(Some(&["a.b.c".to_owned()]))).unwrap();
+        let request: Value = serde_json::from_str(&admission_request.request(Some(&["a.b.c".to_owned()]))).unwrap();
         assert_eq!(request["pending"], json!(["a.b.c"]));
     }
 
     #[test]
     fn of_a_deletion_the_stored_object_is_under_review() {
-        let asked =
+        let admission_request =
             read(&json!({"request": {"operation": "DELETE", "object": null, "oldObject": {"old": true}}})).unwrap();
-        assert_eq!(asked.object, json!({"old": true}));
+        assert_eq!(admission_request.object, json!({"old": true}));
         assert!(read(&json!({"request": {"object": null}})).is_err());
     }
 
@@ -253,7 +261,7 @@ mod tests {
             (review(&json!({"request": {"resource": "pods"}})).to_string(), "request.resource"),
             (review(&json!({"request": {"object": [1]}})).to_string(), "request.object"),
         ] {
-            let refused = Asked::read(body.as_bytes()).unwrap_err();
+            let refused = AdmissionRequest::read(body.as_bytes()).unwrap_err();
             assert_eq!(refused.status, 400);
             assert!(refused.message.contains(expected), "{body:.80}: {refused}");
         }
@@ -261,17 +269,22 @@ mod tests {
 
     #[test]
     fn an_answer_carries_the_uid_and_only_what_there_is_to_say() {
-        let asked = read(&json!({})).unwrap();
-        let said = |answer: Answer| answer.to_json(&asked)["response"].clone();
-        assert_eq!(said(Answer::default()), json!({"uid": "u", "allowed": true}));
-        let same = Answer { changed: Some(asked.object.clone()), ..Answer::default() };
+        let admission_request = read(&json!({})).unwrap();
+        let said = |answer: AdmissionResponse| answer.to_json(&admission_request)["response"].clone();
+        assert_eq!(said(AdmissionResponse::default()), json!({"uid": "u", "allowed": true}));
+        let same =
+            AdmissionResponse { changed: Some(admission_request.object.clone()), ..AdmissionResponse::default() };
         assert_eq!(said(same), json!({"uid": "u", "allowed": true}));
-        let refused = Answer::refused(403, "Forbidden", "no".to_owned());
+        let refused = AdmissionResponse::refused(403, "Forbidden", "no".to_owned());
         let status = json!({"code": 403, "reason": "Forbidden", "message": "no"});
         assert_eq!(said(refused), json!({"uid": "u", "allowed": false, "status": status}));
-        let mut changed = asked.object.clone();
+        let mut changed = admission_request.object.clone();
         changed["metadata"]["labels"] = json!({"a/b": "1"});
-        let answer = Answer { changed: Some(changed), warnings: vec!["careful".to_owned()], ..Answer::default() };
+        let answer = AdmissionResponse {
+            changed: Some(changed),
+            warnings: vec!["careful".to_owned()],
+            ..AdmissionResponse::default()
+        };
         let said = said(answer);
         assert_eq!((&said["patchType"], &said["warnings"]), (&json!("JSONPatch"), &json!(["careful"])));
         let patch = base64::prelude::BASE64_STANDARD.decode(said["patch"].as_str().unwrap()).unwrap();
@@ -281,14 +294,14 @@ mod tests {
 
     #[test]
     fn a_rule_is_about_what_it_names() {
-        let asked = read(&json!({})).unwrap();
+        let admission_request = read(&json!({})).unwrap();
         let rule = |change: &Value| {
             let mut rule =
                 json!({"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["pods"]});
             json_patch::merge(&mut rule, change);
             Admission { index: 0, rule: serde_json::from_value(rule).unwrap(), only_as_initializer: false }
         };
-        assert!(asked.is_for(&rule(&json!({}))));
+        assert!(admission_request.is_for(&rule(&json!({}))));
         for change in [
             json!({"operations": ["UPDATE"]}),
             json!({"apiGroups": ["apps"]}),
@@ -296,7 +309,7 @@ mod tests {
             json!({"resources": ["pods/status"]}),
             json!({"resources": ["services"]}),
         ] {
-            assert!(!asked.is_for(&rule(&change)), "{change}");
+            assert!(!admission_request.is_for(&rule(&change)), "{change}");
         }
         let status = read(&json!({"request": {"subResource": "status"}})).unwrap();
         assert!(!status.is_for(&rule(&json!({}))) && status.is_for(&rule(&json!({"resources": ["pods/*"]}))));
@@ -312,7 +325,7 @@ mod tests {
             let at = at.min(body.len());
             body.splice(at..(at + with.len()).min(body.len()), with);
             body.truncate(body.len().saturating_sub(cut / 4));
-            if let Err(refused) = Asked::read(&body) {
+            if let Err(refused) = AdmissionRequest::read(&body) {
                 prop_assert!(refused.status == 400 && !refused.message.is_empty());
             }
         }

@@ -1,18 +1,18 @@
 //! HTTPS listener of the admission server, bounded in connections, sizes and time for any client.
 
-mod room;
+mod limits;
 
-use super::Door;
+use super::WebhookServer;
 use super::answer::{Path, Time};
 use super::clients::{Accepting, Client};
-use super::review::{Asked, Unreadable};
+use super::review::{AdmissionRequest, Unreadable};
 use arc_swap::ArcSwap;
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use room::Room;
+use limits::ServerLimits;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,12 +49,12 @@ const MARGIN: std::ops::RangeInclusive<Duration> = Duration::from_millis(50)..=D
 
 /// Accepts connections until `stop` is cancelled, then finishes the reviews in flight.
 pub(super) async fn serve(
-    door: Arc<Door>,
+    server: Arc<WebhookServer>,
     listener: TcpListener,
     accepting: Arc<ArcSwap<Accepting>>,
     stop: CancellationToken,
 ) {
-    let room = Arc::new(Room::new());
+    let limits = Arc::new(ServerLimits::new());
     let tasks = TaskTracker::new();
     loop {
         let stream = tokio::select! {
@@ -71,11 +71,11 @@ pub(super) async fn serve(
         };
         let permit = tokio::select! {
             () = stop.cancelled() => break,
-            Some(permit) = room.connection() => permit,
+            Some(permit) = limits.connection() => permit,
         };
         let connection = Connection {
-            door: Arc::clone(&door),
-            room: Arc::clone(&room),
+            server: Arc::clone(&server),
+            limits: Arc::clone(&limits),
             stop: stop.clone(),
             client: Client::Unknown,
         };
@@ -87,8 +87,8 @@ pub(super) async fn serve(
 
 #[derive(Clone)]
 struct Connection {
-    door: Arc<Door>,
-    room: Arc<Room>,
+    server: Arc<WebhookServer>,
+    limits: Arc<ServerLimits>,
     stop: CancellationToken,
     /// The client that the handshake showed.
     client: Client,
@@ -107,7 +107,7 @@ impl Connection {
             Err(_elapsed) => return,
         };
         self.client = accepting.client(tls.get_ref().1);
-        let (stop, room) = (self.stop.clone(), Arc::clone(&self.room));
+        let (stop, limits) = (self.stop.clone(), Arc::clone(&self.limits));
         let asked = Arc::new(Notify::new());
         let asks = Arc::clone(&asked);
         let service = hyper::service::service_fn(move |request| {
@@ -124,7 +124,7 @@ impl Connection {
         let unwanted = async {
             let asks = tokio::time::timeout(FIRST, asked.notified()).await.is_ok();
             if asks {
-                room.crowded().await;
+                limits.crowded().await;
             }
             asks
         };
@@ -159,8 +159,8 @@ impl Connection {
                 (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), Bytes::from(message + "\n"))
             }
         };
-        if let Some(series) = label.as_ref().and_then(|path| self.door.series(path)) {
-            self.door.metrics.webhook_answered(&series, status.as_u16(), began.elapsed());
+        if let Some(series) = label.as_ref().and_then(|path| self.server.series(path)) {
+            self.server.metrics.webhook_answered(&series, status.as_u16(), began.elapsed());
         }
         let content_type = if status == StatusCode::OK { "application/json" } else { "text/plain; charset=utf-8" };
         let mut response = Response::new(Full::new(body));
@@ -195,17 +195,17 @@ impl Connection {
             return Err(Unreadable::new(415, format!("expected content type application/json, found {found:?}")));
         }
         // Before the review takes a slot: reviews for a plugin that is still loading must not block those for ready plugins.
-        self.door.ready(path, room::latest(deadline, timeout)).await?;
+        self.server.ready(path, limits::latest(deadline, timeout)).await?;
         let body = request.into_body();
-        let _room = self.room.body(body.size_hint().exact(), deadline).await?;
+        let _body = self.limits.body(body.size_hint().exact(), deadline).await?;
         let body = read(body, deadline).await?;
-        let _turn = self.room.review(path.plugin(), deadline, timeout).await?;
-        let mut asked = Asked::read(&body)?;
+        let _permit = self.limits.review(path.plugin(), deadline, timeout).await?;
+        let mut admission_request = AdmissionRequest::read(&body)?;
         drop(body);
-        asked.authenticated = self.client == Client::Authenticated;
-        let answer = self.door.answer(path, &asked, Time { arrived, deadline }).await?;
-        self.door.count(path, &answer);
-        Ok(Bytes::from(answer.to_json(&asked).to_string()))
+        admission_request.authenticated = self.client == Client::Authenticated;
+        let answer = self.server.answer(path, &admission_request, Time { arrived, deadline }).await?;
+        self.server.count(path, &answer);
+        Ok(Bytes::from(answer.to_json(&admission_request).to_string()))
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) const INITIALIZE: &str = "/initialize";
 
 /// How the API server reaches the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum WebhookClientConfig {
     /// Through a Service.
     Service {
         /// Namespace of the Service: the host's own, which no webhook matches.
@@ -33,7 +33,7 @@ pub enum Reach {
     Url(String),
 }
 
-impl std::fmt::Display for Reach {
+impl std::fmt::Display for WebhookClientConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Service { namespace, name, port } => write!(f, "Service {namespace}/{name}:{port}"),
@@ -44,17 +44,17 @@ impl std::fmt::Display for Reach {
 
 /// A rule of a plugin that is to be called.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Called {
+pub(super) struct PluginWebhook {
     pub(super) plugin: String,
     pub(super) admission: Admission,
 }
 
 /// The input of the webhook configurations.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Wanted {
-    pub(super) called: Vec<Called>,
+pub(super) struct DesiredWebhooks {
+    pub(super) called: Vec<PluginWebhook>,
     pub(super) initializers: Vec<Initializer>,
-    pub(super) reach: Reach,
+    pub(super) client_config: WebhookClientConfig,
     /// The host's own namespace, which no webhook matches: a failing webhook would lock its own host out.
     pub(super) namespace: Option<String>,
     /// PEM.
@@ -62,9 +62,9 @@ pub(super) struct Wanted {
 }
 
 /// The request path of a rule.
-fn path(called: &Called) -> String {
-    let door = if called.admission.rule.validate { "validate" } else { "mutate" };
-    format!("/{door}/{}/{}", called.plugin, called.admission.index)
+fn path(called: &PluginWebhook) -> String {
+    let action = if called.admission.rule.validate { "validate" } else { "mutate" };
+    format!("/{action}/{}/{}", called.plugin, called.admission.index)
 }
 
 /// The plugin of a webhook. None: the webhook of the initializers.
@@ -72,7 +72,7 @@ pub(super) fn plugin_of(webhook: &str) -> Option<&str> {
     webhook.strip_suffix(SUFFIX)?.split_once('.').map(|(_, plugin)| plugin)
 }
 
-impl Wanted {
+impl DesiredWebhooks {
     /// The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration. None: it would have no webhooks.
     pub(super) fn documents(&self) -> [(&'static str, Option<Value>); 2] {
         let of = |validate: bool| {
@@ -95,8 +95,8 @@ impl Wanted {
         ]
     }
 
-    fn webhook(&self, called: &Called) -> Value {
-        let Called { plugin, admission: Admission { index, rule, .. } } = called;
+    fn webhook(&self, called: &PluginWebhook) -> Value {
+        let PluginWebhook { plugin, admission: Admission { index, rule, .. } } = called;
         let mut webhook = json!({
             "name": format!("rule-{index}.{plugin}{SUFFIX}"),
             "admissionReviewVersions": ["v1"],
@@ -158,11 +158,11 @@ impl Wanted {
 
     fn client_config(&self, path: &str) -> Value {
         let bundle = base64::prelude::BASE64_STANDARD.encode(&self.ca_bundle);
-        match &self.reach {
-            Reach::Service { namespace, name, port } => json!({
+        match &self.client_config {
+            WebhookClientConfig::Service { namespace, name, port } => json!({
                 "caBundle": bundle, "service": {"namespace": namespace, "name": name, "port": port, "path": path}
             }),
-            Reach::Url(base) => json!({"caBundle": bundle, "url": format!("{base}{path}")}),
+            WebhookClientConfig::Url(base) => json!({"caBundle": bundle, "url": format!("{base}{path}")}),
         }
     }
 
@@ -177,23 +177,24 @@ impl Wanted {
 mod tests {
     use super::*;
 
-    fn called(plugin: &str, index: usize, change: &Value) -> Called {
+    fn called(plugin: &str, index: usize, change: &Value) -> PluginWebhook {
         let mut rule =
             json!({"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]});
         json_patch::merge(&mut rule, change);
         let only_as_initializer = false;
-        Called {
+        PluginWebhook {
             plugin: plugin.to_owned(),
             admission: Admission { index, rule: serde_json::from_value(rule).unwrap(), only_as_initializer },
         }
     }
 
-    fn wanted(called: Vec<Called>) -> Wanted {
-        let reach = Reach::Service { namespace: "oarlock".to_owned(), name: "host".to_owned(), port: 443 };
-        Wanted {
+    fn wanted(called: Vec<PluginWebhook>) -> DesiredWebhooks {
+        let client_config =
+            WebhookClientConfig::Service { namespace: "oarlock".to_owned(), name: "host".to_owned(), port: 443 };
+        DesiredWebhooks {
             called,
             initializers: Vec::new(),
-            reach,
+            client_config,
             namespace: Some("oarlock".to_owned()),
             ca_bundle: "PEM".to_owned(),
         }
@@ -226,7 +227,7 @@ mod tests {
         let mut only = called("quiet", 0, &json!({}));
         only.admission.only_as_initializer = true;
         let mut wanted = wanted(vec![only, called("guard", 0, &json!({"validate": true}))]);
-        wanted.reach = Reach::Url("https://127.0.0.1:9443".to_owned());
+        wanted.client_config = WebhookClientConfig::Url("https://127.0.0.1:9443".to_owned());
         wanted.namespace = None;
         let [(_, mutating), (_, validating)] = wanted.documents();
         assert!(mutating.is_none());

@@ -44,7 +44,7 @@ pub enum Error {
 #[derive(Clone)]
 pub struct Discovery {
     client: kube::Client,
-    versions: Arc<Mutex<HashMap<String, Arc<Version>>>>,
+    versions: Arc<Mutex<HashMap<String, Arc<GroupVersionCache>>>>,
 }
 
 impl std::fmt::Debug for Discovery {
@@ -55,14 +55,14 @@ impl std::fmt::Debug for Discovery {
 
 /// One group and version.
 #[derive(Default)]
-struct Version {
+struct GroupVersionCache {
     /// Held during a request, so that one request serves all waiters.
     asking: tokio::sync::Mutex<()>,
-    known: Mutex<Known>,
+    known: Mutex<CachedListing>,
 }
 
 #[derive(Default)]
-struct Known {
+struct CachedListing {
     listing: Option<Listing>,
     /// Counts invalidations: a response to a request sent before one is not cached.
     generation: u64,
@@ -119,7 +119,7 @@ impl Discovery {
         }
     }
 
-    fn version(&self, group_version: &str) -> Arc<Version> {
+    fn version(&self, group_version: &str) -> Arc<GroupVersionCache> {
         let mut versions = lock(&self.versions);
         if versions.len() >= MOST_VERSIONS && !versions.contains_key(group_version) {
             // A version with a request in flight keeps its own reference, and gets its result.
@@ -150,7 +150,7 @@ impl Discovery {
     }
 }
 
-impl Version {
+impl GroupVersionCache {
     /// The cached result, if it is recent enough.
     fn answer(&self, kind: &str) -> Option<Option<Resource>> {
         let known = lock(&self.known);

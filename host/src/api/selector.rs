@@ -1,6 +1,5 @@
 //! Label selectors in the syntax of `kubectl -l` and watch URLs.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
 /// Longest selector of a plugin, in bytes, and most requirements in it: it is evaluated for every object of a watch.
@@ -53,9 +52,6 @@ pub enum Error {
     /// `<` and `>` compare integers.
     #[error("{0:?} is not an integer")]
     Integer(String),
-    /// A `matchExpressions` operator that does not exist, or one without the values it needs.
-    #[error("label selector operator {0:?} is unknown or has the wrong number of values")]
-    Operator(String),
 }
 
 impl Selector {
@@ -166,31 +162,6 @@ impl FromStr for Selector {
                     other => return Err(parser.unexpected("`,` or the end", &other)),
                 }
             }
-        }
-        Ok(Self::new(requirements))
-    }
-}
-
-impl TryFrom<&LabelSelector> for Selector {
-    type Error = Error;
-
-    fn try_from(selector: &LabelSelector) -> Result<Self, Error> {
-        let mut requirements = Vec::new();
-        for (key, value) in selector.match_labels.iter().flatten() {
-            requirements
-                .push(Requirement { key: checked_key(key)?, condition: Condition::In([checked_value(value)?].into()) });
-        }
-        for expression in selector.match_expressions.iter().flatten() {
-            let values: BTreeSet<String> =
-                expression.values.iter().flatten().map(|v| checked_value(v)).collect::<Result<_, _>>()?;
-            let condition = match (expression.operator.as_str(), values.is_empty()) {
-                ("In", false) => Condition::In(values),
-                ("NotIn", false) => Condition::NotIn(values),
-                ("Exists", true) => Condition::Exists,
-                ("DoesNotExist", true) => Condition::Missing,
-                (other, _) => return Err(Error::Operator(other.to_owned())),
-            };
-            requirements.push(Requirement { key: checked_key(&expression.key)?, condition });
         }
         Ok(Self::new(requirements))
     }
@@ -345,7 +316,6 @@ fn is_value(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -418,28 +388,6 @@ mod tests {
         }
         assert!("a".repeat(64).parse::<Selector>().is_err());
         assert!(format!("a={}", "b".repeat(64)).parse::<Selector>().is_err());
-    }
-
-    #[test]
-    fn structured_selectors_mean_the_same() {
-        let selector = LabelSelector {
-            match_labels: Some([("app".to_owned(), "web".to_owned())].into()),
-            match_expressions: Some(vec![LabelSelectorRequirement {
-                key: "tier".into(),
-                operator: "NotIn".into(),
-                values: Some(vec!["1".into(), "2".into()]),
-            }]),
-        };
-        assert_eq!(Selector::try_from(&selector).unwrap(), "tier notin (2,1),app=web".parse().unwrap());
-        let wrong = LabelSelector {
-            match_labels: None,
-            match_expressions: Some(vec![LabelSelectorRequirement {
-                key: "tier".into(),
-                operator: "In".into(),
-                values: None,
-            }]),
-        };
-        assert!(Selector::try_from(&wrong).is_err());
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! Access reviews: asks the API server in advance for the permissions of a plugin's grant, so that missing ones are reported at once.
 
 use super::request::Outgoing;
-use super::{Author, Identity, WriteError, Writer};
+use super::{Identity, WriteError, WriteIdentity, Writer};
 use crate::grants::{Permission, Plurals};
 use crate::rbac::{self, Needs, Rule};
 use futures::StreamExt as _;
@@ -21,7 +21,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The permissions to review for a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequiredPermissions {
     /// Requests of the host.
     host: Needs,
     /// Requests of the plugin under its own ServiceAccount.
@@ -34,23 +34,23 @@ pub struct Asked {
 /// * `plurals` - the resources of the manifest's kinds, where known.
 /// * `leases` - namespace of the Leases, with leader election.
 #[must_use]
-pub fn asked(
+pub fn required_permissions(
     writer: &Writer,
-    author: &Author,
+    write_identity: &WriteIdentity,
     manifest: &PluginManifest,
     plurals: &Plurals<'_>,
     leases: Option<&str>,
-) -> Asked {
-    let mut host = rbac::of_host(manifest, &author.grants, plurals);
+) -> RequiredPermissions {
+    let mut host = rbac::of_host(manifest, &write_identity.grants, plurals);
     if let Some(namespace) = leases {
-        host.extend(rbac::of_lease(&author.plugin, namespace));
+        host.extend(rbac::of_lease(&write_identity.plugin, namespace));
     }
-    let mut plugin = rbac::of_plugin(&author.plugin, &author.grants);
+    let mut plugin = rbac::of_plugin(&write_identity.plugin, &write_identity.grants);
     match &writer.impersonate {
-        Some(namespace) => host.extend(rbac::of_impersonator(&author.plugin, namespace)),
+        Some(namespace) => host.extend(rbac::of_impersonator(&write_identity.plugin, namespace)),
         None => host.extend(std::mem::take(&mut plugin)),
     }
-    Asked { host: host.minimal(), plugin: plugin.minimal() }
+    RequiredPermissions { host: host.minimal(), plugin: plugin.minimal() }
 }
 
 /// The denied permissions: one line for each resource, with the identity and the purpose. Empty when none is denied, or when the API
@@ -63,24 +63,30 @@ pub fn asked(
 /// # Source
 ///
 /// kubectl `auth can-i`.
-pub async fn check(writer: &Writer, author: &Author, asked: &Asked) -> Vec<String> {
+pub async fn check(writer: &Writer, write_identity: &WriteIdentity, required: &RequiredPermissions) -> Vec<String> {
     let until = Instant::now() + DEADLINE;
-    let user = writer.impersonated(author, Identity::Plugin).unwrap_or_default();
+    let user = writer.impersonated(write_identity, Identity::Plugin).unwrap_or_default();
     let mut lines = Vec::new();
     for (identity, needs, who) in
-        [(Identity::Host, &asked.host, "the host"), (Identity::Plugin, &asked.plugin, user.as_str())]
+        [(Identity::Host, &required.host, "the host"), (Identity::Plugin, &required.plugin, user.as_str())]
     {
-        let denied = denied(writer, author, identity, needs, until).await;
+        let denied = denied(writer, write_identity, identity, needs, until).await;
         lines.extend(denied.iter().map(|rule| line(rule, who)));
     }
     lines
 }
 
 /// The denied part of `needs`.
-async fn denied(writer: &Writer, author: &Author, identity: Identity, needs: &Needs, until: Instant) -> Vec<Rule> {
-    let asked: Vec<Permission> = needs.permissions().take(REVIEWS).cloned().collect();
-    let answers = futures::stream::iter(asked).map(|permission| async move {
-        let allowed = review(writer, author, identity, &permission).await;
+async fn denied(
+    writer: &Writer,
+    write_identity: &WriteIdentity,
+    identity: Identity,
+    needs: &Needs,
+    until: Instant,
+) -> Vec<Rule> {
+    let required: Vec<Permission> = needs.permissions().take(REVIEWS).cloned().collect();
+    let answers = futures::stream::iter(required).map(|permission| async move {
+        let allowed = review(writer, write_identity, identity, &permission).await;
         (permission, allowed)
     });
     let mut refused: Vec<Permission> = Vec::new();
@@ -97,7 +103,7 @@ async fn denied(writer: &Writer, author: &Author, identity: Identity, needs: &Ne
 /// Whether a request is allowed; an error when that is unknown.
 async fn review(
     writer: &Writer,
-    author: &Author,
+    write_identity: &WriteIdentity,
     identity: Identity,
     permission: &Permission,
 ) -> Result<bool, WriteError> {
@@ -114,7 +120,7 @@ async fn review(
     let outgoing = Outgoing::to("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned())
         .identity(identity)
         .body("application/json", &review);
-    let answer: Value = serde_json::from_str(&writer.request(author, outgoing).await?).unwrap_or_default();
+    let answer: Value = serde_json::from_str(&writer.request(write_identity, outgoing).await?).unwrap_or_default();
     let allowed = answer.pointer("/status/allowed").and_then(Value::as_bool);
     allowed.ok_or_else(|| WriteError::Server("with a review that says nothing".to_owned()))
 }
@@ -153,14 +159,14 @@ mod tests {
         Writer::new(client.clone(), discovery, informers, Metrics::new())
     }
 
-    fn plugin() -> (Author, PluginManifest) {
+    fn plugin() -> (WriteIdentity, PluginManifest) {
         let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "1",
             "primaries": [{"version": "v1", "kind": "ConfigMap", "namespaces": ["a"]}], "cleanup": true});
         let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "cleanup": true, "permissions": [
             {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"], "namespaces": ["a"]},
             {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "namespaces": ["a"], "resourceNames": ["x"]}]});
         let grants = Grants::without_secrets(&serde_json::from_value(grant).unwrap()).unwrap();
-        (Author::new("p", Arc::new(grants)), serde_json::from_value(manifest).unwrap())
+        (WriteIdentity::new("p", Arc::new(grants)), serde_json::from_value(manifest).unwrap())
     }
 
     async fn create(client: &kube::Client, path: &str, object: Value) {
@@ -168,22 +174,22 @@ mod tests {
         client.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await.unwrap();
     }
 
-    async fn missing(writer: &Writer, author: &Author, manifest: &PluginManifest) -> Vec<String> {
-        check(writer, author, &asked(writer, author, manifest, &|_| None, None)).await
+    async fn missing(writer: &Writer, write_identity: &WriteIdentity, manifest: &PluginManifest) -> Vec<String> {
+        check(writer, write_identity, &required_permissions(writer, write_identity, manifest, &|_| None, None)).await
     }
 
     #[tokio::test]
     async fn what_the_impersonated_plugin_lacks_is_named_and_the_admin_lacks_nothing() {
         let client = kube::Client::new(DevServer::router(Options::default()), "default");
-        let (author, manifest) = plugin();
+        let (write_identity, manifest) = plugin();
         let nothing: Vec<String> = Vec::new();
-        assert_eq!(missing(&writer(&client), &author, &manifest).await, nothing);
+        assert_eq!(missing(&writer(&client), &write_identity, &manifest).await, nothing);
         let impersonating = writer(&client).impersonating("system");
         let expected = [
             "get, list, watch configmaps (core) in a to system:serviceaccount:system:oarlock-p: granted",
             "get secrets (core) named x in a to system:serviceaccount:system:oarlock-p: granted",
         ];
-        assert_eq!(missing(&impersonating, &author, &manifest).await, expected);
+        assert_eq!(missing(&impersonating, &write_identity, &manifest).await, expected);
         create(&client, "/api/v1/namespaces", json!({"metadata": {"name": "a"}})).await;
         let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/a";
         let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]},
@@ -193,7 +199,7 @@ mod tests {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "p"},
             "subjects": [{"kind": "ServiceAccount", "namespace": "system", "name": "oarlock-p"}]});
         create(&client, &format!("{rbac}/rolebindings"), binding).await;
-        let left = missing(&impersonating, &author, &manifest).await;
+        let left = missing(&impersonating, &write_identity, &manifest).await;
         assert_eq!(left, ["watch configmaps (core) in a to system:serviceaccount:system:oarlock-p: granted"]);
     }
 
@@ -212,12 +218,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_nobody_answers_is_not_missing_and_holds_nobody_up() {
-        let (author, manifest) = plugin();
+        let (write_identity, manifest) = plugin();
         for (silent, impersonate) in [(false, false), (true, false), (true, true)] {
             let began = Instant::now();
             let writer = writer(&unhelpful(silent));
             let writer = if impersonate { writer.impersonating("system") } else { writer };
-            let unknown = missing(&writer, &author, &manifest).await;
+            let unknown = missing(&writer, &write_identity, &manifest).await;
             assert_eq!(unknown, Vec::<String>::new());
             assert!(began.elapsed() <= DEADLINE, "{:?}", began.elapsed());
         }

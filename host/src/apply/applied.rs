@@ -18,21 +18,21 @@ const ENTRY_BYTES: usize = 400;
 /// after the apply. Documents that were stored as applied need no entry.
 #[derive(Debug, Default)]
 pub struct AppliedMemory {
-    inner: Mutex<Inner>,
+    inner: Mutex<AppliedState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    entries: BTreeMap<Id, Remembered>,
+struct AppliedState {
+    entries: BTreeMap<AppliedId, Remembered>,
     /// The entries in order of insertion, oldest first.
-    order: BTreeMap<u64, Id>,
+    order: BTreeMap<u64, AppliedId>,
     next: u64,
     bytes: usize,
 }
 
 /// Begins with the uid, by which the entries of a deleted object are found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Id {
+struct AppliedId {
     uid: String,
     manager: String,
     kind: GroupVersionKind,
@@ -51,7 +51,7 @@ impl AppliedMemory {
     /// Stores the applied document and the owned part of the response.
     pub(super) fn remember(&self, manager: &str, kind: &GroupVersionKind, answer: &Object, document: &Value) {
         let Some(owned) = owned(answer, manager, "") else { return };
-        let id = Id { uid: answer.uid().to_owned(), manager: manager.to_owned(), kind: kind.clone() };
+        let id = AppliedId { uid: answer.uid().to_owned(), manager: manager.to_owned(), kind: kind.clone() };
         let respelled = (owned != *document).then(|| (digest(&owned), document.to_string().into_boxed_str()));
         let mut inner = self.inner();
         inner.forget(&id);
@@ -65,7 +65,7 @@ impl AppliedMemory {
     #[must_use]
     pub fn get(&self, manager: &str, kind: &GroupVersionKind, object: &Object) -> Option<Value> {
         let owned = owned(object, manager, "")?;
-        let id = Id { uid: object.uid().to_owned(), manager: manager.to_owned(), kind: kind.clone() };
+        let id = AppliedId { uid: object.uid().to_owned(), manager: manager.to_owned(), kind: kind.clone() };
         let inner = self.inner();
         let Some(remembered) = inner.entries.get(&id) else { return Some(owned) };
         if remembered.owned != digest(&owned) {
@@ -76,9 +76,9 @@ impl AppliedMemory {
 
     /// Forgets a deleted object.
     pub fn forget(&self, uid: &str) {
-        let first = Id { uid: uid.to_owned(), manager: String::new(), kind: GroupVersionKind::new("", "", "") };
+        let first = AppliedId { uid: uid.to_owned(), manager: String::new(), kind: GroupVersionKind::new("", "", "") };
         let mut inner = self.inner();
-        let gone: Vec<Id> =
+        let gone: Vec<AppliedId> =
             inner.entries.range(first..).map(|(id, _)| id).take_while(|id| id.uid == uid).cloned().collect();
         for id in gone {
             inner.forget(&id);
@@ -92,13 +92,13 @@ impl AppliedMemory {
         (inner.entries.len(), inner.bytes)
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, AppliedState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
-    fn note(&mut self, id: Id, owned: [u8; 32], document: Box<str>) {
+impl AppliedState {
+    fn note(&mut self, id: AppliedId, owned: [u8; 32], document: Box<str>) {
         let turn = self.next;
         self.next += 1;
         self.bytes += bytes(&id, &document);
@@ -111,7 +111,7 @@ impl Inner {
         }
     }
 
-    fn forget(&mut self, id: &Id) {
+    fn forget(&mut self, id: &AppliedId) {
         if let Some(remembered) = self.entries.remove(id) {
             self.order.remove(&remembered.turn);
             self.bytes = self.bytes.saturating_sub(bytes(id, &remembered.document));
@@ -120,7 +120,7 @@ impl Inner {
 }
 
 /// Bytes of an entry, whose id is stored twice.
-fn bytes(id: &Id, document: &str) -> usize {
+fn bytes(id: &AppliedId, document: &str) -> usize {
     ENTRY_BYTES + document.len() + 2 * (id.uid.len() + id.manager.len())
 }
 

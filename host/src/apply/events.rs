@@ -1,7 +1,7 @@
 //! Kubernetes Events: aggregated, rate limited, and written by a task of their own, so that no reconcile waits.
 
 use super::request::Outgoing;
-use super::{Author, Identity, WriteError, Writer};
+use super::{Identity, WriteError, WriteIdentity, Writer};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::buckets::Buckets;
 use crate::informer::Object;
@@ -87,19 +87,19 @@ impl Regarding {
 /// Records events without waiting. Cheap to clone; the task ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<WaitingEvents>>,
     /// Capacity one: when it is full, the task is about to check the queue.
     wake: mpsc::Sender<()>,
     /// Events and objects in the task's memory.
     tracked: Arc<AtomicUsize>,
 }
 
-type Recorded = (Author, Regarding, Event);
+type Recorded = (WriteIdentity, Regarding, Event);
 
 /// Waiting events, one queue per plugin. A plugin that floods its queue loses only its own events, and delays those of others by one
 /// write.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingEvents {
     plugins: HashMap<String, VecDeque<Recorded>>,
     /// Plugins with events, in the order of their turns.
     turns: VecDeque<String>,
@@ -114,7 +114,7 @@ struct Dropped {
     told: Instant,
 }
 
-impl Waiting {
+impl WaitingEvents {
     /// Enqueues an event. Returns the number of the plugin's dropped events when that is due for the log.
     fn push(&mut self, recorded: Recorded) -> Option<u64> {
         let plugin = recorded.0.plugin.clone();
@@ -164,7 +164,7 @@ impl Recorder {
     #[must_use]
     pub fn start(writer: Writer) -> (Self, tokio::task::JoinHandle<()>) {
         let (wake, mut woken) = mpsc::channel::<()>(1);
-        let waiting: Arc<Mutex<Waiting>> = Arc::default();
+        let waiting: Arc<Mutex<WaitingEvents>> = Arc::default();
         let tracked: Arc<AtomicUsize> = Arc::default();
         let (taken, told) = (Arc::clone(&waiting), Arc::clone(&tracked));
         let task = tokio::spawn(async move {
@@ -173,11 +173,11 @@ impl Recorder {
             loop {
                 // The queue is checked before and after the last recorder is dropped, so that the last events are written as well.
                 let open = woken.recv().await.is_some();
-                while let Some((author, about, event)) = next(&taken) {
-                    if rates.take(format!("{} {} {}", author.plugin, about.uid, about.part)) {
-                        write(&writer, &author, &about, &event, &mut counts).await;
+                while let Some((write_identity, about, event)) = next(&taken) {
+                    if rates.take(format!("{} {} {}", write_identity.plugin, about.uid, about.part)) {
+                        write(&writer, &write_identity, &about, &event, &mut counts).await;
                     } else {
-                        tracing::debug!(plugin = author.plugin, key = %about.key, reason = event.reason, "event dropped: too many");
+                        tracing::debug!(plugin = write_identity.plugin, key = %about.key, reason = event.reason, "event dropped: too many");
                     }
                 }
                 told.store(rates.remembered() + counts.0.len(), Relaxed);
@@ -190,10 +190,10 @@ impl Recorder {
     }
 
     /// Records an event. Never waits; when too many events of the plugin wait, this one is dropped.
-    pub fn record(&self, author: &Author, about: &Regarding, event: Event) {
-        let dropped = lock(&self.waiting).push((author.clone(), about.clone(), event));
+    pub fn record(&self, write_identity: &WriteIdentity, about: &Regarding, event: Event) {
+        let dropped = lock(&self.waiting).push((write_identity.clone(), about.clone(), event));
         if let Some(events) = dropped {
-            tracing::warn!(plugin = author.plugin, key = %about.key, events, "events dropped: too many of the plugin wait to be written");
+            tracing::warn!(plugin = write_identity.plugin, key = %about.key, events, "events dropped: too many of the plugin wait to be written");
         }
         // Full: the task is about to check the queue. Closed: the host ends.
         let _ = self.wake.try_send(());
@@ -212,11 +212,11 @@ impl Recorder {
     }
 }
 
-fn next(waiting: &Mutex<Waiting>) -> Option<Recorded> {
+fn next(waiting: &Mutex<WaitingEvents>) -> Option<Recorded> {
     lock(waiting).pop()
 }
 
-fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+fn lock(waiting: &Mutex<WaitingEvents>) -> MutexGuard<'_, WaitingEvents> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -225,9 +225,9 @@ const QUIET: Duration = Duration::from_secs(10);
 
 /// How often each event happened in this process, by its name in the API.
 #[derive(Default)]
-struct Counts(HashMap<String, Counted>);
+struct Counts(HashMap<String, EventCount>);
 
-struct Counted {
+struct EventCount {
     /// The written count.
     count: u32,
     /// Repetitions since then.
@@ -235,13 +235,13 @@ struct Counted {
     written: Instant,
 }
 
-async fn write(writer: &Writer, author: &Author, about: &Regarding, event: &Event, counts: &mut Counts) {
+async fn write(writer: &Writer, write_identity: &WriteIdentity, about: &Regarding, event: &Event, counts: &mut Counts) {
     let reason = crate::shorten(&event.reason, REASON_LIMIT_BYTES);
     let message = crate::shorten(&event.message, MESSAGE_LIMIT_BYTES);
     let severity = if event.warning { "Warning" } else { "Normal" };
     // The name is the same for the same event of the same object, so that a restarted host continues the count instead of repeating the
     // event.
-    let digest = Sha256::digest(format!("{}\0{severity}\0{reason}\0{message}\0{}", about.uid, author.plugin));
+    let digest = Sha256::digest(format!("{}\0{severity}\0{reason}\0{message}\0{}", about.uid, write_identity.plugin));
     let digest = HEXLOWER.encode(&digest);
     let name = format!("{}.{}", crate::shorten(&about.key.name, 200), crate::shorten(&digest, 16));
     let key = ObjectKey::new(about.key.namespace().unwrap_or("default"), name);
@@ -254,8 +254,8 @@ async fn write(writer: &Writer, author: &Author, about: &Regarding, event: &Even
             "namespace": about.key.namespace, "uid": about.uid, "resourceVersion": about.resource_version,
         },
         "type": severity, "reason": reason, "message": message,
-        "source": {"component": author.field_manager()},
-        "reportingComponent": author.field_manager(),
+        "source": {"component": write_identity.field_manager()},
+        "reportingComponent": write_identity.field_manager(),
         "reportingInstance": "oarlock",
         "firstTimestamp": now, "lastTimestamp": now, "count": 1,
     });
@@ -273,29 +273,31 @@ async fn write(writer: &Writer, author: &Author, about: &Regarding, event: &Even
         }
     };
     let result = match known {
-        None => writer.create_event(author, &key, &body).await,
-        Some(count) => writer.count_event(author, &key, count, &now).await,
+        None => writer.create_event(write_identity, &key, &body).await,
+        Some(count) => writer.count_event(write_identity, &key, count, &now).await,
     };
     let result = match result {
         // The event was written before this process began (or has expired since): continue the count, or begin anew.
-        Err(WriteError::Conflict(_)) => writer.count_on(author, &key, &now).await,
-        Err(WriteError::NotFound(_)) if known.is_some() => writer.create_event(author, &key, &body).await,
+        Err(WriteError::Conflict(_)) => writer.count_on(write_identity, &key, &now).await,
+        Err(WriteError::NotFound(_)) if known.is_some() => writer.create_event(write_identity, &key, &body).await,
         other => other,
     };
     match result {
         Ok(count) => {
-            counts.0.insert(key.name.to_string(), Counted { count, unwritten: 0, written: Instant::now() });
+            counts.0.insert(key.name.to_string(), EventCount { count, unwritten: 0, written: Instant::now() });
         }
         // The namespace or the object's namespace is going: nobody is left to read it.
         Err(WriteError::NotFound(_) | WriteError::Forbidden(_)) => {}
-        Err(e) => tracing::warn!(plugin = author.plugin, key = %about.key, error = %e, "event could not be written"),
+        Err(e) => {
+            tracing::warn!(plugin = write_identity.plugin, key = %about.key, error = %e, "event could not be written")
+        }
     }
 }
 
 impl Writer {
     async fn create_event(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         key: &ObjectKey,
         body: &serde_json::Value,
     ) -> Result<u32, WriteError> {
@@ -303,26 +305,33 @@ impl Writer {
         let outgoing = Outgoing::create(&resource, &key.namespace)
             .body("application/json", body)
             .identity(Identity::Host)
-            .query("fieldManager", &author.host_manager());
-        self.request(author, outgoing).await.map(|_| 1)
+            .query("fieldManager", &write_identity.host_manager());
+        self.request(write_identity, outgoing).await.map(|_| 1)
     }
 
-    async fn count_event(&self, author: &Author, key: &ObjectKey, count: u32, now: &str) -> Result<u32, WriteError> {
+    async fn count_event(
+        &self,
+        write_identity: &WriteIdentity,
+        key: &ObjectKey,
+        count: u32,
+        now: &str,
+    ) -> Result<u32, WriteError> {
         let resource = self.resolve(&event_kind()).await?;
         let outgoing = Outgoing::new("PATCH", &resource, key, "")
             .body("application/merge-patch+json", &json!({"count": count, "lastTimestamp": now}))
             .identity(Identity::Host)
-            .query("fieldManager", &author.host_manager());
-        self.request(author, outgoing).await.map(|_| count)
+            .query("fieldManager", &write_identity.host_manager());
+        self.request(write_identity, outgoing).await.map(|_| count)
     }
 
-    async fn count_on(&self, author: &Author, key: &ObjectKey, now: &str) -> Result<u32, WriteError> {
+    async fn count_on(&self, write_identity: &WriteIdentity, key: &ObjectKey, now: &str) -> Result<u32, WriteError> {
         let resource = self.resolve(&event_kind()).await?;
-        let answer = self.request(author, Outgoing::new("GET", &resource, key, "").identity(Identity::Host)).await?;
+        let answer =
+            self.request(write_identity, Outgoing::new("GET", &resource, key, "").identity(Identity::Host)).await?;
         let stored: serde_json::Value = serde_json::from_str(&answer).unwrap_or_default();
         let count = stored.get("count").and_then(serde_json::Value::as_u64).unwrap_or(1);
         let count = u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
-        self.count_event(author, key, count, now).await
+        self.count_event(write_identity, key, count, now).await
     }
 }
 
@@ -348,12 +357,12 @@ mod tests {
     fn event_of(plugin: &str, number: usize) -> Recorded {
         let about = Regarding::named(event_kind(), ObjectKey::new("n", format!("o{number}")), "u");
         let event = Event { warning: true, reason: "Failed".to_owned(), message: number.to_string() };
-        (Author::new(plugin, Arc::new(crate::grants::Grants::none())), about, event)
+        (WriteIdentity::new(plugin, Arc::new(crate::grants::Grants::none())), about, event)
     }
 
     #[tokio::test(start_paused = true)]
     async fn b8_a_plugin_that_floods_loses_its_own_events_only() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingEvents::default();
         let lines: Vec<u64> = (0..10_000).filter_map(|i| waiting.push(event_of("loud", i))).collect();
         assert_eq!(lines, [1], "a line for the first event that is dropped");
         for i in 0..10 {
@@ -361,7 +370,7 @@ mod tests {
         }
         // Plugins take turns: of the first twenty events, ten belong to the other plugin.
         let first: Vec<Recorded> = (0..20).filter_map(|_| waiting.pop()).collect();
-        assert_eq!(first.iter().filter(|(author, ..)| author.plugin == "quiet").count(), 10);
+        assert_eq!(first.iter().filter(|(write_identity, ..)| write_identity.plugin == "quiet").count(), 10);
         let left = std::iter::from_fn(|| waiting.pop()).count();
         assert_eq!(left, WAITING - 10);
         assert!(waiting.plugins.is_empty() && waiting.turns.is_empty());
@@ -369,8 +378,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn b8_dropped_events_are_counted_in_a_line_a_minute() {
-        let mut waiting = Waiting::default();
-        let flood = |waiting: &mut Waiting| -> Vec<u64> {
+        let mut waiting = WaitingEvents::default();
+        let flood = |waiting: &mut WaitingEvents| -> Vec<u64> {
             (0..1000).filter_map(|i| waiting.push(event_of("loud", i))).collect()
         };
         assert_eq!(flood(&mut waiting), [1]);

@@ -1,7 +1,7 @@
 //! Finalizers of plugins: added before the first side effect, removed after cleanup.
 
 use super::request::Outgoing;
-use super::{Author, Identity, WriteError, Writer};
+use super::{Identity, WriteError, WriteIdentity, Writer};
 use crate::api::GroupVersionKind;
 use crate::informer::Object;
 use serde_json::json;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 const RELEASE_ATTEMPTS: usize = 5;
 
 #[derive(serde::Deserialize)]
-struct List<'a> {
+struct FinalizerList<'a> {
     #[serde(default)]
-    metadata: ListMeta,
+    metadata: FinalizerListMeta,
     #[serde(borrow)]
     items: Vec<&'a serde_json::value::RawValue>,
 }
 
 #[derive(Default, serde::Deserialize)]
-struct ListMeta {
+struct FinalizerListMeta {
     #[serde(rename = "continue")]
     next: Option<String>,
 }
@@ -32,13 +32,13 @@ impl Writer {
     /// [`WriteError::Conflict`] when `object` is not the newest state: reconcile again.
     pub async fn add_finalizer(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
         object: &Object,
     ) -> Result<Arc<Object>, WriteError> {
         let mut finalizers: Vec<String> = object.finalizers().map(str::to_owned).collect();
-        finalizers.push(author.finalizer());
-        self.set_finalizers(author, kind, object, &finalizers).await
+        finalizers.push(write_identity.finalizer());
+        self.set_finalizers(write_identity, kind, object, &finalizers).await
     }
 
     /// Removes the plugin's finalizer. A deleted object is no error.
@@ -48,12 +48,12 @@ impl Writer {
     /// [`WriteError::Conflict`] when `object` is not the newest state: reconcile again.
     pub async fn remove_finalizer(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
         object: &Object,
     ) -> Result<(), WriteError> {
-        let finalizers = without(object, &author.finalizer());
-        match self.set_finalizers(author, kind, object, &finalizers).await {
+        let finalizers = without(object, &write_identity.finalizer());
+        match self.set_finalizers(write_identity, kind, object, &finalizers).await {
             Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
             Err(e) => Err(e),
         }
@@ -72,18 +72,18 @@ impl Writer {
     /// longer served has no objects.
     pub async fn release_finalizers(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
         is_back: &(dyn Fn() -> bool + Send + Sync),
     ) -> Result<usize, WriteError> {
-        let ours = author.finalizer();
+        let ours = write_identity.finalizer();
         let mut released = 0;
         let mut failed = None;
         for _ in 0..RELEASE_ATTEMPTS {
             failed = None;
             let mut page = String::new();
             loop {
-                let (objects, next) = match self.list_page(author, kind, &page).await {
+                let (objects, next) = match self.list_page(write_identity, kind, &page).await {
                     Err(WriteError::UnknownKind(_)) => return Ok(released),
                     page => page?,
                 };
@@ -91,10 +91,10 @@ impl Writer {
                     if is_back() {
                         return Err(WriteError::Denied(format!(
                             "plugin {} runs again and cleans up after its objects itself; {released} were released before",
-                            author.plugin
+                            write_identity.plugin
                         )));
                     }
-                    match self.write_finalizers(author, kind, object, &without(object, &ours)).await {
+                    match self.write_finalizers(write_identity, kind, object, &without(object, &ours)).await {
                         Ok(_) | Err(WriteError::NotFound(_)) => released += 1,
                         Err(e) => failed = Some(e),
                     }
@@ -114,7 +114,7 @@ impl Writer {
     /// One page of a kind's objects from the API server, and the token of the next page; empty: the last page.
     async fn list_page(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
         page: &str,
     ) -> Result<(Vec<Object>, String), WriteError> {
@@ -123,8 +123,8 @@ impl Writer {
         if !page.is_empty() {
             outgoing = outgoing.query("continue", page);
         }
-        let answer = self.request(author, outgoing).await?;
-        let list: List<'_> =
+        let answer = self.request(write_identity, outgoing).await?;
+        let list: FinalizerList<'_> =
             serde_json::from_str(&answer).map_err(|e| WriteError::Server(format!("with what is no list: {e}")))?;
         let objects = list.items.iter().map(|item| Object::parse_item(item.get(), kind));
         let objects = objects.collect::<Result<Vec<_>, _>>().map_err(|e| WriteError::Server(e.to_string()))?;
@@ -134,13 +134,13 @@ impl Writer {
     /// Writes the finalizers for the plugin; the echo does not enqueue the key.
     async fn set_finalizers(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
         object: &Object,
         finalizers: &[String],
     ) -> Result<Arc<Object>, WriteError> {
-        let under_way = self.own.begin(&author.plugin, object.uid());
-        let written = self.write_finalizers(author, kind, object, finalizers).await?;
+        let under_way = self.echoes.begin(&write_identity.plugin, object.uid());
+        let written = self.write_finalizers(write_identity, kind, object, finalizers).await?;
         // Removing the last finalizer ends the object: its event is a deletion, and no echo follows.
         if !(written.deleting() && written.finalizers().len() == 0) {
             under_way.wrote(object.resource_version(), written.resource_version());
@@ -151,7 +151,7 @@ impl Writer {
     /// The whole list is written with the resourceVersion, so that the write fails after a concurrent change.
     async fn write_finalizers(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
         object: &Object,
         finalizers: &[String],
@@ -163,14 +163,14 @@ impl Writer {
         let outgoing = Outgoing::new("PATCH", &resource, object.key(), "")
             .body("application/merge-patch+json", &patch)
             .identity(Identity::Host)
-            .query("fieldManager", &author.host_manager());
-        let answer = self.request(author, outgoing).await?;
+            .query("fieldManager", &write_identity.host_manager());
+        let answer = self.request(write_identity, outgoing).await?;
         let written = super::request::parse_object(&answer)?;
         if written.deleting() && written.finalizers().len() == 0 {
             // The object is gone unless it has other finalizers. The response may still have the version before the write.
-            self.ended(author, &resource.gvk, written.key(), written.uid());
+            self.ended(write_identity, &resource.gvk, written.key(), written.uid());
         } else {
-            self.wrote(author, &resource.gvk, &written);
+            self.wrote(write_identity, &resource.gvk, &written);
         }
         Ok(Arc::new(written))
     }
@@ -213,8 +213,8 @@ mod tests {
         Object::parse(&client.request_text(request).await.unwrap()).unwrap()
     }
 
-    fn author() -> Author {
-        Author::new("p", Arc::new(Grants::none()))
+    fn write_identity() -> WriteIdentity {
+        WriteIdentity::new("p", Arc::new(Grants::none()))
     }
 
     #[tokio::test]
@@ -224,7 +224,7 @@ mod tests {
         let asked = AtomicUsize::new(0);
         // The plugin is back before the second write.
         let is_back = || asked.fetch_add(1, Ordering::Relaxed) > 0;
-        let released = writer.release_finalizers(&author(), &kind, &is_back).await;
+        let released = writer.release_finalizers(&write_identity(), &kind, &is_back).await;
         assert!(matches!(&released, Err(WriteError::Denied(why)) if why.contains("1 were released")), "{released:?}");
         let mut held = 0;
         for name in ["a", "b", "c"] {
@@ -238,7 +238,7 @@ mod tests {
         let (writer, client) = writer(&["a"]).await;
         let kind = GroupVersionKind::new("", "v1", "ConfigMap");
         let before = read(&client, "a").await;
-        assert_eq!(writer.release_finalizers(&author(), &kind, &|| false).await.unwrap(), 1);
+        assert_eq!(writer.release_finalizers(&write_identity(), &kind, &|| false).await.unwrap(), 1);
         let after = read(&client, "a").await;
         assert_eq!(after.key(), &ObjectKey::new("default", "a"));
         assert_eq!(after.finalizers().collect::<Vec<_>>(), ["example.org/other"]);
@@ -247,7 +247,7 @@ mod tests {
         let wake = move || {
             wakes.fetch_add(1, Ordering::Relaxed);
         };
-        writer.own().unless_echo("p", after.uid(), before.resource_version(), after.resource_version(), wake);
+        writer.echoes().unless_echo("p", after.uid(), before.resource_version(), after.resource_version(), wake);
         assert_eq!(woken.load(Ordering::Relaxed), 1);
     }
 }

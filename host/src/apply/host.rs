@@ -2,22 +2,22 @@
 
 use super::change::{self, Precondition, Propagation};
 use super::request::{self, Outgoing};
-use super::{Author, HOST, Identity, WriteError, Writer};
+use super::{HOST, Identity, WriteError, WriteIdentity, Writer};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::informer::Object;
-use crate::lease::Term;
+use crate::lease::LeadershipGuard;
 use serde_json::Value;
 
 impl Writer {
     /// Applies a document of the host, taking over its fields from other managers, and returns the present object.
     ///
-    /// * `term` - the write is refused after its end.
+    /// * `guard` - the write is refused after its end.
     /// * `document` - with `metadata.resourceVersion`, the write is refused when the object has another.
     ///
     /// # Errors
     ///
     /// [`WriteError::Conflict`] when the object has another resourceVersion; otherwise the API server's error.
-    pub async fn apply_own(&self, term: &Term, document: &Value) -> Result<Object, WriteError> {
+    pub async fn apply_own(&self, guard: &LeadershipGuard, document: &Value) -> Result<Object, WriteError> {
         let target = change::target_of(document)?;
         let resource = self.resolve(&target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
@@ -26,7 +26,7 @@ impl Writer {
             .body("application/apply-patch+yaml", document)
             .query("fieldManager", HOST)
             .query("force", "true");
-        self.send(&Author::host().within(term), &resource, outgoing).await
+        self.send(&WriteIdentity::host().within(guard), &resource, outgoing).await
     }
 
     /// Creates an object of the host.
@@ -42,7 +42,7 @@ impl Writer {
             .identity(Identity::Host)
             .body("application/json", document)
             .query("fieldManager", HOST);
-        self.send(&Author::host(), &resource, outgoing).await
+        self.send(&WriteIdentity::host(), &resource, outgoing).await
     }
 
     /// Deletes an object of the host, if it still has this uid.
@@ -52,7 +52,7 @@ impl Writer {
     /// The API server's error; an absent object is none.
     pub async fn delete_own(
         &self,
-        term: &Term,
+        guard: &LeadershipGuard,
         kind: &GroupVersionKind,
         key: &ObjectKey,
         uid: &str,
@@ -63,7 +63,7 @@ impl Writer {
         let outgoing = Outgoing::new("DELETE", &resource, &key, "")
             .identity(Identity::Host)
             .body("application/json", &change::delete_options(Propagation::Background, &precondition));
-        match self.request(&Author::host().within(term), outgoing).await {
+        match self.request(&WriteIdentity::host().within(guard), outgoing).await {
             Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
             Err(e) => Err(e),
         }
@@ -78,7 +78,7 @@ impl Writer {
         let resource = self.resolve(kind).await?;
         let key = change::checked_key(&resource, key)?;
         let outgoing = Outgoing::new("GET", &resource, &key, "").identity(Identity::Host);
-        match self.request(&Author::host(), outgoing).await {
+        match self.request(&WriteIdentity::host(), outgoing).await {
             Ok(answer) => request::parse_object(&answer)
                 .and_then(|_| serde_json::from_str(&answer).map_err(|e| WriteError::Server(e.to_string())))
                 .map(Some),

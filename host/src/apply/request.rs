@@ -1,6 +1,6 @@
 //! One request to the API server: building, sending with a deadline, classification of the response.
 
-use super::{Author, Writer};
+use super::{WriteIdentity, Writer};
 use crate::api::{ObjectKey, Resource};
 use crate::informer::Object;
 use crate::metrics::ApiVerb;
@@ -164,18 +164,22 @@ impl Outgoing {
 
 impl Writer {
     /// The impersonated user of a request. None: the host.
-    pub(super) fn impersonated(&self, author: &Author, identity: Identity) -> Option<String> {
+    pub(super) fn impersonated(&self, write_identity: &WriteIdentity, identity: Identity) -> Option<String> {
         let namespace = self.impersonate.as_deref().filter(|_| identity == Identity::Plugin)?;
-        Some(format!("system:serviceaccount:{namespace}:{}", crate::rbac::service_account(&author.plugin)))
+        Some(format!("system:serviceaccount:{namespace}:{}", crate::rbac::service_account(&write_identity.plugin)))
     }
 
     /// Sends a request and classifies its response; the body of a success is JSON text.
-    pub(super) async fn request(&self, author: &Author, outgoing: Outgoing) -> Result<String, WriteError> {
+    pub(super) async fn request(
+        &self,
+        write_identity: &WriteIdentity,
+        outgoing: Outgoing,
+    ) -> Result<String, WriteError> {
         let verb = outgoing.verb();
-        if !author.term.held() {
+        if !write_identity.guard.held() {
             return Err(WriteError::LeaseLost);
         }
-        let user = self.impersonated(author, outgoing.identity);
+        let user = self.impersonated(write_identity, outgoing.identity);
         let request = outgoing.into_request(user.as_deref())?;
         let exchange = async {
             let response = self.client.send(request).await.map_err(|e| WriteError::Transport(crate::chain(&e)))?;
@@ -189,14 +193,14 @@ impl Writer {
         let late = || WriteError::Transport(format!("within {} s", REQUEST_DEADLINE.as_secs()));
         let answered = tokio::select! {
             biased;
-            () = author.term.over() => Err(WriteError::LeaseLost),
+            () = write_identity.guard.over() => Err(WriteError::LeaseLost),
             answered = tokio::time::timeout(REQUEST_DEADLINE, exchange) => answered.unwrap_or_else(|_elapsed| Err(late())),
         };
         let code = match &answered {
             Ok((head, _)) => Some(head.status.as_u16()),
             Err(_) => None,
         };
-        self.metrics.api_request(&author.plugin, verb, code);
+        self.metrics.api_request(&write_identity.plugin, verb, code);
         let (head, body) = answered?;
         sort(&head, &body)
     }

@@ -1,7 +1,7 @@
 //! Status of primaries: the plugin's fields, observedGeneration, and the host's Ready condition.
 
 use super::request::Outgoing;
-use super::{Author, Identity, WriteError, Writer, applied};
+use super::{Identity, WriteError, WriteIdentity, Writer, applied};
 use crate::api::GroupVersionKind;
 use crate::informer::Object;
 use serde_json::{Map, Value, json};
@@ -38,7 +38,7 @@ impl Writer {
     /// The API server's error. A deleted object is no error.
     pub async fn write_status(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
         object: &Object,
         observed: Option<&Map<String, Value>>,
@@ -47,16 +47,16 @@ impl Writer {
         let mut newest = None;
         for _ in 1..ATTEMPTS {
             let now = newest.as_deref().unwrap_or(object);
-            match self.write_status_on(author, kind, now, object.generation(), observed, ready).await {
+            match self.write_status_on(write_identity, kind, now, object.generation(), observed, ready).await {
                 Err(WriteError::Conflict(_)) => {}
                 done => return done,
             }
-            let read = self.read(author, Identity::Host, kind, object.key()).await?;
+            let read = self.read(write_identity, Identity::Host, kind, object.key()).await?;
             let Some(same) = read.filter(|found| found.uid() == object.uid()) else { return Ok(false) };
             newest = Some(same);
         }
         let now = newest.as_deref().unwrap_or(object);
-        self.write_status_on(author, kind, now, object.generation(), observed, ready).await
+        self.write_status_on(write_identity, kind, now, object.generation(), observed, ready).await
     }
 
     /// One attempt, on exactly this state of the object.
@@ -64,7 +64,7 @@ impl Writer {
     /// * `generation` - the generation that the status describes; the object may have a later one by now.
     async fn write_status_on(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
         object: &Object,
         generation: Option<i64>,
@@ -72,7 +72,7 @@ impl Writer {
         ready: Option<&Ready>,
     ) -> Result<bool, WriteError> {
         let live: Value = serde_json::from_str(object.json()).unwrap_or_default();
-        let stored = applied::owned_of(object, &live, &author.host_manager(), "status")
+        let stored = applied::owned_of(object, &live, &write_identity.host_manager(), "status")
             .and_then(|mut owned| owned.get_mut("status").map(Value::take))
             .and_then(|status| match status {
                 Value::Object(fields) => Some(fields),
@@ -98,10 +98,10 @@ impl Writer {
         let outgoing = Outgoing::new("PATCH", &resource, object.key(), "status")
             .body("application/apply-patch+yaml", &document)
             .identity(Identity::Host)
-            .query("fieldManager", &author.host_manager())
+            .query("fieldManager", &write_identity.host_manager())
             .query("force", "true");
-        let under_way = self.own.begin(&author.plugin, object.uid());
-        match self.send(author, &resource, outgoing).await {
+        let under_way = self.echoes.begin(&write_identity.plugin, object.uid());
+        match self.send(write_identity, &resource, outgoing).await {
             Ok(written) => {
                 under_way.wrote(object.resource_version(), written.resource_version());
                 Ok(true)
@@ -210,10 +210,10 @@ mod tests {
         let discovery = crate::api::Discovery::new(client.clone());
         let informers = crate::informer::Informers::new(client.clone(), discovery.clone());
         let writer = Writer::new(client, discovery, informers, crate::metrics::Metrics::new());
-        let author = Author::new("p", Arc::new(crate::grants::Grants::none()));
+        let write_identity = WriteIdentity::new("p", Arc::new(crate::grants::Grants::none()));
         let first = Object::parse(&state("u", "1", 1, &json!({})).to_string()).unwrap();
         let kind = GroupVersionKind::new("", "v1", "ConfigMap");
-        let outcome = writer.write_status(&author, &kind, &first, None, Some(&ready(true))).await;
+        let outcome = writer.write_status(&write_identity, &kind, &first, None, Some(&ready(true))).await;
         let sent = sent.lock().unwrap().clone();
         (sent, outcome)
     }

@@ -11,7 +11,7 @@ pub(super) struct Case {
     /// Values of the plugin's configuration.
     #[serde(default)]
     pub(super) config: BTreeMap<String, String>,
-    pub(super) request: Asked,
+    pub(super) request: CaseRequest,
     /// Objects in the caches, in addition to the object of the request.
     #[serde(default)]
     pub(super) cluster: Vec<Value>,
@@ -28,7 +28,7 @@ pub(super) struct Case {
 /// The request: `object`, or `kind` and `key` of a deleted object.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct CaseRequest {
     pub(super) object: Option<Value>,
     pub(super) kind: Option<Kind>,
     pub(super) key: Option<Key>,

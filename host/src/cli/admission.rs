@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::Args;
-use oarlock::admission::{Certificate, ClientCa, Clients, Options, Reach};
+use oarlock::admission::{Certificate, ClientCa, Clients, Options, WebhookClientConfig};
 use oarlock::api::ObjectKey;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ const DEFAULT_ADDR: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::
 pub(super) struct AdmissionArgs {
     /// Answer admission: the Service through which the API server reaches this host, with its port if that is not 443
     #[arg(long, value_name = "NAMESPACE/NAME[:PORT]", value_parser = service, conflicts_with = "admission_url")]
-    admission_service: Option<Reach>,
+    admission_service: Option<WebhookClientConfig>,
 
     /// Answer admission: https://HOST:PORT at which the API server reaches this host, where there is no Service
     #[arg(long, value_name = "URL")]
@@ -31,8 +31,8 @@ pub(super) struct AdmissionArgs {
     #[arg(long, value_name = "DIR")]
     admission_cert_dir: Option<PathBuf>,
 
-    /// Answer only clients with a certificate that a CA in this file issued (PEM, read again when it changes). Without it anybody who reaches
-    /// the port is answered, and no review counts as a strike of a plugin or writes an event
+    /// Answer only clients with a certificate that a CA in this file issued (PEM, read again when it changes). Without it anybody who
+    /// reaches the port is answered, and no review counts as a strike of a plugin or writes an event
     #[arg(long, value_name = "FILE")]
     admission_client_ca: Option<PathBuf>,
 
@@ -44,9 +44,9 @@ pub(super) struct AdmissionArgs {
 impl AdmissionArgs {
     /// None: no admission server.
     pub(super) fn options(self) -> anyhow::Result<Option<Options>> {
-        let url = self.admission_url.map(|url| checked(&url).map(Reach::Url)).transpose()?;
-        let reach = self.admission_service.or(url);
-        if reach.is_none() && self.admission_addr.is_none() {
+        let url = self.admission_url.map(|url| checked(&url).map(WebhookClientConfig::Url)).transpose()?;
+        let client_config = self.admission_service.or(url);
+        if client_config.is_none() && self.admission_addr.is_none() {
             for (flag, is_set) in [
                 ("--admission-cert-dir", self.admission_cert_dir.is_some()),
                 ("--admission-client-ca", self.admission_client_ca.is_some()),
@@ -55,9 +55,9 @@ impl AdmissionArgs {
             }
             return Ok(None);
         }
-        let certificates = match (self.admission_cert_dir, &reach) {
+        let certificates = match (self.admission_cert_dir, &client_config) {
             (Some(folder), _) => Certificate::Files(folder),
-            (None, Some(Reach::Service { namespace, .. })) => {
+            (None, Some(WebhookClientConfig::Service { namespace, .. })) => {
                 Certificate::Secret(ObjectKey::new(namespace.as_str(), SECRET))
             }
             (None, _) => Certificate::InMemory,
@@ -65,18 +65,18 @@ impl AdmissionArgs {
         let addr = self.admission_addr.unwrap_or(DEFAULT_ADDR);
         let names = self.admission_client_name;
         let clients = self.admission_client_ca.map(|file| Clients { ca: ClientCa::File(file), names });
-        Ok(Some(Options { addr, reach, certificates, clients }))
+        Ok(Some(Options { addr, client_config, certificates, clients }))
     }
 }
 
-fn service(text: &str) -> Result<Reach, String> {
+fn service(text: &str) -> Result<WebhookClientConfig, String> {
     let (namespace, name) = text.split_once('/').ok_or("must be NAMESPACE/NAME[:PORT]")?;
     let (name, port) = name.split_once(':').unwrap_or((name, "443"));
     let port = port.parse().map_err(|_not_a_port| format!("{port:?} is no port"))?;
     if namespace.is_empty() || name.is_empty() {
         return Err("must be NAMESPACE/NAME[:PORT]".to_owned());
     }
-    Ok(Reach::Service { namespace: namespace.to_owned(), name: name.to_owned(), port })
+    Ok(WebhookClientConfig::Service { namespace: namespace.to_owned(), name: name.to_owned(), port })
 }
 
 fn checked(text: &str) -> anyhow::Result<String> {

@@ -48,7 +48,7 @@ pub(super) async fn run(args: CompileArgs) -> anyhow::Result<()> {
     for file in args.files {
         let shown = file.display().to_string();
         let bytes = std::fs::read(&file).with_context(|| format!("cannot read {shown}"))?;
-        let guest = inspect::stranger(&metrics, &HttpGate::new(), &shown);
+        let guest = inspect::describe_guest(&metrics, &HttpGate::new(), &shown);
         let (component, manifest) =
             load(&engine, bytes, &guest).await.with_context(|| format!("not a plugin: {shown}"))?;
         let how = if component.from_cache { "was in the cache, read in" } else { "compiled in" };

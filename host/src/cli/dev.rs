@@ -87,7 +87,7 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
         unstated_deadline_seconds: Some(DEADLINE_SECONDS),
         admission: Some(admission::Options {
             addr: (std::net::Ipv4Addr::LOCALHOST, 0).into(),
-            reach: None,
+            client_config: None,
             certificates: admission::Certificate::InMemory,
             clients: Some(clients),
         }),

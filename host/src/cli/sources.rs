@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// One value of `--plugins`.
 #[derive(Clone, Debug)]
-enum Source {
+enum PluginSource {
     Directory(PathBuf),
     Pulled(Wanted),
 }
@@ -22,7 +22,7 @@ pub(super) struct PluginSources {
     /// [NAME=]oci://REGISTRY/REPOSITORY:TAG or …@sha256:…, whose grants (NAME.yaml) lie in the directory, too. Without NAME it is
     /// the last part of the repository
     #[arg(long, value_name = "DIR|OCI", required_unless_present = "directory", value_parser = source)]
-    plugins: Vec<Source>,
+    plugins: Vec<PluginSource>,
 
     /// The directory of --plugins
     #[arg(value_name = "DIR")]
@@ -97,8 +97,8 @@ impl PluginSources {
         let (mut directories, mut plugins) = (Vec::from_iter(self.directory), Vec::new());
         for source in self.plugins {
             match source {
-                Source::Directory(path) => directories.push(path),
-                Source::Pulled(wanted) => plugins.push(wanted),
+                PluginSource::Directory(path) => directories.push(path),
+                PluginSource::Pulled(wanted) => plugins.push(wanted),
             }
         }
         ensure!(directories.len() < 2, "--plugins takes one directory, and any number of references beside it");
@@ -120,13 +120,13 @@ impl PluginSources {
     }
 }
 
-fn source(text: &str) -> Result<Source, String> {
+fn source(text: &str) -> Result<PluginSource, String> {
     let (name, reference) = match text.split_once('=') {
         Some((name, reference)) if reference.starts_with(SCHEME) => (Some(name), reference),
         _ => (None, text),
     };
     if !reference.starts_with(SCHEME) {
-        return Ok(Source::Directory(text.into()));
+        return Ok(PluginSource::Directory(text.into()));
     }
     let reference: Reference = reference.parse()?;
     let plugin = name.unwrap_or_else(|| reference.last_part()).to_owned();
@@ -134,7 +134,7 @@ fn source(text: &str) -> Result<Source, String> {
         let where_from = if name.is_some() { "" } else { ": write NAME=oci://… with the name of its manifest" };
         return Err(format!("{plugin:?} is no name of a plugin{where_from}"));
     }
-    Ok(Source::Pulled(Wanted { plugin, reference }))
+    Ok(PluginSource::Pulled(Wanted { plugin, reference }))
 }
 
 #[cfg(test)]
@@ -145,14 +145,16 @@ mod tests {
     #[test]
     fn directories_and_references_are_told_apart() {
         let pulled = |text: &str| match source(text).unwrap() {
-            Source::Pulled(wanted) => (wanted.plugin, wanted.reference.to_string()),
-            Source::Directory(path) => panic!("{}", path.display()),
+            PluginSource::Pulled(wanted) => (wanted.plugin, wanted.reference.to_string()),
+            PluginSource::Directory(path) => panic!("{}", path.display()),
         };
         let network = "oci://r.example/team/network:v1";
         assert_eq!(pulled(network), ("network".to_owned(), network.to_owned()));
         assert_eq!(pulled(&format!("other={network}")), ("other".to_owned(), network.to_owned()));
         for directory in ["./plugins", "/a=b", "oci", "a=oci/x"] {
-            assert!(matches!(source(directory).unwrap(), Source::Directory(path) if path == Path::new(directory)));
+            assert!(
+                matches!(source(directory).unwrap(), PluginSource::Directory(path) if path == Path::new(directory))
+            );
         }
         for nonsense in
             ["oci://r.example", "oci://r.example/a_b:v1", "../x=oci://r.example/a:v1", "A=oci://r.example/a"]

@@ -1,12 +1,11 @@
 //! Admission reviews on a plugin: its three calls for an object that is not stored yet, within a deadline.
 
-use super::{Controller, ReconcileKey, Version, compare};
+use super::{Controller, PinnedVersion, ReconcileKey, Version, compare};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::PatchKind;
 use crate::apply::events::{Event, Regarding};
 use crate::apply::reviewed::{self, Refused};
-use crate::grants::Admission;
-use crate::lease::Term;
+use crate::lease::LeadershipGuard;
 use crate::metrics::Call;
 use crate::plugin::{CallError, Instance, Outcome, Request, Run, Trigger};
 use futures::FutureExt as _;
@@ -17,7 +16,6 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// Most differences in the message of a validating rule.
 const NAMED: usize = 10;
@@ -91,66 +89,22 @@ pub struct Admitted {
     pub warnings: Vec<String>,
 }
 
-/// A version with a reconcile or review in flight: the version does not drain before this value is dropped.
-#[derive(Debug)]
-pub struct Entered {
-    version: Arc<Version>,
-    _under_way: TaskTrackerToken,
-}
-
-impl Entered {
-    pub(super) fn held(&self) -> &Arc<Version> {
-        &self.version
-    }
-
-    /// The version's admission rules.
-    #[must_use]
-    pub fn rules(&self) -> &[Admission] {
-        &self.version.admission
-    }
-
-    /// Whether the version's watches are in sync.
-    #[must_use]
-    pub fn synced(&self) -> bool {
-        self.version.synced()
-    }
-
-    /// The version string of the manifest.
-    #[must_use]
-    pub fn version(&self) -> &str {
-        &self.version.loaded.manifest.version
-    }
-}
-
 impl Controller {
-    /// The current version, held for one reconcile or review. None: there is none (yet).
-    #[must_use]
-    pub fn enter(&self) -> Option<Entered> {
-        loop {
-            let version = self.current()?;
-            let under_way = version.enter();
-            // The version was replaced in between and may have drained already.
-            if self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, &version)) {
-                return Some(Entered { version, _under_way: under_way });
-            }
-        }
-    }
-
     /// Reviews an object on a version.
     ///
     /// # Errors
     ///
     /// Why the plugin gave no verdict, in a sentence with the plugin's name; the rule's failure policy decides.
-    pub async fn admit(&self, entered: &Entered, review: &Review) -> Result<Admitted, String> {
-        let version = &entered.version;
+    pub async fn admit(&self, pinned: &PinnedVersion, review: &Review) -> Result<Admitted, String> {
+        let version = pinned.held();
         let began = Instant::now();
         let fault = |why: &str| format!("plugin {} (version {}): {why}", self.name, version.loaded.manifest.version);
         let asked = AssertUnwindSafe(self.ask(version, review)).catch_unwind();
         let answered = tokio::select! {
             answered = tokio::time::timeout_at(review.deadline, asked) => answered,
-            () = version.cut.cancelled() => return Err(fault("cut off while it was replaced")),
+            () = version.cancel.cancelled() => return Err(fault("cut off while it was replaced")),
         };
-        let granted = Duration::from_secs(version.author.grants.limits().deadline_seconds.into());
+        let granted = Duration::from_secs(version.write_identity.grants.limits().deadline_seconds.into());
         let starved = review.starves(began, granted);
         let late = |call: &str| {
             let waited = began.saturating_duration_since(review.arrived).as_millis();
@@ -218,7 +172,7 @@ impl Controller {
             dry_run: review.dry_run,
             at_most: Some(review.deadline.saturating_duration_since(Instant::now())),
             // Every host answers admission reviews, also standbys.
-            term: Term::for_ever(),
+            guard: LeadershipGuard::for_ever(),
         };
         let mut instance = version.pool.take(run).await?;
         let answered = self.converse(&mut instance, request, version, review).await;
@@ -274,7 +228,7 @@ impl Controller {
             let (object, subresource) = (review.object.clone(), review.subresource.clone());
             let work =
                 move |budget: &Budget<'_>| reviewed::patched(&object, &patches, schema.as_ref(), &subresource, budget);
-            let after = match instance.compute("patch", work).await? {
+            let after = match instance.run_blocking("patch", work).await? {
                 Ok(after) => after,
                 Err(Refused::Stopped(Stopped::Late)) => return Err(instance.late("patch")),
                 Err(refused) => return Err(bad(refused.to_string())),
@@ -303,7 +257,7 @@ impl Controller {
                 continue;
             }
             let about = Regarding::named(review.kind.clone(), review.key.clone(), &review.uid);
-            self.shared.recorder.record(&version.author, &about, event);
+            self.shared.recorder.record(&version.write_identity, &about, event);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::ReconcileKey;
 use super::mapping::Mapper;
 use super::tombstones::Tombstones;
-use super::version::{Wakes, Waking};
+use super::version::{EventMode, EventModeCell};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Writer;
 use crate::informer::{Delta, Handler, Informers, Store, Subscription, WatchSpec};
@@ -26,10 +26,10 @@ pub(super) struct Handlers {
     pub(super) queue: WorkQueue<ReconcileKey>,
     pub(super) tombstones: Arc<Tombstones>,
     /// Objects shown as out of sync until their key runs again.
-    pub(super) unsettled: Arc<super::Unsettled>,
+    pub(super) out_of_sync: Arc<super::OutOfSync>,
     pub(super) writer: Writer,
     /// Whether the handlers enqueue keys.
-    pub(super) waking: Arc<Waking>,
+    pub(super) event_mode: Arc<EventModeCell>,
 }
 
 /// Subscribes to all kinds of the manifest: primaries first, so that mappings find their stores.
@@ -130,24 +130,24 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
     let handlers = handlers.clone();
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
-        let Handlers { queue, tombstones, unsettled, writer, waking } = &handlers;
+        let Handlers { queue, tombstones, out_of_sync, writer, event_mode } = &handlers;
         forget_gone(writer, delta);
-        match (waking.now(), delta) {
-            (Wakes::Keys, _) => {}
-            (Wakes::NobodyYet, Delta::Deleted(last)) if !cleanup => {
+        match (event_mode.now(), delta) {
+            (EventMode::Enqueue, _) => {}
+            (EventMode::Standby, Delta::Deleted(last)) if !cleanup => {
                 // If the leader ends now, it may not have reconciled the deletion.
                 let key = ReconcileKey { kind: Arc::clone(&gvk), key: last.key().clone() };
                 tombstones.put_for_a_while(&key, last);
                 return;
             }
-            (Wakes::NobodyYet | Wakes::Nobody, _) => return,
+            (EventMode::Standby | EventMode::Disabled, _) => return,
         }
         let (object, initial) = match delta {
             Delta::Applied { old: Some(old), new, .. } if old.uid() == new.uid() => {
                 let (queue, key) = (queue.clone(), ReconcileKey { kind: Arc::clone(&gvk), key: new.key().clone() });
                 let wake = move || queue.add_event(key, Cause::Own("modified"));
-                let own = writer.own();
-                own.unless_echo(&plugin, new.uid(), old.resource_version(), new.resource_version(), wake);
+                let echoes = writer.echoes();
+                echoes.unless_echo(&plugin, new.uid(), old.resource_version(), new.resource_version(), wake);
                 return;
             }
             Delta::Applied { new, initial, .. } => (new, *initial),
@@ -162,7 +162,7 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
             if cleanup {
                 // The finalizer held the object until cleanup was done, or the object left the selector: the plugin has nothing left to
                 // do. An out-of-sync key runs once more, without a call, to clear that mark.
-                if unsettled.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
+                if out_of_sync.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
                     queue.add_event(key, cause);
                 }
                 return;
@@ -186,14 +186,14 @@ fn forget_gone(writer: &Writer, delta: &Delta) {
         _ => return,
     };
     writer.applied().forget(gone);
-    writer.own().forget(gone);
+    writer.echoes().forget(gone);
 }
 
 fn watch_handler(gvk: Arc<GroupVersionKind>, mapper: Mapper, handlers: &Handlers) -> Handler {
     let handlers = handlers.clone();
     Arc::new(move |delta| {
         forget_gone(&handlers.writer, delta);
-        if handlers.waking.now() != Wakes::Keys {
+        if handlers.event_mode.now() != EventMode::Enqueue {
             return;
         }
         let mut keys = Vec::new();
@@ -241,14 +241,14 @@ mod tests {
         let discovery = crate::api::Discovery::new(client.clone());
         let informers = Informers::new(client.clone(), discovery.clone());
         let metrics = crate::metrics::Metrics::new();
-        let waking: Arc<Waking> = Arc::default();
-        waking.set(Wakes::Keys);
+        let event_mode: Arc<EventModeCell> = Arc::default();
+        event_mode.set(EventMode::Enqueue);
         Handlers {
             queue: WorkQueue::new("p", crate::workqueue::Config::default(), metrics.queue("p")),
             tombstones: Arc::default(),
-            unsettled: Arc::default(),
+            out_of_sync: Arc::default(),
             writer: Writer::new(client, discovery, informers, metrics),
-            waking,
+            event_mode,
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
                 "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"}}));
             let key = ReconcileKey { kind: gvk, key: last.key().clone() };
             if out_of_sync {
-                handlers.unsettled.lock().unwrap().insert(key.clone());
+                handlers.out_of_sync.lock().unwrap().insert(key.clone());
             }
             handlers.queue.add_rate_limited(key.clone());
             tell(&Delta::Deleted(Arc::new(last)));

@@ -36,7 +36,7 @@ const MOST_STRUCK: usize = 10_000;
 
 /// The consequence of a reconcile for the version it ran on.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum HealthVerdict {
     /// No change.
     Fine,
     /// The version passed its probation.
@@ -50,11 +50,11 @@ pub(super) enum Verdict {
 /// The health of one plugin, across its versions.
 #[derive(Debug, Default)]
 pub(super) struct Health {
-    inner: Mutex<Inner>,
+    inner: Mutex<HealthState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct HealthState {
     /// Weights of the last reconciles of the current version; zero is no strike.
     window: VecDeque<u32>,
     /// Keys whose last reconcile was a strike, including keys of deleted objects.
@@ -111,7 +111,7 @@ impl Health {
     }
 
     /// Counts a reconcile of the current version.
-    pub(super) fn reconciled(&self, key: &ReconcileKey, took: Duration, strike: Option<&str>) -> Verdict {
+    pub(super) fn reconciled(&self, key: &ReconcileKey, took: Duration, strike: Option<&str>) -> HealthVerdict {
         let mut inner = self.lock();
         if strike.is_some() {
             if inner.struck.len() < MOST_STRUCK {
@@ -120,12 +120,13 @@ impl Health {
         } else {
             inner.struck.remove(key);
         }
-        let on_probation = inner.probation.as_mut().map_or(Verdict::Fine, |probation| probation.count(key, strike));
+        let on_probation =
+            inner.probation.as_mut().map_or(HealthVerdict::Fine, |probation| probation.count(key, strike));
         match on_probation {
-            Verdict::Fine => {}
+            HealthVerdict::Fine => {}
             ended => {
                 let excused = inner.probation.take().map(|probation| probation.excused).unwrap_or_default();
-                if matches!(ended, Verdict::Failing(_)) {
+                if matches!(ended, HealthVerdict::Failing(_)) {
                     inner.before_failing = excused;
                 }
                 return ended;
@@ -151,20 +152,20 @@ impl Health {
         inner.struck.len() + inner.before_failing.len() + of_probation
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, HealthState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Probation {
-    fn count(&mut self, key: &ReconcileKey, strike: Option<&str>) -> Verdict {
+    fn count(&mut self, key: &ReconcileKey, strike: Option<&str>) -> HealthVerdict {
         self.done += 1;
         if let Some(what) = strike
             && !self.excused.contains(key)
         {
             self.struck.insert(key.clone());
             if !within_share(self.struck.len(), self.length) {
-                return Verdict::Failing(format!(
+                return HealthVerdict::Failing(format!(
                     "{} of its first {} reconciles went wrong, more than {} %; the last, of {key}: {what}",
                     self.struck.len(),
                     self.done,
@@ -172,7 +173,11 @@ impl Probation {
                 ));
             }
         }
-        if self.done >= self.length || self.began.elapsed() >= PROBATION_TIME { Verdict::Proven } else { Verdict::Fine }
+        if self.done >= self.length || self.began.elapsed() >= PROBATION_TIME {
+            HealthVerdict::Proven
+        } else {
+            HealthVerdict::Fine
+        }
     }
 }
 
@@ -181,8 +186,8 @@ fn within_share(struck: usize, length: usize) -> bool {
     struck as f64 <= length as f64 * PROBATION_SHARE
 }
 
-impl Inner {
-    fn count(&mut self, weight: u32) -> Verdict {
+impl HealthState {
+    fn count(&mut self, weight: u32) -> HealthVerdict {
         self.window.push_back(weight);
         if self.window.len() > WINDOW {
             self.window.pop_front();
@@ -193,12 +198,12 @@ impl Inner {
             self.pause = Some(pause);
             self.until = Some(Instant::now() + pause);
             self.window.clear();
-            return Verdict::Quarantined(pause);
+            return HealthVerdict::Quarantined(pause);
         }
         if self.window.len() == WINDOW {
             self.pause = None;
         }
-        Verdict::Fine
+        HealthVerdict::Fine
     }
 }
 
@@ -214,7 +219,7 @@ mod tests {
         }
     }
 
-    fn reconciled(health: &Health, key: &ReconcileKey, strike: Option<&str>) -> Verdict {
+    fn reconciled(health: &Health, key: &ReconcileKey, strike: Option<&str>) -> HealthVerdict {
         health.reconciled(key, Duration::from_millis(1), strike)
     }
 
@@ -231,27 +236,30 @@ mod tests {
     async fn h10_one_object_in_a_hundred_is_too_many_and_one_in_a_thousand_is_not() {
         let health = Health::default();
         health.begin(300, false);
-        assert_eq!(reconciled(&health, &key(0), Some("trap")), Verdict::Fine);
+        assert_eq!(reconciled(&health, &key(0), Some("trap")), HealthVerdict::Fine);
         // The same object counts once.
-        assert_eq!(reconciled(&health, &key(0), Some("trap")), Verdict::Fine);
+        assert_eq!(reconciled(&health, &key(0), Some("trap")), HealthVerdict::Fine);
         assert!(
-            matches!(reconciled(&health, &key(1), Some("trap")), Verdict::Failing(why) if why.contains("o1: trap"))
+            matches!(reconciled(&health, &key(1), Some("trap")), HealthVerdict::Failing(why) if why.contains("o1: trap"))
         );
 
         health.begin(1000, false);
         let verdicts: Vec<_> = (0..1000).map(|i| reconciled(&health, &key(i), (i == 500).then_some("trap"))).collect();
-        assert_eq!(verdicts.iter().filter(|v| **v != Verdict::Fine).collect::<Vec<_>>(), [&Verdict::Proven]);
+        assert_eq!(
+            verdicts.iter().filter(|v| **v != HealthVerdict::Fine).collect::<Vec<_>>(),
+            [&HealthVerdict::Proven]
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn of_few_objects_one_is_too_many_and_a_proven_version_is_not_taken_back() {
         let health = Health::default();
         health.begin(3, false);
-        assert!(matches!(reconciled(&health, &key(0), Some("trap")), Verdict::Failing(_)));
+        assert!(matches!(reconciled(&health, &key(0), Some("trap")), HealthVerdict::Failing(_)));
         health.begin(3, false);
-        let proven = (0..20).map(|i| reconciled(&health, &key(i), None)).position(|v| v == Verdict::Proven);
+        let proven = (0..20).map(|i| reconciled(&health, &key(i), None)).position(|v| v == HealthVerdict::Proven);
         assert_eq!(proven, Some(19));
-        assert_eq!(reconciled(&health, &key(0), Some("trap")), Verdict::Fine);
+        assert_eq!(reconciled(&health, &key(0), Some("trap")), HealthVerdict::Fine);
     }
 
     #[tokio::test(start_paused = true)]
@@ -260,8 +268,8 @@ mod tests {
         health.begin(1000, false);
         reconciled(&health, &key(7), Some("trap"));
         health.begin(10, false);
-        assert_eq!(reconciled(&health, &key(7), Some("trap")), Verdict::Fine);
-        assert!(matches!(reconciled(&health, &key(8), Some("trap")), Verdict::Failing(_)));
+        assert_eq!(reconciled(&health, &key(7), Some("trap")), HealthVerdict::Fine);
+        assert!(matches!(reconciled(&health, &key(8), Some("trap")), HealthVerdict::Failing(_)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -271,7 +279,7 @@ mod tests {
         reconciled(&health, &key(7), Some("trap"));
         health.begin(10, false);
         health.went_well_before(&key(7));
-        assert!(matches!(reconciled(&health, &key(7), Some("trap")), Verdict::Failing(_)));
+        assert!(matches!(reconciled(&health, &key(7), Some("trap")), HealthVerdict::Failing(_)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -280,21 +288,21 @@ mod tests {
         health.begin(10, false);
         reconciled(&health, &key(1), Some("trap"));
         health.begin(10, false);
-        assert_eq!(reconciled(&health, &key(1), Some("trap")), Verdict::Fine);
-        assert!(matches!(reconciled(&health, &key(7), Some("trap")), Verdict::Failing(_)));
+        assert_eq!(reconciled(&health, &key(1), Some("trap")), HealthVerdict::Fine);
+        assert!(matches!(reconciled(&health, &key(7), Some("trap")), HealthVerdict::Failing(_)));
         health.begin(10, true);
         // The restored version has not reconciled these objects before it is replaced.
         health.begin(10, false);
-        assert_eq!(reconciled(&health, &key(1), Some("trap")), Verdict::Fine);
-        assert!(matches!(reconciled(&health, &key(7), Some("trap")), Verdict::Failing(_)));
+        assert_eq!(reconciled(&health, &key(1), Some("trap")), HealthVerdict::Fine);
+        assert!(matches!(reconciled(&health, &key(7), Some("trap")), HealthVerdict::Failing(_)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn strikes_that_take_long_weigh_more() {
         let health = Health::default();
         health.begin(1000, false);
-        assert_eq!(health.reconciled(&key(0), LONG, Some("deadline")), Verdict::Fine);
-        assert_eq!(health.reconciled(&key(1), LONG, Some("deadline")), Verdict::Quarantined(FIRST_PAUSE));
+        assert_eq!(health.reconciled(&key(0), LONG, Some("deadline")), HealthVerdict::Fine);
+        assert_eq!(health.reconciled(&key(1), LONG, Some("deadline")), HealthVerdict::Quarantined(FIRST_PAUSE));
     }
 
     #[tokio::test(start_paused = true)]
@@ -303,7 +311,7 @@ mod tests {
         health.begin(1000, false);
         let pause = |health: &Health| {
             (0..20).find_map(|i| match reconciled(health, &key(i), Some("trap")) {
-                Verdict::Quarantined(pause) => Some(pause),
+                HealthVerdict::Quarantined(pause) => Some(pause),
                 _ => None,
             })
         };
@@ -327,7 +335,7 @@ mod tests {
         health.begin(1000, false);
         for i in 0..1000 {
             let verdict = reconciled(&health, &key(i), (i % 3 == 0).then_some("trap"));
-            assert!(!matches!(verdict, Verdict::Quarantined(_)), "{i}: {verdict:?}");
+            assert!(!matches!(verdict, HealthVerdict::Quarantined(_)), "{i}: {verdict:?}");
         }
     }
 }

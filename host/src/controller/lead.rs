@@ -1,8 +1,8 @@
-//! Leadership of a plugin on this host: begin and end of its terms.
+//! Leadership of a plugin on this host: its begin and its end.
 
-use super::version::Wakes;
+use super::version::EventMode;
 use super::{Controller, Version};
-use crate::lease::{Seat, Term};
+use crate::lease::{LeaderElection, LeadershipGuard};
 use crate::workqueue::Trigger;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,45 +13,45 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 /// Drain time of reconciles in flight when their plugin moves to another host.
 const HAND_OVER: Duration = Duration::from_secs(20);
 
-/// A plugin's seat, and the term of its workers.
+/// A plugin's election, and the guard of its workers.
 #[derive(Debug)]
-pub(super) struct Lead {
-    pub(super) seat: Seat,
+pub(super) struct Leadership {
+    pub(super) election: LeaderElection,
     /// None: this host is a standby.
-    term: watch::Sender<Option<Term>>,
-    /// Held while a term begins or ends or the version changes: enqueued keys belong to both.
+    guard: watch::Sender<Option<LeadershipGuard>>,
+    /// Held while a leadership begins or ends or the version changes: enqueued keys belong to both.
     pub(super) turn: Mutex<()>,
     /// Reconciles in flight.
     working: TaskTracker,
 }
 
-impl Lead {
-    pub(super) fn new(seat: Seat) -> Self {
-        // Without leader election there is a term from the beginning.
-        let term = watch::Sender::new(seat.term());
-        Self { seat, term, turn: Mutex::default(), working: TaskTracker::new() }
+impl Leadership {
+    pub(super) fn new(election: LeaderElection) -> Self {
+        // Without leader election this host leads from the beginning.
+        let guard = watch::Sender::new(election.guard());
+        Self { election, guard, turn: Mutex::default(), working: TaskTracker::new() }
     }
 
-    /// The term of the workers.
-    pub(super) fn term(&self) -> Option<Term> {
-        self.term.borrow().clone().filter(Term::held)
+    /// The guard of the workers.
+    pub(super) fn guard(&self) -> Option<LeadershipGuard> {
+        self.guard.borrow().clone().filter(LeadershipGuard::held)
     }
 
-    /// Waits for a term.
+    /// Waits for leadership.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future changes nothing.
     pub(super) async fn wait(&self) {
-        let held = |term: &Option<Term>| term.as_ref().is_some_and(Term::held);
+        let held = |guard: &Option<LeadershipGuard>| guard.as_ref().is_some_and(LeadershipGuard::held);
         // An error is impossible: `self` owns the sender.
-        let _ = self.term.subscribe().wait_for(held).await;
+        let _ = self.guard.subscribe().wait_for(held).await;
     }
 
-    /// Begins a reconcile. None: no term, so it may not begin.
-    pub(super) fn enter(&self) -> Option<(Term, TaskTrackerToken)> {
+    /// Begins a reconcile. None: this host does not lead, so it may not begin.
+    pub(super) fn begin_reconcile(&self) -> Option<(LeadershipGuard, TaskTrackerToken)> {
         let working = self.working.token();
-        Some((self.term()?, working))
+        Some((self.guard()?, working))
     }
 }
 
@@ -59,31 +59,31 @@ impl Controller {
     /// Follows the plugin's Lease: starts reconciling when this host holds it, and stops when it does not.
     pub(super) async fn follow(self: Arc<Self>) {
         loop {
-            let term = tokio::select! {
+            let guard = tokio::select! {
                 () = self.stop.cancelled() => return,
-                term = self.lead.seat.held() => term,
+                guard = self.lead.election.held() => guard,
             };
-            self.begin(&term);
+            self.begin(&guard);
             tokio::select! {
                 () = self.stop.cancelled() => return,
-                () = term.over() => {}
-                () = term.wanted_back() => self.step_down(HAND_OVER).await,
+                () = guard.over() => {}
+                () = guard.release_requested() => self.step_down(HAND_OVER).await,
             }
             self.end();
-            // The seat publishes the end a moment later.
-            term.over().await;
+            // The election publishes the end a moment later.
+            guard.over().await;
         }
     }
 
     /// This host becomes the leader and reconciles every object, because the previous leader's remaining work is unknown.
-    fn begin(&self, term: &Term) {
+    fn begin(&self, guard: &LeadershipGuard) {
         let turn = self.lead.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lead.term.send_replace(Some(term.clone()));
+        self.lead.guard.send_replace(Some(guard.clone()));
         self.metrics.set_leading(true);
-        self.shared.writer.inherit(term.inherited());
+        self.shared.writer.note_handover_hints(guard.received_hints());
         if let Some(version) = self.current() {
             self.health.begin(version.objects(), false);
-            version.wake(Wakes::Keys);
+            version.set_event_mode(EventMode::Enqueue);
             self.enqueue_all(&version, Trigger::InitialList);
         }
         for key in self.tombstones.take_over() {
@@ -95,15 +95,15 @@ impl Controller {
     /// Another host is the leader from now on, or may be.
     fn end(&self) {
         let turn = self.lead.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lead.term.send_replace(None);
+        self.lead.guard.send_replace(None);
         self.metrics.set_leading(false);
         if let Some(version) = self.current() {
-            version.wake(Wakes::NobodyYet);
+            version.set_event_mode(EventMode::Standby);
         }
         self.queue.purge();
         // Their keys do not run here any more.
         self.tombstones.hand_over();
-        self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.out_of_sync.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.metrics.set_out_of_sync(0);
         drop(turn);
     }
@@ -112,7 +112,7 @@ impl Controller {
     ///
     /// * `drain` - drain time; then reconciles in flight are cancelled.
     pub async fn step_down(&self, drain: Duration) {
-        let Some(term) = self.lead.term() else { return };
+        let Some(guard) = self.lead.guard() else { return };
         self.end();
         self.lead.working.close();
         if tokio::time::timeout(drain, self.lead.working.wait()).await.is_err() {
@@ -121,17 +121,17 @@ impl Controller {
                 seconds = drain.as_secs(),
                 "reconciles still under way when the plugin goes to another host are cut off"
             );
-            term.end();
+            guard.end();
             self.lead.working.wait().await;
         }
         self.lead.working.reopen();
-        self.lead.seat.release().await;
+        self.lead.election.release().await;
     }
 
     /// Whether this host is the leader, so that a new current version enqueues keys at once.
     #[must_use]
     pub fn leads(&self) -> bool {
-        self.lead.term().is_some()
+        self.lead.guard().is_some()
     }
 
     pub(super) fn enqueue_all(&self, version: &Version, trigger: Trigger) {
@@ -146,8 +146,8 @@ impl Controller {
     /// Competes for the Lease, and publishes the version of this host to the other hosts.
     pub(super) fn stand(self: &Arc<Self>, version: &Version, first: bool) {
         let of = &version.loaded;
-        self.lead.seat.compete(&Seat::version(&of.manifest.version, &of.component.digest));
-        if !self.lead.seat.has_lease() {
+        self.lead.election.compete(&LeaderElection::version(&of.manifest.version, &of.component.digest));
+        if !self.lead.election.has_lease() {
             self.metrics.set_leading(true);
         } else if first {
             self.metrics.set_leading(false);

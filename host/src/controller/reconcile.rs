@@ -4,9 +4,9 @@ use super::outcome::{End, Failure, Next, next, ready};
 use super::{Controller, ReconcileKey, Version, compare};
 use crate::api::GroupVersionKind;
 use crate::apply::events::{Event, Regarding};
-use crate::apply::{Author, WriteError};
+use crate::apply::{WriteError, WriteIdentity};
 use crate::informer::Object;
-use crate::lease::Term;
+use crate::lease::LeadershipGuard;
 use crate::metrics::Call;
 use crate::plugin::{CallError, Observation, Request, Run};
 use crate::workqueue::{Cause, Item};
@@ -19,14 +19,14 @@ pub(super) struct Reconcile<'a> {
     controller: &'a Controller,
     version: &'a Version,
     item: &'a Item<ReconcileKey>,
-    /// The identity of the writes, and the term in which they are allowed.
-    author: Author,
+    /// The identity of the writes, and the leadership in which they are allowed.
+    write_identity: WriteIdentity,
     correlation_id: String,
     began: Instant,
 }
 
 /// The end of a reconcile, for the queue and the statistics.
-pub(super) struct Ended {
+pub(super) struct ReconcileEnd {
     /// The next step of the key.
     pub(super) next: Next,
     /// The error, if it failed.
@@ -37,7 +37,7 @@ pub(super) struct Ended {
 
 /// Results of the calls so far; they also count when the reconcile fails halfway.
 #[derive(Default)]
-struct Known {
+struct Progress {
     object: Option<Arc<Object>>,
     observed: Option<Observation>,
     patched: bool,
@@ -76,49 +76,49 @@ impl<'a> Reconcile<'a> {
         controller: &'a Controller,
         version: &'a Version,
         item: &'a Item<ReconcileKey>,
-        term: &Term,
+        guard: &LeadershipGuard,
     ) -> Self {
         let correlation_id = uuid::Uuid::new_v4().simple().to_string();
         let correlation_id = crate::shorten(&correlation_id, 12).to_owned();
-        let author = version.author.within(term);
-        Self { controller, version, item, author, correlation_id, began: Instant::now() }
+        let write_identity = version.write_identity.within(guard);
+        Self { controller, version, item, write_identity, correlation_id, began: Instant::now() }
     }
 
     /// The control loop: read the object, get-desired, get-actual. If they are equal, write the status; otherwise patch, apply,
     /// get-actual again, status.
-    pub(super) async fn run(&self) -> Ended {
-        let mut known = Known::default();
-        let end = self.drive(&mut known).await;
-        let deleting = known.object.as_ref().is_some_and(|o| o.deleting());
-        let end = self.conclude(end, &mut known, deleting).await;
+    pub(super) async fn run(&self) -> ReconcileEnd {
+        let mut progress = Progress::default();
+        let end = self.drive(&mut progress).await;
+        let deleting = progress.object.as_ref().is_some_and(|o| o.deleting());
+        let end = self.conclude(end, &mut progress, deleting).await;
         let next = next(&end, deleting);
         if let Ok(end) = &end {
             self.controller.settle(&self.item.key, !matches!(end, End::Progressing { .. }));
         }
-        self.report(&end, &known, &next);
+        self.report(&end, &progress, &next);
         let failure = end.as_ref().err();
-        Ended { next, error: failure.map(ToString::to_string), strike: failure.is_some_and(Failure::is_strike) }
+        ReconcileEnd { next, error: failure.map(ToString::to_string), strike: failure.is_some_and(Failure::is_strike) }
     }
 
-    async fn drive(&self, known: &mut Known) -> Result<End, Failure> {
+    async fn drive(&self, progress: &mut Progress) -> Result<End, Failure> {
         // Read before the object: an object that is deleted between the two reads keeps its last run.
         let last = self.controller.tombstones.get(&self.item.key);
-        let Some(object) = self.object().await? else { return self.gone(known).await };
+        let Some(object) = self.object().await? else { return self.gone(progress).await };
         if let Some(last) = last {
             if last.uid() == object.uid() {
                 // The object was only missing from the watch.
                 self.controller.tombstones.remove(&self.item.key, &last);
-            } else if let progressing @ End::Progressing { .. } = self.gone(known).await? {
+            } else if let progressing @ End::Progressing { .. } = self.gone(progress).await? {
                 // Another object had this name before: its cleanup comes first.
                 return Ok(progressing);
             }
         }
-        known.object = Some(Arc::clone(&object));
-        self.author.bequeath(&self.item.key.kind, &object);
+        progress.object = Some(Arc::clone(&object));
+        self.write_identity.add_handover_hint(&self.item.key.kind, &object);
         let writer = &self.controller.shared.writer;
-        let (author, kind) = (&self.author, &self.item.key.kind);
+        let (write_identity, kind) = (&self.write_identity, &self.item.key.kind);
         let cleanup = self.version.loaded.manifest.cleanup;
-        let ours = author.finalizer();
+        let ours = write_identity.finalizer();
         let has_ours = object.has_finalizer(&ours);
         if object.deleting() && !(cleanup && has_ours) {
             return Ok(End::Nothing);
@@ -126,16 +126,16 @@ impl<'a> Reconcile<'a> {
         // The finalizer is stored before the first side effect.
         if cleanup && !object.deleting() && !has_ours {
             let with_ours = writer
-                .add_finalizer(author, kind, &object)
+                .add_finalizer(write_identity, kind, &object)
                 .await
                 .map_err(|error| Failure::write("add the finalizer", error))?;
-            known.object = Some(with_ours);
-            known.written.note(|| "add finalizer".to_owned());
+            progress.object = Some(with_ours);
+            progress.written.note(|| "add finalizer".to_owned());
         }
-        let object = known.object.clone().unwrap_or(object);
+        let object = progress.object.clone().unwrap_or(object);
         let request = self.request(Some(&object), None);
-        let agree = self.converge(&request, known).await?;
-        let requeue_after = known.observed.as_ref().and_then(|o| o.requeue_after);
+        let agree = self.converge(&request, progress).await?;
+        let requeue_after = progress.observed.as_ref().and_then(|o| o.requeue_after);
         if !agree {
             return Ok(End::Progressing { requeue_after });
         }
@@ -143,22 +143,22 @@ impl<'a> Reconcile<'a> {
             return Ok(End::Synced { requeue_after });
         }
         writer
-            .remove_finalizer(author, kind, &object)
+            .remove_finalizer(write_identity, kind, &object)
             .await
             .map_err(|error| Failure::write("remove the finalizer", error))?;
-        known.written.note(|| "remove finalizer".to_owned());
+        progress.written.note(|| "remove finalizer".to_owned());
         Ok(End::CleanedUp)
     }
 
     /// Calls get-desired and get-actual; where they differ, calls patch and get-actual again. Returns whether they agree in the end.
-    async fn converge(&self, request: &Request, known: &mut Known) -> Result<bool, Failure> {
+    async fn converge(&self, request: &Request, progress: &mut Progress) -> Result<bool, Failure> {
         let run = Run {
             reads: Some(Arc::clone(&self.version.reads)),
             key: self.item.key.key.to_string(),
             correlation_id: self.correlation_id.clone(),
             dry_run: false,
             at_most: None,
-            term: self.author.term.clone(),
+            guard: self.write_identity.guard.clone(),
         };
         let mut instance = self.version.pool.take(run).await?;
         let desired = if request.deleting || request.object.is_none() {
@@ -168,29 +168,29 @@ impl<'a> Reconcile<'a> {
         };
         let observed = self.timed(Call::GetActual, instance.get_actual(request)).await?;
         let actual = observed.state.clone();
-        known.observed = Some(observed);
+        progress.observed = Some(observed);
         if compare::same(desired.as_deref(), actual.as_deref()) {
             self.version.pool.give_back(instance);
             return Ok(true);
         }
-        known.patched = true;
+        progress.patched = true;
         let outcome = self.timed(Call::Patch, instance.patch(request, desired.as_ref(), actual.as_ref())).await?;
         let (writer, of) = (&self.controller.shared.writer, outcome.changes.len());
         for (before, change) in outcome.changes.iter().enumerate() {
-            let carried_out = writer.carry_out(&self.author, change).await;
+            let carried_out = writer.carry_out(&self.write_identity, change).await;
             carried_out.map_err(|error| Failure::change(change, before + 1, of, error))?;
-            known.written.note(|| change.summary());
+            progress.written.note(|| change.summary());
         }
         for event in outcome.events {
-            self.record(known.object.as_deref(), event);
+            self.record(progress.object.as_deref(), event);
         }
         let mut again = self.timed(Call::GetActual, instance.get_actual(request)).await?;
         again.requeue_after = earlier(again.requeue_after, outcome.requeue_after);
         let agree = compare::same(desired.as_deref(), again.state.as_deref());
-        known.observed = Some(again);
+        progress.observed = Some(again);
         self.version.pool.give_back(instance);
         if self.controller.breaker.patched(&self.item.key) {
-            self.fight(known, desired.as_deref(), actual.as_deref());
+            self.fight(progress, desired.as_deref(), actual.as_deref());
         }
         Ok(agree)
     }
@@ -215,14 +215,14 @@ impl<'a> Reconcile<'a> {
     }
 
     /// Runs the key of a deleted object once, for plugins without a finalizer.
-    async fn gone(&self, known: &mut Known) -> Result<End, Failure> {
+    async fn gone(&self, progress: &mut Progress) -> Result<End, Failure> {
         let Some(last) = self.controller.tombstones.get(&self.item.key) else { return Ok(End::Nothing) };
         if !self.version.loaded.manifest.cleanup {
             let request = self.request(None, Some(&last));
             // Its observation is not one of an object that has the same name now.
-            let mut of_last = Known { written: std::mem::take(&mut known.written), ..Known::default() };
+            let mut of_last = Progress { written: std::mem::take(&mut progress.written), ..Progress::default() };
             let agree = self.converge(&request, &mut of_last).await;
-            (known.patched, known.written) = (of_last.patched, of_last.written);
+            (progress.patched, progress.written) = (of_last.patched, of_last.written);
             if !agree? {
                 return Ok(End::Progressing { requeue_after: None });
             }
@@ -232,11 +232,11 @@ impl<'a> Reconcile<'a> {
     }
 
     fn request(&self, object: Option<&Arc<Object>>, last_seen: Option<&Arc<Object>>) -> Request {
-        let known = object.or(last_seen);
+        let last_known = object.or(last_seen);
         Request {
             kind: GroupVersionKind::clone(&self.item.key.kind),
             key: self.item.key.key.clone(),
-            uid: known.map(|o| o.uid().to_owned()).unwrap_or_default(),
+            uid: last_known.map(|o| o.uid().to_owned()).unwrap_or_default(),
             object: object.map(|o| o.json().into()),
             last_seen: last_seen.map(|o| o.json().into()),
             deleting: object.is_none_or(|o| o.deleting()),
@@ -249,8 +249,13 @@ impl<'a> Reconcile<'a> {
     }
 
     /// Writes status, Ready condition and events. When the status write fails, the reconcile fails, and the workqueue retries its key.
-    async fn conclude(&self, end: Result<End, Failure>, known: &mut Known, deleting: bool) -> Result<End, Failure> {
-        let Some(object) = known.object.as_deref() else { return end };
+    async fn conclude(
+        &self,
+        end: Result<End, Failure>,
+        progress: &mut Progress,
+        deleting: bool,
+    ) -> Result<End, Failure> {
+        let Some(object) = progress.object.as_deref() else { return end };
         // The API server is overloaded and names a retry time: it would also reject a status or an event.
         if matches!(end, Err(Failure::Write { error: WriteError::TooManyRequests { .. }, .. })) {
             return end;
@@ -266,18 +271,18 @@ impl<'a> Reconcile<'a> {
         }
         let ready = ready(&end, deleting).filter(|_| self.version.loaded.manifest.manage_status);
         // A plugin that observed and returned no status has no fields: the fields of an earlier version are removed.
-        let observed = known.observed.as_ref().map(|o| o.status.clone().unwrap_or_default());
-        let wrote = || object.managed().is_some_and(|managed| managed.contains(&self.author.host_manager()));
+        let observed = progress.observed.as_ref().map(|o| o.status.clone().unwrap_or_default());
+        let wrote = || object.managed().is_some_and(|managed| managed.contains(&self.write_identity.host_manager()));
         let something = ready.is_some() || observed.as_ref().is_some_and(|fields| !fields.is_empty() || wrote());
         if matches!(end, Ok(End::Nothing | End::CleanedUp)) || !something {
             return end;
         }
         let kind = &self.item.key.kind;
         let writer = &self.controller.shared.writer;
-        match writer.write_status(&self.author, kind, object, observed.as_ref(), ready.as_ref()).await {
+        match writer.write_status(&self.write_identity, kind, object, observed.as_ref(), ready.as_ref()).await {
             Ok(false) => end,
             Ok(true) => {
-                known.written.note(|| "apply status".to_owned());
+                progress.written.note(|| "apply status".to_owned());
                 end
             }
             Err(error) => {
@@ -287,20 +292,20 @@ impl<'a> Reconcile<'a> {
         }
     }
 
-    fn fight(&self, known: &Known, desired: Option<&Value>, actual: Option<&Value>) {
+    fn fight(&self, progress: &Progress, desired: Option<&Value>, actual: Option<&Value>) {
         let place = compare::place(desired, actual);
         let message = format!(
             "patched again and again, last because {place} differed: another writer changes it back, or the plugin never \
              wants the same twice; slowed down"
         );
         tracing::warn!(plugin = self.controller.name, key = %self.item.key, place, "patched again and again; slowed down");
-        self.record(known.object.as_deref(), Event { warning: true, reason: "Fighting".to_owned(), message });
+        self.record(progress.object.as_deref(), Event { warning: true, reason: "Fighting".to_owned(), message });
     }
 
     fn record(&self, object: Option<&Object>, event: Event) {
         if let Some(object) = object {
             let about = Regarding::new(&self.item.key.kind, object);
-            self.controller.shared.recorder.record(&self.author, &about, event);
+            self.controller.shared.recorder.record(&self.write_identity, &about, event);
         }
     }
 
@@ -320,7 +325,7 @@ impl<'a> Reconcile<'a> {
     }
 
     /// Writes the reconcile's log line.
-    fn report(&self, end: &Result<End, Failure>, known: &Known, next: &Next) {
+    fn report(&self, end: &Result<End, Failure>, progress: &Progress, next: &Next) {
         let plugin = &self.controller.name;
         let key = self.item.key.to_string();
         let attempt = self.item.attempt;
@@ -337,7 +342,7 @@ impl<'a> Reconcile<'a> {
                     duration_ms,
                     trigger,
                     cause = self.cause(),
-                    written = known.written.list(),
+                    written = progress.written.list(),
                     correlation_id,
                     result = $result,
                     requeue_after_ms = $requeue_after_ms,
@@ -346,11 +351,11 @@ impl<'a> Reconcile<'a> {
             };
         }
         match end {
-            Ok(end) if known.patched => reconciled!(info, end.as_str(), end.requeue_after_ms()),
+            Ok(end) if progress.patched => reconciled!(info, end.as_str(), end.requeue_after_ms()),
             Ok(end) => reconciled!(debug, end.as_str(), end.requeue_after_ms()),
             Err(e) => {
                 let (reason, retry_after_ms, next) = (e.reason(), next.after_ms(), next.as_str());
-                tracing::warn!(plugin, key, attempt, duration_ms, trigger, cause = self.cause(), written = known.written.list(), correlation_id, reason, error = %e, next, retry_after_ms, "reconcile failed");
+                tracing::warn!(plugin, key, attempt, duration_ms, trigger, cause = self.cause(), written = progress.written.list(), correlation_id, reason, error = %e, next, retry_after_ms, "reconcile failed");
             }
         }
     }

@@ -14,11 +14,11 @@ const PERIOD: Duration = Duration::from_secs(60);
 /// The recent reconciles of one plugin.
 #[derive(Debug, Default)]
 pub(super) struct Stats {
-    inner: Mutex<Inner>,
+    inner: Mutex<StatsState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct StatsState {
     recent: VecDeque<(Instant, Duration)>,
     reconciles: u64,
     errors: u64,

@@ -17,11 +17,11 @@ const A_WHILE: Duration = Duration::from_secs(60);
 /// The last states of deleted objects.
 #[derive(Debug, Default)]
 pub(super) struct Tombstones {
-    inner: Mutex<Inner>,
+    inner: Mutex<TombstoneState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct TombstoneState {
     objects: HashMap<ReconcileKey, Tombstone>,
     /// The keys in the order of their deletion, oldest first.
     order: BTreeMap<u64, ReconcileKey>,
@@ -38,7 +38,7 @@ struct Tombstone {
 }
 
 impl Tombstones {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, TombstoneState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,7 +102,7 @@ impl Tombstone {
     }
 }
 
-impl Inner {
+impl TombstoneState {
     fn put(&mut self, key: &ReconcileKey, object: &Arc<Object>, until: Option<Instant>) {
         // A key that is deleted again is as new as any other.
         self.forget(key);

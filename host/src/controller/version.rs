@@ -1,8 +1,8 @@
 //! A version of a plugin: the loaded code, and the watches it reads from.
 
-use super::{handler, mapping};
+use super::{Controller, handler, mapping};
 use crate::api::{GroupVersionKind, ObjectKey};
-use crate::apply::Author;
+use crate::apply::WriteIdentity;
 use crate::grants::Admission;
 use crate::informer::Subscription;
 use crate::plugin::{Component, Guest, Pool, Reads, StoreOf};
@@ -32,20 +32,20 @@ pub struct Version {
     pub(super) loaded: Loaded,
     /// The version's instances, none of which outlives it.
     pub(super) pool: Pool,
-    pub(super) author: Author,
+    pub(super) write_identity: WriteIdentity,
     pub(super) reads: Arc<Reads>,
     /// The admission rules.
     pub(super) admission: Vec<Admission>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) stores: HashMap<GroupVersionKind, Vec<StoreOf>>,
     /// Whether its handlers enqueue keys.
-    pub(super) waking: Arc<Waking>,
+    pub(super) event_mode: Arc<EventModeCell>,
     /// Whether a reconcile has ended on this version.
     pub(super) worked: AtomicBool,
     /// Reconciles in flight.
     pub(super) under_way: TaskTracker,
     /// Cancels the reconciles in flight.
-    pub(super) cut: CancellationToken,
+    pub(super) cancel: CancellationToken,
 }
 
 impl Version {
@@ -150,7 +150,7 @@ impl Version {
     /// The objects that this version sees and that have the plugin's finalizer, by kind.
     #[must_use]
     pub fn held(&self) -> Vec<(GroupVersionKind, Vec<ObjectKey>)> {
-        let finalizer = self.author.finalizer();
+        let finalizer = self.write_identity.finalizer();
         let all = crate::informer::ListOptions::default();
         self.primaries()
             .map(|(kind, stores)| {
@@ -163,7 +163,7 @@ impl Version {
     }
 
     /// Marks a reconcile as in flight on this version, until the token is dropped.
-    pub(super) fn enter(&self) -> TaskTrackerToken {
+    pub(super) fn track(&self) -> TaskTrackerToken {
         self.under_way.token()
     }
 
@@ -174,42 +174,88 @@ impl Version {
         self.under_way.close();
         let by_itself = tokio::time::timeout(drain, self.under_way.wait()).await.is_ok();
         if !by_itself {
-            self.cut.cancel();
+            self.cancel.cancel();
         }
         by_itself
     }
 
-    pub(super) fn wake(&self, wakes: Wakes) {
-        self.waking.set(wakes);
+    pub(super) fn set_event_mode(&self, mode: EventMode) {
+        self.event_mode.set(mode);
+    }
+}
+
+/// A version with a reconcile or review in flight: the version does not drain before this value is dropped.
+#[derive(Debug)]
+pub struct PinnedVersion {
+    version: Arc<Version>,
+    _in_flight: TaskTrackerToken,
+}
+
+impl PinnedVersion {
+    pub(super) fn held(&self) -> &Arc<Version> {
+        &self.version
+    }
+
+    /// The version's admission rules.
+    #[must_use]
+    pub fn rules(&self) -> &[Admission] {
+        &self.version.admission
+    }
+
+    /// Whether the version's watches are in sync.
+    #[must_use]
+    pub fn synced(&self) -> bool {
+        self.version.synced()
+    }
+
+    /// The version string of the manifest.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version.loaded.manifest.version
+    }
+}
+
+impl Controller {
+    /// The current version, held for one reconcile or review. None: there is none (yet).
+    #[must_use]
+    pub fn pin_version(&self) -> Option<PinnedVersion> {
+        loop {
+            let version = self.current()?;
+            let in_flight = version.track();
+            // The version was replaced in between and may have drained already.
+            if self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, &version)) {
+                return Some(PinnedVersion { version, _in_flight: in_flight });
+            }
+        }
     }
 }
 
 /// What the event handlers of a version enqueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Wakes {
+pub(super) enum EventMode {
     /// No key: the version is not current.
-    Nobody,
+    Disabled,
     /// No key: the version is current, but another host is the leader. Deleted objects are remembered for a while.
-    NobodyYet,
+    Standby,
     /// Keys.
-    Keys,
+    Enqueue,
 }
 
-/// [`Wakes`] as an atomic, for the handlers.
+/// [`EventMode`] as an atomic, for the handlers.
 #[derive(Debug, Default)]
-pub(super) struct Waking(AtomicU8);
+pub(super) struct EventModeCell(AtomicU8);
 
-impl Waking {
-    pub(super) fn set(&self, wakes: Wakes) {
-        self.0.store(wakes as u8, Ordering::Release);
+impl EventModeCell {
+    pub(super) fn set(&self, mode: EventMode) {
+        self.0.store(mode as u8, Ordering::Release);
     }
 
-    pub(super) fn now(&self) -> Wakes {
+    pub(super) fn now(&self) -> EventMode {
         match self.0.load(Ordering::Acquire) {
-            of if of == Wakes::Keys as u8 => Wakes::Keys,
-            of if of == Wakes::NobodyYet as u8 => Wakes::NobodyYet,
-            _ => Wakes::Nobody,
+            of if of == EventMode::Enqueue as u8 => EventMode::Enqueue,
+            of if of == EventMode::Standby as u8 => EventMode::Standby,
+            _ => EventMode::Disabled,
         }
     }
 }

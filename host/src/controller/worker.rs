@@ -1,11 +1,11 @@
 //! Workers of a plugin, and its resync.
 
-use super::health::Verdict;
+use super::health::HealthVerdict;
 use super::outcome::Next;
-use super::reconcile::{Ended, Reconcile};
+use super::reconcile::{Reconcile, ReconcileEnd};
 use super::version::Version;
 use super::{Controller, Happened, ReconcileKey};
-use crate::lease::Term;
+use crate::lease::LeadershipGuard;
 use crate::workqueue::{Item, Trigger};
 use futures::FutureExt as _;
 use std::panic::AssertUnwindSafe;
@@ -44,22 +44,22 @@ impl Controller {
                 item = self.next() => item,
             };
             let Some(item) = item else { return };
-            let Some(entered) = self.enter() else { return };
+            let Some(pinned) = self.pin_version() else { return };
             // The Lease may have been lost in between; the next leader reconciles every object.
-            let Some((term, working)) = self.lead.enter() else {
+            let Some((guard, working)) = self.lead.begin_reconcile() else {
                 self.queue.forget(&item.key);
                 self.queue.done(&item.key);
                 continue;
             };
             let busy = self.metrics.active_worker();
             let began = Instant::now();
-            let next = self.run(entered.held(), &item, &term).await;
+            let next = self.run(pinned.held(), &item, &guard).await;
             self.metrics.reconciled(next.result(), began.elapsed());
             drop(busy);
             self.requeue(&item.key, &next);
             self.queue.done(&item.key);
             drop(working);
-            drop(entered);
+            drop(pinned);
         }
     }
 
@@ -80,7 +80,7 @@ impl Controller {
     }
 
     /// Runs one reconcile, cancelled when its version drains for too long, and counts its result for the version.
-    async fn run(&self, version: &Arc<Version>, item: &Item<ReconcileKey>, term: &Term) -> Next {
+    async fn run(&self, version: &Arc<Version>, item: &Item<ReconcileKey>, guard: &LeadershipGuard) -> Next {
         if !version.reaches(&item.key) {
             // A version that had this kind or namespace was still reconciling it when the current version came.
             self.forget_what(|key| *key == item.key);
@@ -94,16 +94,16 @@ impl Controller {
         }
         let began = Instant::now();
         // A panic of the host in one reconcile must not end a worker.
-        let reconcile = Reconcile::new(self, version, item, term);
+        let reconcile = Reconcile::new(self, version, item, guard);
         let reconcile = AssertUnwindSafe(reconcile.run()).catch_unwind();
         let ended = tokio::select! {
-            // First, so that a reconcile polled after its term does nothing more.
+            // First, so that a reconcile polled after its leadership does nothing more.
             biased;
-            () = term.over() => return Next::LeaseLost,
-            () = version.cut.cancelled() => return Next::Later(Duration::ZERO),
+            () = guard.over() => return Next::LeaseLost,
+            () = version.cancel.cancelled() => return Next::Later(Duration::ZERO),
             ended = reconcile => ended.unwrap_or_else(|_panic| {
                 tracing::error!(plugin = self.name, key = %item.key, "the host panicked in a reconcile; please report this");
-                Ended { next: Next::Retry, error: Some("the host panicked; please report this".to_owned()), strike: false }
+                ReconcileEnd { next: Next::Retry, error: Some("the host panicked; please report this".to_owned()), strike: false }
             }),
         };
         if ended.next == Next::LeaseLost {
@@ -113,7 +113,7 @@ impl Controller {
         ended.next
     }
 
-    fn count(&self, version: &Arc<Version>, key: &ReconcileKey, took: Duration, ended: &Ended) {
+    fn count(&self, version: &Arc<Version>, key: &ReconcileKey, took: Duration, ended: &ReconcileEnd) {
         self.stats.reconciled(
             took,
             &version.loaded.component.digest,
@@ -138,10 +138,10 @@ impl Controller {
             return;
         }
         match self.health.reconciled(key, took, strike) {
-            Verdict::Fine => {}
-            Verdict::Proven => self.tell(version, Happened::Proven),
-            Verdict::Failing(why) => self.tell(version, Happened::Failing(why)),
-            Verdict::Quarantined(pause) => self.tell(version, Happened::Quarantined(pause)),
+            HealthVerdict::Fine => {}
+            HealthVerdict::Proven => self.tell(version, Happened::Proven),
+            HealthVerdict::Failing(why) => self.tell(version, Happened::Failing(why)),
+            HealthVerdict::Quarantined(pause) => self.tell(version, Happened::Quarantined(pause)),
         }
     }
 
@@ -176,7 +176,7 @@ impl Controller {
                 () = tokio::time::sleep_until(due) => last = Instant::now(),
             }
             let Some(version) = self.current() else { return };
-            if self.lead.term().is_none() {
+            if self.lead.guard().is_none() {
                 continue;
             }
             for (kind, stores) in version.primaries() {

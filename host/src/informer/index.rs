@@ -70,35 +70,35 @@ pub struct ListOptions {
 
 /// An object in a set that is sorted by key, without a second copy of the key.
 #[derive(Clone, Debug)]
-struct Entry(Arc<Object>);
+struct IndexEntry(Arc<Object>);
 
-impl Borrow<ObjectKey> for Entry {
+impl Borrow<ObjectKey> for IndexEntry {
     fn borrow(&self) -> &ObjectKey {
         self.0.key()
     }
 }
 
-impl Ord for Entry {
+impl Ord for IndexEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.key().cmp(other.0.key())
     }
 }
 
-impl PartialOrd for Entry {
+impl PartialOrd for IndexEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Entry {
+impl PartialEq for IndexEntry {
     fn eq(&self, other: &Self) -> bool {
         self.0.key() == other.0.key()
     }
 }
 
-impl Eq for Entry {}
+impl Eq for IndexEntry {}
 
-type Entries = BTreeSet<Entry>;
+type Entries = BTreeSet<IndexEntry>;
 
 /// Objects by the hash of one of their texts. The lookup compares the text again.
 type Index = HashMap<u64, Entries>;
@@ -133,7 +133,7 @@ impl Table {
 
     pub(crate) fn insert(&mut self, object: Arc<Object>) {
         self.remove(object.key());
-        let entry = Entry(object);
+        let entry = IndexEntry(object);
         for owner in entry.0.owners() {
             self.by_owner.entry(hash(owner.uid)).or_default().insert(entry.clone());
         }
@@ -147,7 +147,7 @@ impl Table {
     }
 
     pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Arc<Object>> {
-        let Entry(object) = self.objects.take(key)?;
+        let IndexEntry(object) = self.objects.take(key)?;
         self.heap_bytes = self.heap_bytes.saturating_sub(object.heap_bytes());
         for owner in object.owners() {
             forget(&mut self.by_owner, owner.uid, key);
@@ -197,7 +197,7 @@ impl Table {
     }
 
     /// Sorted candidates for `options` from an index, perhaps too many; `None` if no index applies.
-    fn candidates(&self, options: &ListOptions) -> Option<BTreeSet<&Entry>> {
+    fn candidates(&self, options: &ListOptions) -> Option<BTreeSet<&IndexEntry>> {
         if let Some(uid) = &options.owner_uid {
             return Some(self.by_owner.get(&hash(uid)).into_iter().flatten().collect());
         }

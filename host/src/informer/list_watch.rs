@@ -44,7 +44,7 @@ pub(super) struct Page(Vec<u8>);
 
 /// One page, parsed as far as its items.
 #[derive(Deserialize)]
-pub(super) struct List<'a> {
+pub(super) struct ObjectList<'a> {
     #[serde(borrow)]
     pub(super) metadata: ListMeta<'a>,
     #[serde(borrow, deserialize_with = "null_as_empty")]
@@ -132,7 +132,7 @@ impl Page {
         Self(text)
     }
 
-    pub(super) fn read(&self) -> Result<List<'_>, Error> {
+    pub(super) fn read(&self) -> Result<ObjectList<'_>, Error> {
         serde_json::from_slice(&self.0).map_err(Error::List)
     }
 }
@@ -205,18 +205,4 @@ pub(super) fn words(status: &Status) -> String {
         (code, "" | "Failed to parse error data") => format!("{} ({code})", status.message),
         (code, reason) => format!("{} ({code} {reason})", status.message),
     }
-}
-
-/// An error and its causes on one line, without the repetition of causes that an error already contains.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let part = error.to_string();
-        if !text.contains(&part) {
-            text = format!("{text}: {part}");
-        }
-        source = error.source();
-    }
-    text
 }

@@ -2,6 +2,10 @@
 //!
 //! A watch delivers the writes of one resource in their order. So a write has been seen once any event of the watch has at least its
 //! version. Where versions do not help (a deletion has none), the object's own events decide, or a list that began afterwards.
+//!
+//! [`echoes`] keeps the watch echo of such a write from waking its plugin.
+
+pub(crate) mod echoes;
 
 use crate::api::{ObjectKey, resource_version};
 use std::{
@@ -27,7 +31,7 @@ const CAPACITY: usize = 100_000;
 
 /// Whether the store shows the host's last write of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum Freshness {
     Yes,
     NotYet,
     /// Waiting is useless: the version cannot be compared, or an earlier wait timed out.
@@ -100,20 +104,20 @@ impl OwnWrites {
         self.note(key, uid, written.as_deref().or(stored.as_deref()), true);
     }
 
-    pub(crate) fn seen(&self, key: &ObjectKey) -> Seen {
+    pub(crate) fn seen(&self, key: &ObjectKey) -> Freshness {
         match self.pending.get(key) {
             Some(pending) => pending.seen(),
-            None if self.unknown.is_some() => Seen::CannotTell,
-            None => Seen::Yes,
+            None if self.unknown.is_some() => Freshness::CannotTell,
+            None => Freshness::Yes,
         }
     }
 
-    pub(crate) fn seen_all(&self) -> Seen {
-        let cannot_tell = self.unknown.is_some() || self.pending.values().any(|p| p.seen() == Seen::CannotTell);
+    pub(crate) fn seen_all(&self) -> Freshness {
+        let cannot_tell = self.unknown.is_some() || self.pending.values().any(|p| p.seen() == Freshness::CannotTell);
         match (cannot_tell, self.pending.is_empty()) {
-            (true, _) => Seen::CannotTell,
-            (false, true) => Seen::Yes,
-            (false, false) => Seen::NotYet,
+            (true, _) => Freshness::CannotTell,
+            (false, true) => Freshness::Yes,
+            (false, false) => Freshness::NotYet,
         }
     }
 
@@ -270,9 +274,9 @@ impl OwnWrites {
 }
 
 impl Pending {
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> Freshness {
         let comparable = self.deletion || self.version.as_deref().is_some_and(resource_version::readable);
-        if comparable && !self.wait_ran_out { Seen::NotYet } else { Seen::CannotTell }
+        if comparable && !self.wait_ran_out { Freshness::NotYet } else { Freshness::CannotTell }
     }
 
     /// Whether an event of the object shows this write or a later state.
@@ -308,15 +312,15 @@ mod tests {
     async fn s1_a_write_is_seen_by_its_own_or_any_later_event() {
         let mut own = OwnWrites::default();
         own.wrote(&key("a"), "u", Some("10"), None);
-        assert_eq!(own.seen(&key("a")), Seen::NotYet);
-        assert_eq!(own.seen(&key("b")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::NotYet);
+        assert_eq!(own.seen(&key("b")), Freshness::Yes);
         assert!(!own.observe(&key("a"), "u", "9", false));
-        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        assert_eq!(own.seen(&key("a")), Freshness::NotYet);
         assert!(own.observe(&key("b"), "v", "11", false));
-        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::Yes);
         // The response to a write may arrive after its event.
         own.wrote(&key("a"), "u", Some("11"), None);
-        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::Yes);
     }
 
     #[tokio::test]
@@ -325,9 +329,9 @@ mod tests {
         own.wrote(&key("a"), "u", Some("12"), None);
         own.wrote(&key("a"), "u", Some("10"), None);
         own.observe(&key("a"), "u", "10", false);
-        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        assert_eq!(own.seen(&key("a")), Freshness::NotYet);
         own.observe(&key("a"), "u", "12", false);
-        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::Yes);
     }
 
     #[tokio::test]
@@ -335,18 +339,18 @@ mod tests {
         for version in [None, Some(""), Some("abc")] {
             let mut own = OwnWrites::default();
             own.wrote(&key("a"), "u", version, None);
-            assert_eq!(own.seen(&key("a")), Seen::CannotTell);
-            assert_eq!(own.seen_all(), Seen::CannotTell);
+            assert_eq!(own.seen(&key("a")), Freshness::CannotTell);
+            assert_eq!(own.seen_all(), Freshness::CannotTell);
             own.observe(&key("a"), "u", "5", false);
-            assert_eq!(own.seen(&key("a")), Seen::CannotTell, "{version:?}");
+            assert_eq!(own.seen(&key("a")), Freshness::CannotTell, "{version:?}");
             let mark = own.list_begins();
             assert!(own.listed(mark, "6", |_| None));
-            assert_eq!(own.seen(&key("a")), Seen::Yes);
+            assert_eq!(own.seen(&key("a")), Freshness::Yes);
         }
         let mut own = OwnWrites::default();
         own.wrote(&key("a"), "u", Some("abc"), None);
         own.observe(&key("a"), "u", "abc", false);
-        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::Yes);
     }
 
     #[tokio::test]
@@ -355,26 +359,26 @@ mod tests {
         own.deleted(&key("a"), "u", Some(("u", "5")));
         own.observe(&key("b"), "x", "50", false);
         own.observe(&key("a"), "u", "6", false);
-        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        assert_eq!(own.seen(&key("a")), Freshness::NotYet);
         own.observe(&key("a"), "u", "7", true);
-        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::Yes);
         // The event arrived before the response.
         own.deleted(&key("a"), "u", None);
-        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::Yes);
 
         own.deleted(&key("c"), "u2", Some(("u2", "60")));
         own.observe(&key("c"), "older", "55", false);
-        assert_eq!(own.seen(&key("c")), Seen::NotYet);
+        assert_eq!(own.seen(&key("c")), Freshness::NotYet);
         own.observe(&key("c"), "younger", "65", false);
-        assert_eq!(own.seen(&key("c")), Seen::Yes);
+        assert_eq!(own.seen(&key("c")), Freshness::Yes);
 
         let early = own.list_begins();
         own.deleted(&key("d"), "u3", None);
         own.listed(early, "", |_| None);
-        assert_eq!(own.seen(&key("d")), Seen::NotYet);
+        assert_eq!(own.seen(&key("d")), Freshness::NotYet);
         let mark = own.list_begins();
         own.listed(mark, "", |_| None);
-        assert_eq!(own.seen(&key("d")), Seen::Yes);
+        assert_eq!(own.seen(&key("d")), Freshness::Yes);
     }
 
     #[tokio::test]
@@ -385,9 +389,9 @@ mod tests {
         own.observe(&key("a"), "before", "8", false);
         own.observe(&key("a"), "before", "9", true);
         own.observe(&key("a"), "u", "10", false);
-        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        assert_eq!(own.seen(&key("a")), Freshness::NotYet);
         own.observe(&key("a"), "u", "11", true);
-        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::Yes);
     }
 
     #[tokio::test]
@@ -396,10 +400,10 @@ mod tests {
         // The store has never seen `u`.
         own.deleted(&key("a"), "u", Some(("before", "5")));
         own.observe(&key("a"), "before", "6", true);
-        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        assert_eq!(own.seen(&key("a")), Freshness::NotYet);
         own.observe(&key("a"), "u", "7", false);
         own.observe(&key("a"), "u", "8", true);
-        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::Yes);
     }
 
     #[tokio::test]
@@ -408,10 +412,10 @@ mod tests {
         own.observe(&key("a"), "u", "10", true);
         assert!(own.is_over("u", "9") && own.is_over("u", "10") && !own.is_over("u", "11"));
         own.wrote(&key("a"), "u", Some("12"), None);
-        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        assert_eq!(own.seen(&key("a")), Freshness::NotYet);
         own.observe(&key("a"), "u", "12", false);
         assert!(own.ended.is_empty() && own.ended_order.is_empty());
-        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::Yes);
     }
 
     /// The object came back through a list, which does not undo the recorded end.
@@ -422,9 +426,9 @@ mod tests {
         let mark = own.list_begins();
         own.listed(mark, "13", |_| Some("u"));
         own.deleted(&key("a"), "u", Some(("u", "12")));
-        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        assert_eq!(own.seen(&key("a")), Freshness::NotYet);
         own.observe(&key("a"), "u", "14", true);
-        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::Yes);
     }
 
     #[tokio::test]
@@ -434,10 +438,10 @@ mod tests {
         own.deleted(&key("b"), "v", Some(("v", "9")));
         let mark = own.list_begins();
         own.listed(mark, "11", |_| Some("v"));
-        assert_eq!((own.seen(&key("a")), own.seen(&key("b"))), (Seen::NotYet, Seen::NotYet));
+        assert_eq!((own.seen(&key("a")), own.seen(&key("b"))), (Freshness::NotYet, Freshness::NotYet));
         let mark = own.list_begins();
         own.listed(mark, "12", |_| None);
-        assert_eq!(own.seen_all(), Seen::Yes);
+        assert_eq!(own.seen_all(), Freshness::Yes);
     }
 
     #[tokio::test]
@@ -448,19 +452,19 @@ mod tests {
         }
         let mark = own.list_begins();
         own.listed(mark, "103", |_| None);
-        assert_eq!(own.seen_all(), Seen::Yes, "there is no sign yet that the server lags behind");
+        assert_eq!(own.seen_all(), Freshness::Yes, "there is no sign yet that the server lags behind");
         own.stored(&key("a"), "a", "105");
         own.stored(&key("b"), "another", "106");
-        assert_eq!((own.seen(&key("a")), own.seen(&key("b"))), (Seen::NotYet, Seen::Yes));
+        assert_eq!((own.seen(&key("a")), own.seen(&key("b"))), (Freshness::NotYet, Freshness::Yes));
         own.observe(&key("a"), "a", "107", true);
         own.observe(&key("b"), "b", "108", true);
         own.observe(&key("c"), "c", "109", true);
-        assert_eq!((own.seen_all(), own.doubted.len()), (Seen::Yes, 0));
+        assert_eq!((own.seen_all(), own.doubted.len()), (Freshness::Yes, 0));
         // The deleted version is known, and the list is older.
         own.deleted(&key("d"), "d", Some(("d", "120")));
         let mark = own.list_begins();
         own.listed(mark, "119", |_| None);
-        assert_eq!(own.seen(&key("d")), Seen::NotYet);
+        assert_eq!(own.seen(&key("d")), Freshness::NotYet);
     }
 
     #[tokio::test]
@@ -469,7 +473,7 @@ mod tests {
         own.wrote(&key("a"), "u", Some("10"), None);
         own.wrote(&key("b"), "v", Some("12"), None);
         assert!(own.reached("11"));
-        assert_eq!((own.seen(&key("a")), own.seen(&key("b"))), (Seen::Yes, Seen::NotYet));
+        assert_eq!((own.seen(&key("a")), own.seen(&key("b"))), (Freshness::Yes, Freshness::NotYet));
         assert!(own.is_past("10") && !own.is_past("11") && !own.is_past("x") && !own.is_past(""));
     }
 
@@ -480,10 +484,10 @@ mod tests {
             own.wrote(&key(&i.to_string()), "u", Some("10"), None);
         }
         assert!(own.pending.len() <= CAPACITY);
-        assert_eq!(own.seen(&key("0")), Seen::CannotTell, "forgotten writes must not count as seen");
+        assert_eq!(own.seen(&key("0")), Freshness::CannotTell, "forgotten writes must not count as seen");
         let mark = own.list_begins();
         own.listed(mark, "", |_| None);
-        assert_eq!(own.seen_all(), Seen::Yes);
+        assert_eq!(own.seen_all(), Freshness::Yes);
         own.wrote(&key("a"), "u", Some("10"), None);
         tokio::time::advance(FORGET_AFTER).await;
         own.observe(&key("b"), "v", "5", false);
@@ -505,10 +509,10 @@ mod tests {
         let mut own = OwnWrites::default();
         own.wrote(&key("a"), "u", Some("10"), None);
         own.wait_ran_out(Some(&key("b")));
-        assert_eq!(own.seen(&key("a")), Seen::NotYet);
+        assert_eq!(own.seen(&key("a")), Freshness::NotYet);
         own.wait_ran_out(Some(&key("a")));
-        assert_eq!(own.seen(&key("a")), Seen::CannotTell);
+        assert_eq!(own.seen(&key("a")), Freshness::CannotTell);
         own.observe(&key("a"), "u", "10", false);
-        assert_eq!(own.seen(&key("a")), Seen::Yes);
+        assert_eq!(own.seen(&key("a")), Freshness::Yes);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     WatchStatus,
-    list_watch::{self, Event, Lines, ListWatch, chain, words},
+    list_watch::{self, Event, Lines, ListWatch, words},
     object::{Malformed, Object},
     store::{Relist, Store},
 };
@@ -55,7 +55,7 @@ const REWRITTEN_AFTER: Duration = Duration::from_secs(5 * 60);
 const PAGE: (usize, usize) = (500, 4 << 20);
 
 /// Why a list or a watch ended.
-enum Ended {
+enum WatchEnd {
     /// The watch can continue after the last event.
     Closed,
     /// The same, but after a pause.
@@ -77,7 +77,7 @@ pub(super) struct Reflector {
 
 /// State that outlives a single list or watch.
 #[derive(Default)]
-struct Progress {
+struct WatchProgress {
     backoff: DefaultBackoff,
     /// The version from which the watch continues; `None`: a list comes first.
     position: Option<String>,
@@ -93,7 +93,7 @@ struct Progress {
 impl Reflector {
     /// Never returns.
     pub(super) async fn run(self) {
-        let mut progress = Progress::default();
+        let mut progress = WatchProgress::default();
         loop {
             // A task that ended silently would leave a cache that looks synced but is not updated.
             if AssertUnwindSafe(self.keep_watching(&mut progress)).catch_unwind().await.is_err() {
@@ -104,7 +104,7 @@ impl Reflector {
         }
     }
 
-    async fn keep_watching(&self, progress: &mut Progress) {
+    async fn keep_watching(&self, progress: &mut WatchProgress) {
         loop {
             let resource = self.wait_until_served().await;
             self.store.set_namespaced(resource.namespaced);
@@ -130,7 +130,7 @@ impl Reflector {
     }
 
     /// Returns when the URL answers 404.
-    async fn list_and_watch(&self, server: &ListWatch, progress: &mut Progress) {
+    async fn list_and_watch(&self, server: &ListWatch, progress: &mut WatchProgress) {
         loop {
             let ended = match progress.position.take() {
                 None => match self.list(server, progress).await {
@@ -144,17 +144,17 @@ impl Reflector {
                 Some(mut position) => {
                     let ended = self.watch(server, &mut position, progress).await;
                     progress.doubted = true;
-                    if !matches!(ended, Ended::Lost) {
+                    if !matches!(ended, WatchEnd::Lost) {
                         progress.position = Some(position);
                     }
                     ended
                 }
             };
             match ended {
-                Ended::Closed => {}
-                Ended::Failed | Ended::Lost => progress.pause(Duration::ZERO).await,
-                Ended::Refused { retry_after } => progress.pause(retry_after).await,
-                Ended::NotFound => return,
+                WatchEnd::Closed => {}
+                WatchEnd::Failed | WatchEnd::Lost => progress.pause(Duration::ZERO).await,
+                WatchEnd::Refused { retry_after } => progress.pause(retry_after).await,
+                WatchEnd::NotFound => return,
             }
         }
     }
@@ -165,7 +165,7 @@ impl Reflector {
         // Several watches of the same kind may exist, one per namespace.
         let namespace = self.store.spec().namespace.as_deref().unwrap_or("all");
         let (mut delay, longest) = MISSING_KIND;
-        let mut progress = Progress::default();
+        let mut progress = WatchProgress::default();
         let mut said = false;
         let mut missing_since: Option<Instant> = None;
         loop {
@@ -199,7 +199,7 @@ impl Reflector {
                 }
                 Err(error) => {
                     missing_since = None;
-                    self.failing(chain(&error));
+                    self.failing(crate::chain(&error));
                     if !matches!(error, discovery::Error::Deadline { .. }) {
                         progress.pause(Duration::ZERO).await;
                     }
@@ -209,7 +209,7 @@ impl Reflector {
     }
 
     /// Lists the newest state into the store, and returns its version.
-    async fn list(&self, server: &ListWatch, progress: &mut Progress) -> Result<String, Ended> {
+    async fn list(&self, server: &ListWatch, progress: &mut WatchProgress) -> Result<String, WatchEnd> {
         let mut relist = self.store.begin_list();
         let mut version = String::new();
         let mut token = None;
@@ -219,7 +219,7 @@ impl Reflector {
                 Ok(page) => page.map_err(|error| self.failed(&error))?,
                 Err(_elapsed) => {
                     self.failing(format!("no page of the list within {}s", ANSWER_DEADLINE.as_secs()));
-                    return Err(Ended::Failed);
+                    return Err(WatchEnd::Failed);
                 }
             };
             let list = page.read().map_err(|error| self.failed(&error))?;
@@ -250,10 +250,10 @@ impl Reflector {
     }
 
     /// Rejects a list that is older than the cache: the stored objects are newer.
-    fn check_version(&self, version: &str, relist: &mut Relist, progress: &mut Progress) -> Result<(), Ended> {
+    fn check_version(&self, version: &str, relist: &mut Relist, progress: &mut WatchProgress) -> Result<(), WatchEnd> {
         if version.is_empty() {
             self.failing("the list has no resourceVersion: can this kind be watched?".to_owned());
-            return Err(Ended::Failed);
+            return Err(WatchEnd::Failed);
         }
         relist.shows(version);
         if !self.store.is_past(version) {
@@ -263,7 +263,7 @@ impl Reflector {
         let since = *progress.older_since.get_or_insert_with(Instant::now);
         if since.elapsed() < REWRITTEN_AFTER {
             self.failing("the API server answers with an older state than is known: it lags behind".to_owned());
-            return Err(Ended::Failed);
+            return Err(WatchEnd::Failed);
         }
         warn!(kind = %self.store.spec().gvk, version, "the API server stays at an older state than is known, and is believed now: was a backup restored?");
         progress.older_since = None;
@@ -278,7 +278,7 @@ impl Reflector {
     }
 
     /// Watches from `position` until the watch ends.
-    async fn watch(&self, server: &ListWatch, position: &mut String, progress: &mut Progress) -> Ended {
+    async fn watch(&self, server: &ListWatch, position: &mut String, progress: &mut WatchProgress) -> WatchEnd {
         if progress.doubted
             && let Err(ended) = self.check_position(server, position).await
         {
@@ -289,43 +289,43 @@ impl Reflector {
                 progress.unopened = 0;
                 self.follow(lines, position, &mut progress.backoff).await
             }
-            Err(Ended::Failed) => {
+            Err(WatchEnd::Failed) => {
                 progress.unopened += 1;
-                if progress.unopened.is_multiple_of(UNOPENED) { Ended::Lost } else { Ended::Failed }
+                if progress.unopened.is_multiple_of(UNOPENED) { WatchEnd::Lost } else { WatchEnd::Failed }
             }
             Err(ended) => ended,
         }
     }
 
-    async fn open(&self, server: &ListWatch, position: &str) -> Result<Lines, Ended> {
+    async fn open(&self, server: &ListWatch, position: &str) -> Result<Lines, WatchEnd> {
         match timeout(ANSWER_DEADLINE, server.watch(position)).await {
             Ok(lines) => lines.map_err(|error| self.failed(&error)),
             Err(_elapsed) => {
                 self.failing(format!("no answer to the watch within {}s", ANSWER_DEADLINE.as_secs()));
-                Err(Ended::Failed)
+                Err(WatchEnd::Failed)
             }
         }
     }
 
     /// Checks that the API server has reached the position. API servers accept a watch from a later version, and stay silent until they
     /// reach it: changes up to then would be lost. A list of at most one object shows their version.
-    async fn check_position(&self, server: &ListWatch, position: &str) -> Result<(), Ended> {
+    async fn check_position(&self, server: &ListWatch, position: &str) -> Result<(), WatchEnd> {
         let page = match timeout(ANSWER_DEADLINE, server.page(None, 1)).await {
             Ok(page) => page.map_err(|error| self.failed(&error))?,
             Err(_elapsed) => {
                 self.failing(format!("no answer to a list of one object within {}s", ANSWER_DEADLINE.as_secs()));
-                return Err(Ended::Failed);
+                return Err(WatchEnd::Failed);
             }
         };
         let list = page.read().map_err(|error| self.failed(&error))?;
         if resource_version::compare(&list.metadata.resource_version, position) == Some(Ordering::Less) {
-            return Err(Ended::Lost);
+            return Err(WatchEnd::Lost);
         }
         Ok(())
     }
 
     /// Handles the events of a watch until it ends; `position` follows them.
-    async fn follow(&self, mut lines: Lines, position: &mut String, backoff: &mut DefaultBackoff) -> Ended {
+    async fn follow(&self, mut lines: Lines, position: &mut String, backoff: &mut DefaultBackoff) -> WatchEnd {
         let opened = Instant::now();
         let mut heard = false;
         let mut failing = matches!(self.store.status(), WatchStatus::Failing { .. });
@@ -337,10 +337,10 @@ impl Reflector {
                     self.store.set_status(WatchStatus::Synced);
                     continue;
                 }
-                Err(_elapsed) => return Ended::Closed,
+                Err(_elapsed) => return WatchEnd::Closed,
                 Ok(Ok(Some(event))) => event,
-                Ok(Ok(None)) if heard || opened.elapsed() >= TOO_SHORT => return Ended::Closed,
-                Ok(Ok(None)) => return Ended::Failed,
+                Ok(Ok(None)) if heard || opened.elapsed() >= TOO_SHORT => return WatchEnd::Closed,
+                Ok(Ok(None)) => return WatchEnd::Failed,
                 Ok(Err(ended)) => return ended,
             };
             heard = true;
@@ -356,17 +356,17 @@ impl Reflector {
         }
     }
 
-    async fn next<'l>(&self, lines: &'l mut Lines) -> Result<Option<Event<'l>>, Ended> {
+    async fn next<'l>(&self, lines: &'l mut Lines) -> Result<Option<Event<'l>>, WatchEnd> {
         let line = lines.next().await.map_err(|error| self.interrupted(&error))?;
         let Some(line) = line else { return Ok(None) };
         // An event was lost: only a relist can recover it.
         Event::read(line).map(Some).map_err(|error| {
             self.failing(format!("watch stream: a line that is no watch event: {error}"));
-            Ended::Lost
+            WatchEnd::Lost
         })
     }
 
-    fn take(&self, event: Event<'_>, position: &mut String) -> Result<(), Ended> {
+    fn take(&self, event: Event<'_>, position: &mut String) -> Result<(), WatchEnd> {
         let gvk = &self.store.spec().gvk;
         let (version, changed) = match event {
             Event::Error(status) => return Err(self.refused("watch stream", &status)),
@@ -387,7 +387,7 @@ impl Reflector {
         };
         if version.is_empty() {
             self.failing("watch stream: an event without a resourceVersion".to_owned());
-            return Err(Ended::Lost);
+            return Err(WatchEnd::Lost);
         }
         match changed {
             Some((object, false)) => self.store.apply(object),
@@ -401,40 +401,40 @@ impl Reflector {
         Ok(())
     }
 
-    fn failed(&self, error: &list_watch::Error) -> Ended {
+    fn failed(&self, error: &list_watch::Error) -> WatchEnd {
         match error {
             list_watch::Error::Request { what, source } => match &**source {
                 kube::Error::Api(status) => return self.refused(what, status),
-                source => self.failing(format!("{what}: {}", chain(source))),
+                source => self.failing(format!("{what}: {}", crate::chain(source))),
             },
-            error => self.failing(chain(error)),
+            error => self.failing(crate::chain(error)),
         }
-        Ended::Failed
+        WatchEnd::Failed
     }
 
     /// The API server's own message, and its consequence.
-    fn refused(&self, what: &str, status: &Status) -> Ended {
+    fn refused(&self, what: &str, status: &Status) -> WatchEnd {
         // Discovery decides whether a 404 is a failure.
         if status.code == 404 {
             debug!(kind = %self.store.spec().gvk, what, "not found");
-            return Ended::NotFound;
+            return WatchEnd::NotFound;
         }
         self.failing(format!("{what}: {}", words(status)));
         // 400: an invalid continue token or version.
         if matches!(status.code, 400 | 410) {
-            return Ended::Lost;
+            return WatchEnd::Lost;
         }
         if matches!(status.code, 401 | 403 | 429) {
             let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-            return Ended::Refused { retry_after: Duration::from_secs(seconds.into()) };
+            return WatchEnd::Refused { retry_after: Duration::from_secs(seconds.into()) };
         }
-        Ended::Failed
+        WatchEnd::Failed
     }
 
     /// Connections end; the watch continues from its position.
-    fn interrupted(&self, error: &io::Error) -> Ended {
-        debug!(kind = %self.store.spec().gvk, error = %chain(error), "watch interrupted");
-        Ended::Failed
+    fn interrupted(&self, error: &io::Error) -> WatchEnd {
+        debug!(kind = %self.store.spec().gvk, error = %crate::chain(error), "watch interrupted");
+        WatchEnd::Failed
     }
 
     fn failing(&self, reason: String) {
@@ -456,7 +456,7 @@ impl Reflector {
     }
 }
 
-impl Progress {
+impl WatchProgress {
     /// Waits before the next attempt: with exponential backoff, and at least as long as the API server asked for.
     async fn pause(&mut self, retry_after: Duration) {
         let backoff = self.backoff.next().unwrap_or(LONGEST_BACKOFF).min(LONGEST_BACKOFF);

@@ -8,7 +8,7 @@ use super::{
     WatchSpec, WatchStatus,
     index::{ListOptions, Table},
     object::{Object, Strings},
-    own_writes::{OwnWrites, Seen},
+    own_writes::{Freshness, OwnWrites},
 };
 use crate::api::{ObjectKey, Selector};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64};
@@ -38,7 +38,7 @@ struct Shared {
     spec: Arc<WatchSpec>,
     /// The selector of `spec`, if the host can evaluate it.
     selector: Option<Selector>,
-    state: RwLock<State>,
+    state: RwLock<StoreState>,
     /// Held while a change is made and delivered: handlers see all changes in one order, none twice, none missing.
     handlers: Mutex<Vec<Arc<Registration>>>,
     /// Counts settled own writes; waiting readers check again after each.
@@ -48,7 +48,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct StoreState {
     table: Table,
     strings: Strings,
     own: OwnWrites,
@@ -185,9 +185,9 @@ impl Store {
                 key.map_or_else(|| state.own.seen_all(), |key| state.own.seen(key))
             };
             match seen {
-                Seen::Yes => return Ok(()),
-                Seen::CannotTell => return Err(Stale::CannotTell(what())),
-                Seen::NotYet => {}
+                Freshness::Yes => return Ok(()),
+                Freshness::CannotTell => return Err(Stale::CannotTell(what())),
+                Freshness::NotYet => {}
             }
             if !matches!(timeout_at(deadline, settled.changed()).await, Ok(Ok(()))) {
                 self.write().own.wait_ran_out(key);
@@ -204,7 +204,7 @@ impl Store {
             return;
         }
         let mut state = self.write();
-        let State { table, own, .. } = &mut *state;
+        let StoreState { table, own, .. } = &mut *state;
         let current = table.get(key).map(|object| (object.uid(), object.resource_version()));
         own.wrote(key, uid, resource_version, current);
     }
@@ -226,11 +226,11 @@ impl Store {
             return;
         }
         let mut state = self.write();
-        let State { table, own, .. } = &mut *state;
+        let StoreState { table, own, .. } = &mut *state;
         let current = table.get(key).map(|object| (object.uid(), object.resource_version()));
         // With a selector, an absent object may never have been selected.
         let narrow = self.shared.spec.label_selector.is_some() || self.shared.spec.field_selector.is_some();
-        if current.is_some() || !narrow || own.seen(key) != Seen::Yes {
+        if current.is_some() || !narrow || own.seen(key) != Freshness::Yes {
             own.deleted(key, uid, current);
         }
     }
@@ -258,11 +258,11 @@ impl Store {
         self.shared.handlers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, StoreState> {
         self.shared.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, StoreState> {
         self.shared.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

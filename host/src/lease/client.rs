@@ -14,10 +14,10 @@ const ANSWER_LIMIT_BYTES: usize = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LeaseError {
     /// 409: another client modified or created the Lease in the meantime.
-    #[error("somebody else was faster")]
+    #[error("conflict: the Lease was modified concurrently")]
     Conflict,
     /// 404.
-    #[error("it is gone")]
+    #[error("the Lease does not exist")]
     Gone,
     /// Any other failure.
     #[error("{0}")]

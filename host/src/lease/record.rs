@@ -11,16 +11,16 @@ const LONGEST: Duration = Duration::from_secs(300);
 const VERSION: &str = "oarlock.dev/plugin-version";
 const DIGEST: &str = "oarlock.dev/plugin-digest";
 const WANTED_BY: &str = "oarlock.dev/wanted-by";
-const BEQUEST: &str = "oarlock.dev/known-last";
+const HANDOVER_HINTS: &str = "oarlock.dev/known-last";
 
 /// The label that selects Oarlock's Leases.
 pub(super) const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "oarlock");
 
 /// Annotations about the holder: version and digest of its plugin.
-pub(super) type Facts = [(&'static str, String)];
+pub(super) type HolderAnnotations = [(&'static str, String)];
 
 /// The annotations for a plugin's version.
-pub(super) fn facts(version: &str, digest: &str) -> [(&'static str, String); 2] {
+pub(super) fn holder_annotations(version: &str, digest: &str) -> [(&'static str, String); 2] {
     [(VERSION, version.to_owned()), (DIGEST, digest.to_owned())]
 }
 
@@ -108,15 +108,20 @@ impl Record {
     }
 
     /// The handover hints of the holder that released the Lease.
-    pub(super) fn bequest(&self) -> Option<&str> {
-        self.annotation(BEQUEST).filter(|_| self.is_released())
+    pub(super) fn handover_hints(&self) -> Option<&str> {
+        self.annotation(HANDOVER_HINTS).filter(|_| self.is_released())
     }
 
     /// The Lease after `holder` acquires or renews it.
-    pub(super) fn renewed(&self, holder: &str, lease_duration: Duration, facts: &Facts) -> Self {
+    pub(super) fn renewed(
+        &self,
+        holder: &str,
+        lease_duration: Duration,
+        holder_annotations: &HolderAnnotations,
+    ) -> Self {
         let mut next = self.clone();
         next.annotations.retain(|_, value| value.is_string());
-        next.annotations.remove(BEQUEST);
+        next.annotations.remove(HANDOVER_HINTS);
         next.labels.retain(|_, value| value.is_string());
         let now = json!(micro_time());
         let mut spec = Map::new();
@@ -135,15 +140,15 @@ impl Record {
         spec.insert("renewTime".to_owned(), now);
         spec.insert("leaseTransitions".to_owned(), json!(transitions));
         next.spec = spec;
-        next.annotations.extend(facts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+        next.annotations.extend(holder_annotations.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
         next.labels.insert(LABEL.0.to_owned(), json!(LABEL.1));
         next
     }
 
     /// The Lease without a holder. The host that requested the Lease keeps its priority.
-    pub(super) fn released(&self, bequest: Option<String>) -> Self {
+    pub(super) fn released(&self, handover_hints: Option<String>) -> Self {
         let mut next = self.clone();
-        next.annotations.extend(bequest.map(|text| (BEQUEST.to_owned(), json!(text))));
+        next.annotations.extend(handover_hints.map(|text| (HANDOVER_HINTS.to_owned(), json!(text))));
         next.spec.insert("holderIdentity".to_owned(), json!(""));
         next.spec.insert("leaseDurationSeconds".to_owned(), json!(1));
         next.spec.insert("renewTime".to_owned(), json!(micro_time()));
@@ -175,16 +180,16 @@ fn micro_time() -> String {
 
 /// A Lease as this host last observed it, and since when it is unchanged by the clock of this host.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct ObservedLease {
     pub(super) record: Record,
     since: Instant,
     /// The Lease was absent at the last refresh.
-    pub(super) gone: bool,
+    pub(super) deleted: bool,
 }
 
-impl Seen {
+impl ObservedLease {
     pub(super) fn new(record: Record, at: Instant) -> Self {
-        Self { record, since: at, gone: false }
+        Self { record, since: at, deleted: false }
     }
 
     /// Records another observation.
@@ -192,10 +197,10 @@ impl Seen {
     /// * `at` - when the response arrived.
     pub(super) fn again(&mut self, record: Record, at: Instant) {
         // A request for the Lease changes only its annotations, and is no renewal.
-        if record.spec != self.record.spec || self.gone {
+        if record.spec != self.record.spec || self.deleted {
             self.since = at;
         }
-        self.gone = false;
+        self.deleted = false;
         self.record = record;
     }
 
@@ -231,7 +236,7 @@ mod tests {
         for time in ["1970-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z", "soon"] {
             let spec =
                 json!({"holderIdentity": "other", "leaseDurationSeconds": 15, "renewTime": time, "acquireTime": time});
-            let seen = Seen::new(lease(&spec), now);
+            let seen = ObservedLease::new(lease(&spec), now);
             assert!(seen.is_held(now + seconds(14), OURS), "{time}");
             assert!(!seen.is_held(now + seconds(15), OURS), "{time}");
         }
@@ -243,7 +248,7 @@ mod tests {
         let of = |renewed: &str| {
             lease(&json!({"holderIdentity": "other", "leaseDurationSeconds": 15, "renewTime": renewed}))
         };
-        let mut seen = Seen::new(of("1"), now);
+        let mut seen = ObservedLease::new(of("1"), now);
         seen.again(of("1"), now + seconds(10));
         assert!(!seen.is_held(now + seconds(16), OURS), "it had not changed");
         seen.again(of("2"), now + seconds(17));
@@ -258,11 +263,11 @@ mod tests {
     fn what_was_released_may_be_taken_at_once() {
         let held = lease(&json!({"holderIdentity": "other", "leaseDurationSeconds": 15}));
         let released = held.released(Some("[1]".to_owned()));
-        assert_eq!((released.bequest(), held.bequest()), (Some("[1]"), None));
-        assert!(!Seen::new(released.clone(), Instant::now()).is_held(Instant::now(), OURS));
-        let taken = released.renewed("me", OURS, &facts("1.2", "abc"));
+        assert_eq!((released.handover_hints(), held.handover_hints()), (Some("[1]"), None));
+        assert!(!ObservedLease::new(released.clone(), Instant::now()).is_held(Instant::now(), OURS));
+        let taken = released.renewed("me", OURS, &holder_annotations("1.2", "abc"));
         assert_eq!(taken.spec["leaseTransitions"], 1);
-        assert_eq!(taken.annotation(BEQUEST), None, "whoever takes it has read it");
+        assert_eq!(taken.annotation(HANDOVER_HINTS), None, "whoever takes it has read it");
         assert_eq!((taken.holder(), taken.version(), taken.digest()), ("me", Some("1.2"), Some("abc")));
         let again = taken.renewed("me", OURS, &[]);
         assert_eq!(again.spec["leaseTransitions"], 1, "a renewal is no transition");
@@ -284,7 +289,8 @@ mod tests {
             json!({"holderIdentity": "ghost", "leaseDurationSeconds": 1}),
         ];
         for spec in spoilt {
-            let mut seen = Seen::new(lease(&json!({"holderIdentity": "other", "leaseDurationSeconds": 15})), now);
+            let mut seen =
+                ObservedLease::new(lease(&json!({"holderIdentity": "other", "leaseDurationSeconds": 15})), now);
             seen.again(lease(&spec), now + seconds(10));
             assert!(seen.is_held(now + seconds(24), OURS), "{spec}");
             assert!(!seen.is_held(now + seconds(25), OURS), "{spec}");
@@ -295,7 +301,8 @@ mod tests {
     fn nobody_holds_a_lease_for_years() {
         let now = Instant::now();
         for duration in [json!(i64::MAX), json!(-1), json!(0), json!("long"), json!(null)] {
-            let seen = Seen::new(lease(&json!({"holderIdentity": "x", "leaseDurationSeconds": duration})), now);
+            let seen =
+                ObservedLease::new(lease(&json!({"holderIdentity": "x", "leaseDurationSeconds": duration})), now);
             assert!(!seen.is_held(now + LONGEST, OURS), "{duration}");
             assert!(seen.is_held(now + seconds(1), OURS), "{duration}");
         }
@@ -336,7 +343,7 @@ mod tests {
         #[test]
         fn garbage_in_a_lease_is_read_and_mended(garbage in anything()) {
             let Some(record) = Record::read(garbage) else { return Ok(()) };
-            let mended = record.renewed("me", OURS, &facts("1", "d"));
+            let mended = record.renewed("me", OURS, &holder_annotations("1", "d"));
             let again = Record::read(mended.document());
             prop_assert_eq!(again.as_ref(), Some(&mended));
             prop_assert_eq!(mended.holder(), "me");

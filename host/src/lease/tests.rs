@@ -1,7 +1,7 @@
 //! Hosts that share Leases, with an API server for Leases only and a paused clock.
 
-use super::office::Office;
-use super::{Options, Seat, Timing};
+use super::elector::LeaderElector;
+use super::{LeaderElection, Options, Timing};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -105,33 +105,33 @@ impl Server {
     }
 }
 
-/// A host with seats for some plugins.
+/// A host with elections for some plugins.
 struct Host {
-    office: Arc<Office>,
-    seats: BTreeMap<&'static str, Seat>,
+    elector: Arc<LeaderElector>,
+    elections: BTreeMap<&'static str, LeaderElection>,
 }
 
 fn host(server: &Server, name: &'static str, plugins: &[&'static str]) -> Host {
     let options = Options { namespace: "system".to_owned(), identity: name.to_owned(), timing: Timing::default() };
-    let office = Office::new(options, server.client(name));
-    let running = Arc::clone(&office);
+    let elector = LeaderElector::new(options, server.client(name));
+    let running = Arc::clone(&elector);
     tokio::spawn(async move { running.run().await });
-    let seat = |plugin: &&'static str| {
-        let seat = office.seat(&super::name_of(plugin));
-        seat.compete(&Seat::version(name, "digest"));
-        (*plugin, seat)
+    let election = |plugin: &&'static str| {
+        let election = elector.election(&super::name_of(plugin));
+        election.compete(&LeaderElection::version(name, "digest"));
+        (*plugin, election)
     };
-    let seats = plugins.iter().map(seat).collect();
-    Host { office, seats }
+    let elections = plugins.iter().map(election).collect();
+    Host { elector, elections }
 }
 
 impl Host {
     fn holds(&self, plugin: &str) -> bool {
-        self.seats[plugin].term().is_some()
+        self.elections[plugin].guard().is_some()
     }
 
     fn held(&self) -> usize {
-        self.seats.values().filter(|seat| seat.term().is_some()).count()
+        self.elections.values().filter(|election| election.guard().is_some()).count()
     }
 }
 
@@ -142,8 +142,8 @@ async fn pass(hosts: &[&Host], time: Duration) {
         tokio::time::sleep(Duration::from_millis(100)).await;
         let mut holders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for host in hosts {
-            for (plugin, _) in host.seats.iter().filter(|(_, seat)| seat.term().is_some()) {
-                holders.entry(plugin).or_default().push(host.office.identity());
+            for (plugin, _) in host.elections.iter().filter(|(_, election)| election.guard().is_some()) {
+                holders.entry(plugin).or_default().push(host.elector.identity());
             }
         }
         for (plugin, holders) in holders {
@@ -247,12 +247,12 @@ async fn l8_what_is_given_back_is_taken_at_once_and_by_another() {
     pass(&[&a], seconds(6)).await;
     let b = host(&server, "b", &["p"]);
     pass(&[&a, &b], seconds(6)).await;
-    a.seats["p"].release().await;
+    a.elections["p"].release().await;
     assert!(!a.holds("p"));
     assert_eq!(server.holder("oarlock-p"), "\"\"");
     pass(&[&a, &b], seconds(6)).await;
     assert!(b.holds("p"));
-    b.seats["p"].leave().await;
+    b.elections["p"].leave().await;
     pass(&[&a, &b], seconds(60)).await;
     assert!(a.holds("p"), "who has left does not come back");
 }
@@ -261,7 +261,7 @@ async fn l8_what_is_given_back_is_taken_at_once_and_by_another() {
 async fn a_host_that_stops_takes_nothing_more() {
     let server = Server::default();
     let a = host(&server, "a", &["p", "q"]);
-    a.office.stop_taking();
+    a.elector.stop_acquiring();
     pass(&[&a], seconds(30)).await;
     assert_eq!(a.held(), 0);
 }
@@ -283,14 +283,14 @@ async fn a_host_without_plugins_gets_one() {
     assert_eq!(a.held(), 4);
     let b = host(&server, "b", &plugins);
     // The holder of a plugin releases it on request.
-    let gives = |seat: Seat| async move {
+    let gives = |election: LeaderElection| async move {
         loop {
-            seat.held().await.wanted_back().await;
-            seat.release().await;
+            election.held().await.release_requested().await;
+            election.release().await;
         }
     };
-    for seat in a.seats.values().chain(b.seats.values()) {
-        tokio::spawn(gives(seat.clone()));
+    for election in a.elections.values().chain(b.elections.values()) {
+        tokio::spawn(gives(election.clone()));
     }
     pass(&[&a, &b], seconds(40)).await;
     assert_eq!((a.held(), b.held()), (3, 1));
@@ -348,12 +348,12 @@ async fn b13_a_deleted_lease_is_not_asked_for_for_ever() {
     let mut a = host(&server, "a", &["p", "q"]);
     let b = host(&server, "b", &["p"]);
     pass(&[&a, &b], seconds(8)).await;
-    a.seats.remove("q").unwrap().leave().await;
+    a.elections.remove("q").unwrap().leave().await;
     server.set(|state| drop(state.leases.remove("oarlock-q")));
     pass(&[&a, &b], seconds(60)).await;
     let before = server.0.lock().unwrap().asked;
     pass(&[&a, &b], seconds(120)).await;
-    assert_eq!(server.0.lock().unwrap().asked, before, "requests for a Lease that is gone");
+    assert_eq!(server.0.lock().unwrap().asked, before, "requests for a Lease that is deleted");
     assert_eq!(a.held() + b.held(), 1);
     // A Lease that is created again is observed again.
     let c = host(&server, "c", &["q"]);
@@ -369,13 +369,8 @@ async fn l2_whatever_happens_nobody_acts_beside_another() {
         let plugins = ["p", "q", "r"];
         let hosts = [host(&server, "a", &plugins), host(&server, "b", &plugins), host(&server, "c", &plugins)];
         let all: Vec<&Host> = hosts.iter().collect();
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut random = |below: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % below
-        };
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut random = |below: u64| rng.u64(..below);
         for _ in 0..20 {
             let name = ["a", "b", "c"][usize::try_from(random(3)).unwrap()];
             let plugin = plugins[usize::try_from(random(3)).unwrap()];
@@ -383,8 +378,8 @@ async fn l2_whatever_happens_nobody_acts_beside_another() {
                 0 => server.set(|state| state.cut_off.push(name)),
                 1 => server.set(|state| state.mute.push(name)),
                 2 => {
-                    let seat = hosts[usize::try_from(random(3)).unwrap()].seats[plugin].clone();
-                    tokio::spawn(async move { seat.release().await });
+                    let election = hosts[usize::try_from(random(3)).unwrap()].elections[plugin].clone();
+                    tokio::spawn(async move { election.release().await });
                 }
                 3 => server.set(|state| {
                     if let Some(lease) = state.leases.get_mut(&super::name_of(plugin)) {

@@ -1,7 +1,7 @@
 //! Acceptance of a file's newest content: run it, hold it back, or swap it in.
 
 use super::loading::{Failed, Read};
-use super::registry::{Granting, Hold, Newest, Offer, Plugin, Registry};
+use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Registry};
 use super::{Lifecycle, lock};
 use crate::api::GroupVersionKind;
 use crate::controller::{Controller, Version};
@@ -9,13 +9,13 @@ use oarlock_manifest::PluginManifest;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The decision about an offer.
-enum Decision {
-    /// The offer runs already.
+/// The decision about a candidate.
+enum Acceptance {
+    /// The candidate runs already.
     Runs,
-    /// The offer has to wait.
-    Hold(Hold),
-    /// The offer is to be swapped in.
+    /// The candidate has to wait.
+    Block(BlockedReason),
+    /// The candidate is to be swapped in.
     Take,
 }
 
@@ -28,85 +28,90 @@ impl Lifecycle {
             match read {
                 Ok(read) => {
                     let Read { compiled, plurals, granting } = *read;
-                    let offer = Offer { compiled, plurals: Arc::new(plurals), granting };
-                    file.newest = Newest::Held { offer, why: Hold::Draining };
+                    let candidate = CandidateVersion { compiled, plurals: Arc::new(plurals), granting };
+                    file.file_state = FileState::Blocked { candidate, why: BlockedReason::Draining };
                     None
                 }
                 Err(Failed { name: plugin, reason, granting }) => {
-                    file.newest = Newest::Failed { name: plugin, reason };
+                    file.file_state = FileState::Failed { name: plugin, reason };
                     granting
                 }
             }
         };
         if let Some(granting) = withdrawn {
-            self.narrow(name, None, &granting);
+            self.apply_grant_change(name, None, &granting);
         }
-        self.consider(name);
+        self.evaluate(name);
         self.end_orphans();
     }
 
     /// Evaluates the newest content of a file, after its load or after a change that concerns it.
-    pub(super) fn consider(&mut self, name: &str) {
-        let Some(offer) = lock(&self.registry).files.get(name).and_then(|file| file.newest.offer().cloned()) else {
+    pub(super) fn evaluate(&mut self, name: &str) {
+        let Some(candidate) =
+            lock(&self.registry).files.get(name).and_then(|file| file.file_state.candidate().cloned())
+        else {
             return;
         };
-        self.narrow(name, Some(&offer), &offer.granting);
+        self.apply_grant_change(name, Some(&candidate), &candidate.granting);
         let decision = {
             let mut registry = lock(&self.registry);
-            if let Some(owner) = taken_over_from(&registry, name, offer.name()) {
+            if let Some(owner) = taken_over_from(&registry, name, candidate.name()) {
                 // The other file is gone, or at the start a file with an earlier name loaded more slowly. The plugin continues from this
                 // file.
-                if let Some(plugin) = registry.plugins.get_mut(offer.name()) {
+                if let Some(plugin) = registry.plugins.get_mut(candidate.name()) {
                     plugin.file = name.to_owned();
                     plugin.orphaned = None;
                     // The plugin does not inherit the memory and the code of the other file, because the grant states only a name.
                     plugin.cache = Arc::default();
                     plugin.last_good = None;
                 }
-                let why = Hold::Taken(taken(name, &owner, offer.name()));
+                let why = BlockedReason::Taken(taken(name, &owner, candidate.name()));
                 if let Some(file) = registry.files.get_mut(&owner)
-                    && let Some(offer) = file.newest.offer().cloned()
+                    && let Some(candidate) = file.file_state.candidate().cloned()
                 {
-                    file.newest = Newest::Held { offer, why };
+                    file.file_state = FileState::Blocked { candidate, why };
                 }
             }
-            decide(&registry, name, &offer)
+            decide(&registry, name, &candidate)
         };
         match decision {
-            Decision::Runs => self.set_newest(name, Newest::Runs(offer)),
-            Decision::Hold(why) => self.set_newest(name, Newest::Held { offer, why }),
-            Decision::Take => self.take(name, offer),
+            Acceptance::Runs => self.set_file_state(name, FileState::Runs(candidate)),
+            Acceptance::Block(why) => self.set_file_state(name, FileState::Blocked { candidate, why }),
+            Acceptance::Take => self.take(name, candidate),
         }
     }
 
     /// Evaluates again the files that wait for the end of another plugin.
-    pub(super) fn consider_those_who_wait(&mut self) {
+    pub(super) fn evaluate_waiting(&mut self) {
         let waiting: Vec<String> = {
             let registry = lock(&self.registry);
-            let files = registry
-                .files
-                .iter()
-                .filter(|(_, file)| matches!(&file.newest, Newest::Held { why: Hold::Taken(_) | Hold::Draining, .. }));
+            let files = registry.files.iter().filter(|(_, file)| {
+                matches!(
+                    &file.file_state,
+                    FileState::Blocked { why: BlockedReason::Taken(_) | BlockedReason::Draining, .. }
+                )
+            });
             files.map(|(name, _)| name.clone()).collect()
         };
         for name in waiting {
-            self.consider(&name);
+            self.evaluate(&name);
         }
     }
 
     /// Applies a reduced grant at once, also to the running version while a new version waits or failed. The running version continues
     /// with the new grant if that suffices; otherwise it ends.
     ///
-    /// * `offer` - the new version, if the file contains one.
-    fn narrow(&mut self, name: &str, offer: Option<&Offer>, granting: &Granting) {
+    /// * `candidate` - the new version, if the file contains one.
+    fn apply_grant_change(&mut self, name: &str, candidate: Option<&CandidateVersion>, granting: &Granting) {
         let (plugin, running) = {
             let registry = lock(&self.registry);
             let Some((plugin, of)) = registry.plugin_of(name) else { return };
             let Some(running) = &of.running else { return };
-            if running.offer.granting == *granting || offer.is_some_and(|offer| offer.name() != plugin) {
+            if running.candidate.granting == *granting || candidate.is_some_and(|candidate| candidate.name() != plugin)
+            {
                 return;
             }
-            (plugin.clone(), running.offer.clone())
+            (plugin.clone(), running.candidate.clone())
         };
         let enough = match granting {
             Granting::Nothing => false,
@@ -119,16 +124,16 @@ impl Lifecycle {
                 "its grant was withdrawn or no longer allows what it asks for: it ends"
             );
             self.end(&plugin);
-        } else if offer.is_none_or(|offer| offer.digest() != running.digest()) {
+        } else if candidate.is_none_or(|candidate| candidate.digest() != running.digest()) {
             // With the same code, the change comes as a swap.
-            self.regrant(&plugin, Offer { granting: granting.clone(), ..running });
+            self.regrant(&plugin, CandidateVersion { granting: granting.clone(), ..running });
         }
     }
 
     /// Opens the watches of a version, which becomes current when they are in sync.
-    fn take(&mut self, name: &str, offer: Offer) {
-        let plugin = offer.name().to_owned();
-        if !offer.compiled.manifest.admission.is_empty() && !self.options.answers_admission {
+    fn take(&mut self, name: &str, candidate: CandidateVersion) {
+        let plugin = candidate.name().to_owned();
+        if !candidate.compiled.manifest.admission.is_empty() && !self.options.answers_admission {
             tracing::warn!(
                 plugin,
                 "it answers admission, but nobody will ask it: the host runs without --admission-service, --admission-url or --admission-addr"
@@ -146,18 +151,18 @@ impl Lifecycle {
             access: super::access::Access::default(),
             orphaned: None,
         });
-        let Some(version) = self.prepare(entry, &offer) else { return };
+        let Some(version) = self.prepare(entry, &candidate) else { return };
         let task = self.when_synced(&plugin, &version);
         drop(registry);
-        self.set_newest(name, Newest::Syncing { offer, version });
+        self.set_file_state(name, FileState::Syncing { candidate, version });
         if let Some(file) = lock(&self.registry).files.get_mut(name) {
             file.task = Some(task);
         }
     }
 
-    pub(super) fn set_newest(&self, name: &str, newest: Newest) {
+    pub(super) fn set_file_state(&self, name: &str, file_state: FileState) {
         if let Some(file) = lock(&self.registry).files.get_mut(name) {
-            file.newest = newest;
+            file.file_state = file_state;
         }
     }
 }
@@ -179,45 +184,45 @@ fn taken(owner: &str, file: &str, plugin: &str) -> String {
     )
 }
 
-fn decide(registry: &Registry, file: &str, offer: &Offer) -> Decision {
-    let name = offer.name();
-    if registry.former.get(name).is_some_and(|former| former.state == super::State::Draining) {
-        return Decision::Hold(Hold::Draining);
+fn decide(registry: &Registry, file: &str, candidate: &CandidateVersion) -> Acceptance {
+    let name = candidate.name();
+    if registry.removed_plugins.get(name).is_some_and(|removed| removed.state == super::State::Draining) {
+        return Acceptance::Block(BlockedReason::Draining);
     }
     let plugin = registry.plugins.get(name);
     if let Some(other) = plugin.filter(|plugin| plugin.file != file) {
-        return Decision::Hold(Hold::Taken(taken(&other.file, file, name)));
+        return Acceptance::Block(BlockedReason::Taken(taken(&other.file, file, name)));
     }
     if let Some(running) = plugin.and_then(|plugin| plugin.running.as_ref())
-        && running.offer.is(offer)
+        && running.candidate.is(candidate)
         && !running.failed
     {
-        return Decision::Runs;
+        return Acceptance::Runs;
     }
-    if let Some(why) = status_is_taken(registry, &offer.manifest()) {
-        return Decision::Hold(Hold::Taken(why));
+    if let Some(why) = status_is_taken(registry, &candidate.manifest()) {
+        return Acceptance::Block(BlockedReason::Taken(why));
     }
-    match &offer.granting {
-        Granting::Nothing => return Decision::Hold(Hold::NoGrant),
+    match &candidate.granting {
+        Granting::Nothing => return Acceptance::Block(BlockedReason::NoGrant),
         Granting::Grant { missing, .. } if !missing.is_empty() => {
-            return Decision::Hold(Hold::Missing(missing.clone()));
+            return Acceptance::Block(BlockedReason::Missing(missing.clone()));
         }
         Granting::Grant { .. } => {}
     }
-    let Some(plugin) = plugin else { return Decision::Take };
+    let Some(plugin) = plugin else { return Acceptance::Take };
     if let Some((rejected, why)) = &plugin.rejected
-        && rejected.is(offer)
+        && rejected.is(candidate)
     {
-        return Decision::Hold(Hold::RolledBack(why.clone()));
+        return Acceptance::Block(BlockedReason::RolledBack(why.clone()));
     }
     let confirmed = registry.files.get(file).and_then(|file| file.confirmed.as_ref());
-    if confirmed.is_some_and(|confirmed| confirmed.is(offer)) {
-        return Decision::Take;
+    if confirmed.is_some_and(|confirmed| confirmed.is(candidate)) {
+        return Acceptance::Take;
     }
     let current = plugin.controller.current();
-    match current.and_then(|current| drops(&current, &offer.manifest())) {
-        Some((drops, objects)) => Decision::Hold(Hold::Confirmation { drops, objects }),
-        None => Decision::Take,
+    match current.and_then(|current| drops(&current, &candidate.manifest())) {
+        Some((drops, objects)) => Acceptance::Block(BlockedReason::Confirmation { drops, objects }),
+        None => Acceptance::Take,
     }
 }
 
@@ -228,10 +233,10 @@ fn status_is_taken(registry: &Registry, manifest: &PluginManifest) -> Option<Str
     }
     let others = registry.plugins.iter().filter(|(name, _)| **name != manifest.name);
     for (other, plugin) in others {
-        let theirs = plugin.running.as_ref().map(|running| running.offer.manifest());
+        let theirs = plugin.running.as_ref().map(|running| running.candidate.manifest());
         let theirs = theirs.or_else(|| {
-            let newest = registry.files.get(&plugin.file).and_then(|file| file.newest.offer());
-            newest.map(super::registry::Offer::manifest)
+            let file_state = registry.files.get(&plugin.file).and_then(|file| file.file_state.candidate());
+            file_state.map(super::registry::CandidateVersion::manifest)
         });
         let Some(theirs) = theirs.filter(|theirs| theirs.manage_status) else { continue };
         let kinds: BTreeSet<_> = theirs.primaries.iter().map(|p| p.gvk()).collect();

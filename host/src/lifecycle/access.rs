@@ -1,10 +1,10 @@
 //! RBAC checks of a plugin's grant. The host asks the API server when it loads a version, logs missing permissions once, and shows them
 //! until they are allowed.
 
-use super::registry::{Granting, Offer, Plugin, Task};
+use super::registry::{CandidateVersion, Granting, Plugin, Task};
 use super::{Lifecycle, Message, lock};
-use crate::apply::Author;
-use crate::apply::access::{self, Asked};
+use crate::apply::WriteIdentity;
+use crate::apply::access::{self, RequiredPermissions};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,29 +17,35 @@ pub(super) struct Access {
     /// Missing permissions, one line each; see [`access::check`].
     pub(super) missing: Vec<String>,
     /// The permissions of the last check in which none was missing.
-    allowed: Option<Arc<Asked>>,
+    allowed: Option<Arc<RequiredPermissions>>,
     /// The running check; a new check aborts it.
     task: Option<Task>,
 }
 
 impl Lifecycle {
     /// Checks the permissions of a version, unless the API server allowed exactly these before.
-    pub(super) fn ask_access(&self, plugin: &mut Plugin, offer: &Offer) {
-        let Granting::Grant { grants, .. } = &offer.granting else { return };
-        let (writer, messages, name) = (self.shared.writer.clone(), self.messages.clone(), offer.name().to_owned());
-        let author = Author::new(&name, Arc::new(*grants.clone()));
-        let plural = |kind: &oarlock_manifest::Kind| offer.plurals.get(kind).cloned();
-        let asked =
-            Arc::new(access::asked(&writer, &author, &offer.manifest(), &plural, self.shared.leases.namespace()));
-        if plugin.access.allowed.as_ref() == Some(&asked) {
+    pub(super) fn ask_access(&self, plugin: &mut Plugin, candidate: &CandidateVersion) {
+        let Granting::Grant { grants, .. } = &candidate.granting else { return };
+        let (writer, messages, name) = (self.shared.writer.clone(), self.messages.clone(), candidate.name().to_owned());
+        let write_identity = WriteIdentity::new(&name, Arc::new(*grants.clone()));
+        let plural = |kind: &oarlock_manifest::Kind| candidate.plurals.get(kind).cloned();
+        let required = Arc::new(access::required_permissions(
+            &writer,
+            &write_identity,
+            &candidate.manifest(),
+            &plural,
+            self.shared.leases.namespace(),
+        ));
+        if plugin.access.allowed.as_ref() == Some(&required) {
             return;
         }
         plugin.access.allowed = None;
         let task = tokio::spawn(async move {
             loop {
-                let missing = access::check(&writer, &author, &asked).await;
+                let missing = access::check(&writer, &write_identity, &required).await;
                 let done = missing.is_empty();
-                let sent = messages.send(Message::Access { plugin: name.clone(), asked: Arc::clone(&asked), missing });
+                let sent =
+                    messages.send(Message::Access { plugin: name.clone(), required: Arc::clone(&required), missing });
                 if done || sent.is_err() {
                     return;
                 }
@@ -50,11 +56,11 @@ impl Lifecycle {
     }
 
     /// Stores and logs the missing permissions.
-    pub(super) fn access(&mut self, name: &str, asked: Arc<Asked>, missing: Vec<String>) {
+    pub(super) fn access(&mut self, name: &str, required: Arc<RequiredPermissions>, missing: Vec<String>) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
         if missing.is_empty() {
-            plugin.access.allowed = Some(asked);
+            plugin.access.allowed = Some(required);
             if !plugin.access.missing.is_empty() {
                 tracing::info!(plugin = name, "the API server now allows everything it needs");
             }

@@ -1,9 +1,9 @@
 //! Actions that people request: confirm a version that drops features, and release leftover finalizers.
 
-use super::registry::{Hold, Newest, Registry, State};
+use super::registry::{BlockedReason, FileState, Registry, State};
 use super::{Lifecycle, lock};
 use crate::api::GroupVersionKind;
-use crate::apply::Author;
+use crate::apply::WriteIdentity;
 use crate::apply::events::Event;
 use crate::grants::Grants;
 use std::sync::Arc;
@@ -33,10 +33,13 @@ impl Lifecycle {
     fn confirm(&mut self, name: &str) -> Result<String, String> {
         let waiting = {
             let mut registry = lock(&self.registry);
-            let file = registry.files.iter_mut().find_map(|(file_name, file)| match &file.newest {
-                Newest::Held { offer, why: Hold::Confirmation { drops, .. } } if offer.name() == name => {
-                    let said = format!("version {} of plugin {name} may drop {drops}", offer.compiled.manifest.version);
-                    file.confirmed = Some(offer.clone());
+            let file = registry.files.iter_mut().find_map(|(file_name, file)| match &file.file_state {
+                FileState::Blocked { candidate, why: BlockedReason::Confirmation { drops, .. } }
+                    if candidate.name() == name =>
+                {
+                    let said =
+                        format!("version {} of plugin {name} may drop {drops}", candidate.compiled.manifest.version);
+                    file.confirmed = Some(candidate.clone());
                     Some((file_name.clone(), said))
                 }
                 _ => None,
@@ -44,7 +47,7 @@ impl Lifecycle {
             file.ok_or_else(|| format!("no version of plugin {name} waits for a confirmation"))?
         };
         let (file, said) = waiting;
-        self.consider(&file);
+        self.evaluate(&file);
         Ok(said)
     }
 
@@ -58,7 +61,7 @@ impl Lifecycle {
         };
         let (writer, registry) = (self.shared.writer.clone(), Arc::clone(&self.registry));
         tokio::spawn(async move {
-            let author = Author::new(&name, Arc::new(Grants::none()));
+            let write_identity = WriteIdentity::new(&name, Arc::new(Grants::none()));
             let mut released = 0;
             for kind in &kinds {
                 // The plugin's file may be put back at any time; from then on the plugin owns its objects again.
@@ -66,7 +69,7 @@ impl Lifecycle {
                     None => false,
                     Some(plugin) => plugin.controller.current().is_none_or(|version| version.cleans_up(kind)),
                 };
-                match writer.release_finalizers(&author, kind, &is_back).await {
+                match writer.release_finalizers(&write_identity, kind, &is_back).await {
                     Ok(objects) => released += objects,
                     Err(e) => {
                         let _ = answer.send(Err(format!("{released} released, then {kind}: {e}")));
@@ -74,23 +77,26 @@ impl Lifecycle {
                     }
                 }
                 let mut registry = lock(&registry);
-                if let Some(former) = registry.former.get_mut(&name) {
-                    former.held.remove(kind);
+                if let Some(removed) = registry.removed_plugins.get_mut(&name) {
+                    removed.held.remove(kind);
                 }
                 if let Some(plugin) = registry.plugins.get_mut(&name) {
                     plugin.left_behind.remove(kind);
                 }
-                registry.former.retain(|_, former| former.state != State::Retired || !former.held.is_empty());
+                registry
+                    .removed_plugins
+                    .retain(|_, removed| removed.state != State::Retired || !removed.held.is_empty());
             }
             tracing::info!(plugin = name, objects = released, "finalizers released");
-            let _ = answer.send(Ok(format!("finalizer {} released from {released} objects", author.finalizer())));
+            let _ =
+                answer.send(Ok(format!("finalizer {} released from {released} objects", write_identity.finalizer())));
         });
     }
 
     /// Records an event on the host's own object.
     pub(super) fn event(&self, plugin: &str, warning: bool, reason: &str, message: String) {
         let event = Event { warning, reason: reason.to_owned(), message };
-        self.shared.recorder.record(&Author::host(), &self.options.host_object.part(plugin), event);
+        self.shared.recorder.record(&WriteIdentity::host(), &self.options.host_object.part(plugin), event);
     }
 }
 
@@ -106,8 +112,8 @@ fn kinds_to_release(registry: &Registry, name: &str) -> Result<Vec<GroupVersionK
         }
         return Ok(kinds);
     }
-    match registry.former.get(name) {
-        Some(former) if former.state == State::Retired => Ok(former.held.keys().cloned().collect()),
+    match registry.removed_plugins.get(name) {
+        Some(removed) if removed.state == State::Retired => Ok(removed.held.keys().cloned().collect()),
         Some(_) => Err(format!("plugin {name} has not come to its end yet")),
         None => Err(format!("no plugin {name} has left finalizers since this host started")),
     }

@@ -1,7 +1,7 @@
 //! Loading of a plugin file: read, compile, describe, validate, and compare with its grant.
 
 use super::lock;
-use super::registry::{Compiled, Granting, Offer, Registry};
+use super::registry::{CandidateVersion, Compiled, Granting, Registry};
 use crate::api::{Discovery, GroupVersionKind};
 use crate::controller::Shared;
 use crate::grants::Grants;
@@ -24,7 +24,7 @@ pub(super) struct Load {
     /// Contains the code that is compiled already.
     pub(super) registry: Arc<Mutex<Registry>>,
     /// The version that the file's plugin runs: the new grant also applies to it, even if the new code is unusable.
-    pub(super) running: Option<Offer>,
+    pub(super) running: Option<CandidateVersion>,
     pub(super) resync_seconds: Option<u32>,
     pub(super) grant_what_is_asked: bool,
     pub(super) unstated_deadline_seconds: Option<u32>,
@@ -123,8 +123,8 @@ impl Load {
 
     async fn compile(&self, bytes: Vec<u8>, began: tokio::time::Instant) -> Result<Compiled, Failed> {
         let file = &self.candidate.file_name;
-        let stranger = inspect::stranger(&self.shared.metrics, &self.http, file);
-        let described = load(&self.engine, bytes, &stranger).await;
+        let guest = inspect::describe_guest(&self.shared.metrics, &self.http, file);
+        let described = load(&self.engine, bytes, &guest).await;
         self.shared.metrics.remove_plugin(file);
         let (component, mut manifest) = described.map_err(|e| Failed::new(None, crate::chain(&e)))?;
         if let Some(seconds) = self.resync_seconds {

@@ -76,7 +76,7 @@ pub(super) struct Compiled {
 
 /// A candidate version: its code, and the grant beside its file.
 #[derive(Clone, Debug)]
-pub(super) struct Offer {
+pub(super) struct CandidateVersion {
     pub(super) compiled: Compiled,
     /// The resources of its kinds, as far as the API server serves them.
     pub(super) plurals: Arc<HashMap<Kind, String>>,
@@ -99,7 +99,7 @@ pub(super) enum Granting {
     },
 }
 
-impl Offer {
+impl CandidateVersion {
     pub(super) fn name(&self) -> &str {
         &self.compiled.manifest.name
     }
@@ -155,7 +155,7 @@ impl Offer {
 
 /// Why a version that could run does not run.
 #[derive(Clone, Debug)]
-pub(super) enum Hold {
+pub(super) enum BlockedReason {
     /// There is no grant.
     NoGrant,
     /// The grant lacks these lines.
@@ -164,7 +164,7 @@ pub(super) enum Hold {
     Confirmation { drops: String, objects: usize },
     /// Another file or plugin has the claimed name or status: a sentence.
     Taken(String),
-    /// The former plugin of this name is still draining.
+    /// The removed plugin of this name is still draining.
     Draining,
     /// The version ran and was rolled back, for this reason.
     RolledBack(String),
@@ -172,31 +172,33 @@ pub(super) enum Hold {
 
 /// The newest content of a file.
 #[derive(Debug)]
-pub(super) enum Newest {
+pub(super) enum FileState {
     /// The host reads and compiles the file and calls describe.
     Compiling,
     /// The file contains no plugin that can run.
     Failed { name: Option<String>, reason: String },
     /// The version waits.
-    Held { offer: Offer, why: Hold },
+    Blocked { candidate: CandidateVersion, why: BlockedReason },
     /// The watches are not in sync yet.
-    Syncing { offer: Offer, version: Arc<Version> },
+    Syncing { candidate: CandidateVersion, version: Arc<Version> },
     /// The version runs.
-    Runs(Offer),
+    Runs(CandidateVersion),
 }
 
-impl Newest {
-    pub(super) fn offer(&self) -> Option<&Offer> {
+impl FileState {
+    pub(super) fn candidate(&self) -> Option<&CandidateVersion> {
         match self {
             Self::Compiling | Self::Failed { .. } => None,
-            Self::Held { offer, .. } | Self::Syncing { offer, .. } | Self::Runs(offer) => Some(offer),
+            Self::Blocked { candidate, .. } | Self::Syncing { candidate, .. } | Self::Runs(candidate) => {
+                Some(candidate)
+            }
         }
     }
 }
 
 /// One `.wasm` file.
 #[derive(Debug)]
-pub(super) struct File {
+pub(super) struct PluginFile {
     pub(super) found: Found,
     /// Newer content, to be loaded after the current load.
     pub(super) next: Option<Found>,
@@ -204,14 +206,14 @@ pub(super) struct File {
     pub(super) began: Instant,
     /// Counts the changes of the file; results of earlier generations are discarded.
     pub(super) generation: u64,
-    pub(super) newest: Newest,
+    pub(super) file_state: FileState,
     /// Loads the file, or waits for its watches.
     pub(super) task: Option<Task>,
-    /// The offer that a person confirmed.
-    pub(super) confirmed: Option<Offer>,
+    /// The candidate that a person confirmed.
+    pub(super) confirmed: Option<CandidateVersion>,
 }
 
-impl File {
+impl PluginFile {
     /// The newest content that the host saw.
     pub(super) fn latest(&self) -> &Found {
         self.next.as_ref().unwrap_or(&self.found)
@@ -219,7 +221,7 @@ impl File {
 
     /// Whether the file has been loading, or filling its watches, for no longer than `at_most`.
     pub(super) fn is_under_way(&self, at_most: Duration) -> bool {
-        matches!(self.newest, Newest::Compiling | Newest::Syncing { .. }) && self.began.elapsed() < at_most
+        matches!(self.file_state, FileState::Compiling | FileState::Syncing { .. }) && self.began.elapsed() < at_most
     }
 }
 
@@ -233,9 +235,9 @@ pub(super) struct Plugin {
     /// The running version. None: the first version is not in sync yet.
     pub(super) running: Option<Running>,
     /// The version for a rollback.
-    pub(super) last_good: Option<Offer>,
+    pub(super) last_good: Option<CandidateVersion>,
     /// The version that was rolled back last, and why; the host does not try it again.
-    pub(super) rejected: Option<(Offer, String)>,
+    pub(super) rejected: Option<(CandidateVersion, String)>,
     /// Kinds whose objects may have the plugin's finalizer although no version cleans them up any more.
     pub(super) left_behind: BTreeSet<GroupVersionKind>,
     /// Permissions that the grant has but the API server denies.
@@ -247,7 +249,7 @@ pub(super) struct Plugin {
 /// The running version of a plugin.
 #[derive(Debug)]
 pub(super) struct Running {
-    pub(super) offer: Offer,
+    pub(super) candidate: CandidateVersion,
     pub(super) proven: bool,
     /// The version failed its probation.
     pub(super) failed: bool,
@@ -257,7 +259,7 @@ pub(super) struct Running {
 
 /// A plugin that ended.
 #[derive(Debug)]
-pub(super) struct Former {
+pub(super) struct RemovedPlugin {
     pub(super) state: State,
     pub(super) version: String,
     pub(super) digest: String,
@@ -269,62 +271,64 @@ pub(super) struct Former {
 }
 
 /// Removed plugins that are remembered because objects carry their finalizers.
-const MOST_FORMER: usize = 256;
+const MOST_REMOVED: usize = 256;
 
 /// All of it.
 #[derive(Debug)]
 pub(super) struct Registry {
-    pub(super) files: BTreeMap<String, File>,
+    pub(super) files: BTreeMap<String, PluginFile>,
     pub(super) plugins: BTreeMap<String, Plugin>,
     /// Plugins that are draining, or retired with finalizers left.
-    pub(super) former: BTreeMap<String, Former>,
+    pub(super) removed_plugins: BTreeMap<String, RemovedPlugin>,
     /// The files from the start are not all loaded yet.
     pub(super) starting: bool,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { files: BTreeMap::new(), plugins: BTreeMap::new(), former: BTreeMap::new(), starting: true }
+        Self { files: BTreeMap::new(), plugins: BTreeMap::new(), removed_plugins: BTreeMap::new(), starting: true }
     }
 }
 
 impl Registry {
     /// Remembers a plugin that was removed. Of too many, the one that was removed first is forgotten.
-    pub(super) fn removed(&mut self, name: &str, former: Former) {
-        let retired = self.former.iter().filter(|(_, former)| former.state == State::Retired);
-        if self.former.len() >= MOST_FORMER
-            && let Some(oldest) = retired.min_by_key(|(_, former)| former.since).map(|(name, _)| name.clone())
+    pub(super) fn removed(&mut self, name: &str, removed: RemovedPlugin) {
+        let retired = self.removed_plugins.iter().filter(|(_, removed)| removed.state == State::Retired);
+        if self.removed_plugins.len() >= MOST_REMOVED
+            && let Some(oldest) = retired.min_by_key(|(_, removed)| removed.since).map(|(name, _)| name.clone())
         {
-            self.former.remove(&oldest);
+            self.removed_plugins.remove(&oldest);
             tracing::warn!(
                 plugin = oldest,
                 "removed plugin forgotten: objects may carry its finalizer; too many plugins were removed since"
             );
         }
-        self.former.insert(name.to_owned(), former);
+        self.removed_plugins.insert(name.to_owned(), removed);
     }
 
     /// What is compiled already: a file that was renamed, or whose grant alone changed, need not be compiled again.
     pub(super) fn compiled(&self, digest: &str) -> Option<Compiled> {
-        let of_files = self.files.values().filter_map(|file| file.newest.offer());
-        let running = self.plugins.values().filter_map(|plugin| plugin.running.as_ref()).map(|running| &running.offer);
+        let of_files = self.files.values().filter_map(|file| file.file_state.candidate());
+        let running =
+            self.plugins.values().filter_map(|plugin| plugin.running.as_ref()).map(|running| &running.candidate);
         let good = self.plugins.values().filter_map(|plugin| plugin.last_good.as_ref());
-        let found = running.chain(of_files).chain(good).find(|offer| offer.digest() == digest);
-        found.map(|offer| offer.compiled.clone())
+        let found = running.chain(of_files).chain(good).find(|candidate| candidate.digest() == digest);
+        found.map(|candidate| candidate.compiled.clone())
     }
 
     /// The entry of a file with new content.
-    pub(super) fn file_mut(&mut self, name: &str, found: Found) -> &mut File {
+    pub(super) fn file_mut(&mut self, name: &str, found: Found) -> &mut PluginFile {
         let before = self.files.remove(name);
         let generation = before.as_ref().map_or(1, |file| file.generation + 1);
         let confirmed = before.and_then(|file| file.confirmed);
         let (next, began) = (None, Instant::now());
-        let fresh = File { found, next, began, generation, newest: Newest::Compiling, task: None, confirmed };
+        let fresh =
+            PluginFile { found, next, began, generation, file_state: FileState::Compiling, task: None, confirmed };
         self.files.entry(name.to_owned()).or_insert(fresh)
     }
 
     pub(super) fn nothing_is_compiling(&self) -> bool {
-        !self.files.values().any(|file| matches!(file.newest, Newest::Compiling) || file.next.is_some())
+        !self.files.values().any(|file| matches!(file.file_state, FileState::Compiling) || file.next.is_some())
     }
 
     /// The plugin that runs from a file.
@@ -340,10 +344,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_too_many_removed_plugins_the_first_is_forgotten_and_none_that_drains() {
         let mut registry = Registry::default();
-        for number in 0..MOST_FORMER + 2 {
+        for number in 0..MOST_REMOVED + 2 {
             let state = if number == 0 { State::Draining } else { State::Retired };
             let empty = String::new;
-            let former = Former {
+            let removed = RemovedPlugin {
                 state,
                 version: empty(),
                 digest: empty(),
@@ -351,11 +355,11 @@ mod tests {
                 held: BTreeMap::new(),
                 since: Instant::now(),
             };
-            registry.removed(&format!("p{number}"), former);
+            registry.removed(&format!("p{number}"), removed);
             tokio::time::advance(Duration::from_secs(1)).await;
         }
-        assert_eq!(registry.former.len(), MOST_FORMER);
-        let is_there = |number: usize| registry.former.contains_key(&format!("p{number}"));
+        assert_eq!(registry.removed_plugins.len(), MOST_REMOVED);
+        let is_there = |number: usize| registry.removed_plugins.contains_key(&format!("p{number}"));
         assert!(is_there(0) && !is_there(1) && !is_there(2) && is_there(3));
     }
 }

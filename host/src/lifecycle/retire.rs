@@ -1,6 +1,6 @@
 //! The end of plugins: the file is gone, the grant is withdrawn, or the file contains another plugin.
 
-use super::registry::{Former, Newest, State};
+use super::registry::{FileState, RemovedPlugin, State};
 use super::{DRAIN, Lifecycle, Message, RENAMED_WITHIN, lock};
 use crate::api::GroupVersionKind;
 use tokio::time::Instant;
@@ -15,8 +15,10 @@ impl Lifecycle {
             registry.files.remove(name);
             let Some((plugin, _)) = registry.plugin_of(name) else { return };
             let plugin = plugin.clone();
-            let claimants =
-                registry.files.iter().filter(|(_, file)| file.newest.offer().is_some_and(|o| o.name() == plugin));
+            let claimants = registry
+                .files
+                .iter()
+                .filter(|(_, file)| file.file_state.candidate().is_some_and(|o| o.name() == plugin));
             let claimants: Vec<String> = claimants.map(|(file, _)| file.clone()).collect();
             if let Some(of) = registry.plugins.get_mut(&plugin) {
                 let wait = if others_came { RENAMED_WITHIN } else { std::time::Duration::ZERO };
@@ -25,7 +27,7 @@ impl Lifecycle {
             claimants
         };
         for file in claimants {
-            self.consider(&file);
+            self.evaluate(&file);
         }
         self.end_orphans();
     }
@@ -64,13 +66,14 @@ impl Lifecycle {
         let Some(plugin) = registry.plugins.remove(name) else { return };
         // The version that was about to replace it needs its watches no longer.
         if let Some(file) = registry.files.get_mut(&plugin.file)
-            && let Newest::Syncing { offer, .. } = &file.newest
+            && let FileState::Syncing { candidate, .. } = &file.file_state
         {
-            file.newest = Newest::Held { offer: offer.clone(), why: super::registry::Hold::Draining };
+            file.file_state =
+                FileState::Blocked { candidate: candidate.clone(), why: super::registry::BlockedReason::Draining };
             file.task = None;
         }
-        let manifest = plugin.running.as_ref().map(|running| &running.offer.compiled);
-        let former = Former {
+        let manifest = plugin.running.as_ref().map(|running| &running.candidate.compiled);
+        let removed = RemovedPlugin {
             state: State::Draining,
             version: manifest.map(|c| c.manifest.version.clone()).unwrap_or_default(),
             digest: manifest.map(|c| c.component.digest.clone()).unwrap_or_default(),
@@ -78,7 +81,7 @@ impl Lifecycle {
             held: plugin.left_behind.iter().map(|kind| (kind.clone(), 0)).collect(),
             since: tokio::time::Instant::now(),
         };
-        registry.removed(name, former);
+        registry.removed(name, removed);
         let (name, messages) = (name.to_owned(), self.messages.clone());
         let controller = plugin.controller;
         self.draining.spawn(async move {
@@ -101,14 +104,14 @@ impl Lifecycle {
         self.shared.metrics.remove_plugin(name);
         let left: usize = {
             let mut registry = lock(&self.registry);
-            let Some(former) = registry.former.get_mut(name) else { return };
+            let Some(removed) = registry.removed_plugins.get_mut(name) else { return };
             for (kind, objects) in held {
-                *former.held.entry(kind).or_default() += objects;
+                *removed.held.entry(kind).or_default() += objects;
             }
-            former.state = State::Retired;
-            let left = former.held.values().sum();
-            if former.held.is_empty() {
-                registry.former.remove(name);
+            removed.state = State::Retired;
+            let left = removed.held.values().sum();
+            if removed.held.is_empty() {
+                registry.removed_plugins.remove(name);
             }
             left
         };
@@ -122,6 +125,6 @@ impl Lifecycle {
             let message = format!("{left} objects still carry the finalizer of plugin {name}, which was removed");
             self.event(name, true, "FinalizersLeft", message);
         }
-        self.consider_those_who_wait();
+        self.evaluate_waiting();
     }
 }

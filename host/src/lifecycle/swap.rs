@@ -1,6 +1,6 @@
 //! Swap and rollback of versions: first the watches sync, then the pointer moves, then the previous version drains.
 
-use super::registry::{Granting, Hold, Newest, Offer, Plugin, Running, Task};
+use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Running, Task};
 use super::{DRAIN, Lifecycle, Message, lock};
 use crate::controller::{Loaded, Version};
 use crate::grants::difference;
@@ -10,19 +10,19 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 impl Lifecycle {
-    /// Opens the watches of an offer and checks its RBAC permissions. None: the offer has no grant.
-    pub(super) fn prepare(&self, plugin: &mut Plugin, offer: &Offer) -> Option<Arc<Version>> {
-        let Granting::Grant { grants, .. } = &offer.granting else { return None };
+    /// Opens the watches of a candidate and checks its RBAC permissions. None: the candidate has no grant.
+    pub(super) fn prepare(&self, plugin: &mut Plugin, candidate: &CandidateVersion) -> Option<Arc<Version>> {
+        let Granting::Grant { grants, .. } = &candidate.granting else { return None };
         let guest = Guest {
-            plugin: offer.name().to_owned(),
+            plugin: candidate.name().to_owned(),
             grants: Arc::new(*grants.clone()),
             cache: Arc::clone(&plugin.cache),
             http: self.http.clone(),
-            metrics: self.shared.metrics.plugin(offer.name()),
+            metrics: self.shared.metrics.plugin(candidate.name()),
         };
-        let component = offer.compiled.component.clone();
-        self.ask_access(plugin, offer);
-        Some(plugin.controller.prepare(Loaded { manifest: offer.manifest(), component, guest }))
+        let component = candidate.compiled.component.clone();
+        self.ask_access(plugin, candidate);
+        Some(plugin.controller.prepare(Loaded { manifest: candidate.manifest(), component, guest }))
     }
 
     /// Sends a message when the watches of a version are in sync.
@@ -40,28 +40,30 @@ impl Lifecycle {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get(name) else { return };
         let file_name = plugin.file.clone();
-        let wanted = registry.files.get(&file_name).and_then(|file| match &file.newest {
-            Newest::Syncing { offer, version: wanted } if Arc::ptr_eq(wanted, version) => Some(offer.clone()),
+        let wanted = registry.files.get(&file_name).and_then(|file| match &file.file_state {
+            FileState::Syncing { candidate, version: wanted } if Arc::ptr_eq(wanted, version) => {
+                Some(candidate.clone())
+            }
             _ => None,
         });
-        let Some(offer) = wanted else { return };
+        let Some(candidate) = wanted else { return };
         let confirmed = registry
             .files
             .get(&file_name)
             .and_then(|file| file.confirmed.as_ref())
-            .is_some_and(|confirmed| confirmed.is(&offer));
+            .is_some_and(|confirmed| confirmed.is(&candidate));
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
         let out_of_sight = plugin.controller.current().map_or(0, |current| out_of_sight(&current, version));
         if out_of_sight > 0 && !confirmed {
             let drops = "objects by its selectors or namespaces".to_owned();
-            let why = Hold::Confirmation { drops, objects: out_of_sight };
+            let why = BlockedReason::Confirmation { drops, objects: out_of_sight };
             drop(registry);
-            self.set_newest(&file_name, Newest::Held { offer, why });
+            self.set_file_state(&file_name, FileState::Blocked { candidate, why });
             return;
         }
-        Self::switch(plugin, offer.clone(), version, true);
+        Self::switch(plugin, candidate.clone(), version, true);
         if let Some(file) = registry.files.get_mut(&file_name) {
-            file.newest = Newest::Runs(offer);
+            file.file_state = FileState::Runs(candidate);
             file.task = None;
             file.confirmed = None;
         }
@@ -71,9 +73,11 @@ impl Lifecycle {
     }
 
     /// Moves the pointer to the version.
-    fn switch(plugin: &mut Plugin, offer: Offer, version: &Arc<Version>, forward: bool) {
-        if let Some(running) = plugin.running.as_ref().filter(|running| running.offer.digest() == offer.digest()) {
-            tell_of_grant(plugin.controller.name(), &running.offer.granting, &offer.granting);
+    fn switch(plugin: &mut Plugin, candidate: CandidateVersion, version: &Arc<Version>, forward: bool) {
+        if let Some(running) =
+            plugin.running.as_ref().filter(|running| running.candidate.digest() == candidate.digest())
+        {
+            tell_of_grant(plugin.controller.name(), &running.candidate.granting, &candidate.granting);
         }
         if forward {
             // A standby proves no version. There the previous version counts as good, because the leader could prove it.
@@ -81,9 +85,9 @@ impl Lifecycle {
             if let Some(running) = plugin.running.take()
                 && !running.failed
                 && (running.proven || counts)
-                && !running.offer.is(&offer)
+                && !running.candidate.is(&candidate)
             {
-                plugin.last_good = Some(running.offer);
+                plugin.last_good = Some(running.candidate);
             }
             plugin.rejected = None;
         } else {
@@ -92,7 +96,7 @@ impl Lifecycle {
         for warning in version.dead_mappings() {
             tracing::warn!(plugin = plugin.controller.name(), "{warning}");
         }
-        let digest = offer.digest().to_owned();
+        let digest = candidate.digest().to_owned();
         let may_go_back = plugin.last_good.is_some();
         if let Some(before) = plugin.controller.switch(version, !forward) {
             plugin.left_behind.extend(left_behind(&before, version));
@@ -108,24 +112,24 @@ impl Lifecycle {
             }
             plugin.controller.retire(before, DRAIN);
         }
-        plugin.running = Some(Running { offer, proven: false, failed: false, switched: Instant::now() });
+        plugin.running = Some(Running { candidate, proven: false, failed: false, switched: Instant::now() });
     }
 
     /// Gives the running version another grant while a new version waits.
-    pub(super) fn regrant(&mut self, name: &str, offer: Offer) {
+    pub(super) fn regrant(&mut self, name: &str, candidate: CandidateVersion) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
         // The watches are open already; only the permissions change.
-        let Some(version) = self.prepare(plugin, &offer) else { return };
-        Self::switch(plugin, offer, &version, true);
+        let Some(version) = self.prepare(plugin, &candidate) else { return };
+        Self::switch(plugin, candidate, &version, true);
     }
 
     pub(super) fn first_reconcile(&self, name: &str, digest: &str) {
         let registry = lock(&self.registry);
         let running = registry.plugins.get(name).and_then(|plugin| plugin.running.as_ref());
-        if let Some(running) = running.filter(|running| running.offer.digest() == digest) {
+        if let Some(running) = running.filter(|running| running.candidate.digest() == digest) {
             let after_ms = crate::milliseconds(running.switched.elapsed());
-            let version = &running.offer.compiled.manifest.version;
+            let version = &running.candidate.compiled.manifest.version;
             tracing::debug!(plugin = name, version, digest, after_ms, "first reconcile on this version");
         }
     }
@@ -133,7 +137,7 @@ impl Lifecycle {
     pub(super) fn proven(&mut self, name: &str, digest: &str) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
-        if let Some(running) = plugin.running.as_mut().filter(|running| running.offer.digest() == digest) {
+        if let Some(running) = plugin.running.as_mut().filter(|running| running.candidate.digest() == digest) {
             running.proven = true;
             plugin.last_good = None;
         }
@@ -143,9 +147,11 @@ impl Lifecycle {
     pub(super) fn failing(&mut self, name: &str, digest: &str, why: &str) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
-        let Some(running) = plugin.running.as_mut().filter(|running| running.offer.digest() == digest) else { return };
+        let Some(running) = plugin.running.as_mut().filter(|running| running.candidate.digest() == digest) else {
+            return;
+        };
         running.failed = true;
-        let failed = running.offer.clone();
+        let failed = running.candidate.clone();
         let Some(good) = plugin.last_good.clone() else {
             let version = failed.compiled.manifest.version;
             tracing::warn!(plugin = name, version, why, "a version fails, and there is none to go back to");
@@ -160,9 +166,9 @@ impl Lifecycle {
         plugin.rejected = rejected;
         let file = plugin.file.clone();
         if let Some(file) = registry.files.get_mut(&file)
-            && matches!(&file.newest, Newest::Runs(offer) if offer.is(&failed))
+            && matches!(&file.file_state, FileState::Runs(candidate) if candidate.is(&failed))
         {
-            file.newest = Newest::Held { offer: failed, why: Hold::RolledBack(why.to_owned()) };
+            file.file_state = FileState::Blocked { candidate: failed, why: BlockedReason::RolledBack(why.to_owned()) };
         }
         drop(registry);
         tracing::warn!(plugin = name, from = bad, to = back, why, "version rolled back");

@@ -1,14 +1,14 @@
 //! State of the plugins for people and monitoring, and the report of each transition: a log line, a metric, an event.
 
-use super::registry::{Former, Hold, Newest, Plugin, Registry, State};
+use super::registry::{BlockedReason, FileState, Plugin, Registry, RemovedPlugin, State};
 use super::{Lifecycle, lock};
-use crate::oci::Standings;
+use crate::oci::PullStatuses;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// The state of a file or plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Standing {
+struct ReportedState {
     state: State,
     version: String,
     digest: String,
@@ -18,17 +18,17 @@ struct Standing {
 
 /// The state reported last, and since when it holds.
 #[derive(Debug, Default)]
-pub(super) struct Told {
-    plugins: BTreeMap<String, Standing>,
-    files: BTreeMap<String, (String, Standing)>,
+pub(super) struct LastReported {
+    plugins: BTreeMap<String, ReportedState>,
+    files: BTreeMap<String, (String, ReportedState)>,
 }
 
-impl Newest {
+impl FileState {
     /// The state of a file's newest content. None: the plugin runs it.
-    fn standing(&self) -> Option<Standing> {
+    fn reported_state(&self) -> Option<ReportedState> {
         let of = |state: State, reasons: Vec<String>| {
-            let compiled = self.offer().map(|offer| &offer.compiled);
-            Standing {
+            let compiled = self.candidate().map(|candidate| &candidate.compiled);
+            ReportedState {
                 state,
                 version: compiled.map(|c| c.manifest.version.clone()).unwrap_or_default(),
                 digest: compiled.map(|c| c.component.digest.clone()).unwrap_or_default(),
@@ -40,17 +40,17 @@ impl Newest {
             Self::Compiling => of(State::Compiling, vec![]),
             Self::Failed { reason, .. } => of(State::Failed, vec![reason.clone()]),
             Self::Syncing { version, .. } => of(State::Syncing, version.waiting_for()),
-            Self::Held { why, .. } => match why {
-                Hold::NoGrant => of(State::AwaitingGrant, vec!["everything: there is no grant".to_owned()]),
-                Hold::Missing(lines) => of(State::AwaitingGrant, lines.clone()),
-                Hold::Confirmation { drops, objects } => {
+            Self::Blocked { why, .. } => match why {
+                BlockedReason::NoGrant => of(State::AwaitingGrant, vec!["everything: there is no grant".to_owned()]),
+                BlockedReason::Missing(lines) => of(State::AwaitingGrant, lines.clone()),
+                BlockedReason::Confirmation { drops, objects } => {
                     of(State::AwaitingConfirmation, vec![format!("it drops {drops}; objects concerned: {objects}")])
                 }
-                Hold::Taken(why) => of(State::Failed, vec![why.clone()]),
-                Hold::Draining => {
+                BlockedReason::Taken(why) => of(State::Failed, vec![why.clone()]),
+                BlockedReason::Draining => {
                     of(State::Draining, vec!["the plugin of its name has not come to its end yet".to_owned()])
                 }
-                Hold::RolledBack(why) => of(State::Failed, vec![format!("rolled back: {why}")]),
+                BlockedReason::RolledBack(why) => of(State::Failed, vec![format!("rolled back: {why}")]),
             },
         })
     }
@@ -66,9 +66,9 @@ impl Plugin {
         }
     }
 
-    fn standing(&self) -> Standing {
-        let running = self.running.as_ref().map(|running| &running.offer.compiled);
-        Standing {
+    fn reported_state(&self) -> ReportedState {
+        let running = self.running.as_ref().map(|running| &running.candidate.compiled);
+        ReportedState {
             state: self.state(),
             version: running.map(|c| c.manifest.version.clone()).unwrap_or_default(),
             digest: running.map(|c| c.component.digest.clone()).unwrap_or_default(),
@@ -78,17 +78,17 @@ impl Plugin {
 }
 
 /// The response to `/plugins`.
-pub(super) fn describe(registry: &Registry, pulled: Option<&Standings>) -> Value {
+pub(super) fn describe(registry: &Registry, pulled: Option<&PullStatuses>) -> Value {
     let mut list = Vec::new();
     for (name, file) in &registry.files {
-        let newest = file.newest.standing();
+        let file_state = file.file_state.reported_state();
         let plugin = registry.plugin_of(name).filter(|(_, plugin)| plugin.running.is_some());
         let mut entry = match plugin {
             Some((plugin_name, plugin)) => running(plugin_name, plugin),
             None => Map::new(),
         };
-        if let Some(newest) = newest {
-            let said = version(&newest, &file.newest);
+        if let Some(file_state) = file_state {
+            let said = version(&file_state, &file.file_state);
             match plugin {
                 Some(_) => {
                     entry.insert("next".to_owned(), Value::Object(said));
@@ -109,7 +109,7 @@ pub(super) fn describe(registry: &Registry, pulled: Option<&Standings>) -> Value
     }
     let orphans = registry.plugins.iter().filter(|(_, plugin)| !registry.files.contains_key(&plugin.file));
     list.extend(orphans.map(|(name, plugin)| Value::Object(running(name, plugin))));
-    list.extend(registry.former.iter().map(|(name, former)| ended(name, former)));
+    list.extend(registry.removed_plugins.iter().map(|(name, removed)| ended(name, removed)));
     json!({"plugins": list})
 }
 
@@ -147,31 +147,31 @@ fn missing_permissions(plugin: &Plugin, entry: &mut Map<String, Value>) {
 }
 
 /// A version that does not run, or not yet.
-fn version(standing: &Standing, newest: &Newest) -> Map<String, Value> {
+fn version(reported_state: &ReportedState, file_state: &FileState) -> Map<String, Value> {
     let mut entry = Map::new();
-    let name = match newest {
-        Newest::Failed { name, .. } => name.as_deref(),
-        _ => newest.offer().map(super::registry::Offer::name),
+    let name = match file_state {
+        FileState::Failed { name, .. } => name.as_deref(),
+        _ => file_state.candidate().map(super::registry::CandidateVersion::name),
     };
     entry.insert("name".to_owned(), json!(name));
-    entry.insert("state".to_owned(), json!(standing.state.as_str()));
-    if !standing.version.is_empty() {
-        entry.insert("version".to_owned(), json!(standing.version));
+    entry.insert("state".to_owned(), json!(reported_state.state.as_str()));
+    if !reported_state.version.is_empty() {
+        entry.insert("version".to_owned(), json!(reported_state.version));
     }
-    if !standing.digest.is_empty() {
-        entry.insert("digest".to_owned(), json!(format!("sha256:{}", standing.digest)));
+    if !reported_state.digest.is_empty() {
+        entry.insert("digest".to_owned(), json!(format!("sha256:{}", reported_state.digest)));
     }
-    if !standing.reasons.is_empty() {
-        entry.insert("reason".to_owned(), json!(standing.reasons.join("; ")));
+    if !reported_state.reasons.is_empty() {
+        entry.insert("reason".to_owned(), json!(reported_state.reasons.join("; ")));
     }
-    match newest {
-        Newest::Held { why: Hold::Missing(lines), .. } => {
+    match file_state {
+        FileState::Blocked { why: BlockedReason::Missing(lines), .. } => {
             entry.insert("missing".to_owned(), json!(lines));
         }
-        Newest::Held { why: Hold::Confirmation { objects, .. }, .. } => {
+        FileState::Blocked { why: BlockedReason::Confirmation { objects, .. }, .. } => {
             entry.insert("objectsConcerned".to_owned(), json!(objects));
         }
-        Newest::Syncing { version, .. } => {
+        FileState::Syncing { version, .. } => {
             entry.insert("waitingFor".to_owned(), json!(version.waiting_for()));
         }
         _ => {}
@@ -179,11 +179,11 @@ fn version(standing: &Standing, newest: &Newest) -> Map<String, Value> {
     entry
 }
 
-fn ended(name: &str, former: &Former) -> Value {
-    let held: Map<String, Value> = former.held.iter().map(|(kind, n)| (kind.to_string(), json!(n))).collect();
+fn ended(name: &str, removed: &RemovedPlugin) -> Value {
+    let held: Map<String, Value> = removed.held.iter().map(|(kind, n)| (kind.to_string(), json!(n))).collect();
     json!({
-        "name": name, "file": former.file, "state": former.state.as_str(), "version": former.version,
-        "digest": format!("sha256:{}", former.digest), "finalizersLeft": former.held.values().sum::<usize>(),
+        "name": name, "file": removed.file, "state": removed.state.as_str(), "version": removed.version,
+        "digest": format!("sha256:{}", removed.digest), "finalizersLeft": removed.held.values().sum::<usize>(),
         "finalizersLeftOn": held,
     })
 }
@@ -195,36 +195,42 @@ impl Lifecycle {
         {
             let registry = lock(&self.registry);
             for (name, plugin) in &registry.plugins {
-                plugins.insert(name.clone(), plugin.standing());
+                plugins.insert(name.clone(), plugin.reported_state());
             }
-            for (name, former) in &registry.former {
-                let (version, digest) = (former.version.clone(), former.digest.clone());
-                let standing = Standing { state: former.state, version, digest, reasons: vec![] };
-                plugins.insert(name.clone(), standing);
+            for (name, removed) in &registry.removed_plugins {
+                let (version, digest) = (removed.version.clone(), removed.digest.clone());
+                let reported_state = ReportedState { state: removed.state, version, digest, reasons: vec![] };
+                plugins.insert(name.clone(), reported_state);
             }
             for (name, file) in &registry.files {
-                if let Some(standing) = file.newest.standing() {
-                    let plugin = match &file.newest {
-                        Newest::Failed { name, .. } => name.clone().unwrap_or_default(),
-                        newest => newest.offer().map(|offer| offer.name().to_owned()).unwrap_or_default(),
+                if let Some(reported_state) = file.file_state.reported_state() {
+                    let plugin = match &file.file_state {
+                        FileState::Failed { name, .. } => name.clone().unwrap_or_default(),
+                        file_state => {
+                            file_state.candidate().map(|candidate| candidate.name().to_owned()).unwrap_or_default()
+                        }
                     };
-                    files.insert(name.clone(), (plugin, standing));
+                    files.insert(name.clone(), (plugin, reported_state));
                 }
             }
         }
-        for (name, (plugin, standing)) in &files {
-            let before = self.told.files.get(name).map(|(_, before)| before);
-            if before.is_none_or(|before| before.state != standing.state || before.digest != standing.digest) {
-                self.tell_version(name, plugin, standing);
+        for (name, (plugin, reported_state)) in &files {
+            let before = self.last_reported.files.get(name).map(|(_, before)| before);
+            if before
+                .is_none_or(|before| before.state != reported_state.state || before.digest != reported_state.digest)
+            {
+                self.tell_version(name, plugin, reported_state);
             }
         }
-        for (name, standing) in &plugins {
-            let before = self.told.plugins.get(name);
-            if before.is_none_or(|before| before.state != standing.state || before.digest != standing.digest) {
-                self.tell_plugin(name, before, standing);
+        for (name, reported_state) in &plugins {
+            let before = self.last_reported.plugins.get(name);
+            if before
+                .is_none_or(|before| before.state != reported_state.state || before.digest != reported_state.digest)
+            {
+                self.tell_plugin(name, before, reported_state);
             }
         }
-        for (name, before) in &self.told.plugins {
+        for (name, before) in &self.last_reported.plugins {
             if !plugins.contains_key(name) {
                 tracing::info!(
                     plugin = name,
@@ -235,23 +241,23 @@ impl Lifecycle {
                 self.event(name, false, "PluginRetired", format!("plugin {name} was removed and has come to its end"));
             }
         }
-        let newest = |files: &BTreeMap<String, (String, Standing)>| {
+        let file_state = |files: &BTreeMap<String, (String, ReportedState)>| {
             files
                 .iter()
-                .map(|(name, (_, standing))| (name.clone(), standing.state.as_str()))
+                .map(|(name, (_, reported_state))| (name.clone(), reported_state.state.as_str()))
                 .collect::<BTreeMap<_, _>>()
         };
-        let now = newest(&files);
-        if now != newest(&self.told.files) {
-            self.shared.metrics.set_newest(&now.iter().map(|(name, state)| (name.as_str(), *state)).collect());
+        let now = file_state(&files);
+        if now != file_state(&self.last_reported.files) {
+            self.shared.metrics.set_file_states(&now.iter().map(|(name, state)| (name.as_str(), *state)).collect());
         }
-        self.told.plugins = plugins;
-        self.told.files = files;
+        self.last_reported.plugins = plugins;
+        self.last_reported.files = files;
     }
 
     /// Reports the state of a file's newest content.
-    fn tell_version(&self, file: &str, plugin: &str, standing: &Standing) {
-        let Standing { state, version, reasons, .. } = standing;
+    fn tell_version(&self, file: &str, plugin: &str, reported_state: &ReportedState) {
+        let ReportedState { state, version, reasons, .. } = reported_state;
         let runs = lock(&self.registry).plugins.get(plugin).is_some_and(|plugin| plugin.running.is_some());
         let reason = reasons.join("; ");
         match state {
@@ -298,8 +304,8 @@ impl Lifecycle {
         }
     }
 
-    fn tell_plugin(&self, name: &str, before: Option<&Standing>, standing: &Standing) {
-        let Standing { state, version, digest, .. } = standing;
+    fn tell_plugin(&self, name: &str, before: Option<&ReportedState>, reported_state: &ReportedState) {
+        let ReportedState { state, version, digest, .. } = reported_state;
         let from = before.map_or("discovered", |before| before.state.as_str());
         tracing::info!(plugin = name, version, digest, from, to = state.as_str(), "plugin state");
         if *state != State::Retired {

@@ -12,11 +12,11 @@ pub const BURST: u32 = 2000;
 /// The log lines of one plugin. After a flood no line is written for a second; then one line reports the suppressed number.
 #[derive(Debug)]
 pub struct Flood {
-    inner: Mutex<Inner>,
+    inner: Mutex<FloodState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct FloodState {
     room: f64,
     at: Instant,
     /// None: lines are not suppressed.
@@ -25,7 +25,7 @@ struct Inner {
 
 /// The decision about a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum FloodVerdict {
     Written,
     /// Written: the first after this many suppressed lines.
     WrittenAfter(u64),
@@ -36,7 +36,7 @@ enum Verdict {
 
 impl Default for Flood {
     fn default() -> Self {
-        Self { inner: Mutex::new(Inner { room: f64::from(BURST), at: Instant::now(), suppressed: None }) }
+        Self { inner: Mutex::new(FloodState { room: f64::from(BURST), at: Instant::now(), suppressed: None }) }
     }
 }
 
@@ -46,12 +46,12 @@ impl Flood {
     /// * `plugin` - name for these two log lines.
     pub fn admits(&self, plugin: &str) -> bool {
         match self.judge() {
-            Verdict::Written => true,
-            Verdict::WrittenAfter(suppressed) => {
+            FloodVerdict::Written => true,
+            FloodVerdict::WrittenAfter(suppressed) => {
                 tracing::warn!(plugin, suppressed, "log lines of this plugin were suppressed");
                 true
             }
-            Verdict::FirstSuppressed => {
+            FloodVerdict::FirstSuppressed => {
                 tracing::warn!(
                     plugin,
                     lines_per_second = LINES_PER_SECOND,
@@ -59,11 +59,11 @@ impl Flood {
                 );
                 false
             }
-            Verdict::Suppressed => false,
+            FloodVerdict::Suppressed => false,
         }
     }
 
-    fn judge(&self) -> Verdict {
+    fn judge(&self) -> FloodVerdict {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let since = now.saturating_duration_since(inner.at).as_secs_f64();
@@ -73,20 +73,20 @@ impl Flood {
             // Not before there is room for a second: the two lines about a flood must not become a flood.
             Some(suppressed) if inner.room < f64::from(LINES_PER_SECOND) => {
                 inner.suppressed = Some(suppressed + 1);
-                Verdict::Suppressed
+                FloodVerdict::Suppressed
             }
             Some(suppressed) => {
                 inner.suppressed = None;
                 inner.room -= 1.0;
-                Verdict::WrittenAfter(suppressed)
+                FloodVerdict::WrittenAfter(suppressed)
             }
             None if inner.room < 1.0 => {
                 inner.suppressed = Some(1);
-                Verdict::FirstSuppressed
+                FloodVerdict::FirstSuppressed
             }
             None => {
                 inner.room -= 1.0;
-                Verdict::Written
+                FloodVerdict::Written
             }
         }
     }
@@ -100,13 +100,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn t5_a_flood_is_cut_off_and_its_length_is_told() {
         let flood = Flood::default();
-        let written = (0..100_000).filter(|_| flood.judge() == Verdict::Written).count();
+        let written = (0..100_000).filter(|_| flood.judge() == FloodVerdict::Written).count();
         assert_eq!(written, BURST as usize);
         tokio::time::advance(Duration::from_millis(900)).await;
-        assert_eq!(flood.judge(), Verdict::Suppressed);
+        assert_eq!(flood.judge(), FloodVerdict::Suppressed);
         tokio::time::advance(Duration::from_millis(200)).await;
-        assert_eq!(flood.judge(), Verdict::WrittenAfter(100_000 - u64::from(BURST) + 1));
-        assert_eq!(flood.judge(), Verdict::Written);
+        assert_eq!(flood.judge(), FloodVerdict::WrittenAfter(100_000 - u64::from(BURST) + 1));
+        assert_eq!(flood.judge(), FloodVerdict::Written);
     }
 
     #[tokio::test(start_paused = true)]
@@ -114,7 +114,7 @@ mod tests {
         let flood = Flood::default();
         let mut lines = 0;
         for _ in 0..100 {
-            lines += (0..10_000).filter(|_| flood.judge() != Verdict::Suppressed).count();
+            lines += (0..10_000).filter(|_| flood.judge() != FloodVerdict::Suppressed).count();
             tokio::time::advance(Duration::from_millis(100)).await;
         }
         assert!(lines <= (BURST + 12 * LINES_PER_SECOND) as usize, "{lines} lines in 10 s");
@@ -124,7 +124,7 @@ mod tests {
     async fn lines_at_a_steady_rate_are_all_written() {
         let flood = Flood::default();
         for _ in 0..10_000 {
-            assert_eq!(flood.judge(), Verdict::Written);
+            assert_eq!(flood.judge(), FloodVerdict::Written);
             tokio::time::advance(Duration::from_millis(10)).await;
         }
     }

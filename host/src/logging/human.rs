@@ -18,7 +18,7 @@ pub(super) struct HumanEvents;
 pub(super) struct HumanFields;
 
 /// Writes fields in order, each but the message after a space.
-struct Fields<'w, W> {
+struct FieldVisitor<'w, W> {
     out: &'w mut W,
     /// Whether to write only the message, or all other fields.
     message: bool,
@@ -65,12 +65,12 @@ impl<'writer> FormatFields<'writer> for HumanFields {
 }
 
 fn write_fields<R: RecordFields, W: Write>(out: &mut W, fields: R, message: bool) -> fmt::Result {
-    let mut visitor = Fields { out, message, result: Ok(()) };
+    let mut visitor = FieldVisitor { out, message, result: Ok(()) };
     fields.record(&mut visitor);
     visitor.result
 }
 
-impl<W: Write> Fields<'_, W> {
+impl<W: Write> FieldVisitor<'_, W> {
     fn write(&mut self, field: &Field, value: &dyn fmt::Display) {
         let is_message = field.name() == "message";
         if self.result.is_err() || is_message != self.message {
@@ -84,7 +84,7 @@ impl<W: Write> Fields<'_, W> {
     }
 }
 
-impl<W: Write> Visit for Fields<'_, W> {
+impl<W: Write> Visit for FieldVisitor<'_, W> {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.write(field, &value);
     }

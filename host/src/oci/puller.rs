@@ -71,7 +71,7 @@ pub struct Refused {
 
 /// The pull status of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct PullStatus {
     /// The name that its manifest must have.
     pub plugin: String,
     /// The content to run.
@@ -86,12 +86,12 @@ pub struct Standing {
 
 /// The pull status of all references, by their texts, with notification of changes. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Standings(watch::Receiver<BTreeMap<String, Standing>>);
+pub struct PullStatuses(watch::Receiver<BTreeMap<String, PullStatus>>);
 
-impl Standings {
+impl PullStatuses {
     /// The present status.
     #[must_use]
-    pub fn now(&self) -> BTreeMap<String, Standing> {
+    pub fn now(&self) -> BTreeMap<String, PullStatus> {
         self.0.borrow().clone()
     }
 
@@ -111,21 +111,21 @@ impl Standings {
     #[must_use]
     pub fn describe(&self, reference: &str) -> Option<Value> {
         let all = self.0.borrow();
-        let standing = all.get(reference)?;
+        let pull_status = all.get(reference)?;
         let mut entry = json!({"reference": reference});
         let mut set =
             |field: &str, value: Value| entry.as_object_mut().map(|entry| entry.insert(field.to_owned(), value));
-        if let Some(content) = &standing.content {
+        if let Some(content) = &pull_status.content {
             set("manifestDigest", json!(content.manifest.to_string()));
         }
-        if let Some(Refused { manifest, reason }) = &standing.refused {
+        if let Some(Refused { manifest, reason }) = &pull_status.refused {
             let manifest = manifest.as_ref().map(ToString::to_string);
             set("refused", json!({"manifestDigest": manifest, "reason": reason}));
         }
-        if let Some(problem) = &standing.problem {
+        if let Some(problem) = &pull_status.problem {
             set("problem", json!(problem));
         }
-        if let Some(asked) = standing.asked {
+        if let Some(asked) = pull_status.asked {
             set("askedSecondsAgo", json!(asked.elapsed().as_secs()));
         }
         Some(entry)
@@ -135,7 +135,7 @@ impl Standings {
 /// The tasks of all references, which end when this is dropped.
 #[derive(Debug)]
 pub struct Puller {
-    standings: Standings,
+    pull_statuses: PullStatuses,
     _tasks: JoinSet<()>,
 }
 
@@ -155,7 +155,7 @@ impl Puller {
             turns: Semaphore::new(AT_ONCE),
         });
         let states = Arc::new(watch::Sender::new(BTreeMap::new()));
-        let standings = Standings(states.subscribe());
+        let pull_statuses = PullStatuses(states.subscribe());
         let mut tasks = JoinSet::new();
         for wanted in options.plugins {
             let mut source = Source::new(Arc::clone(&shared), wanted).await;
@@ -163,13 +163,13 @@ impl Puller {
             let states = Arc::clone(&states);
             tasks.spawn(async move { source.keep(&states).await });
         }
-        Ok(Self { standings, _tasks: tasks })
+        Ok(Self { pull_statuses, _tasks: tasks })
     }
 
     /// The status of all references.
     #[must_use]
-    pub fn standings(&self) -> Standings {
-        self.standings.clone()
+    pub fn pull_statuses(&self) -> PullStatuses {
+        self.pull_statuses.clone()
     }
 }
 
@@ -188,7 +188,7 @@ struct Source {
     reference: Reference,
     name: String,
     held: Option<Found>,
-    standing: Standing,
+    pull_status: PullStatus,
     failures: u32,
     /// The last logged status.
     told: Option<String>,
@@ -199,9 +199,9 @@ impl Source {
         let Wanted { plugin, reference } = wanted;
         let (cache, asked) = (shared.cache.clone(), reference.clone());
         let held = tokio::task::spawn_blocking(move || cache.last(&asked)).await.ok().flatten();
-        let standing = Standing { plugin, content: None, refused: None, problem: None, asked: None };
+        let pull_status = PullStatus { plugin, content: None, refused: None, problem: None, asked: None };
         let name = reference.to_string();
-        let mut source = Self { shared, reference, name, held: None, standing, failures: 0, told: None };
+        let mut source = Self { shared, reference, name, held: None, pull_status, failures: 0, told: None };
         if let Some(found) = held {
             source.hold(found);
         }
@@ -214,25 +214,25 @@ impl Source {
             Ok(()) => {
                 let path = self.shared.cache.blob(&found.layer.digest);
                 let (manifest, layer) = (found.manifest.clone(), found.layer.digest.clone());
-                self.standing.content = Some(Content { manifest, layer, path });
-                self.standing.refused = None;
+                self.pull_status.content = Some(Content { manifest, layer, path });
+                self.pull_status.refused = None;
             }
             Err(e) => {
-                self.standing.content = None;
+                self.pull_status.content = None;
                 let manifest = Some(found.manifest.clone());
-                self.standing.refused = Some(Refused { manifest, reason: crate::chain(&e) });
+                self.pull_status.refused = Some(Refused { manifest, reason: crate::chain(&e) });
             }
         }
         self.held = Some(found);
     }
 
-    fn tell(&self, states: &watch::Sender<BTreeMap<String, Standing>>) {
+    fn tell(&self, states: &watch::Sender<BTreeMap<String, PullStatus>>) {
         states.send_modify(|states| {
-            states.insert(self.name.clone(), self.standing.clone());
+            states.insert(self.name.clone(), self.pull_status.clone());
         });
     }
 
-    async fn keep(&mut self, states: &watch::Sender<BTreeMap<String, Standing>>) {
+    async fn keep(&mut self, states: &watch::Sender<BTreeMap<String, PullStatus>>) {
         loop {
             let pause = self.look().await;
             self.tell(states);
@@ -249,19 +249,19 @@ impl Source {
         match self.ask(&mut seen).await {
             Ok(()) => {
                 self.failures = 0;
-                self.standing.problem = None;
-                self.standing.asked = Some(Instant::now());
+                self.pull_status.problem = None;
+                self.pull_status.asked = Some(Instant::now());
                 self.log(before.as_ref());
                 shared.poll
             }
             Err(e) => {
                 let reason = crate::chain(&e);
                 if e.refuses() {
-                    self.standing.refused = Some(Refused { manifest: seen, reason });
-                    self.standing.problem = None;
-                    self.standing.asked = Some(Instant::now());
+                    self.pull_status.refused = Some(Refused { manifest: seen, reason });
+                    self.pull_status.problem = None;
+                    self.pull_status.asked = Some(Instant::now());
                 } else {
-                    self.standing.problem = Some(reason);
+                    self.pull_status.problem = Some(reason);
                 }
                 self.failures = self.failures.saturating_add(1);
                 self.log(before.as_ref());
@@ -311,19 +311,19 @@ impl Source {
 
     /// Logs every change once.
     fn log(&mut self, before: Option<&Digest>) {
-        let (plugin, reference) = (&self.standing.plugin, &self.name);
-        if let Some(content) = self.standing.content.as_ref().filter(|content| before != Some(&content.manifest)) {
+        let (plugin, reference) = (&self.pull_status.plugin, &self.name);
+        if let Some(content) = self.pull_status.content.as_ref().filter(|content| before != Some(&content.manifest)) {
             tracing::info!(plugin, reference, digest = %content.manifest, "plugin pulled");
         }
-        let refused = self.standing.refused.as_ref().map(|refused| refused.reason.clone());
-        let trouble = refused.or_else(|| self.standing.problem.clone());
+        let refused = self.pull_status.refused.as_ref().map(|refused| refused.reason.clone());
+        let trouble = refused.or_else(|| self.pull_status.problem.clone());
         if trouble == self.told {
             return;
         }
         let runs =
-            if self.standing.content.is_some() { "what was pulled before stays" } else { "there is nothing to run" };
+            if self.pull_status.content.is_some() { "what was pulled before stays" } else { "there is nothing to run" };
         match &trouble {
-            Some(reason) if self.standing.refused.is_some() => {
+            Some(reason) if self.pull_status.refused.is_some() => {
                 tracing::error!(plugin, reference, reason, "plugin in the registry refused: {runs}");
             }
             Some(reason) => tracing::warn!(plugin, reference, reason, "plugin not pulled, tried again: {runs}"),

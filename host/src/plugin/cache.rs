@@ -14,19 +14,19 @@ const ENTRY_BYTES: usize = 192;
 /// The values of one plugin, shared by its instances and its versions.
 #[derive(Debug, Default)]
 pub struct Cache {
-    inner: Mutex<Inner>,
+    inner: Mutex<CacheState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    values: HashMap<String, Entry>,
+struct CacheState {
+    values: HashMap<String, CacheEntry>,
     by_use: BTreeMap<u64, String>,
     uses: u64,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CacheEntry {
     value: Vec<u8>,
     expires: Option<Instant>,
     used: u64,
@@ -66,7 +66,7 @@ impl Cache {
         let expires = if ttl.is_zero() { None } else { Instant::now().checked_add(ttl) };
         inner.bytes += size;
         inner.by_use.insert(used, key.to_owned());
-        inner.values.insert(key.to_owned(), Entry { value, expires, used });
+        inner.values.insert(key.to_owned(), CacheEntry { value, expires, used });
         while inner.bytes > CAPACITY_BYTES {
             let Some((_, oldest)) = inner.by_use.pop_first() else { break };
             inner.remove(&oldest);
@@ -74,7 +74,7 @@ impl Cache {
     }
 }
 
-impl Inner {
+impl CacheState {
     fn remove(&mut self, key: &str) {
         if let Some(entry) = self.values.remove(key) {
             self.by_use.remove(&entry.used);

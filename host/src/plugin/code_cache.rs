@@ -10,7 +10,7 @@ mod tests;
 
 pub(super) use marks::Mark;
 
-use super::native::{NativeCode, Room};
+use super::native::{CodeBuffer, NativeCode};
 use data_encoding::HEXLOWER;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -150,7 +150,7 @@ impl CodeCache {
             return Err(format!("it has {} bytes", metadata.len()));
         }
         let size = usize::try_from(metadata.len()).map_err(|e| e.to_string())?;
-        let mut bytes = Room::new(size).map_err(|e| e.to_string())?;
+        let mut bytes = CodeBuffer::new(size).map_err(|e| e.to_string())?;
         file.read_exact(bytes.bytes_mut()).map_err(|e| e.to_string())?;
         check(bytes.bytes(), key)?;
         // The modification time records the last use of the entry.

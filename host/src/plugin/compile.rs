@@ -11,7 +11,7 @@ pub use process::{CompileLimits, serve};
 pub(super) use turns::Turns;
 
 use super::load::LoadError;
-use super::native::{NativeCode, Room};
+use super::native::{CodeBuffer, NativeCode};
 use memory::Memory;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,9 +73,9 @@ async fn here(engine: wasmtime::Engine, file: Arc<Vec<u8>>) -> Result<NativeCode
     // A panic of the compiler stays on that thread.
     let code = tokio::task::spawn_blocking(move || native_code(&engine, &file)).await;
     let code = code.unwrap_or_else(|e| Err(LoadError::Compiler(format!("the compiler gave up: {e}"))))?;
-    let mut room = Room::new(code.len()).map_err(|e| LoadError::Compiler(e.to_string()))?;
-    room.bytes_mut().copy_from_slice(&code);
-    Ok(NativeCode::trust(room, 0))
+    let mut buffer = CodeBuffer::new(code.len()).map_err(|e| LoadError::Compiler(e.to_string()))?;
+    buffer.bytes_mut().copy_from_slice(&code);
+    Ok(NativeCode::trust(buffer, 0))
 }
 
 /// Compiles a file. A core module from cargo (with an embedded component type) becomes a component first.

@@ -2,9 +2,9 @@
 
 use super::code_cache::CodeCache;
 use super::compile::{Compiler, Turns};
-use super::heavy::Heavy;
 use super::instance::State;
 use super::load;
+use super::offload::OffloadPool;
 use oarlock_manifest::Limits;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ struct Loading {
 
 /// The shared parts of live instances.
 struct Running {
-    heavy: Heavy,
+    offload_pool: OffloadPool,
     instances: Arc<Semaphore>,
     idle: Arc<Semaphore>,
 }
@@ -106,7 +106,7 @@ impl Engine {
             }
         })?;
         let running = Running {
-            heavy: Heavy::new()?,
+            offload_pool: OffloadPool::new()?,
             instances: Arc::new(Semaphore::new(INSTANCES as usize)),
             idle: Arc::new(Semaphore::new(IDLE_INSTANCES)),
         };
@@ -133,8 +133,8 @@ impl Engine {
         self.loading.cache.as_ref()
     }
 
-    pub(super) fn heavy(&self) -> &Heavy {
-        &self.running.heavy
+    pub(super) fn offload_pool(&self) -> &OffloadPool {
+        &self.running.offload_pool
     }
 
     /// One permit for each live instance.

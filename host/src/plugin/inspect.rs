@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// A guest without permissions: enough to call describe.
 #[must_use]
-pub fn stranger(metrics: &crate::metrics::Metrics, http: &HttpGate, name: &str) -> Guest {
+pub fn describe_guest(metrics: &crate::metrics::Metrics, http: &HttpGate, name: &str) -> Guest {
     Guest {
         plugin: name.to_owned(),
         grants: Arc::new(Grants::none()),
@@ -30,7 +30,7 @@ pub fn stranger(metrics: &crate::metrics::Metrics, http: &HttpGate, name: &str) 
 ///
 /// [`InspectError`]: the file is no plugin.
 pub async fn inspect(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<Value, InspectError> {
-    let guest = stranger(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
+    let guest = describe_guest(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
     let (component, manifest) = load(engine, bytes, &guest).await.map_err(InspectError)?;
     Ok(json!({
         "file": file,
@@ -54,7 +54,7 @@ pub async fn inspect(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<Valu
 ///
 /// [`InspectError`]: the file is no plugin.
 pub async fn manifest(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<PluginManifest, InspectError> {
-    let guest = stranger(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
+    let guest = describe_guest(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
     load(engine, bytes, &guest).await.map(|(_, manifest)| manifest).map_err(InspectError)
 }
 

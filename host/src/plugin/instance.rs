@@ -3,7 +3,7 @@
 mod answer;
 mod convert;
 mod footprint;
-mod said;
+mod guest_output;
 mod state;
 
 pub(super) use convert::{key_from, kind_from};
@@ -13,9 +13,9 @@ pub(super) use state::{Shared, State};
 use super::bindings;
 use super::call::{CallError, Observation, Outcome, Request, State as PluginState};
 use super::engine::{Engine, TICK};
-use super::heavy::Meter;
 use super::load::Component;
-use answer::Answer;
+use super::offload::CpuMeter;
+use answer::CallResult;
 use convert::{event, guest_error, requeue, to_wit};
 use footprint::Refused;
 use futures::future::BoxFuture;
@@ -52,7 +52,7 @@ struct Live {
 pub struct Instance {
     engine: Engine,
     shared: Arc<Shared>,
-    meter: Arc<Meter>,
+    meter: Arc<CpuMeter>,
     live: Option<Box<Live>>,
     /// Time limit of all calls of one reconcile together, in seconds.
     deadline_seconds: u32,
@@ -93,7 +93,7 @@ impl Instance {
             let message = "the host has no room for another instance".to_owned();
             return Err(CallError::Transient { delay: None, message });
         };
-        let meter = Arc::new(Meter::new());
+        let meter = Arc::new(CpuMeter::new());
         let state = State::new(guest, run, Arc::clone(&shared), Arc::clone(&meter), Instant::now() + left);
         let (raw, pre) = (engine.raw().clone(), component.pre().clone());
         let mut instance = Self {
@@ -154,7 +154,7 @@ impl Instance {
             Box::pin(async move {
                 let answered = live.plugin.oarlock_reconciler_reconcile().call_describe(&mut live.store).await;
                 let text = answered.map_err(|e| failure(&live.store, CALL, &e))?;
-                Answer::check(CALL, live.store.data(), text.len()).await?;
+                CallResult::check(CALL, live.store.data(), text.len()).await?;
                 Ok(text)
             })
         })
@@ -175,7 +175,7 @@ impl Instance {
                 let answered = guest.call_get_desired(&mut live.store, &request).await;
                 let desired = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
                 let bytes = desired.as_ref().map_or(0, String::len);
-                let answer = Answer::check(CALL, live.store.data(), bytes).await?;
+                let answer = CallResult::check(CALL, live.store.data(), bytes).await?;
                 desired.map(|text| answer.state("the desired state", text)).transpose()
             })
         })
@@ -196,7 +196,7 @@ impl Instance {
                 let answered = guest.call_get_actual(&mut live.store, &request).await;
                 let observed = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
                 let bytes = observed.state.iter().chain(&observed.status).map(String::len).sum();
-                let answer = Answer::check(CALL, live.store.data(), bytes).await?;
+                let answer = CallResult::check(CALL, live.store.data(), bytes).await?;
                 let state = observed.state.map(|text| answer.state("the actual state", text)).transpose()?;
                 let status = match observed.status.map(|text| answer.json("the status", &text)).transpose()? {
                     None => None,
@@ -235,7 +235,7 @@ impl Instance {
                 let documents = outcome.changes.iter().map(convert::document_bytes);
                 let texts = outcome.events.iter().map(|e| e.reason.len() + e.message.len());
                 let bytes = documents.chain(texts).chain(outcome.warnings.iter().map(String::len)).sum();
-                let answer = Answer::check(CALL, live.store.data(), bytes).await?;
+                let answer = CallResult::check(CALL, live.store.data(), bytes).await?;
                 let json = |what: &str, text: &str| answer.json(what, text);
                 let (ours, others): (Vec<_>, Vec<_>) =
                     outcome.changes.into_iter().partition(|change| convert::of_reviewed(change, &about));
@@ -284,15 +284,15 @@ impl Instance {
     /// # Errors
     ///
     /// [`CallError::Deadline`] or [`CallError::Starved`]: the time did not suffice.
-    pub async fn compute<T: Send + 'static>(
+    pub async fn run_blocking<T: Send + 'static>(
         &mut self,
         call: &'static str,
         work: impl FnOnce(&Budget<'_>) -> T + Send + 'static,
     ) -> Result<T, CallError> {
-        let (began, before) = (Instant::now(), self.shared.lane.computed());
-        self.meter.start(self.meter.is_aside());
-        let heavy = self.engine.heavy();
-        let answer = heavy.compute(&self.shared.lane, &self.meter, began + self.left, work).await;
+        let (began, before) = (Instant::now(), self.shared.slot.computed());
+        self.meter.start(self.meter.is_offloaded());
+        let offload_pool = self.engine.offload_pool();
+        let answer = offload_pool.run_blocking(&self.shared.slot, &self.meter, began + self.left, work).await;
         self.spend(began, before);
         if answer.is_none() {
             self.left = Duration::ZERO;
@@ -305,7 +305,7 @@ impl Instance {
     /// * `before` - the plugin's computing time at that moment.
     fn spend(&mut self, began: Instant, before: Duration) {
         self.left = self.left.saturating_sub(began.elapsed());
-        let own = self.shared.lane.computed().saturating_sub(before).saturating_sub(self.meter.computed());
+        let own = self.shared.slot.computed().saturating_sub(before).saturating_sub(self.meter.computed());
         self.starved += self.meter.waited().saturating_sub(own);
     }
 
@@ -324,8 +324,8 @@ impl Instance {
         call: &'static str,
         work: BoxFuture<'static, T>,
     ) -> Result<T, CallError> {
-        let (began, before) = (Instant::now(), self.shared.lane.computed());
-        let driven = self.engine.heavy().drive(&self.shared.lane, &self.meter, work);
+        let (began, before) = (Instant::now(), self.shared.slot.computed());
+        let driven = self.engine.offload_pool().run(&self.shared.slot, &self.meter, work);
         let answered = tokio::time::timeout(self.left + GRACE, driven).await;
         self.spend(began, before);
         answered.map_err(|_elapsed| self.late(call))
@@ -336,9 +336,9 @@ impl Drop for Instance {
     fn drop(&mut self) {
         // Releasing much memory takes long.
         if let Some(live) = self.live.take()
-            && self.meter.is_aside()
+            && self.meter.is_offloaded()
         {
-            self.engine.heavy().drop_aside(live);
+            self.engine.offload_pool().drop_offloaded(live);
         }
     }
 }
@@ -367,8 +367,8 @@ fn store(engine: &wasmtime::Engine, state: State) -> Store<State> {
         if state.meter.since_entered() < TICK / 2 {
             return Ok(UpdateDeadline::Continue(1));
         }
-        state.meter.set_aside();
-        state.meter.give_way();
+        state.meter.offload();
+        state.meter.yielded();
         Ok(UpdateDeadline::Yield(1))
     });
     store
@@ -392,7 +392,7 @@ fn failure(store: &Store<State>, call: &'static str, error: &wasmtime::Error) ->
         return CallError::HandedTooMuch { call, kib: store.hostcall_fuel() >> 10 };
     }
     // The guest's own message is in its author's words; the trap's reason adds little.
-    let reason = match (state.last_words(), trap) {
+    let reason = match (state.error_lines(), trap) {
         (Some(words), Some(_)) => format!("{words} ({reason})"),
         (Some(words), None) => format!("{reason}; it said: {words}"),
         (None, _) => reason,

@@ -8,7 +8,7 @@ use super::instance::{Guest, Run, State};
 use super::native::NativeCode;
 use super::pool::Pool;
 use super::{validate, wasi};
-use crate::lease::Term;
+use crate::lease::LeadershipGuard;
 use data_encoding::HEXLOWER;
 use oarlock_manifest::PluginManifest;
 use sha2::{Digest as _, Sha256};
@@ -125,7 +125,7 @@ pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Com
         correlation_id: String::new(),
         dry_run: true,
         at_most: None,
-        term: Term::for_ever(),
+        guard: LeadershipGuard::for_ever(),
     };
     let mut instance = Pool::new(component.clone(), guest.clone(), 0).take(run).await.map_err(LoadError::Describe)?;
     let text = instance.describe().await.map_err(LoadError::Describe)?;
@@ -260,7 +260,7 @@ fn check_exports(exports: &[String]) -> Result<&str, LoadError> {
 mod tests {
     use super::*;
     use crate::plugin::EngineOptions;
-    use crate::plugin::native::Room;
+    use crate::plugin::native::CodeBuffer;
 
     #[test]
     fn another_contract_is_told_from_no_contract() {
@@ -303,8 +303,8 @@ mod tests {
     fn the_compiler_process_makes_the_code_that_the_host_runs() {
         let folder = tempfile::tempdir().unwrap();
         let code = crate::plugin::engine::compiling().unwrap().precompile_component(NOTHING).unwrap();
-        let mut room = Room::new(code.len()).unwrap();
-        room.bytes_mut().copy_from_slice(&code);
-        assert!(NativeCode::trust(room, 0).component(engine(folder.path()).raw()).is_ok());
+        let mut buffer = CodeBuffer::new(code.len()).unwrap();
+        buffer.bytes_mut().copy_from_slice(&code);
+        assert!(NativeCode::trust(buffer, 0).component(engine(folder.path()).raw()).is_ok());
     }
 }

@@ -6,19 +6,19 @@ use wasmtime::component::Component;
 /// Native code of a component. Running it trusts it with the whole process. It comes only from the compiler's result, or from a cache
 /// entry that passed every check.
 pub(super) struct NativeCode {
-    bytes: Room,
+    bytes: CodeBuffer,
     /// Length of the bytes before the code.
     offset: usize,
 }
 
 /// A code buffer that returns to the system as a whole. Buffers of this size from the general allocator, which many threads use, would
 /// stay with the process: half as much again as the code of all plugins.
-pub(super) struct Room {
+pub(super) struct CodeBuffer {
     map: MmapMut,
     size: usize,
 }
 
-impl Room {
+impl CodeBuffer {
     /// # Errors
     ///
     /// Out of memory.
@@ -40,7 +40,7 @@ impl NativeCode {
     /// Declares code as trusted.
     ///
     /// * `offset` - length of the bytes before it.
-    pub(super) fn trust(bytes: Room, offset: usize) -> Self {
+    pub(super) fn trust(bytes: CodeBuffer, offset: usize) -> Self {
         Self { bytes, offset }
     }
 

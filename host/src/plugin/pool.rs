@@ -18,12 +18,12 @@ pub struct Pool {
     shared: Arc<Shared>,
     /// Most idle instances.
     workers: usize,
-    waiting: Mutex<Vec<Waiting>>,
+    waiting: Mutex<Vec<IdleInstance>>,
     most_memory_bytes: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct IdleInstance {
     instance: Instance,
     _room: OwnedSemaphorePermit,
 }
@@ -61,7 +61,7 @@ impl Pool {
     /// Dropping the future drops the instance that it is creating.
     pub async fn take(&self, run: Run) -> Result<Instance, CallError> {
         let waiting = self.waiting().pop();
-        if let Some(Waiting { mut instance, .. }) = waiting
+        if let Some(IdleInstance { mut instance, .. }) = waiting
             && instance.begin(run.clone())
         {
             return Ok(instance);
@@ -83,7 +83,7 @@ impl Pool {
         let Ok(room) = Arc::clone(self.component.engine().idle()).try_acquire_owned() else { return };
         let mut waiting = self.waiting();
         if waiting.len() < self.workers {
-            waiting.push(Waiting { instance, _room: room });
+            waiting.push(IdleInstance { instance, _room: room });
         }
     }
 
@@ -101,7 +101,7 @@ impl Pool {
         self.most_memory_bytes.load(Relaxed)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<IdleInstance>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

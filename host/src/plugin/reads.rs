@@ -2,7 +2,7 @@
 
 use super::recorded::RecordedObjects;
 use crate::api::{GroupVersionKind, ObjectKey};
-use crate::apply::{Author, Identity, WriteError, Writer};
+use crate::apply::{Identity, WriteError, WriteIdentity, Writer};
 use crate::informer::{ListOptions, Object, Store};
 use oarlock_merge::schema::Schema;
 use serde_json::Value;
@@ -55,7 +55,7 @@ enum Of {
 /// Reads through the caches and from the API server.
 #[derive(Debug)]
 struct ClusterReads {
-    author: Author,
+    write_identity: WriteIdentity,
     writer: Writer,
     stores: HashMap<GroupVersionKind, Vec<StoreOf>>,
     schemas: Mutex<Schemas>,
@@ -67,8 +67,8 @@ type Schemas = HashMap<GroupVersionKind, (Instant, Schema)>;
 impl Reads {
     /// Reads from these stores, and from the API server through `writer`.
     #[must_use]
-    pub fn new(author: Author, writer: Writer, stores: HashMap<GroupVersionKind, Vec<StoreOf>>) -> Self {
-        Self { of: Of::Cluster(Box::new(ClusterReads { author, writer, stores, schemas: Mutex::default() })) }
+    pub fn new(write_identity: WriteIdentity, writer: Writer, stores: HashMap<GroupVersionKind, Vec<StoreOf>>) -> Self {
+        Self { of: Of::Cluster(Box::new(ClusterReads { write_identity, writer, stores, schemas: Mutex::default() })) }
     }
 
     /// Reads from recorded objects.
@@ -189,14 +189,14 @@ impl ClusterReads {
             return Ok(schema.clone());
         }
         let definition = GroupVersionKind::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let resource = self.writer.resource_of(&self.author, kind).await.map_err(ReadError::Failed)?;
+        let resource = self.writer.resource_of(&self.write_identity, kind).await.map_err(ReadError::Failed)?;
         let key = ObjectKey::new("", format!("{}.{}", resource.plural, kind.group));
         // Checked by name, also where the grant has nothing in its group.
         let (group, plural) = (&definition.group, "customresourcedefinitions");
-        if !self.author.grants.allows("get", group, plural, "", &key.name) {
+        if !self.write_identity.grants.allows("get", group, plural, "", &key.name) {
             return Err(self.refused("get", &definition, plural, &key));
         }
-        let read = self.writer.read(&self.author, Identity::Plugin, &definition, &key).await;
+        let read = self.writer.read(&self.write_identity, Identity::Plugin, &definition, &key).await;
         let none = || ReadError::Refused(format!("{kind} has no definition that says how its lists merge"));
         let object = read.map_err(ReadError::Failed)?.ok_or_else(none)?;
         let document: Value = serde_json::from_str(object.json()).map_err(|_no_json| none())?;
@@ -219,7 +219,7 @@ impl ClusterReads {
     ) -> Result<Option<Arc<Object>>, ReadError> {
         for of in stores {
             if of.store.fresh(key, Instant::now() + FRESH_DEADLINE).await.is_err() {
-                return self.writer.read(&self.author, identity, kind, key).await.map_err(ReadError::Failed);
+                return self.writer.read(&self.write_identity, identity, kind, key).await.map_err(ReadError::Failed);
             }
             if let Some(object) = of.store.get(key) {
                 return Ok(Some(object));
@@ -230,12 +230,12 @@ impl ClusterReads {
 
     async fn get_live(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
         self.granted("get", kind, key).await?;
-        self.writer.read(&self.author, Identity::Plugin, kind, key).await.map_err(ReadError::Failed)
+        self.writer.read(&self.write_identity, Identity::Plugin, kind, key).await.map_err(ReadError::Failed)
     }
 
     async fn list(&self, kind: &GroupVersionKind, options: &ListOptions) -> Result<Vec<Arc<Object>>, ReadError> {
-        let resource = self.writer.resource_of(&self.author, kind).await.map_err(ReadError::Failed)?;
-        let (grants, group, plural) = (&self.author.grants, &kind.group, &resource.plural);
+        let resource = self.writer.resource_of(&self.write_identity, kind).await.map_err(ReadError::Failed)?;
+        let (grants, group, plural) = (&self.write_identity.grants, &kind.group, &resource.plural);
         let namespace = options.namespace.as_deref();
         if !grants.allows_some("list", group, plural, namespace) {
             let key = ObjectKey::new(namespace.unwrap_or_default(), "");
@@ -269,12 +269,12 @@ impl ClusterReads {
 
     async fn get_applied(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Value>, ReadError> {
         let object = self.get(kind, key).await?;
-        Ok(object.and_then(|o| self.writer.applied().get(&self.author.field_manager(), kind, &o)))
+        Ok(object.and_then(|o| self.writer.applied().get(&self.write_identity.field_manager(), kind, &o)))
     }
 
     async fn granted(&self, verb: &str, kind: &GroupVersionKind, key: &ObjectKey) -> Result<(), ReadError> {
-        let resource = self.writer.resource_of(&self.author, kind).await.map_err(ReadError::Failed)?;
-        if self.author.grants.allows(verb, &kind.group, &resource.plural, &key.namespace, &key.name) {
+        let resource = self.writer.resource_of(&self.write_identity, kind).await.map_err(ReadError::Failed)?;
+        if self.write_identity.grants.allows(verb, &kind.group, &resource.plural, &key.namespace, &key.name) {
             return Ok(());
         }
         Err(self.refused(verb, kind, &resource.plural, key))
@@ -283,13 +283,16 @@ impl ClusterReads {
     fn refused(&self, verb: &str, kind: &GroupVersionKind, plural: &str, key: &ObjectKey) -> ReadError {
         ReadError::Refused(format!(
             "the grant of plugin {} does not allow {verb} {plural} (group {:?}) on {key}",
-            self.author.plugin, kind.group
+            self.write_identity.plugin, kind.group
         ))
     }
 
     fn stores_of(&self, kind: &GroupVersionKind) -> Result<&[StoreOf], ReadError> {
         self.stores.get(kind).map(Vec::as_slice).ok_or_else(|| {
-            ReadError::Refused(format!("{kind} is neither a primary nor a watch of plugin {}", self.author.plugin))
+            ReadError::Refused(format!(
+                "{kind} is neither a primary nor a watch of plugin {}",
+                self.write_identity.plugin
+            ))
         })
     }
 
@@ -308,7 +311,7 @@ impl ClusterReads {
         if covering.is_empty() {
             return Err(ReadError::Refused(format!(
                 "plugin {} does not watch {kind} in namespace {namespace:?}",
-                self.author.plugin
+                self.write_identity.plugin
             )));
         }
         Ok(covering)
@@ -365,9 +368,9 @@ mod tests {
         };
         tokio::time::timeout(Duration::from_secs(30), synced).await.unwrap();
         let stores = HashMap::from([(kind(), vec![StoreOf { store: subscription.store().clone(), primary: false }])]);
-        let author = Author::new("reader", Arc::new(grants));
+        let write_identity = WriteIdentity::new("reader", Arc::new(grants));
         let writer = Writer::new(client, discovery, informers, Metrics::new());
-        (Reads::new(author, writer, stores), subscription)
+        (Reads::new(write_identity, writer, stores), subscription)
     }
 
     fn rule(namespaces: &[&str], names: &[&str]) -> Value {
@@ -417,11 +420,11 @@ mod tests {
         let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "permissions":
             [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]});
         let grants = Grants::new(&serde_json::from_value(grant).unwrap(), std::path::Path::new(".")).unwrap();
-        let reads = Reads::new(Author::new("reader", Arc::new(grants)), writer.clone(), HashMap::new());
+        let reads = Reads::new(WriteIdentity::new("reader", Arc::new(grants)), writer.clone(), HashMap::new());
         let seen = reads.may_see(&kind(), &ObjectKey::new("a", "x")).await;
         assert!(matches!(seen, Err(ReadError::Failed(WriteError::Transport(_)))), "{seen:?}");
         // A grant without the group is decided without the API server.
-        let nothing = Reads::new(Author::new("reader", Arc::new(Grants::none())), writer, HashMap::new());
+        let nothing = Reads::new(WriteIdentity::new("reader", Arc::new(Grants::none())), writer, HashMap::new());
         assert!(!nothing.may_see(&kind(), &ObjectKey::new("a", "x")).await.unwrap());
     }
 

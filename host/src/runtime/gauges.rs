@@ -5,7 +5,7 @@ use crate::controller::{Shared, Sizes};
 use crate::informer::{WatchSpec, WatchStats};
 use crate::lifecycle::Handle;
 use crate::metrics::Metrics;
-use crate::oci::Standings;
+use crate::oci::PullStatuses;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use std::time::Duration;
 const COUNTING: Duration = Duration::from_secs(5);
 
 /// Updates the gauges periodically; never returns.
-pub(super) async fn keep(shared: Shared, plugins: Handle, pulled: Option<Standings>) {
-    let mut informers = Counted::default();
+pub(super) async fn keep(shared: Shared, plugins: Handle, pulled: Option<PullStatuses>) {
+    let mut informers = CountedSizes::default();
     loop {
         let stats = shared.informers.stats();
         maps(&shared, &plugins, &stats);
         informers.count(&shared.metrics, stats);
         shared.metrics.set_tasks(tokio::runtime::Handle::current().metrics().num_alive_tasks());
-        for (reference, standing) in pulled.as_ref().map(Standings::now).unwrap_or_default() {
-            shared.metrics.set_registry_answers(&reference, standing.problem.is_none());
+        for (reference, pull_status) in pulled.as_ref().map(PullStatuses::now).unwrap_or_default() {
+            shared.metrics.set_registry_answers(&reference, pull_status.problem.is_none());
         }
         tokio::time::sleep(COUNTING).await;
     }
@@ -29,12 +29,12 @@ pub(super) async fn keep(shared: Shared, plugins: Handle, pulled: Option<Standin
 
 /// The last figures of the informers.
 #[derive(Default)]
-struct Counted {
+struct CountedSizes {
     kinds: BTreeMap<GroupVersionKind, (usize, u64)>,
     relists: BTreeMap<WatchSpec, u64>,
 }
 
-impl Counted {
+impl CountedSizes {
     fn count(&mut self, metrics: &Metrics, stats: Vec<WatchStats>) {
         let mut by_kind: BTreeMap<GroupVersionKind, (usize, u64)> = BTreeMap::new();
         for watch in &stats {
@@ -62,7 +62,7 @@ fn maps(shared: &Shared, plugins: &Handle, stats: &[WatchStats]) {
     let of_watches = |number: fn(&WatchStats) -> usize| stats.iter().map(number).sum::<usize>();
     metrics.set_map("objects", of_watches(|watch| watch.objects), Some(of_watches(|watch| watch.bytes)));
     metrics.set_map("own-writes", of_watches(|watch| watch.own_writes), None);
-    metrics.set_map("echoes", shared.writer.own().len(), None);
+    metrics.set_map("echoes", shared.writer.echoes().len(), None);
     let (documents, bytes) = shared.writer.applied().size();
     metrics.set_map("applied-documents", documents, Some(bytes));
     metrics.set_map("group-versions", shared.writer.discovery().remembered(), None);

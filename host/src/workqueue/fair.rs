@@ -1,11 +1,11 @@
-//! Ready keys: one line per priority, and the starvation bound for the lower priorities.
+//! Ready keys: one list per priority, and the starvation bound for the lower priorities.
 
 use std::collections::BTreeMap;
 
 use tokio::time::Instant;
 
 use super::config::{Priority, Trigger};
-use super::table::{Id, Line, Place, Table};
+use super::table::{Id, List, Place, Table};
 
 /// Why and since when a key waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,22 +14,22 @@ pub(super) struct Mark {
     pub(super) since: Instant,
 }
 
-/// A key in the line of its trigger's priority.
+/// A key in the list of its trigger's priority.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     pub(super) mark: Mark,
     /// Its age: the smaller, the older. A key keeps it when its priority is raised.
     number: u64,
-    /// Whether the key came from a line of a lower priority.
+    /// Whether the key came from a list of a lower priority.
     raised: bool,
 }
 
-/// Ready keys: those whose place is [`Place::Ready`], each in one line.
+/// Ready keys: those whose place is [`Place::Ready`], each in one list.
 #[derive(Debug)]
 pub(super) struct Ready {
-    high: Ages,
-    normal: Ages,
-    low: Ages,
+    high: PriorityLane,
+    normal: PriorityLane,
+    low: PriorityLane,
     /// Numbers keys in order of arrival.
     next_number: u64,
     bound: u32,
@@ -39,17 +39,17 @@ pub(super) struct Ready {
 
 /// The keys of one priority, by age. Most arrive in that order; raised keys are older than the newest ones.
 #[derive(Debug, Default)]
-struct Ages {
-    arrived: Line,
+struct PriorityLane {
+    arrived: List,
     raised: BTreeMap<u64, Id>,
 }
 
 impl Ready {
     pub(super) fn new(starvation_bound: u32) -> Self {
         Self {
-            high: Ages::default(),
-            normal: Ages::default(),
-            low: Ages::default(),
+            high: PriorityLane::default(),
+            normal: PriorityLane::default(),
+            low: PriorityLane::default(),
             next_number: 0,
             bound: starvation_bound.max(2),
             passed_over: 0,
@@ -66,21 +66,21 @@ impl Ready {
             waiting.mark.trigger = after;
             if before.priority() != after.priority() {
                 waiting.raised = true;
-                self.ages_mut(before.priority()).remove(table, id, was);
-                self.ages_mut(after.priority()).raised.insert(was.number, id);
+                self.lane_mut(before.priority()).remove(table, id, was);
+                self.lane_mut(after.priority()).raised.insert(was.number, id);
             }
             return false;
         }
         entry.place = Place::Ready(Waiting { mark, number: self.next_number, raised: false });
         self.next_number += 1;
-        self.ages_mut(mark.trigger.priority()).arrived.push_back(table, id);
+        self.lane_mut(mark.trigger.priority()).arrived.push_back(table, id);
         true
     }
 
-    /// Takes the key whose turn it is. Its place is then [`Place::Away`].
+    /// Takes the key whose turn it is. Its place is then [`Place::Idle`].
     pub(super) fn pop<K>(&mut self, table: &mut Table<K>) -> Option<(Id, Mark)> {
-        let first = Priority::ALL.into_iter().find(|p| !self.ages(*p).is_empty())?;
-        let passes_over = Priority::ALL.into_iter().any(|p| first.goes_before(p) && !self.ages(p).is_empty());
+        let first = Priority::ALL.into_iter().find(|p| !self.lane(*p).is_empty())?;
+        let passes_over = Priority::ALL.into_iter().any(|p| first.goes_before(p) && !self.lane(p).is_empty());
         let turn = if !passes_over {
             self.passed_over = 0;
             first
@@ -98,25 +98,25 @@ impl Ready {
                 Priority::Low
             }
         };
-        let (_, id) = self.ages(turn).oldest(table)?;
+        let (_, id) = self.lane(turn).oldest(table)?;
         let waiting = self.remove(table, id)?;
         Some((id, waiting.mark))
     }
 
-    /// Removes a key from its line, if it is in one. Its place is then [`Place::Away`].
+    /// Removes a key from its list, if it is in one. Its place is then [`Place::Idle`].
     pub(super) fn remove<K>(&mut self, table: &mut Table<K>, id: Id) -> Option<Waiting> {
         let entry = table.get_mut(id)?;
         let Place::Ready(waiting) = entry.place else { return None };
-        entry.place = Place::Away;
-        self.ages_mut(waiting.mark.trigger.priority()).remove(table, id, waiting);
+        entry.place = Place::Idle;
+        self.lane_mut(waiting.mark.trigger.priority()).remove(table, id, waiting);
         Some(waiting)
     }
 
-    /// Empties the lines; the caller drops the entries.
+    /// Empties the lists; the caller drops the entries.
     pub(super) fn clear(&mut self) {
-        self.high = Ages::default();
-        self.normal = Ages::default();
-        self.low = Ages::default();
+        self.high = PriorityLane::default();
+        self.normal = PriorityLane::default();
+        self.low = PriorityLane::default();
     }
 
     pub(super) fn len(&self) -> usize {
@@ -129,10 +129,10 @@ impl Ready {
 
     /// The keys by priority, oldest first.
     pub(super) fn iter<K>(&self, table: &Table<K>) -> impl Iterator<Item = Id> {
-        Priority::ALL.into_iter().flat_map(|p| self.ages(p).iter(table))
+        Priority::ALL.into_iter().flat_map(|p| self.lane(p).iter(table))
     }
 
-    fn ages(&self, priority: Priority) -> &Ages {
+    fn lane(&self, priority: Priority) -> &PriorityLane {
         match priority {
             Priority::High => &self.high,
             Priority::Normal => &self.normal,
@@ -140,7 +140,7 @@ impl Ready {
         }
     }
 
-    fn ages_mut(&mut self, priority: Priority) -> &mut Ages {
+    fn lane_mut(&mut self, priority: Priority) -> &mut PriorityLane {
         match priority {
             Priority::High => &mut self.high,
             Priority::Normal => &mut self.normal,
@@ -149,8 +149,8 @@ impl Ready {
     }
 }
 
-impl Ages {
-    /// * `waiting` - the value that the key had in this line.
+impl PriorityLane {
+    /// * `waiting` - the value that the key had in this list.
     fn remove<K>(&mut self, table: &mut Table<K>, id: Id, waiting: Waiting) {
         if waiting.raised {
             self.raised.remove(&waiting.number);

@@ -27,7 +27,7 @@ struct Caller<'a, K> {
     counted: bool,
 }
 
-enum Next<K> {
+enum NextKey<K> {
     Item(Item<K>),
     Finished,
     Wait(Option<Instant>),
@@ -57,10 +57,10 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Shared<K> {
             // Created before the check, so that a wake-up between the check and the wait is not missed.
             let woken = self.ready.notified();
             match caller.next() {
-                Next::Item(item) => return Some(item),
-                Next::Finished => return None,
-                Next::Wait(None) => woken.await,
-                Next::Wait(Some(due)) => tokio::select! {
+                NextKey::Item(item) => return Some(item),
+                NextKey::Finished => return None,
+                NextKey::Wait(None) => woken.await,
+                NextKey::Wait(Some(due)) => tokio::select! {
                     () = woken => {}
                     () = sleep_until(due) => {}
                 },
@@ -148,20 +148,20 @@ impl<K> Shared<K> {
 
 impl<K: Clone + Eq + Hash + Debug + Send + 'static> Caller<'_, K> {
     /// The next key, or the event to wait for. Contains everything of `get` but the wait, so nothing is held across an await.
-    fn next(&mut self) -> Next<K> {
+    fn next(&mut self) -> NextKey<K> {
         let counted = &mut self.counted;
         self.shared.change(|state, now| {
             state.waiting -= usize::from(std::mem::take(counted));
             let Some(item) = state.take(now) else {
                 if state.is_finished() {
-                    return (Next::Finished, Added::Nothing);
+                    return (NextKey::Finished, Added::Nothing);
                 }
                 state.waiting += 1;
                 *counted = true;
-                return (Next::Wait(state.delayed.next_due()), Added::Nothing);
+                return (NextKey::Wait(state.delayed.next_due()), Added::Nothing);
             };
             // A stored wake-up stands for any number of adds, so the caller that takes a key wakes the next one.
-            (Next::Item(item), if state.ready.is_empty() { Added::Nothing } else { Added::Ready })
+            (NextKey::Item(item), if state.ready.is_empty() { Added::Nothing } else { Added::Ready })
         })
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn take<K: Clone + Eq + Hash>(state: &State<K>, limit: usize, now: In
             Place::Ready(Waiting { mark, .. }) => {
                 Phase::Ready { trigger: mark.trigger, waited: now.saturating_duration_since(mark.since) }
             }
-            Place::Away => return None,
+            Place::Idle => return None,
         };
         Some((entry, phase))
     });

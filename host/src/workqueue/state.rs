@@ -10,7 +10,7 @@ use super::config::{Cause, Config, MAX_DELAY, Trigger};
 use super::delay::Delayed;
 use super::fair::{Mark, Ready};
 use super::rate_limit::RateLimiter;
-use super::table::{Entry, Held, Id, Line, Place, Table};
+use super::table::{Entry, Held, Id, List, Place, Table};
 use crate::metrics::{QueueReading, QueueTotals};
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct State<K> {
     /// Keys that wait for a worker; never also in `processing`.
     pub(super) ready: Ready,
     /// Keys that a worker holds.
-    pub(super) processing: Line,
+    pub(super) processing: List,
     /// The number of dirty keys in `processing`.
     dirty: usize,
     /// Keys that are added at a later time, independent of the two above. Empty after a shutdown.
@@ -51,7 +51,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         Self {
             table: Table::new(),
             ready: Ready::new(config.starvation_bound),
-            processing: Line::default(),
+            processing: List::default(),
             dirty: 0,
             delayed: Delayed::new(),
             limiter: RateLimiter::new(&config),
@@ -152,7 +152,7 @@ impl<K: Clone + Eq + Hash> State<K> {
     pub(super) fn done(&mut self, key: &K, now: Instant) -> bool {
         let Some((id, held)) = self.held(key) else { return false };
         self.processing.unlink(&mut self.table, id);
-        self.table.put(id, Place::Away);
+        self.table.put(id, Place::Idle);
         self.totals.work_duration.observe(now.saturating_duration_since(held.since));
         let Some(mark) = held.dirty else {
             self.table.tidy(id);
@@ -204,7 +204,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         let mut dropped = 0;
         self.table.retain(|entry| {
             let runs = match &mut entry.place {
-                Place::Away => false,
+                Place::Idle => false,
                 Place::Ready(_) => true,
                 Place::Processing(held) => held.dirty.take().is_some(),
             };

@@ -32,7 +32,7 @@ pub(super) struct Entry<K> {
     pub(super) key: K,
     hash: u64,
     pub(super) place: Place,
-    /// Its neighbours in its line.
+    /// Its neighbours in its list.
     links: Links,
     pub(super) timer: Option<Timer>,
     /// Failures since it was last forgotten.
@@ -45,7 +45,7 @@ pub(super) struct Entry<K> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     /// Neither ready nor processing.
-    Away,
+    Idle,
     /// It waits for a worker.
     Ready(Waiting),
     /// A worker holds it.
@@ -65,9 +65,9 @@ struct Links {
     after: Option<Id>,
 }
 
-/// A linked list of entries. An entry is in at most one line.
+/// A linked list of entries. An entry is in at most one list.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct List {
     first: Option<Id>,
     last: Option<Id>,
     len: usize,
@@ -91,7 +91,7 @@ impl<K: Eq + Hash> Table<K> {
             return *id;
         }
         let entry =
-            Entry { key, hash, place: Place::Away, links: Links::default(), timer: None, failures: 0, cause: None };
+            Entry { key, hash, place: Place::Idle, links: Links::default(), timer: None, failures: 0, cause: None };
         let id = self.entries.insert(entry);
         let entries = &self.entries;
         self.ids.insert_unique(hash, id, |id| entries.get(*id).map_or(0, |entry| entry.hash));
@@ -101,13 +101,13 @@ impl<K: Eq + Hash> Table<K> {
     /// Drops the entry if it has no content.
     pub(super) fn tidy(&mut self, id: Id) {
         let idle =
-            |entry: &Entry<K>| matches!(entry.place, Place::Away) && entry.timer.is_none() && entry.failures == 0;
+            |entry: &Entry<K>| matches!(entry.place, Place::Idle) && entry.timer.is_none() && entry.failures == 0;
         let Some(hash) = self.entries.get(id).filter(|entry| idle(entry)).map(|entry| entry.hash) else { return };
         if let Ok(found) = self.ids.find_entry(hash, |other| *other == id) {
             found.remove();
         }
         self.entries.remove(id);
-        self.give_back();
+        self.shrink();
     }
 
     /// Drops all entries that `keep` rejects.
@@ -115,7 +115,7 @@ impl<K: Eq + Hash> Table<K> {
         self.entries.retain(|_, entry| keep(entry));
         let entries = &self.entries;
         self.ids.retain(|id| entries.contains(*id));
-        self.give_back();
+        self.shrink();
     }
 
     #[cfg(test)]
@@ -124,7 +124,7 @@ impl<K: Eq + Hash> Table<K> {
         self.entries.len()
     }
 
-    fn give_back(&mut self) {
+    fn shrink(&mut self) {
         if self.entries.is_empty() && self.entries.capacity() > LARGE {
             self.entries = Slab::new();
             self.ids = HashTable::new();
@@ -152,7 +152,7 @@ impl<K> Table<K> {
     }
 }
 
-impl Line {
+impl List {
     pub(super) fn push_back<K>(&mut self, table: &mut Table<K>, id: Id) {
         let before = self.last.replace(id);
         match before.and_then(|before| table.get_mut(before)) {
@@ -165,7 +165,7 @@ impl Line {
         self.len += 1;
     }
 
-    /// * `id` - an entry of this line.
+    /// * `id` - an entry of this list.
     pub(super) fn unlink<K>(&mut self, table: &mut Table<K>, id: Id) {
         let Some(entry) = table.get_mut(id) else { return };
         let Links { before, after } = std::mem::take(&mut entry.links);

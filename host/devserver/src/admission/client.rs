@@ -22,7 +22,7 @@ const ANSWER_LIMIT: usize = 3 * 1024 * 1024;
 
 /// The address of a webhook.
 #[derive(Debug)]
-enum Place {
+enum WebhookAddress {
     /// A URL of its own.
     Url(Url),
     /// A Service of the cluster.
@@ -34,7 +34,7 @@ enum Place {
 /// The client of a webhook, from its `clientConfig`.
 #[derive(Debug)]
 pub(super) struct Client {
-    place: Place,
+    place: WebhookAddress,
     /// An error if the TLS configuration is invalid.
     tls: Result<Arc<ClientConfig>, String>,
 }
@@ -44,20 +44,24 @@ impl Client {
     pub(super) fn new(config: &Value, users: &Users) -> Self {
         let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let place = match (config.get("service"), text(config, "url").parse()) {
-            (Some(service), _) => Place::Service {
+            (Some(service), _) => WebhookAddress::Service {
                 namespace: text(service, "namespace"),
                 name: text(service, "name"),
                 port: service.get("port").and_then(Value::as_u64).and_then(|p| p.try_into().ok()).unwrap_or(443),
                 path: text(service, "path"),
             },
-            (None, Ok(url)) => Place::Url(url),
-            (None, Err(_)) => Place::Nowhere,
+            (None, Ok(url)) => WebhookAddress::Url(url),
+            (None, Err(_)) => WebhookAddress::Nowhere,
         };
         let bundle = BASE64.decode(text(config, "caBundle")).unwrap_or_default();
         let identity = match &place {
-            Place::Url(url) => users.of(url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(443)),
-            Place::Service { namespace, name, port, .. } => users.of(&format!("{name}.{namespace}.svc"), *port),
-            Place::Nowhere => None,
+            WebhookAddress::Url(url) => {
+                users.of(url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(443))
+            }
+            WebhookAddress::Service { namespace, name, port, .. } => {
+                users.of(&format!("{name}.{namespace}.svc"), *port)
+            }
+            WebhookAddress::Nowhere => None,
         };
         Self { place, tls: tls::client(&bundle, identity.as_deref()) }
     }
@@ -83,13 +87,13 @@ impl Client {
 
     fn url(&self, timeout: Duration) -> Result<Url, String> {
         let mut url = match &self.place {
-            Place::Url(url) => url.clone(),
-            Place::Service { namespace, name, port, path } => {
+            WebhookAddress::Url(url) => url.clone(),
+            WebhookAddress::Service { namespace, name, port, path } => {
                 // As in error messages: with the port even if it is the default, and without a path if there is none.
                 let path = path.trim_start_matches('/');
                 format!("https://{name}.{namespace}.svc:{port}/{path}").parse().map_err(|e| format!("{e}"))?
             }
-            Place::Nowhere => return Err("there is neither a URL nor a service".to_owned()),
+            WebhookAddress::Nowhere => return Err("there is neither a URL nor a service".to_owned()),
         };
         url.set_query(Some(&format!("timeout={}s", timeout.as_secs())));
         Ok(url)
@@ -133,7 +137,7 @@ impl Client {
     }
 
     async fn connect(&self, api: &Api, url: &Url) -> Result<TcpStream, String> {
-        if let Place::Service { namespace, name, port, .. } = &self.place {
+        if let WebhookAddress::Service { namespace, name, port, .. } = &self.place {
             let address = service(api, namespace, name, *port)?;
             return TcpStream::connect(address).await.map_err(|e| dial_error(&address.to_string(), &e));
         }
@@ -147,13 +151,14 @@ impl Client {
 /// kube-proxy. Only loopback addresses of Services count, because no others are reachable.
 fn service(api: &Api, namespace: &str, name: &str, port: u16) -> Result<SocketAddr, String> {
     let key = Key::new(namespace, name);
-    let service = api.store.shelf("services").get(&key).ok_or_else(|| format!("service \"{name}\" not found"))?;
+    let service =
+        api.store.resource_store("services").get(&key).ok_or_else(|| format!("service \"{name}\" not found"))?;
     let ports = service.value.pointer("/spec/ports").and_then(Value::as_array).into_iter().flatten();
     let number = |v: &Value| v.get("port").and_then(Value::as_u64);
     let wanted = ports.clone().find(|p| number(p) == Some(port.into()));
     let wanted = wanted.ok_or_else(|| format!("no service port {port} found for service \"{name}\""))?;
     let port_name = wanted.get("name").and_then(Value::as_str).unwrap_or_default();
-    let slices = api.store.shelf("endpointslices.discovery.k8s.io").list(namespace).objects;
+    let slices = api.store.resource_store("endpointslices.discovery.k8s.io").list(namespace).objects;
     let of_service = slices.iter().map(|s| &s.value).filter(|s| {
         let label = s.pointer("/metadata/labels").and_then(|l| l.get("kubernetes.io/service-name"));
         label.and_then(Value::as_str) == Some(name)
@@ -166,7 +171,7 @@ fn service(api: &Api, namespace: &str, name: &str, port: u16) -> Result<SocketAd
     if let Some(address) = from_slices.into_iter().next() {
         return Ok(address);
     }
-    let endpoints = api.store.shelf("endpoints").get(&key);
+    let endpoints = api.store.resource_store("endpoints").get(&key);
     let subsets = endpoints.as_ref().and_then(|e| e.value.get("subsets")?.as_array()).into_iter().flatten();
     if let Some(address) =
         subsets.filter_map(|s| socket(s.pointer("/addresses/0/ip")?, s.get("ports")?, port_name)).next()

@@ -14,8 +14,8 @@ use crate::{
     selector::{self, LabelSelector},
 };
 
-/// The shelves of the webhook configurations.
-const SHELVES: [&str; 2] = [
+/// The resource stores of the webhook configurations.
+const RESOURCE_STORES: [&str; 2] = [
     "mutatingwebhookconfigurations.admissionregistration.k8s.io",
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
 ];
@@ -53,12 +53,12 @@ pub(super) struct Hook {
 }
 
 /// A list of webhooks and its version.
-type Known = Mutex<(u64, Arc<[Hook]>)>;
+type CachedHooks = Mutex<(u64, Arc<[Hook]>)>;
 
 /// The webhooks, read again when a configuration changed.
 #[derive(Debug)]
 pub(crate) struct Hooks {
-    kinds: [Known; 2],
+    kinds: [CachedHooks; 2],
 }
 
 impl Default for Hooks {
@@ -71,23 +71,23 @@ impl Default for Hooks {
 impl Hooks {
     /// The mutating webhooks in call order: by the names of their configurations.
     pub(super) fn mutating(&self, api: &Api) -> Arc<[Hook]> {
-        let ([known, _], [shelf, _]) = (&self.kinds, SHELVES);
-        current(known, api, shelf, api.options.webhook_clients.mutating())
+        let ([known, _], [resource_store, _]) = (&self.kinds, RESOURCE_STORES);
+        current(known, api, resource_store, api.options.webhook_clients.mutating())
     }
 
     /// The validating webhooks.
     pub(super) fn validating(&self, api: &Api) -> Arc<[Hook]> {
-        let ([_, known], [_, shelf]) = (&self.kinds, SHELVES);
-        current(known, api, shelf, api.options.webhook_clients.validating())
+        let ([_, known], [_, resource_store]) = (&self.kinds, RESOURCE_STORES);
+        current(known, api, resource_store, api.options.webhook_clients.validating())
     }
 }
 
-fn current(known: &Known, api: &Api, shelf: &str, users: &Users) -> Arc<[Hook]> {
-    let shelf = api.store.shelf(shelf);
+fn current(known: &CachedHooks, api: &Api, resource_store: &str, users: &Users) -> Arc<[Hook]> {
+    let resource_store = api.store.resource_store(resource_store);
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    let changed = shelf.last_change();
+    let changed = resource_store.last_change();
     if known.0 != changed {
-        let configurations = shelf.list("").objects;
+        let configurations = resource_store.list("").objects;
         let hooks = configurations.iter().filter_map(|c| c.value.get("webhooks")?.as_array());
         *known = (changed, hooks.flatten().map(|hook| Hook::new(hook, users)).collect());
     }

@@ -92,9 +92,9 @@ impl Attributes<'_> {
         if !hook.equivalent {
             return None;
         }
-        // All versions of a kind share a shelf, and so do both kinds of events.
-        let (served, shelf) = (self.api.registry.served(), self.resource.shelf());
-        let others = served.all().iter().filter(|r| r.shelf() == shelf);
+        // All versions of a kind share a resource store, and so do both kinds of events.
+        let (served, resource_store) = (self.api.registry.served(), self.resource.resource_store());
+        let others = served.all().iter().filter(|r| r.resource_store() == resource_store);
         let has = |r: &Resource| self.subresource.is_empty() || r.subresource(self.subresource).is_some();
         others.filter(|r| has(r)).find(|r| matching(r)).map(|r| Target { resource: Arc::clone(r) })
     }

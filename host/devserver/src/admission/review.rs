@@ -48,7 +48,7 @@ impl Failure {
 /// The response of a webhook.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Response {
+pub(super) struct ReviewResponse {
     uid: String,
     pub(super) allowed: bool,
     pub(super) status: Option<Map<String, Value>>,
@@ -57,7 +57,7 @@ pub(super) struct Response {
     pub(super) warnings: Vec<String>,
 }
 
-impl Response {
+impl ReviewResponse {
     /// The operations of its patch.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Response {
 /// Parses a response and checks that it belongs to this request.
 ///
 /// * `version` - the version of the request, `v1` or `v1beta1`.
-pub(super) fn read(body: &[u8], version: &str, uid: &str, mutating: bool) -> Result<Response, Failure> {
+pub(super) fn read(body: &[u8], version: &str, uid: &str, mutating: bool) -> Result<ReviewResponse, Failure> {
     let unreadable = |why: &str| Failure::not_called(&format!("couldn't get version/kind; json parse error: {why}"));
     let answer = match serde_json::from_slice(body) {
         Ok(Value::Object(answer)) => answer,
@@ -101,7 +101,7 @@ pub(super) fn read(body: &[u8], version: &str, uid: &str, mutating: bool) -> Res
     let Some(response) = answer.get("response").filter(|r| !r.is_null()) else {
         return Err(Failure::invalid("webhook response was absent"));
     };
-    let mut response = Response::deserialize(response).map_err(|e| Failure::not_called(&e.to_string()))?;
+    let mut response = ReviewResponse::deserialize(response).map_err(|e| Failure::not_called(&e.to_string()))?;
     if let Some(bad) = response.patch.as_deref().and_then(|p| BASE64.decode(p).err()) {
         return Err(Failure::not_called(&format!("illegal base64 data: {bad}")));
     }
@@ -114,7 +114,12 @@ pub(super) fn read(body: &[u8], version: &str, uid: &str, mutating: bool) -> Res
     Ok(response)
 }
 
-fn check(response: &Response, (kind, api_version): (&str, &str), uid: &str, mutating: bool) -> Result<(), String> {
+fn check(
+    response: &ReviewResponse,
+    (kind, api_version): (&str, &str),
+    uid: &str,
+    mutating: bool,
+) -> Result<(), String> {
     if response.uid != uid {
         return Err(format!("expected response.uid=\"{uid}\", got \"{}\"", response.uid));
     }

@@ -99,7 +99,10 @@ pub(crate) fn role_rules(api: &Api, kind: &str, namespace: &str, name: &str) -> 
         "ClusterRole" => ("clusterroles", ""),
         other => return Err(format!("unsupported role reference kind: {other:?}")),
     };
-    let role = api.store.existing(&qualified(plural, GROUP)).and_then(|shelf| shelf.get(&Key::new(namespace, name)));
+    let role = api
+        .store
+        .existing(&qualified(plural, GROUP))
+        .and_then(|resource_store| resource_store.get(&Key::new(namespace, name)));
     match role {
         Some(role) => Ok(all_rules(api, &role.value, &mut BTreeSet::new())),
         None => Err(format!("{}.{GROUP} {name:?} not found", kind.to_lowercase())),
@@ -126,7 +129,10 @@ fn all_rules(api: &Api, role: &Value, seen: &mut BTreeSet<String>) -> Vec<Rule> 
 }
 
 fn list(api: &Api, plural: &str, namespace: &str) -> Vec<Arc<Object>> {
-    api.store.existing(&qualified(plural, GROUP)).map(|shelf| shelf.list(namespace).objects).unwrap_or_default()
+    api.store
+        .existing(&qualified(plural, GROUP))
+        .map(|resource_store| resource_store.list(namespace).objects)
+        .unwrap_or_default()
 }
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {

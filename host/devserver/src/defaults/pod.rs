@@ -157,7 +157,7 @@ pub(super) fn admit(api: &Api, pod: &mut Value) -> Result<()> {
     if account.is_empty() {
         "default".clone_into(&mut account);
     }
-    let accounts = api.store.shelf("serviceaccounts");
+    let accounts = api.store.resource_store("serviceaccounts");
     let Some(found) = accounts.get(&Key::new(&namespace, &account)) else {
         let why =
             format!("error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found");

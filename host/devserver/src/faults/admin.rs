@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Fault, Faults, Rules};
 use crate::{
-    server::{Answer, Call},
+    server::{Request, Response},
     status::{ApiError, Result},
 };
 
@@ -24,29 +24,29 @@ pub(crate) fn rest(path: &str) -> Option<&str> {
 }
 
 /// Answers a request about the rules; `shown`: with the header.
-pub(crate) fn answer(faults: &Faults<'_>, call: &Call, id: &str, shown: bool) -> Result<Answer> {
+pub(crate) fn answer(faults: &Faults<'_>, call: &Request, id: &str, shown: bool) -> Result<Response> {
     let changes = matches!(call.method.as_str(), "POST" | "DELETE");
     if changes && !shown {
         return Err(ApiError::forbidden("", "", "", &format!("changing fault rules takes the header {HEADER}")));
     }
     match (call.method.as_str(), id) {
-        ("GET", "") => Ok(Answer::json(&json!({"rules": faults.rules()}))),
+        ("GET", "") => Ok(Response::json(&json!({"rules": faults.rules()}))),
         ("GET", id) => match faults.rules().into_iter().find(|r| r.rule.id == id) {
-            Some(report) => Ok(Answer::json(&json!(report))),
+            Some(report) => Ok(Response::json(&json!(report))),
             None => Err(ApiError::not_found("", "faults", id)),
         },
         ("POST", "") => add(faults, call),
         ("DELETE", "") => {
             faults.clear();
-            Ok(Answer::json(&json!({"rules": []})))
+            Ok(Response::json(&json!({"rules": []})))
         }
-        ("DELETE", id) if faults.remove(id) => Ok(Answer::json(&json!({"rules": faults.rules()}))),
+        ("DELETE", id) if faults.remove(id) => Ok(Response::json(&json!({"rules": faults.rules()}))),
         ("DELETE", id) => Err(ApiError::not_found("", "faults", id)),
         _ => Err(ApiError::method_not_allowed()),
     }
 }
 
-fn add(faults: &Faults<'_>, call: &Call) -> Result<Answer> {
+fn add(faults: &Faults<'_>, call: &Request) -> Result<Response> {
     let refused = |error: crate::Error| ApiError::bad_request(error.to_string());
     let rules = Rules::from_bytes(&call.body).map_err(refused)?;
     let kills = rules.iter().any(|r| matches!(r.fault, Fault::Crash { kill: Some(_) }));
@@ -56,5 +56,5 @@ fn add(faults: &Faults<'_>, call: &Call) -> Result<Answer> {
         return Err(ApiError::forbidden("", "", "", why));
     }
     let ids = faults.add(rules).map_err(refused)?;
-    Ok(Answer::with(StatusCode::CREATED, &json!({"ids": ids})))
+    Ok(Response::with(StatusCode::CREATED, &json!({"ids": ids})))
 }

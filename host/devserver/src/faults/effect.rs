@@ -8,10 +8,10 @@ use futures::{StreamExt as _, stream};
 use http::StatusCode;
 use rustix::process::{Pid, Signal, getuid, kill_process};
 
-use super::plan::{End, Strike};
+use super::plan::{End, FaultDecision};
 use crate::{
     api::Api,
-    server::{self, Answer, Call},
+    server::{self, Request, Response},
     status::{ApiError, Result},
 };
 
@@ -34,37 +34,37 @@ impl Cut {
 /// Handles a request with a fault.
 pub(crate) async fn carry_out(
     api: &Arc<Api>,
-    call: &mut Call,
-    strike: &Strike,
-) -> std::result::Result<Result<Answer>, Cut> {
-    if strike.compact {
+    call: &mut Request,
+    decision: &FaultDecision,
+) -> std::result::Result<Result<Response>, Cut> {
+    if decision.compact {
         api.store.compact();
     }
-    call.past = strike.stale.as_ref().map(|s| s.revision);
-    wait(api, strike.before).await;
-    match &strike.end {
+    call.past = decision.stale.as_ref().map(|s| s.revision);
+    wait(api, decision.before).await;
+    match &decision.end {
         Some(End::Answer { code, reason, message, retry_after, after_effect }) => {
             if *after_effect {
-                carried_out(api, call, strike).await;
+                carried_out(api, call, decision).await;
             }
             let code = StatusCode::from_u16(*code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             Ok(Err(ApiError::injected(code, reason.as_deref(), message.as_deref(), *retry_after)))
         }
         Some(End::Hang { rule, after_effect }) => {
             if *after_effect {
-                carried_out(api, call, strike).await;
+                carried_out(api, call, decision).await;
             }
             until_gone(api, rule).await;
             Err(Cut)
         }
         Some(End::Cut { after_effect }) => {
             if *after_effect {
-                carried_out(api, call, strike).await;
+                carried_out(api, call, decision).await;
             }
             Err(Cut)
         }
         Some(End::Crash { kill }) => {
-            carried_out(api, call, strike).await;
+            carried_out(api, call, decision).await;
             if let Some(pid) = kill {
                 end_process(*pid);
             }
@@ -72,18 +72,18 @@ pub(crate) async fn carry_out(
         }
         None => {
             let outcome = server::act(api, call).await;
-            wait(api, strike.after).await;
+            wait(api, decision.after).await;
             Ok(outcome)
         }
     }
 }
 
 /// Carries out a request without a visible response.
-async fn carried_out(api: &Arc<Api>, call: &Call, strike: &Strike) {
+async fn carried_out(api: &Arc<Api>, call: &Request, decision: &FaultDecision) {
     if let Err(error) = server::act(api, call).await {
         tracing::debug!(status = %error.code(), path = call.path, "a request whose answer is lost was refused");
     }
-    wait(api, strike.after).await;
+    wait(api, decision.after).await;
 }
 
 async fn wait(api: &Api, time: Duration) {
@@ -101,7 +101,7 @@ async fn until_gone(api: &Api, rule: &str) {
     let mut changed = api.faults.changed.subscribe();
     while api.faults.ask(|plan| plan.holds(rule)) {
         tokio::select! {
-            // The sender lives in the board, so an error is impossible.
+            // The sender lives in the fault state, so an error is impossible.
             _ = changed.changed() => {}
             () = api.stop.cancelled() => return,
         }

@@ -38,7 +38,7 @@ pub(crate) struct Client {
 
 /// The faults of a request.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Strike {
+pub(crate) struct FaultDecision {
     pub(crate) compact: bool,
     pub(crate) stale: Option<Stale>,
     pub(crate) before: Duration,
@@ -48,7 +48,7 @@ pub(crate) struct Strike {
     pub(crate) end: Option<End>,
 }
 
-impl Strike {
+impl FaultDecision {
     /// The rule by which a watch reads the past.
     pub(crate) fn lag(&self) -> Option<String> {
         self.stale.as_ref().map(|s| s.rule.clone())
@@ -92,7 +92,7 @@ pub(crate) enum TurnKind {
 
 /// The faults of an event.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct EventStrike {
+pub(crate) struct EventFaultDecision {
     pub(crate) dropped: bool,
     pub(crate) copies: usize,
     pub(crate) delay: Duration,
@@ -113,7 +113,7 @@ pub(crate) struct Active {
 
 impl Active {
     /// Counts a match and returns whether the rule applies.
-    fn strikes(&mut self) -> bool {
+    fn applies(&mut self) -> bool {
         self.matched += 1;
         if self.matched <= self.rule.skip || self.rule.times.is_some_and(|t| self.struck >= t) {
             return false;
@@ -197,24 +197,24 @@ impl Plan {
     }
 
     /// The faults of a request at this revision.
-    pub(crate) fn request(&mut self, meeting: &Meeting, revision: u64) -> Option<Strike> {
+    pub(crate) fn request(&mut self, meeting: &Meeting, revision: u64) -> Option<FaultDecision> {
         if let Some(rule) = self.rules.iter_mut().find(|a| a.crashed.as_ref() == Some(&meeting.client)) {
             rule.struck += 1;
-            return Some(Strike { end: Some(End::Cut { after_effect: false }), ..Strike::default() });
+            return Some(FaultDecision { end: Some(End::Cut { after_effect: false }), ..FaultDecision::default() });
         }
-        let mut strike = Strike::default();
+        let mut decision = FaultDecision::default();
         for active in &mut self.rules {
             let replaces = matches!(
                 active.rule.fault,
                 Fault::Answer { .. } | Fault::Hang { .. } | Fault::Cut { .. } | Fault::Crash { .. }
             );
             let later = active.rule.fault.is_about_events() || active.rule.fault.is_about_watches();
-            if later || (replaces && strike.end.is_some()) || !active.is_for(meeting) || !active.strikes() {
+            if later || (replaces && decision.end.is_some()) || !active.is_for(meeting) || !active.applies() {
                 continue;
             }
-            apply(active, &mut strike, &meeting.client, revision);
+            apply(active, &mut decision, &meeting.client, revision);
         }
-        (strike != Strike::default()).then_some(strike)
+        (decision != FaultDecision::default()).then_some(decision)
     }
 
     /// The faults of a watch from rules that are new to it; their ids are added to `met`.
@@ -224,7 +224,7 @@ impl Plan {
             if !active.rule.fault.is_about_watches() || !active.is_for(meeting) || !met.insert(active.rule.id.clone()) {
                 continue;
             }
-            if active.strikes() {
+            if active.applies() {
                 turns.extend(turn(&active.rule));
             }
         }
@@ -237,20 +237,20 @@ impl Plan {
         meeting: &Meeting,
         kind: &str,
         object: impl Fn() -> (String, String),
-    ) -> EventStrike {
-        let mut strike = EventStrike { copies: 1, ..EventStrike::default() };
+    ) -> EventFaultDecision {
+        let mut decision = EventFaultDecision { copies: 1, ..EventFaultDecision::default() };
         for active in self.rules.iter_mut().filter(|a| a.rule.fault.is_about_events()) {
-            if !active.is_for(meeting) || !chosen(&active.rule.events, kind, &object) || !active.strikes() {
+            if !active.is_for(meeting) || !chosen(&active.rule.events, kind, &object) || !active.applies() {
                 continue;
             }
             match active.rule.fault {
-                Fault::DropEvents {} => strike.dropped = true,
-                Fault::DuplicateEvents {} => strike.copies += 1,
-                Fault::DelayEvents { milliseconds } => strike.delay += Duration::from_millis(milliseconds),
+                Fault::DropEvents {} => decision.dropped = true,
+                Fault::DuplicateEvents {} => decision.copies += 1,
+                Fault::DelayEvents { milliseconds } => decision.delay += Duration::from_millis(milliseconds),
                 _ => {}
             }
         }
-        strike
+        decision
     }
 
     /// The last revision that a watch of the past may show; `None` when the rule is gone.
@@ -265,22 +265,22 @@ impl Plan {
 }
 
 /// Adds the effect of a rule to the faults of a request.
-fn apply(active: &mut Active, strike: &mut Strike, client: &Client, revision: u64) {
+fn apply(active: &mut Active, decision: &mut FaultDecision, client: &Client, revision: u64) {
     let rule = active.rule.id.clone();
     match active.rule.fault.clone() {
-        Fault::Compact {} => strike.compact = true,
-        Fault::Stale { .. } => strike.stale = active.horizon(revision).map(|revision| Stale { rule, revision }),
-        Fault::Delay { milliseconds, after_effect: false } => strike.before += Duration::from_millis(milliseconds),
-        Fault::Delay { milliseconds, after_effect: true } => strike.after += Duration::from_millis(milliseconds),
-        Fault::SlowBody { bytes, milliseconds } => strike.slow = Some((bytes, Duration::from_millis(milliseconds))),
+        Fault::Compact {} => decision.compact = true,
+        Fault::Stale { .. } => decision.stale = active.horizon(revision).map(|revision| Stale { rule, revision }),
+        Fault::Delay { milliseconds, after_effect: false } => decision.before += Duration::from_millis(milliseconds),
+        Fault::Delay { milliseconds, after_effect: true } => decision.after += Duration::from_millis(milliseconds),
+        Fault::SlowBody { bytes, milliseconds } => decision.slow = Some((bytes, Duration::from_millis(milliseconds))),
         Fault::Answer { code, reason, message, retry_after_seconds: retry_after, after_effect } => {
-            strike.end = Some(End::Answer { code, reason, message, retry_after, after_effect });
+            decision.end = Some(End::Answer { code, reason, message, retry_after, after_effect });
         }
-        Fault::Hang { after_effect } => strike.end = Some(End::Hang { rule, after_effect }),
-        Fault::Cut { after_effect } => strike.end = Some(End::Cut { after_effect }),
+        Fault::Hang { after_effect } => decision.end = Some(End::Hang { rule, after_effect }),
+        Fault::Cut { after_effect } => decision.end = Some(End::Cut { after_effect }),
         Fault::Crash { kill } => {
             active.crashed = Some(client.clone());
-            strike.end = Some(End::Crash { kill });
+            decision.end = Some(End::Crash { kill });
         }
         _ => {}
     }
@@ -464,9 +464,9 @@ mod tests {
             "[{fault: {delay: {milliseconds: 5}}}, {fault: {answer: {code: 503}}}, {fault: {cut: {}}}, {fault: {delay: \
              {milliseconds: 7}}}]",
         );
-        let strike = plan.request(&meeting("get", "pods", "p"), 100).unwrap();
-        assert_eq!(strike.before, Duration::from_millis(12));
-        assert!(matches!(strike.end, Some(End::Answer { code: 503, .. })));
+        let decision = plan.request(&meeting("get", "pods", "p"), 100).unwrap();
+        assert_eq!(decision.before, Duration::from_millis(12));
+        assert!(matches!(decision.end, Some(End::Answer { code: 503, .. })));
         assert_eq!(plan.rules()[2].matched, 0, "what the first one answered, the second one does not see");
     }
 
@@ -515,13 +515,13 @@ mod tests {
 
     #[test]
     fn events_are_chosen_by_type_and_object() {
-        let strike = |events: &str, kind: &str| {
+        let decision = |events: &str, kind: &str| {
             let mut plan = plan(&format!("{{events: {events}, fault: {{dropEvents: {{}}}}}}"));
             plan.event(&meeting("watch", "pods", ""), kind, || ("ns".into(), "web-1".into())).dropped
         };
-        assert!(strike("{types: [BOOKMARK]}", "BOOKMARK") && !strike("{}", "BOOKMARK"));
-        assert!(strike("{name: web-*, namespace: ns}", "ADDED") && !strike("{name: db-*}", "ADDED"));
-        assert!(!strike("{types: [DELETED]}", "ADDED"));
+        assert!(decision("{types: [BOOKMARK]}", "BOOKMARK") && !decision("{}", "BOOKMARK"));
+        assert!(decision("{name: web-*, namespace: ns}", "ADDED") && !decision("{name: db-*}", "ADDED"));
+        assert!(!decision("{types: [DELETED]}", "ADDED"));
     }
 
     #[test]

@@ -15,12 +15,12 @@ use serde_json::Value;
 use tokio::{sync::watch::Receiver, time::Instant};
 
 use super::{
-    EventStrike, Meeting, Turn,
+    EventFaultDecision, Meeting, Turn,
     effect::Cut,
     meeting,
     plan::{TurnKind, place_of},
 };
-use crate::{api::Api, server::Call, status::ApiError};
+use crate::{api::Api, server::Request, status::ApiError};
 
 /// Poll interval for newer versions of a watch that lags by versions.
 const LAG_POLL: Duration = Duration::from_millis(10);
@@ -30,7 +30,7 @@ type Lines = Pin<Box<dyn Stream<Item = Result<Bytes, Infallible>> + Send>>;
 /// The chunks of a watch after the rules. `lag` is the rule by which the watch reads the past.
 pub(crate) fn watch<L>(
     api: &Arc<Api>,
-    call: &Call,
+    call: &Request,
     lag: Option<String>,
     lines: L,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + use<L>
@@ -39,7 +39,7 @@ where
 {
     let mut changed = api.faults.changed.subscribe();
     changed.mark_changed();
-    let state = State {
+    let state = StreamState {
         api: Arc::clone(api),
         meeting: meeting(call),
         lines: Some(Box::pin(lines)),
@@ -77,7 +77,7 @@ struct Ahead {
     at: Option<Instant>,
 }
 
-struct State {
+struct StreamState {
     api: Arc<Api>,
     meeting: Meeting,
     /// `None` once the lines have ended.
@@ -93,14 +93,14 @@ struct State {
 }
 
 /// The next step.
-enum Step {
+enum StreamStep {
     Send(io::Result<Bytes>),
     End,
     /// Wait until this time, or an earlier change.
     Wait(Option<Instant>),
 }
 
-impl State {
+impl StreamState {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             if self.changed.has_changed().unwrap_or(false) {
@@ -108,14 +108,14 @@ impl State {
                 self.look();
             }
             let until = match self.step() {
-                Step::Send(Err(cut)) => {
+                StreamStep::Send(Err(cut)) => {
                     // Earlier chunks are sent first.
                     tokio::task::yield_now().await;
                     return Some(Err(cut));
                 }
-                Step::Send(chunk) => return Some(chunk),
-                Step::End => return None,
-                Step::Wait(until) => until,
+                StreamStep::Send(chunk) => return Some(chunk),
+                StreamStep::End => return None,
+                StreamStep::Wait(until) => until,
             };
             let stop = self.api.stop.clone();
             let alarm = async {
@@ -162,12 +162,12 @@ impl State {
         }
     }
 
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> StreamStep {
         let now = Instant::now();
         if let Some((_, until)) = &self.stall {
             match until {
                 Some(until) if *until <= now => self.stall = None,
-                until => return Step::Wait(*until),
+                until => return StreamStep::Wait(*until),
             }
         }
         let due = |a: &Ahead| a.turn.events == Some(0) || a.at.is_some_and(|at| at <= now);
@@ -176,7 +176,7 @@ impl State {
         }
         let mut until = self.turns.iter().filter_map(|a| a.at).min();
         let Some(first) = self.held.front() else {
-            return if self.lines.is_none() { Step::End } else { Step::Wait(until) };
+            return if self.lines.is_none() { StreamStep::End } else { StreamStep::Wait(until) };
         };
         let free = self.horizon().is_none_or(|horizon| first.revision <= horizon);
         if free && first.due <= now {
@@ -184,35 +184,35 @@ impl State {
         }
         let again = if free { first.due } else { now + LAG_POLL };
         until = Some(until.map_or(again, |at| at.min(again)));
-        Step::Wait(until)
+        StreamStep::Wait(until)
     }
 
     /// Applies the pending fault with this index.
-    fn turn(&mut self, at: usize, now: Instant) -> Step {
+    fn turn(&mut self, at: usize, now: Instant) -> StreamStep {
         let Ahead { turn, .. } = self.turns.remove(at);
         match turn.kind {
-            TurnKind::Close => Step::End,
-            TurnKind::Cut => Step::Send(Err(Cut::error())),
+            TurnKind::Close => StreamStep::End,
+            TurnKind::Cut => StreamStep::Send(Err(Cut::error())),
             TurnKind::Expire => {
                 let error = ApiError::expired("too old resource version: a fault rule says so").to_value();
                 self.over = true;
-                Step::Send(Ok(format!("{{\"type\":\"ERROR\",\"object\":{error}}}\n").into()))
+                StreamStep::Send(Ok(format!("{{\"type\":\"ERROR\",\"object\":{error}}}\n").into()))
             }
             TurnKind::Stall(time) => {
                 self.stall = Some((turn.rule, time.map(|t| now + t)));
-                Step::Wait(time.map(|t| now + t))
+                StreamStep::Wait(time.map(|t| now + t))
             }
         }
     }
 
-    fn send(&mut self) -> Step {
-        let Some(held) = self.held.pop_front() else { return Step::Wait(None) };
+    fn send(&mut self) -> StreamStep {
+        let Some(held) = self.held.pop_front() else { return StreamStep::Wait(None) };
         if held.event {
             for ahead in &mut self.turns {
                 ahead.turn.events = ahead.turn.events.map(|n| n.saturating_sub(1));
             }
         }
-        Step::Send(Ok(held.line))
+        StreamStep::Send(Ok(held.line))
     }
 
     /// The last revision that this watch may show; `None` when it does not read the past.
@@ -228,8 +228,8 @@ impl State {
             let line = rest.split_to(end + 1);
             let kind = kind_of(&line).to_owned();
             let parsed = || serde_json::from_slice::<Value>(&line).unwrap_or_default();
-            let strike = self.api.faults.ask(|plan| plan.event(&self.meeting, &kind, || place_of(&parsed())));
-            let EventStrike { dropped: false, copies, delay } = strike else { continue };
+            let decision = self.api.faults.ask(|plan| plan.event(&self.meeting, &kind, || place_of(&parsed())));
+            let EventFaultDecision { dropped: false, copies, delay } = decision else { continue };
             let revision = if self.lag.is_some() { revision_of(&parsed()) } else { 0 };
             // A later line is not sent before an earlier one.
             let due = (Instant::now() + delay).max(self.held.back().map_or_else(Instant::now, |h| h.due));

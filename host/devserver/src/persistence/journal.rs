@@ -15,7 +15,7 @@ use super::{Record, name, record};
 #[derive(Debug)]
 pub(crate) struct Journal {
     dir: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
     grown: Notify,
     /// Size of the log at which a snapshot replaces it.
     limit: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Journal {
 }
 
 #[derive(Debug)]
-struct State {
+struct JournalState {
     file: File,
     generation: u64,
     length: u64,
@@ -37,7 +37,7 @@ impl Journal {
     /// Continues the log of a generation; `snapshot` is the size of its snapshot.
     pub(super) fn open(dir: &Path, generation: u64, snapshot: u64, limit: u64, lock: File) -> io::Result<Self> {
         let (file, length) = begin(dir, generation)?;
-        let state = State { file, generation, length, snapshot, broken: false };
+        let state = JournalState { file, generation, length, snapshot, broken: false };
         Ok(Self { dir: dir.to_owned(), state: Mutex::new(state), grown: Notify::new(), limit, _lock: lock })
     }
 
@@ -88,7 +88,7 @@ impl Journal {
         self.state().snapshot = snapshot;
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, JournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -116,16 +116,16 @@ mod tests {
         let journal = Journal::open(dir.path(), 1, 0, 1000, lock).unwrap();
         let store = Store::new(10, tokio::sync::mpsc::unbounded_channel().0);
         store.keep_in(journal);
-        let (shelf, key) = (store.shelf("maps"), |name: &str| Key::new("n", name));
+        let (resource_store, key) = (store.resource_store("maps"), |name: &str| Key::new("n", name));
         let object = |name: &str| json!({"metadata": {"name": name, "namespace": "n"}});
-        let kept = shelf.create(&key("a"), object("a")).unwrap();
+        let kept = resource_store.create(&key("a"), object("a")).unwrap();
         let full = File::options().write(true).open("/dev/full").unwrap();
         let file = std::mem::replace(&mut store.journal().unwrap().state().file, full);
-        assert_eq!(shelf.create(&key("b"), object("b")).unwrap_err(), WriteError::Unsaved);
-        assert_eq!(shelf.delete(&key("a"), kept.revision).unwrap_err(), WriteError::Unsaved);
-        assert_eq!(shelf.list("").objects.len(), 1);
+        assert_eq!(resource_store.create(&key("b"), object("b")).unwrap_err(), WriteError::Unsaved);
+        assert_eq!(resource_store.delete(&key("a"), kept.revision).unwrap_err(), WriteError::Unsaved);
+        assert_eq!(resource_store.list("").objects.len(), 1);
         // The written part is unknown: later lines would be unreadable.
         store.journal().unwrap().state().file = file;
-        assert_eq!(shelf.create(&key("c"), object("c")).unwrap_err(), WriteError::Unsaved);
+        assert_eq!(resource_store.create(&key("c"), object("c")).unwrap_err(), WriteError::Unsaved);
     }
 }

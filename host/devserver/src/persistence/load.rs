@@ -91,7 +91,7 @@ fn apply(store: &Store, record: Record<'static>, tail: Tail) {
             store.replay(&shelf, revision, &Key::new(&namespace, &name), None);
         }
         Record::Begun { revision } => store.go_on_from(revision),
-        Record::Dropped { shelf } => store.remove_shelf(&shelf),
+        Record::Dropped { shelf } => store.remove_resource_store(&shelf),
         Record::Shelf { shelf, revision } => store.begin_at(&shelf, revision),
         Record::Format(_) | Record::End {} => {}
     }
@@ -150,8 +150,8 @@ mod tests {
     }
 
     fn names(store: &Store) -> Vec<String> {
-        let shelf = store.existing("maps");
-        shelf.map(|s| s.list("").objects.iter().map(|o| o.key().name).collect()).unwrap_or_default()
+        let resource_store = store.existing("maps");
+        resource_store.map(|s| s.list("").objects.iter().map(|o| o.key().name).collect()).unwrap_or_default()
     }
 
     #[test]
@@ -205,8 +205,8 @@ mod tests {
         assert_eq!((names(&store), generation), (vec!["a".to_owned(), "b".to_owned()], 3));
         assert_eq!(size, u64::try_from(snapshot.concat().len()).unwrap());
         assert!(!dir.path().join("log-000001").exists());
-        let shelf = store.existing("maps").unwrap();
-        assert!(shelf.begin_after(110).is_ok() && shelf.begin_after(109).is_err());
+        let resource_store = store.existing("maps").unwrap();
+        assert!(resource_store.begin_after(110).is_ok() && resource_store.begin_after(109).is_err());
 
         fs::remove_file(dir.path().join("log-000002")).unwrap();
         let Err(Error::Damaged { file, why, .. }) = loaded(dir.path()) else { panic!("a missing log went unnoticed") };

@@ -17,6 +17,7 @@ const DIGITS: usize = 16;
 /// A line of a log or a snapshot.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+/// The log calls a resource store a shelf.
 pub(crate) enum Record<'a> {
     /// The first line.
     Format(u32),

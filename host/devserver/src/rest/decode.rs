@@ -8,7 +8,7 @@ use crate::{
     kinds::Resource,
     protobuf,
     query::FieldValidation,
-    server::Call,
+    server::Request,
     status::{ApiError, Cause, Result},
     types::{self, WrongType},
 };
@@ -47,7 +47,7 @@ pub(crate) struct Decoded {
 }
 
 /// Parses the body as JSON, YAML or protobuf, regardless of its content.
-pub(crate) fn parse(call: &Call, kind: &str) -> Result<Parsed> {
+pub(crate) fn parse(call: &Request, kind: &str) -> Result<Parsed> {
     let unrecognized = |why: &str| {
         let shown = if call.body.is_empty() { "<empty>".into() } else { String::from_utf8_lossy(&call.body) };
         ApiError::bad_request(format!(
@@ -69,7 +69,7 @@ pub(crate) fn parse(call: &Call, kind: &str) -> Result<Parsed> {
 }
 
 /// The options of a deletion from its body.
-pub(crate) fn delete_options(call: &Call) -> Result<Value> {
+pub(crate) fn delete_options(call: &Request) -> Result<Value> {
     const KIND: &str = "DeleteOptions";
     let parsed = match call.content_type.to_ascii_lowercase().as_str() {
         "" | "application/json" => body::json(&call.body).map_err(|e| {
@@ -115,7 +115,7 @@ pub(crate) fn delete_options(call: &Call) -> Result<Value> {
 }
 
 /// Decodes the body of a create or update.
-pub(crate) fn decode(call: &Call, expected: Expected<'_>, validation: FieldValidation) -> Result<Decoded> {
+pub(crate) fn decode(call: &Request, expected: Expected<'_>, validation: FieldValidation) -> Result<Decoded> {
     if expected.custom.is_some() && call.content_type == protobuf::MEDIA_TYPE {
         return Err(ApiError::unsupported_media_type(&["application/json", "application/yaml"]));
     }
@@ -178,7 +178,7 @@ pub(crate) fn problems(duplicates: &[String], unknown: &[String]) -> Vec<String>
 }
 
 /// [`problems`] in one line; duplicate fields in YAML are one error with several parts.
-fn strictly(call: &Call, mut duplicates: Vec<String>, unknown: &[String]) -> String {
+fn strictly(call: &Request, mut duplicates: Vec<String>, unknown: &[String]) -> String {
     if call.content_type.ends_with("yaml") && !duplicates.is_empty() {
         duplicates = vec![format!("yaml: unmarshal errors:\n  {}", duplicates.join("\n  "))];
     }
@@ -199,7 +199,7 @@ pub(crate) fn restrict(expected: Expected<'_>, object: &mut Value) -> std::resul
     }
 }
 
-fn check_type(call: &Call, expected: Expected<'_>, object: &Value) -> Result<()> {
+fn check_type(call: &Request, expected: Expected<'_>, object: &Value) -> Result<()> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let (kind, api_version) = (text("kind"), text("apiVersion"));
     if expected.custom.is_some() {

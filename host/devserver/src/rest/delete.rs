@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::{Request, decode, read, write::ATTEMPTS};
+use super::{ResourceRequest, decode, read, write::ATTEMPTS};
 use crate::{
     admission::{self, Attributes, Old, Operation},
     api::Api,
@@ -13,7 +13,7 @@ use crate::{
     kinds::Resource,
     negotiate,
     query::{DeleteOptions, ListOptions, Propagation},
-    server::Answer,
+    server::Response,
     status::{ApiError, Result},
     storage::{Key, Object, WriteError},
     strategy, time,
@@ -31,7 +31,7 @@ pub(crate) enum Deleted {
     Marked(Arc<Object>),
 }
 
-impl Request<'_> {
+impl ResourceRequest<'_> {
     fn delete_options(&self) -> Result<DeleteOptions> {
         if self.call.body.is_empty() {
             return DeleteOptions::parse(&self.call.query, None);
@@ -81,7 +81,7 @@ impl Request<'_> {
         }
     }
 
-    pub(super) async fn delete(&self) -> Result<Answer> {
+    pub(super) async fn delete(&self) -> Result<Response> {
         let format = negotiate::format(&self.call.accept, true)?;
         let options = self.delete_options()?;
         if self.resource.is("", "namespaces") && IMMORTAL.contains(&self.path.name.as_str()) {
@@ -101,13 +101,13 @@ impl Request<'_> {
                 details.insert("uid".to_owned(), object.value.pointer("/metadata/uid").cloned().unwrap_or_default());
                 let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
                     "details": details});
-                Ok(Answer::ready(StatusCode::OK, format, encode::bytes(&status, format)?))
+                Ok(Response::ready(StatusCode::OK, format, encode::bytes(&status, format)?))
             }
             Deleted::Gone(object) | Deleted::Marked(object) => self.reply(StatusCode::OK, &object, Vec::new()),
         }
     }
 
-    pub(super) async fn delete_collection(&self) -> Result<Answer> {
+    pub(super) async fn delete_collection(&self) -> Result<Response> {
         let format = negotiate::list_format(&self.call.accept)?;
         let options = self.delete_options()?;
         let list = ListOptions::parse(&self.call.query, false)?;
@@ -123,7 +123,7 @@ impl Request<'_> {
             }
         }
         let body = encode::list(&self.resource, &deleted, &meta, format, self.table()?)?;
-        Ok(Answer::ready(StatusCode::OK, format, body))
+        Ok(Response::ready(StatusCode::OK, format, body))
     }
 }
 
@@ -156,21 +156,21 @@ fn attempt(
     options: &DeleteOptions,
     old: &Arc<Object>,
 ) -> Result<Option<Deleted>> {
-    let shelf = api.shelf(resource);
+    let resource_store = api.resource_store(resource);
     let mut new = old.value.clone();
     let plan = mark(resource, &mut new, options);
     if options.dry_run {
         let object = Arc::new(Object::new(new, old.revision));
-        return Ok(Some(if plan == Plan::Remove { Deleted::Gone(object) } else { Deleted::Marked(object) }));
+        return Ok(Some(if plan == DeletionPlan::Remove { Deleted::Gone(object) } else { Deleted::Marked(object) }));
     }
     let changed = !strategy::same(&new, &old.value);
     let outcome = match plan {
-        Plan::Mark if !changed => return Ok(Some(Deleted::Marked(Arc::clone(old)))),
-        Plan::Mark => shelf.update(key, old.revision, new).map(Deleted::Marked),
-        Plan::Remove => shelf.delete(key, old.revision).map(Deleted::Gone),
-        Plan::MarkAndRemove => shelf
+        DeletionPlan::Mark if !changed => return Ok(Some(Deleted::Marked(Arc::clone(old)))),
+        DeletionPlan::Mark => resource_store.update(key, old.revision, new).map(Deleted::Marked),
+        DeletionPlan::Remove => resource_store.delete(key, old.revision).map(Deleted::Gone),
+        DeletionPlan::MarkAndRemove => resource_store
             .update(key, old.revision, new)
-            .and_then(|marked| shelf.delete(key, marked.revision).map(Deleted::Gone)),
+            .and_then(|marked| resource_store.delete(key, marked.revision).map(Deleted::Gone)),
     };
     match outcome {
         Ok(outcome) => Ok(Some(outcome)),
@@ -200,7 +200,7 @@ fn check_preconditions(resource: &Resource, key: &Key, old: &Object, options: &D
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Plan {
+enum DeletionPlan {
     Mark,
     Remove,
     /// Watches see the mark before the deletion.
@@ -208,7 +208,7 @@ enum Plan {
 }
 
 /// Writes the deletion fields into `object` and returns the next step.
-fn mark(resource: &Resource, object: &mut Value, options: &DeleteOptions) -> Plan {
+fn mark(resource: &Resource, object: &mut Value, options: &DeleteOptions) -> DeletionPlan {
     let pod = resource.is("", "pods");
     let grace = if pod { pod_grace(object, options) } else { 0 };
     let namespace = resource.is("", "namespaces");
@@ -222,7 +222,7 @@ fn mark(resource: &Resource, object: &mut Value, options: &DeleteOptions) -> Pla
         let held = meta.get("finalizers").and_then(Value::as_array).is_some_and(|f| !f.is_empty());
         let marked = meta.contains_key("deletionTimestamp");
         if !held && !pod && !namespace {
-            return Plan::Remove;
+            return DeletionPlan::Remove;
         }
         if !marked {
             meta.insert("deletionTimestamp".to_owned(), time::in_seconds(grace).into());
@@ -240,7 +240,7 @@ fn mark(resource: &Resource, object: &mut Value, options: &DeleteOptions) -> Pla
             }
         }
         if pod && !held && meta.get("deletionGracePeriodSeconds").and_then(Value::as_i64) == Some(0) {
-            return Plan::MarkAndRemove;
+            return DeletionPlan::MarkAndRemove;
         }
     }
     if namespace {
@@ -250,10 +250,10 @@ fn mark(resource: &Resource, object: &mut Value, options: &DeleteOptions) -> Pla
             status.insert("phase".to_owned(), "Terminating".into());
         }
         if strategy::released(resource, object) {
-            return Plan::Remove;
+            return DeletionPlan::Remove;
         }
     }
-    Plan::Mark
+    DeletionPlan::Mark
 }
 
 /// The grace period of a pod: zero without a kubelet.

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
-    Request,
+    ResourceRequest,
     decode::{self, Decoded, Expected},
     write::{ATTEMPTS, Failure, Write, check_namespace},
 };
@@ -16,13 +16,13 @@ use crate::{
     managed::Writer,
     negotiate, patch,
     query::WriteOptions,
-    server::Answer,
+    server::Response,
     status::{ApiError, Cause, Result},
     storage::Object,
     validation, versions,
 };
 
-impl Request<'_> {
+impl ResourceRequest<'_> {
     pub(super) fn write(&self, options: &WriteOptions) -> Write<'_> {
         Write {
             api: self.api,
@@ -36,7 +36,7 @@ impl Request<'_> {
         }
     }
 
-    pub(super) async fn create(&self) -> Result<Answer> {
+    pub(super) async fn create(&self) -> Result<Response> {
         negotiate::format(&self.call.accept, true)?;
         let options = WriteOptions::parse(&self.call.query, "CreateOptions")?;
         let decoded = decode::decode(self.call, Expected::of(&self.resource), options.field_validation)?;
@@ -46,7 +46,7 @@ impl Request<'_> {
         self.reply(StatusCode::CREATED, &stored, Vec::new())
     }
 
-    pub(super) async fn replace(&self) -> Result<Answer> {
+    pub(super) async fn replace(&self) -> Result<Response> {
         negotiate::format(&self.call.accept, true)?;
         let options = WriteOptions::parse(&self.call.query, "UpdateOptions")?;
         let Decoded { mut object, warnings } =
@@ -54,9 +54,9 @@ impl Request<'_> {
         self.call.warnings.add(warnings);
         self.check_identity(&mut object)?;
         let mut write = self.write(&options);
-        let shelf = self.api.shelf(&self.resource);
+        let resource_store = self.api.resource_store(&self.resource);
         for _ in 0..ATTEMPTS {
-            let Some(old) = shelf.get(&write.key) else {
+            let Some(old) = resource_store.get(&write.key) else {
                 if !self.resource.put_creates() || !self.path.subresource.is_empty() {
                     return Err(self.not_found());
                 }
@@ -154,16 +154,16 @@ impl Request<'_> {
         Ok(true)
     }
 
-    pub(super) async fn patch(&self) -> Result<Answer> {
+    pub(super) async fn patch(&self) -> Result<Response> {
         negotiate::format(&self.call.accept, true)?;
         let options = WriteOptions::parse(&self.call.query, "PatchOptions")?;
         let custom = self.resource.custom.is_some();
         let kind = patch::Kind::of(&self.call.content_type, custom)?;
         patch::check_options(kind, &self.call.query)?;
         let mut write = self.write(&options);
-        let shelf = self.api.shelf(&self.resource);
+        let resource_store = self.api.resource_store(&self.resource);
         for _ in 0..ATTEMPTS {
-            let old = shelf.get(&write.key);
+            let old = resource_store.get(&write.key);
             let current = old.as_ref().map(|o| encode::value(&self.resource, o));
             if current.is_none() && (kind != patch::Kind::Apply || !self.path.subresource.is_empty()) {
                 return Err(self.not_found());

@@ -6,27 +6,27 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::Request;
+use super::ResourceRequest;
 use crate::{
     encode::{self, ListMeta},
     kinds::Resource,
     negotiate,
     query::{ListOptions, Match, parse_version},
-    server::Answer,
+    server::Response,
     status::{ApiError, Result},
-    storage::{At, Key, Object, View, Wanted},
+    storage::{At, Key, Object, PageRequest, View},
     watch::{Selection, Start, Watch},
 };
 
 /// Duration of a watch without a timeout, the shortest one of Kubernetes.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(1800);
 
-impl Request<'_> {
+impl ResourceRequest<'_> {
     pub(super) fn key(&self) -> Key {
         Key::new(&self.path.namespace, &self.path.name)
     }
 
-    pub(super) fn get(&self) -> Result<Answer> {
+    pub(super) fn get(&self) -> Result<Response> {
         negotiate::format(&self.call.accept, true)?;
         if self.call.query.get("export").is_some() {
             let message = "the export parameter, deprecated since v1.14, is no longer supported";
@@ -45,10 +45,10 @@ impl Request<'_> {
 
     /// The state of its resource that this request sees.
     pub(super) fn view(&self) -> View {
-        View::new(self.api.shelf(&self.resource), self.call.past)
+        View::new(self.api.resource_store(&self.resource), self.call.past)
     }
 
-    pub(super) fn list_or_watch(&self) -> Result<Answer> {
+    pub(super) fn list_or_watch(&self) -> Result<Response> {
         let mut options = ListOptions::parse(&self.call.query, self.path.watch)?;
         check_fields(&self.resource, &options)?;
         if !self.path.name.is_empty() {
@@ -57,7 +57,7 @@ impl Request<'_> {
         if options.watch { self.watch(&options) } else { self.list(&options) }
     }
 
-    fn watch(&self, options: &ListOptions) -> Result<Answer> {
+    fn watch(&self, options: &ListOptions) -> Result<Response> {
         let format = negotiate::stream_format(&self.call.accept)?;
         let version = options.resource_version.as_deref().unwrap_or_default();
         let start = match version {
@@ -67,7 +67,7 @@ impl Request<'_> {
             "" | "0" => Start::Present,
             text => Start::After(parse_version(text).map_err(ApiError::internal)?),
         };
-        Ok(Answer::Watch(Box::new(Watch {
+        Ok(Response::Watch(Box::new(Watch {
             resource: Arc::clone(&self.resource),
             view: self.view(),
             selection: self.selection(options),
@@ -88,21 +88,21 @@ impl Request<'_> {
         }
     }
 
-    fn list(&self, options: &ListOptions) -> Result<Answer> {
+    fn list(&self, options: &ListOptions) -> Result<Response> {
         let format = negotiate::list_format(&self.call.accept)?;
         let (objects, meta) = self.page(options)?;
         let body = encode::list(&self.resource, &objects, &meta, format, self.table()?)?;
-        Ok(Answer::ready(StatusCode::OK, format, body))
+        Ok(Response::ready(StatusCode::OK, format, body))
     }
 
     /// The objects of a list, or its next page.
     pub(super) fn page(&self, options: &ListOptions) -> Result<(Vec<Arc<Object>>, ListMeta)> {
-        let token = options.continue_token.as_deref().map(Token::parse).transpose()?;
+        let token = options.continue_token.as_deref().map(ContinueToken::parse).transpose()?;
         let at = self.time_of(options, token.as_ref())?;
         let selection = self.selection(options);
         // Any version is served from a cache, which has no pages.
         let any_version = options.resource_version.as_deref() == Some("0");
-        let wanted = Wanted {
+        let wanted = PageRequest {
             namespace: &self.path.namespace,
             after: token.as_ref().map(|t| &t.after),
             limit: if options.limit == 0 || any_version { usize::MAX } else { options.limit },
@@ -118,14 +118,14 @@ impl Request<'_> {
             })
         };
         let matches = |object: &Object| selection.matches(&self.resource, object);
-        let page = self.view().shelf().page(&wanted, at, matches).map_err(too_old)?;
+        let page = self.view().resource_store().page(&wanted, at, matches).map_err(too_old)?;
         let (revision, rest) = (page.revision, page.remaining);
-        let continue_token = page.next.map(|after| Token { revision, after, rest }.to_text());
+        let continue_token = page.next.map(|after| ContinueToken { revision, after, rest }.to_text());
         Ok((page.objects, ListMeta { revision, continue_token, remaining: rest }))
     }
 
     /// The revision of a list.
-    fn time_of(&self, options: &ListOptions, token: Option<&Token>) -> Result<At> {
+    fn time_of(&self, options: &ListOptions, token: Option<&ContinueToken>) -> Result<At> {
         let view = self.view();
         let version = options.resource_version.as_deref().unwrap_or_default();
         if let Some(token) = token {
@@ -221,14 +221,14 @@ fn builtin_fields(group: &str, plural: &str) -> Option<&'static [&'static str]> 
 }
 
 /// The continue token of a list.
-struct Token {
+struct ContinueToken {
     revision: u64,
     after: Key,
     /// The number of remaining objects.
     rest: Option<usize>,
 }
 
-impl Token {
+impl ContinueToken {
     fn to_text(&self) -> String {
         let Key { namespace, name } = &self.after;
         let value = json!({"v": "oarlock", "rv": self.revision, "ns": namespace, "name": name, "rest": self.rest});

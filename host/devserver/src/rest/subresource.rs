@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
-    Request,
+    ResourceRequest,
     decode::{self, Expected},
     delete,
     write::{ATTEMPTS, Failure},
@@ -18,14 +18,14 @@ use crate::{
     negotiate, patch,
     query::{DeleteOptions, WriteOptions},
     reviews, selector,
-    server::Answer,
+    server::Response,
     status::{ApiError, Cause, Result},
     storage::Object,
     time,
 };
 
-impl Request<'_> {
-    pub(super) async fn subresource(&self) -> Result<Answer> {
+impl ResourceRequest<'_> {
+    pub(super) async fn subresource(&self) -> Result<Response> {
         let name = self.path.subresource.as_str();
         let verb = match self.call.method.as_str() {
             "GET" => "get",
@@ -99,7 +99,7 @@ impl Request<'_> {
     }
 
     /// `PUT namespaces/{name}/finalize` sets `spec.finalizers`.
-    async fn finalize(&self) -> Result<Answer> {
+    async fn finalize(&self) -> Result<Response> {
         let options = WriteOptions::parse(&self.call.query, "UpdateOptions")?;
         let body = decode::decode(self.call, Expected::of(&self.resource), options.field_validation)?;
         let finalizers = body.object.pointer("/spec/finalizers").cloned().unwrap_or_else(|| json!([]));
@@ -122,7 +122,7 @@ impl Request<'_> {
         Err(write.modified())
     }
 
-    async fn bind(&self) -> Result<Answer> {
+    async fn bind(&self) -> Result<Response> {
         let options = WriteOptions::parse(&self.call.query, "CreateOptions")?;
         let expected = Expected { group: "", version: "v1", kind: "Binding", custom: None };
         let body = decode::decode(self.call, expected, options.field_validation)?;
@@ -133,7 +133,7 @@ impl Request<'_> {
             let cause = Cause::required("target.name", "");
             return Err(ApiError::invalid("", "Binding", &self.path.name, &[cause]));
         }
-        let shelf = self.api.shelf(&self.resource);
+        let resource_store = self.api.resource_store(&self.resource);
         for _ in 0..ATTEMPTS {
             let old = self.api.get(&self.resource, &self.key())?;
             let text = |p: &str| old.value.pointer(p).and_then(Value::as_str).unwrap_or_default();
@@ -149,10 +149,10 @@ impl Request<'_> {
                 return Err(conflict(&format!("pod {} is already assigned to node \"{taken}\"", self.path.name)));
             }
             let new = bound(&old, &node);
-            if options.dry_run || shelf.update(&self.key(), old.revision, new).is_ok() {
+            if options.dry_run || resource_store.update(&self.key(), old.revision, new).is_ok() {
                 let status =
                     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-                return Ok(Answer::with(StatusCode::CREATED, &status));
+                return Ok(Response::with(StatusCode::CREATED, &status));
             }
         }
         Err(ApiError::modified("", "pods", &self.path.name))
@@ -166,7 +166,7 @@ impl Request<'_> {
         Err(ApiError::bad_request(format!("name in URL does not match name in {kind} object")))
     }
 
-    async fn evict(&self) -> Result<Answer> {
+    async fn evict(&self) -> Result<Response> {
         let body = decode::parse(self.call, "Eviction")?;
         let write = WriteOptions::parse(&self.call.query, "CreateOptions")?;
         let eviction = self.admitted(("policy", "v1", "Eviction"), (body.value, None), &write).await?;
@@ -174,7 +174,7 @@ impl Request<'_> {
         let options = DeleteOptions::parse(&self.call.query, eviction.get("deleteOptions"))?;
         delete::delete(self.api, &self.resource, &self.key(), &options)?;
         let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-        Ok(Answer::with(StatusCode::CREATED, &status))
+        Ok(Response::with(StatusCode::CREATED, &status))
     }
 
     fn scale_paths(&self) -> (Vec<String>, Vec<String>, Option<Vec<String>>) {
@@ -210,16 +210,16 @@ impl Request<'_> {
         json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": wanted, "status": shown})
     }
 
-    async fn scale(&self, verb: &str) -> Result<Answer> {
+    async fn scale(&self, verb: &str) -> Result<Response> {
         let format = negotiate::format(&self.call.accept, false)?;
-        let answer = |object: &Object| -> Result<Answer> {
+        let answer = |object: &Object| -> Result<Response> {
             if let Some(custom) = self.resource.custom.as_ref().and_then(|c| c.scale.as_ref())
                 && at(&object.value, &custom.spec_replicas).is_none()
             {
                 let path = &custom.spec_replicas_path;
                 return Err(ApiError::internal_error(&format!("the spec replicas field \"{path}\" does not exist")));
             }
-            Ok(Answer::ready(StatusCode::OK, format, encode::bytes(&self.scale_of(object), format)?))
+            Ok(Response::ready(StatusCode::OK, format, encode::bytes(&self.scale_of(object), format)?))
         };
         if verb == "get" {
             return answer(&*self.api.get(&self.resource, &self.key())?);

@@ -13,7 +13,7 @@ use crate::{
     kinds::Resource,
     managed::{self, Writer},
     namespaces,
-    server::Call,
+    server::Request,
     status::{ApiError, Cause, Result},
     storage::{Key, Object, WriteError},
     strategy, time, validation, versions,
@@ -35,7 +35,7 @@ pub(crate) struct Write<'a> {
     /// Whether managedFields are already in the object (an apply).
     pub(crate) tracked: bool,
     /// The request; none when the server itself writes.
-    pub(crate) call: Option<&'a Call>,
+    pub(crate) call: Option<&'a Request>,
 }
 
 /// Why an update failed.
@@ -56,7 +56,7 @@ impl From<ApiError> for Failure {
 impl Write<'_> {
     fn exists(&self) -> ApiError {
         let error = ApiError::already_exists(&self.resource.group, &self.resource.plural, &self.key.name);
-        let present = self.api.shelf(self.resource).get(&self.key);
+        let present = self.api.resource_store(self.resource).get(&self.key);
         let going = present.is_some_and(|o| o.value.pointer("/metadata/deletionTimestamp").is_some());
         if going { error.prefixed("object is being deleted: ") } else { error }
     }
@@ -155,15 +155,15 @@ impl Write<'_> {
 
     fn store(&mut self, object: Value) -> Result<Arc<Object>> {
         let resource = Arc::clone(self.resource);
-        let shelf = self.api.shelf(&resource);
+        let resource_store = self.api.resource_store(&resource);
         if self.dry_run {
-            if shelf.get(&self.key).is_some() {
+            if resource_store.get(&self.key).is_some() {
                 return Err(self.exists());
             }
             let object = Object::new(object, 0);
             return Ok(Arc::new(object.without_version()));
         }
-        let stored = shelf.create(&self.key, object).map_err(|e| match e {
+        let stored = resource_store.create(&self.key, object).map_err(|e| match e {
             WriteError::Closed => ApiError::no_page(),
             WriteError::Unsaved => ApiError::unsaved(),
             _ => self.exists(),
@@ -284,10 +284,10 @@ impl Write<'_> {
 
     fn replace(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Arc<Object>, Failure> {
         let resource = self.resource;
-        let shelf = self.api.shelf(resource);
+        let resource_store = self.api.resource_store(resource);
         if strategy::released(resource, &new) {
             if !self.dry_run {
-                shelf.delete(&self.key, old.revision).map_err(|e| self.failure(e))?;
+                resource_store.delete(&self.key, old.revision).map_err(|e| self.failure(e))?;
                 self.stored(resource);
             }
             return Ok(Arc::new(Object::new(new, old.revision)));
@@ -298,7 +298,7 @@ impl Write<'_> {
         if self.dry_run {
             return Ok(Arc::new(Object::new(new, old.revision)));
         }
-        let stored = shelf.update(&self.key, old.revision, new).map_err(|e| self.failure(e))?;
+        let stored = resource_store.update(&self.key, old.revision, new).map_err(|e| self.failure(e))?;
         self.stored(resource);
         Ok(stored)
     }

@@ -6,14 +6,14 @@ use crate::{
     authentication::User,
     authorization::{self, Action},
     defaults,
-    rest::Request,
+    rest::ResourceRequest,
     status::{ApiError, Cause, Result},
 };
 
 const GROUP: &str = "authorization.k8s.io";
 
 /// The status of an access review; fills in the namespace of a local one.
-pub(super) fn review(request: &Request<'_>, object: &mut Value) -> Result<Value> {
+pub(super) fn review(request: &ResourceRequest<'_>, object: &mut Value) -> Result<Value> {
     let local = request.resource.namespaced;
     let own = request.resource.kind.starts_with("Self");
     if local {
@@ -35,7 +35,7 @@ pub(super) fn review(request: &Request<'_>, object: &mut Value) -> Result<Value>
     Ok(status)
 }
 
-fn fill_namespace(request: &Request<'_>, object: &mut Value) -> Result<()> {
+fn fill_namespace(request: &ResourceRequest<'_>, object: &mut Value) -> Result<()> {
     if request.path.namespace.is_empty() {
         return Err(ApiError::bad_request("namespace is required on this type"));
     }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::{Key, Object, Shelf, ShelfState, TooOld};
+use super::{Key, Object, ResourceStore, ResourceStoreState, TooOld};
 
 /// Objects at one revision.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Page {
 
 /// The requested part of a list.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct PageRequest<'a> {
     /// Empty for all namespaces.
     pub(crate) namespace: &'a str,
     /// The last key of the previous page.
@@ -52,7 +52,7 @@ pub(crate) enum At {
     Past(u64),
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> PageRequest<'a> {
     /// All objects.
     pub(crate) fn all(namespace: &'a str) -> Self {
         Self { namespace, after: None, limit: usize::MAX, count: false, rest: None }
@@ -71,14 +71,14 @@ impl<'a> Wanted<'a> {
     }
 }
 
-impl ShelfState {
+impl ResourceStoreState {
     /// The objects of a range, in key order.
-    fn present<'a>(&'a self, wanted: Wanted<'a>) -> impl Iterator<Item = (&'a Key, &'a Arc<Object>)> {
+    fn present<'a>(&'a self, wanted: PageRequest<'a>) -> impl Iterator<Item = (&'a Key, &'a Arc<Object>)> {
         self.objects.range((wanted.lower(), Bound::Unbounded)).take_while(move |(key, _)| wanted.holds(key))
     }
 
     /// The past objects of a range: the present ones, corrected by the log since then.
-    fn past<'a>(&'a self, wanted: Wanted<'a>, revision: u64) -> impl Iterator<Item = &'a Arc<Object>> {
+    fn past<'a>(&'a self, wanted: PageRequest<'a>, revision: u64) -> impl Iterator<Item = &'a Arc<Object>> {
         let lower = wanted.lower();
         let mut changed: BTreeMap<&Key, Option<&Arc<Object>>> = BTreeMap::new();
         // From the last to the first: the state before the first later change remains.
@@ -117,7 +117,7 @@ impl ShelfState {
     }
 }
 
-impl Wanted<'_> {
+impl PageRequest<'_> {
     fn page<'a>(
         &self,
         objects: impl Iterator<Item = &'a Arc<Object>>,
@@ -136,11 +136,11 @@ impl Wanted<'_> {
     }
 }
 
-impl Shelf {
+impl ResourceStore {
     /// All objects in key order, of one namespace when it is not empty.
     pub(crate) fn list(&self, namespace: &str) -> Snapshot {
         self.read(|s| {
-            let objects = s.present(Wanted::all(namespace)).map(|(_, o)| Arc::clone(o)).collect();
+            let objects = s.present(PageRequest::all(namespace)).map(|(_, o)| Arc::clone(o)).collect();
             Snapshot { revision: self.clock.load(Ordering::SeqCst), objects }
         })
     }
@@ -148,7 +148,7 @@ impl Shelf {
     /// The objects as they were at `revision`, as [`At::Past`].
     pub(crate) fn past(&self, namespace: &str, revision: u64) -> Snapshot {
         self.read(|s| {
-            let objects = s.past(Wanted::all(namespace), revision).cloned().collect();
+            let objects = s.past(PageRequest::all(namespace), revision).cloned().collect();
             Snapshot { revision, objects }
         })
     }
@@ -163,7 +163,12 @@ impl Shelf {
     /// # Errors
     ///
     /// [`TooOld`] when [`At::Revision`] has been compacted.
-    pub(crate) fn page(&self, wanted: &Wanted<'_>, at: At, matches: impl Fn(&Object) -> bool) -> Result<Page, TooOld> {
+    pub(crate) fn page(
+        &self,
+        wanted: &PageRequest<'_>,
+        at: At,
+        matches: impl Fn(&Object) -> bool,
+    ) -> Result<Page, TooOld> {
         self.read(|s| match at {
             At::Now => {
                 let objects = s.present(*wanted).map(|(_, o)| o);

@@ -4,14 +4,15 @@ use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use serde_json::Value;
 
-use super::{Change, Key, Object, Shelf, Store};
+use super::{Change, Key, Object, ResourceStore, Store};
 use crate::persistence::Journal;
 
 impl Store {
-    /// Applies a change from a log; a change that the shelf already contains is ignored. `None` is a deletion.
+    /// Applies a change from a log; a change that the resource store already contains is ignored. `None` is a deletion.
     pub(crate) fn replay(&self, name: &str, revision: u64, key: &Key, value: Option<Value>) {
-        let shelf = self.existing(name).unwrap_or_else(|| self.put_shelf(name, revision.saturating_sub(1)));
-        shelf.write(|s| {
+        let resource_store =
+            self.existing(name).unwrap_or_else(|| self.put_resource_store(name, revision.saturating_sub(1)));
+        resource_store.write(|s| {
             if revision > s.last_change()
                 && let Some(change) = s.change(key, revision, value)
             {
@@ -21,23 +22,23 @@ impl Store {
         self.go_on_from(revision);
     }
 
-    /// Begins a shelf at a revision; nothing before is known.
+    /// Begins a resource store at a revision; nothing before is known.
     pub(crate) fn begin_at(&self, name: &str, revision: u64) {
-        self.put_shelf(name, revision);
+        self.put_resource_store(name, revision);
         self.go_on_from(revision);
     }
 
-    /// An object as it was when its shelf began.
+    /// An object as it was when its resource store began.
     pub(crate) fn place(&self, name: &str, revision: u64, key: &Key, value: Value) {
-        let shelf = self.shelf(name);
-        shelf.write(|s| s.objects.insert(key.clone(), Arc::new(Object::new(value, revision))));
+        let resource_store = self.resource_store(name);
+        resource_store.write(|s| s.objects.insert(key.clone(), Arc::new(Object::new(value, revision))));
     }
 
-    fn put_shelf(&self, name: &str, compacted: u64) -> Arc<Shelf> {
-        let shelf = self.empty_shelf(name, compacted);
-        let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
-        shelves.insert(name.to_owned(), Arc::clone(&shelf));
-        shelf
+    fn put_resource_store(&self, name: &str, compacted: u64) -> Arc<ResourceStore> {
+        let resource_store = self.empty_resource_store(name, compacted);
+        let mut resource_stores = self.resource_stores.write().unwrap_or_else(PoisonError::into_inner);
+        resource_stores.insert(name.to_owned(), Arc::clone(&resource_store));
+        resource_store
     }
 
     /// Stores all further changes in a journal.
@@ -57,24 +58,24 @@ impl Store {
         self.journal.get()
     }
 
-    /// All shelves.
-    pub(crate) fn shelves(&self) -> Vec<Arc<Shelf>> {
-        self.shelves.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    /// All resource stores.
+    pub(crate) fn resource_stores(&self) -> Vec<Arc<ResourceStore>> {
+        self.resource_stores.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Announces every existing object to the controllers.
     pub(crate) fn announce(&self) {
-        for shelf in self.shelves() {
-            for object in shelf.list("").objects {
+        for resource_store in self.resource_stores() {
+            for object in resource_store.list("").objects {
                 let (revision, key) = (object.revision, object.key());
                 let change = Change { revision, object, previous: None, deleted: false, key };
-                let _ = self.feed.send((Arc::from(shelf.name.as_str()), change));
+                let _ = self.feed.send((Arc::from(resource_store.name.as_str()), change));
             }
         }
     }
 }
 
-impl Shelf {
+impl ResourceStore {
     /// The objects, and the revision of the last change of any of them.
     pub(crate) fn saved(&self) -> (u64, Vec<(Key, Arc<Object>)>) {
         self.read(|s| {

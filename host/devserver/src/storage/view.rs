@@ -1,44 +1,44 @@
-//! A reader's view of a shelf, at a present or past revision.
+//! A reader's view of a resource store, at a present or past revision.
 
 use std::sync::Arc;
 
-use super::{At, Key, Object, Shelf, Snapshot};
+use super::{At, Key, Object, ResourceStore, Snapshot};
 
-/// A shelf at a present or past revision.
+/// A resource store at a present or past revision.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
-    shelf: Arc<Shelf>,
+    resource_store: Arc<ResourceStore>,
     past: Option<u64>,
 }
 
 impl View {
-    /// The present shelf; with a revision, the shelf at that revision, or as far back as the log reaches.
-    pub(crate) fn new(shelf: Arc<Shelf>, past: Option<u64>) -> Self {
-        let past = past.map(|revision| revision.max(shelf.reach()));
-        Self { shelf, past }
+    /// The present resource store; with a revision, the resource store at that revision, or as far back as the log reaches.
+    pub(crate) fn new(resource_store: Arc<ResourceStore>, past: Option<u64>) -> Self {
+        let past = past.map(|revision| revision.max(resource_store.reach()));
+        Self { resource_store, past }
     }
 
-    /// The shelf itself.
-    pub(crate) fn shelf(&self) -> &Shelf {
-        &self.shelf
+    /// The resource store itself.
+    pub(crate) fn resource_store(&self) -> &ResourceStore {
+        &self.resource_store
     }
 
     /// The revision of the view.
     pub(crate) fn revision(&self) -> u64 {
-        self.past.unwrap_or_else(|| self.shelf.revision())
+        self.past.unwrap_or_else(|| self.resource_store.revision())
     }
 
     /// An object.
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<Object>> {
-        let Some(revision) = self.past else { return self.shelf.get(key) };
-        self.shelf.past_one(key, revision)
+        let Some(revision) = self.past else { return self.resource_store.get(key) };
+        self.resource_store.past_one(key, revision)
     }
 
     /// All objects in key order, of one namespace when it is not empty.
     pub(crate) fn list(&self, namespace: &str) -> Snapshot {
         match self.past {
-            None => self.shelf.list(namespace),
-            Some(revision) => self.shelf.past(namespace, revision),
+            None => self.resource_store.list(namespace),
+            Some(revision) => self.resource_store.past(namespace, revision),
         }
     }
 

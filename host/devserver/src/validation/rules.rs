@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{names, shapes};
 use crate::status::Cause;
 
-enum Step {
+enum PathStep {
     Field(&'static str),
     Each,
     Entry,
@@ -20,7 +20,7 @@ enum Step {
 type Check = (&'static str, &'static str);
 
 struct Rule {
-    path: Vec<Step>,
+    path: Vec<PathStep>,
     checks: Vec<Check>,
 }
 
@@ -40,13 +40,13 @@ static TABLE: LazyLock<HashMap<&'static str, Vec<Rule>>> = LazyLock::new(|| {
     types
 });
 
-fn steps(path: &'static str) -> Vec<Step> {
+fn steps(path: &'static str) -> Vec<PathStep> {
     let mut out = Vec::new();
     for part in path.split('.') {
         let name = part.trim_end_matches(['[', ']', '{', '}']);
-        out.push(Step::Field(name));
+        out.push(PathStep::Field(name));
         let marks = part.get(name.len()..).unwrap_or_default();
-        out.extend(marks.split_inclusive([']', '}']).map(|m| if m == "[]" { Step::Each } else { Step::Entry }));
+        out.extend(marks.split_inclusive([']', '}']).map(|m| if m == "[]" { PathStep::Each } else { PathStep::Entry }));
     }
     out
 }
@@ -60,23 +60,23 @@ pub(super) fn check(kind: &str, value: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
-fn walk(value: Option<&Value>, steps: &[Step], path: String, checks: &[Check], out: &mut Vec<Cause>) {
+fn walk(value: Option<&Value>, steps: &[PathStep], path: String, checks: &[Check], out: &mut Vec<Cause>) {
     let Some((step, rest)) = steps.split_first() else { return apply(value, path, checks, out) };
     let Some(value) = value else { return };
     match step {
-        Step::Field(name) => {
+        PathStep::Field(name) => {
             if value.is_object() {
                 let member = value.get(name).filter(|v| !v.is_null());
                 let path = if path.is_empty() { (*name).to_owned() } else { format!("{path}.{name}") };
                 walk(member, rest, path, checks, out);
             }
         }
-        Step::Each => {
+        PathStep::Each => {
             for (i, element) in value.as_array().into_iter().flatten().enumerate() {
                 walk(Some(element), rest, format!("{path}[{i}]"), checks, out);
             }
         }
-        Step::Entry => {
+        PathStep::Entry => {
             for (key, member) in value.as_object().into_iter().flatten() {
                 walk(Some(member), rest, format!("{path}[{key}]"), checks, out);
             }

@@ -12,12 +12,12 @@ const EVERY: Duration = Duration::from_secs(2);
 
 /// kube's client repeats requests that get 429, 503 or 504 while the caller waits. That suits reads. The author of a write decides about
 /// its repetition: the write may have taken effect, and a worker waits for it.
-struct Clients {
+struct RenewingClients {
     reads: kube::Client,
     writes: kube::Client,
 }
 
-impl Clients {
+impl RenewingClients {
     fn build(config: kube::Config) -> Result<Self, Error> {
         let mut once = config.clone();
         once.default_retry = false;
@@ -31,7 +31,7 @@ impl Clients {
 
 struct Renewing {
     options: Options,
-    current: ArcSwap<Clients>,
+    current: ArcSwap<RenewingClients>,
     /// Time of the last attempt.
     tried: Mutex<Option<Instant>>,
 }
@@ -50,7 +50,7 @@ struct Renewing {
 /// [`Error::Client`] when certificates or addresses in `config` cannot be used.
 pub fn renewing(options: Options, config: kube::Config) -> Result<kube::Client, Error> {
     let namespace = config.default_namespace.clone();
-    let current = ArcSwap::from_pointee(Clients::build(config)?);
+    let current = ArcSwap::from_pointee(RenewingClients::build(config)?);
     let shared = Arc::new(Renewing { options, current, tried: Mutex::default() });
     let service = tower::service_fn(move |request| Arc::clone(&shared).send(request));
     Ok(kube::Client::new(service, namespace))
@@ -72,13 +72,13 @@ impl Renewing {
     }
 
     /// Rebuilds the client, unless that happened while `used` was in use, or a moment ago.
-    async fn renew(&self, used: &Arc<Clients>, refusal: &str) {
+    async fn renew(&self, used: &Arc<RenewingClients>, refusal: &str) {
         let mut tried = self.tried.lock().await;
         if !Arc::ptr_eq(used, &self.current.load()) || tried.is_some_and(|at| at.elapsed() < EVERY) {
             return;
         }
         *tried = Some(Instant::now());
-        match load_config(&self.options).await.and_then(Clients::build) {
+        match load_config(&self.options).await.and_then(RenewingClients::build) {
             Ok(clients) => {
                 self.current.store(Arc::new(clients));
                 tracing::info!(

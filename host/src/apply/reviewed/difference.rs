@@ -17,7 +17,7 @@ const PATHS_BYTES: usize = 4 << 20;
 /// and removed at their index. Empty when both are equal.
 #[must_use]
 pub fn difference(before: &Value, after: &Value) -> Vec<Value> {
-    let mut operations = Operations { list: Vec::new(), comparisons: COMPARISONS, paths: 0 };
+    let mut operations = PatchOperations { list: Vec::new(), comparisons: COMPARISONS, paths: 0 };
     values(&mut String::new(), before, after, &mut operations);
     if operations.too_long() { whole_fields(before, after) } else { operations.list }
 }
@@ -42,14 +42,14 @@ fn whole_fields(before: &Value, after: &Value) -> Vec<Value> {
 }
 
 /// The operations so far, and the remaining comparisons.
-struct Operations {
+struct PatchOperations {
     list: Vec<Value>,
     comparisons: usize,
     /// Bytes of all paths.
     paths: usize,
 }
 
-impl Operations {
+impl PatchOperations {
     /// Adds an operation, unless the paths are too long already and the operations will be discarded.
     fn push(&mut self, path: &str, operation: impl FnOnce() -> Value) {
         self.paths = self.paths.saturating_add(path.len());
@@ -73,7 +73,7 @@ impl Operations {
     }
 }
 
-fn values(path: &mut String, before: &Value, after: &Value, operations: &mut Operations) {
+fn values(path: &mut String, before: &Value, after: &Value, operations: &mut PatchOperations) {
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {
             for (key, value) in old {
@@ -101,7 +101,7 @@ fn within(path: &mut String, token: &str, work: impl FnOnce(&mut String)) {
     path.truncate(length);
 }
 
-fn lists(path: &mut String, old: &[Value], new: &[Value], operations: &mut Operations) {
+fn lists(path: &mut String, old: &[Value], new: &[Value], operations: &mut PatchOperations) {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old, new) = (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
     let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -122,18 +122,18 @@ fn lists(path: &mut String, old: &[Value], new: &[Value], operations: &mut Opera
     let mut at = head;
     for step in align(old, new) {
         within(path, &at.to_string(), |path| match step {
-            Step::Both(old, new) => values(path, old, new, operations),
-            Step::Replace(new) => operations.push(path, || json!({"op": "replace", "path": path, "value": new})),
-            Step::Add(new) => operations.push(path, || json!({"op": "add", "path": path, "value": new})),
-            Step::Remove => operations.push(path, || json!({"op": "remove", "path": path})),
+            EditStep::Both(old, new) => values(path, old, new, operations),
+            EditStep::Replace(new) => operations.push(path, || json!({"op": "replace", "path": path, "value": new})),
+            EditStep::Add(new) => operations.push(path, || json!({"op": "add", "path": path, "value": new})),
+            EditStep::Remove => operations.push(path, || json!({"op": "remove", "path": path})),
         });
-        at += usize::from(!matches!(step, Step::Remove));
+        at += usize::from(!matches!(step, EditStep::Remove));
     }
 }
 
 /// One step of aligning two lists.
 #[derive(Clone, Copy)]
-enum Step<'a> {
+enum EditStep<'a> {
     /// The same element, perhaps changed.
     Both(&'a Value, &'a Value),
     /// A different element in its place.
@@ -149,10 +149,10 @@ struct Ids {
 }
 
 /// An element: the number of its text, and the number of its name if it has one.
-type Id = (usize, Option<usize>);
+type ItemId = (usize, Option<usize>);
 
 impl Ids {
-    fn of(&mut self, list: &[Value]) -> Vec<Id> {
+    fn of(&mut self, list: &[Value]) -> Vec<ItemId> {
         let number = |map: &mut HashMap<String, usize>, text: String| {
             let next = map.len();
             *map.entry(text).or_insert(next)
@@ -167,7 +167,7 @@ impl Ids {
 }
 
 /// The value of keeping an element: highest for an equal element, then for the same name.
-fn worth(old: Id, new: Id) -> u32 {
+fn worth(old: ItemId, new: ItemId) -> u32 {
     if old.0 == new.0 {
         return 4;
     }
@@ -175,7 +175,7 @@ fn worth(old: Id, new: Id) -> u32 {
 }
 
 /// The alignment of two lists with the highest value, by dynamic programming.
-fn align<'a>(old: &'a [Value], new: &'a [Value]) -> Vec<Step<'a>> {
+fn align<'a>(old: &'a [Value], new: &'a [Value]) -> Vec<EditStep<'a>> {
     let width = new.len() + 1;
     let cell = |i: usize, j: usize| i * width + j;
     // Compared as numbers, because comparing large elements repeatedly is slow.
@@ -199,21 +199,21 @@ fn align<'a>(old: &'a [Value], new: &'a [Value]) -> Vec<Step<'a>> {
     loop {
         let step = match (old.get(i), new.get(j)) {
             (None, None) => return steps,
-            (None, Some(new)) => Step::Add(new),
-            (Some(_), None) => Step::Remove,
+            (None, Some(new)) => EditStep::Add(new),
+            (Some(_), None) => EditStep::Remove,
             (Some(a), Some(b)) => {
                 let here = at(&best, i, j);
                 if here == at(&best, i + 1, j + 1) + worth_of(i, j) {
-                    if worth_of(i, j) > 1 { Step::Both(a, b) } else { Step::Replace(b) }
+                    if worth_of(i, j) > 1 { EditStep::Both(a, b) } else { EditStep::Replace(b) }
                 } else if here == at(&best, i, j + 1) {
-                    Step::Add(b)
+                    EditStep::Add(b)
                 } else {
-                    Step::Remove
+                    EditStep::Remove
                 }
             }
         };
-        i += usize::from(!matches!(step, Step::Add(_)));
-        j += usize::from(!matches!(step, Step::Remove));
+        i += usize::from(!matches!(step, EditStep::Add(_)));
+        j += usize::from(!matches!(step, EditStep::Remove));
         steps.push(step);
     }
 }

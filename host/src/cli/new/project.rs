@@ -339,9 +339,9 @@ mod tests {
         }
         for krate in ["guest-sdk/rust", "host/manifest", "host/merge"] {
             let manifest = text(&format!("sdk/{krate}/Cargo.toml"));
-            for inherited in manifest.lines().filter_map(|line| line.split_once(".workspace = true")) {
-                let said = format!("{} = ", inherited.0);
-                assert!(workspace.lines().any(|line| line.starts_with(&said)), "{krate} inherits {}", inherited.0);
+            for hints in manifest.lines().filter_map(|line| line.split_once(".workspace = true")) {
+                let said = format!("{} = ", hints.0);
+                assert!(workspace.lines().any(|line| line.starts_with(&said)), "{krate} inherits {}", hints.0);
             }
         }
     }

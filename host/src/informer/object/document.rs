@@ -112,14 +112,14 @@ fn around_member<'a>(text: &'a str, value: &str) -> Option<(&'a str, &'a str)> {
 /// The entries of this host's managers as a JSON array; empty if there are none.
 pub(super) fn own_entries(managed_fields: Option<&RawValue>) -> serde_json::Result<String> {
     #[derive(Deserialize)]
-    struct Entry<'a> {
+    struct ManagedFieldsEntry<'a> {
         #[serde(borrow, default)]
         manager: Option<Cow<'a, str>>,
     }
     let Some(all) = managed_fields.filter(|value| value.get().contains(OWN_MANAGERS)) else { return Ok(String::new()) };
     let mut own = Vec::new();
     for entry in serde_json::from_str::<Vec<&RawValue>>(all.get())? {
-        let manager = serde_json::from_str::<Entry<'_>>(entry.get())?.manager;
+        let manager = serde_json::from_str::<ManagedFieldsEntry<'_>>(entry.get())?.manager;
         if manager.is_some_and(|m| m.starts_with(OWN_MANAGERS)) {
             // A raw value may hold half of a surrogate pair, which no string can. Readers of the entry would find nothing owned.
             if entry.get().contains("\\u") {

@@ -1,6 +1,6 @@
 //! Store of one watch: changes, and their fan-out to all subscribers.
 
-use super::{State, Store};
+use super::{Store, StoreState};
 use crate::{
     api::{ObjectKey, resource_version},
     informer::{
@@ -219,7 +219,7 @@ impl Store {
             if !std::mem::replace(&mut state.synced, true) {
                 deltas.push(Delta::Synced);
             }
-            let State { table, own, .. } = &mut *state;
+            let StoreState { table, own, .. } = &mut *state;
             own.listed(mark, version, |key| table.get(key).map(|object| object.uid()))
         };
         self.tell(handlers, &deltas, settled);
@@ -257,7 +257,7 @@ impl Store {
     }
 }
 
-impl State {
+impl StoreState {
     /// Replaces `old` by `new`. If `old` was another object, it has ended, and later events cannot restore it.
     fn store(&mut self, new: &Arc<Object>, old: Option<&Object>) {
         if let Some(old) = old.filter(|old| old.uid() != new.uid()) {

@@ -6,24 +6,17 @@
 use super::*;
 use crate::api::resource_version;
 use serde_json::json;
-use std::{
-    collections::BTreeMap,
-    hash::{BuildHasher, Hasher, RandomState},
-};
+use std::collections::BTreeMap;
 
 /// The number of histories by default.
 const HISTORIES: u64 = 200;
 
-/// SplitMix64: small, and the same everywhere.
-struct Dice(u64);
+/// The choices of one history.
+struct Dice(fastrand::Rng);
 
 impl Dice {
     fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % sides
+        self.0.u64(..sides)
     }
 
     fn flip(&mut self) -> bool {
@@ -121,7 +114,14 @@ impl Play {
         server.apply("n0/o0", &json!({}));
         let informers = informers(&server);
         let followers = vec![Follower::all(&informers)];
-        Self { dice: Dice(seed), server, informers, followers, own: Own::default(), lagging: None }
+        Self {
+            dice: Dice(fastrand::Rng::with_seed(seed)),
+            server,
+            informers,
+            followers,
+            own: Own::default(),
+            lagging: None,
+        }
     }
 
     async fn play(&mut self) {
@@ -289,7 +289,7 @@ fn every_subscriber_sees_an_ordered_subsequence_and_ends_at_the_live_state() {
     if let Some(seed) = variable("OARLOCK_SEED") {
         return play(seed);
     }
-    let first = RandomState::new().build_hasher().finish() >> 16;
+    let first = fastrand::u64(..) >> 16;
     let began = Instant::now();
     let mut played = 0;
     match variable("OARLOCK_SOAK_SECONDS") {

@@ -9,7 +9,7 @@ use crate::plugin::instance::{State, key_from, kind_from};
 use crate::plugin::reads::{ReadError, Reads};
 use std::sync::Arc;
 
-type Answer<T> = wasmtime::Result<Result<T, types::Error>>;
+type HostResult<T> = wasmtime::Result<Result<T, types::Error>>;
 
 impl State {
     /// Runs a read with a deadline that leaves the guest time for the error.
@@ -49,7 +49,7 @@ impl State {
 }
 
 impl cluster::Host for State {
-    async fn get_object(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> Answer<Option<String>> {
+    async fn get_object(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> HostResult<Option<String>> {
         let (kind, key) = (kind_from(kind), key_from(key));
         let found = self.read(async |reads| reads.get(&kind, &key).await).await;
         Ok(found.and_then(|found| self.text(found.as_ref())))
@@ -59,7 +59,7 @@ impl cluster::Host for State {
         &mut self,
         kind: types::GroupVersionKind,
         options: cluster::ListOptions,
-    ) -> Answer<Vec<String>> {
+    ) -> HostResult<Vec<String>> {
         let label_selector = match Selector::bounded(&options.label_selector) {
             Ok(selector) => selector,
             Err(message) => return Ok(Err(types::Error::Terminal(message))),
@@ -76,14 +76,18 @@ impl cluster::Host for State {
         Ok(found.and_then(|found| self.texts(&found)))
     }
 
-    async fn get_applied(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> Answer<Option<String>> {
+    async fn get_applied(
+        &mut self,
+        kind: types::GroupVersionKind,
+        key: types::ObjectKey,
+    ) -> HostResult<Option<String>> {
         let (kind, key) = (kind_from(kind), key_from(key));
         let found = self.read(async |reads| reads.get_applied(&kind, &key).await).await;
         let text = found.map(|found| found.map(|value| value.to_string()));
         Ok(text.and_then(|text| self.check_size(text.as_ref().map_or(0, String::len), 1).map(|()| text)))
     }
 
-    async fn get_live(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> Answer<Option<String>> {
+    async fn get_live(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> HostResult<Option<String>> {
         let (kind, key) = (kind_from(kind), key_from(key));
         let found = self.read(async |reads| reads.get_live(&kind, &key).await).await;
         Ok(found.and_then(|found| self.text(found.as_ref())))

@@ -55,13 +55,13 @@ impl http::Host for State {
         let (method, url) = (request.method().clone(), redacted(request.uri()));
         let began = Instant::now();
         let most_bytes = (self.limits().http_answer_kib as usize) << 10;
-        let term = self.run.term.clone();
-        if !term.held() {
+        let guard = self.run.guard.clone();
+        if !guard.held() {
             return Ok(Err(http::Failure::Denied(LEASE_LOST.to_owned())));
         }
         let answered = tokio::select! {
             biased;
-            () = term.over() => return Ok(Err(http::Failure::Denied(LEASE_LOST.to_owned()))),
+            () = guard.over() => return Ok(Err(http::Failure::Denied(LEASE_LOST.to_owned()))),
             answered = self.guest.http.send(request, deadline, most_bytes) => answered,
         };
         let code = answered.as_ref().ok().map(|response| response.status().as_u16());

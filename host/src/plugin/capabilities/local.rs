@@ -37,7 +37,7 @@ impl log::Host for State {
     async fn log(&mut self, level: log::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
         let line = line(&message, &fields);
         if matches!(level, log::Level::Error) {
-            self.said(&line);
+            self.keep_error_line(&line);
         }
         self.log_line(level, &line);
         Ok(())

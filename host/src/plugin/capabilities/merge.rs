@@ -7,7 +7,7 @@ use oarlock_merge::steps::{Budget, MOST_STEPS};
 use oarlock_merge::strategic;
 use serde_json::Value;
 
-type Answer = wasmtime::Result<Result<String, types::Error>>;
+type MergeResult = wasmtime::Result<Result<String, types::Error>>;
 
 /// Documents larger than this together are merged on the plugin's own thread.
 const LARGE_BYTES: usize = 64 << 10;
@@ -16,7 +16,12 @@ const LARGE_BYTES: usize = 64 << 10;
 const REASON_BYTES: usize = 1024;
 
 impl merge::Host for State {
-    async fn create_two_way(&mut self, kind: types::GroupVersionKind, original: String, modified: String) -> Answer {
+    async fn create_two_way(
+        &mut self,
+        kind: types::GroupVersionKind,
+        original: String,
+        modified: String,
+    ) -> MergeResult {
         Ok(self
             .merged(kind, [original, modified], |schema, [original, modified], budget| {
                 strategic::create_two_way(schema, original, modified, budget)
@@ -30,7 +35,7 @@ impl merge::Host for State {
         original: String,
         modified: String,
         current: String,
-    ) -> Answer {
+    ) -> MergeResult {
         Ok(self
             .merged(kind, [original, modified, current], |schema, [original, modified, current], budget| {
                 strategic::create_three_way(schema, original, modified, current, budget)
@@ -38,7 +43,7 @@ impl merge::Host for State {
             .await)
     }
 
-    async fn apply_patch(&mut self, kind: types::GroupVersionKind, original: String, patch: String) -> Answer {
+    async fn apply_patch(&mut self, kind: types::GroupVersionKind, original: String, patch: String) -> MergeResult {
         Ok(self
             .merged(kind, [original, patch], |schema, [original, patch], budget| {
                 strategic::apply_patch(schema, original, patch, budget)
@@ -69,7 +74,7 @@ impl State {
             }
             work(&schema, &parsed, budget).map(|merged| merged.to_string()).map_err(|e| e.to_string())
         };
-        let merged = if large { self.compute(merge).await } else { Some(merge(&Budget::of(MOST_STEPS))) };
+        let merged = if large { self.run_blocking(merge).await } else { Some(merge(&Budget::of(MOST_STEPS))) };
         match merged {
             Some(merged) => merged.map_err(|e| types::Error::Terminal(crate::shorten(&e, REASON_BYTES).to_owned())),
             None => {

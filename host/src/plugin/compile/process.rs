@@ -6,7 +6,7 @@
 use super::native_code;
 use crate::plugin::engine;
 use crate::plugin::load::{FILE_LIMIT_BYTES, LoadError};
-use crate::plugin::native::{NativeCode, Room};
+use crate::plugin::native::{CodeBuffer, NativeCode};
 use anyhow::Context as _;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::{Read as _, Write as _};
@@ -47,7 +47,7 @@ impl Default for CompileLimits {
 
 /// The first byte of a response: the kind of result.
 #[derive(Clone, Copy)]
-enum Answer {
+enum CompilerResult {
     Code = 0,
     NotWasm = 1,
     NoComponentType = 2,
@@ -106,22 +106,22 @@ async fn ask(program: &Path, threads: u32, memory_mib: u64, file: &[u8]) -> Resu
     let (tag, content) = answer.map_err(|e| LoadError::Compiler(format!("the compiler gave no whole answer: {e}")))?;
     let text = || String::from_utf8_lossy(content.bytes()).into_owned();
     match tag {
-        tag if tag == Answer::Code as u8 => Ok(NativeCode::trust(content, 0)),
-        tag if tag == Answer::NotWasm as u8 => Err(LoadError::NotWasm(text())),
-        tag if tag == Answer::NoComponentType as u8 => Err(LoadError::NoComponentType),
-        tag if tag == Answer::Invalid as u8 => Err(LoadError::Invalid(text())),
+        tag if tag == CompilerResult::Code as u8 => Ok(NativeCode::trust(content, 0)),
+        tag if tag == CompilerResult::NotWasm as u8 => Err(LoadError::NotWasm(text())),
+        tag if tag == CompilerResult::NoComponentType as u8 => Err(LoadError::NoComponentType),
+        tag if tag == CompilerResult::Invalid as u8 => Err(LoadError::Invalid(text())),
         _ => Err(LoadError::Compiler(text())),
     }
 }
 
 /// The kind of response and its content. The pipe is closed after it.
-async fn read_answer(mut stdout: tokio::process::ChildStdout) -> std::io::Result<(u8, Room)> {
+async fn read_answer(mut stdout: tokio::process::ChildStdout) -> std::io::Result<(u8, CodeBuffer)> {
     let tag = stdout.read_u8().await?;
     let length = stdout.read_u64_le().await?;
     if length > ANSWER_LIMIT_BYTES {
         return Err(std::io::Error::other(format!("{length} bytes of code are too many")));
     }
-    let mut content = Room::new(usize::try_from(length).map_err(std::io::Error::other)?)?;
+    let mut content = CodeBuffer::new(usize::try_from(length).map_err(std::io::Error::other)?)?;
     stdout.read_exact(content.bytes_mut()).await?;
     Ok((tag, content))
 }
@@ -179,12 +179,12 @@ pub fn serve(limits: CompileLimits) -> anyhow::Result<()> {
 
     let compiled = engine::compiling().map(|engine| native_code(&engine, &file));
     let (answer, content) = match compiled {
-        Ok(Ok(code)) => (Answer::Code, code),
-        Ok(Err(LoadError::NotWasm(reason))) => (Answer::NotWasm, reason.into_bytes()),
-        Ok(Err(LoadError::NoComponentType)) => (Answer::NoComponentType, Vec::new()),
-        Ok(Err(LoadError::Invalid(reason))) => (Answer::Invalid, reason.into_bytes()),
-        Ok(Err(other)) => (Answer::Other, other.to_string().into_bytes()),
-        Err(e) => (Answer::Other, format!("{e:#}").into_bytes()),
+        Ok(Ok(code)) => (CompilerResult::Code, code),
+        Ok(Err(LoadError::NotWasm(reason))) => (CompilerResult::NotWasm, reason.into_bytes()),
+        Ok(Err(LoadError::NoComponentType)) => (CompilerResult::NoComponentType, Vec::new()),
+        Ok(Err(LoadError::Invalid(reason))) => (CompilerResult::Invalid, reason.into_bytes()),
+        Ok(Err(other)) => (CompilerResult::Other, other.to_string().into_bytes()),
+        Err(e) => (CompilerResult::Other, format!("{e:#}").into_bytes()),
     };
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(&[answer as u8])?;

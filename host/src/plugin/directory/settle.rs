@@ -29,7 +29,7 @@ pub(super) enum Notice {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct SettlingEntry {
     /// The state at the last check. None: absent.
     seen: Option<Stamp>,
     /// The settled state.
@@ -42,7 +42,7 @@ struct Entry {
     noticed: bool,
 }
 
-impl Entry {
+impl SettlingEntry {
     fn new(now: Instant) -> Self {
         Self { seen: None, settled: None, since: now, rest: SLOW, noticed: false }
     }
@@ -55,14 +55,14 @@ impl Entry {
 /// The settled files, and those that are settling.
 #[derive(Debug, Default)]
 pub(super) struct Settling {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, SettlingEntry>,
     snapshot: Snapshot,
 }
 
 impl Settling {
     /// Records an event about a plugin or grant file.
     pub(super) fn notice(&mut self, name: &str, notice: Notice, now: Instant) {
-        let entry = self.entries.entry(name.to_owned()).or_insert_with(|| Entry::new(now));
+        let entry = self.entries.entry(name.to_owned()).or_insert_with(|| SettlingEntry::new(now));
         let rested = entry.resting();
         entry.noticed = true;
         entry.since = now;
@@ -103,7 +103,7 @@ impl Settling {
     /// * `stamp` - the file's state. None: absent.
     /// * `rest` - how long a file rests after a change without an event.
     pub(super) fn look(&mut self, name: &str, stamp: Option<Stamp>, rest: Duration, now: Instant) {
-        let entry = self.entries.entry(name.to_owned()).or_insert_with(|| Entry::new(now));
+        let entry = self.entries.entry(name.to_owned()).or_insert_with(|| SettlingEntry::new(now));
         if stamp != entry.seen {
             if !entry.noticed {
                 (entry.since, entry.rest) = (now, rest);

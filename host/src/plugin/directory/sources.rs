@@ -1,7 +1,7 @@
 //! The plugin directory and the plugins pulled from registries, as one set of files.
 
 use super::{Candidate, DirectoryWatch, Error, Found, Pulled, Snapshot, Stamp};
-use crate::oci::{Standing, Standings};
+use crate::oci::{PullStatus, PullStatuses};
 use std::path::{Path, PathBuf};
 
 /// A watch of all plugin files. A pulled plugin has its reference in place of a file name, and its grant is in the plugin directory.
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Sources {
     folder: PathBuf,
     directory: DirectoryWatch,
-    pulled: Option<Standings>,
+    pulled: Option<PullStatuses>,
     /// The last content of the directory. None: not read yet.
     local: Option<Snapshot>,
     /// The last snapshot returned.
@@ -21,7 +21,7 @@ impl Sources {
     ///
     /// * `pulled` - pulled plugins. None: only the directory.
     #[must_use]
-    pub fn start(folder: PathBuf, pulled: Option<Standings>) -> Self {
+    pub fn start(folder: PathBuf, pulled: Option<PullStatuses>) -> Self {
         Self { directory: DirectoryWatch::start(folder.clone()), folder, pulled, local: None, last: None }
     }
 
@@ -50,9 +50,9 @@ impl Sources {
             }
             let Some(mut all) = self.local.clone() else { continue };
             if let Some(pulled) = &self.pulled {
-                for (name, standing) in pulled.now() {
-                    let grant = all.grants.get(&format!("{}.yaml", standing.plugin)).cloned();
-                    if let Some(candidate) = candidate(&self.folder, &name, standing) {
+                for (name, pull_status) in pulled.now() {
+                    let grant = all.grants.get(&format!("{}.yaml", pull_status.plugin)).cloned();
+                    if let Some(candidate) = candidate(&self.folder, &name, pull_status) {
                         all.files.insert(name, Found { candidate, wasm: Stamp::fixed(), grant });
                     }
                 }
@@ -67,14 +67,14 @@ impl Sources {
     /// Whether each pull has succeeded or failed.
     #[must_use]
     pub fn all_asked(&self) -> bool {
-        let pulled = self.pulled.as_ref().map(Standings::now).unwrap_or_default();
-        pulled.into_iter().all(|(name, standing)| candidate(&self.folder, &name, standing).is_some())
+        let pulled = self.pulled.as_ref().map(PullStatuses::now).unwrap_or_default();
+        pulled.into_iter().all(|(name, pull_status)| candidate(&self.folder, &name, pull_status).is_some())
     }
 }
 
 /// None: the pull has no result yet.
-fn candidate(folder: &Path, name: &str, standing: Standing) -> Option<Candidate> {
-    let Standing { plugin, content, refused, problem, .. } = standing;
+fn candidate(folder: &Path, name: &str, pull_status: PullStatus) -> Option<Candidate> {
+    let PullStatus { plugin, content, refused, problem, .. } = pull_status;
     let refused = refused.map(|refused| refused.reason);
     // An unreachable registry does not stop the present version.
     let refused = refused.or_else(|| problem.filter(|_| content.is_none()));

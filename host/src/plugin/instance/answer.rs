@@ -10,11 +10,11 @@ const LARGE_BYTES: usize = 64 << 10;
 
 /// A result within the size limit.
 #[derive(Clone, Copy)]
-pub(super) struct Answer {
+pub(super) struct CallResult {
     call: &'static str,
 }
 
-impl Answer {
+impl CallResult {
     /// Rejects a result that is too large in total.
     ///
     /// * `bytes` - the size of all its documents together.
@@ -29,7 +29,7 @@ impl Answer {
             return Err(bad(call, format!("{kib} KiB of documents; at most {limit} KiB are taken (limits.answerKib)")));
         }
         if bytes > LARGE_BYTES {
-            state.meter.step_aside().await;
+            state.meter.offload_now().await;
         }
         Ok(Self { call })
     }

@@ -1,14 +1,14 @@
 //! The host's state in a guest's store, and the used part of its limits.
 
 use super::footprint::Footprint;
-use super::said::Said;
+use super::guest_output::GuestOutput;
 use crate::grants::Grants;
-use crate::lease::Term;
+use crate::lease::LeadershipGuard;
 use crate::logging::flood::Flood;
 use crate::plugin::bindings::log::Level;
 use crate::plugin::cache::Cache;
 use crate::plugin::engine::Engine;
-use crate::plugin::heavy::{Lane, Meter};
+use crate::plugin::offload::{CpuMeter, PluginSlot};
 use crate::plugin::{HttpGate, Reads};
 use oarlock_manifest::Limits;
 use oarlock_merge::steps::Budget;
@@ -48,15 +48,15 @@ pub struct Run {
     pub dry_run: bool,
     /// A shorter time limit than the grant's, because a client waits for the result.
     pub at_most: Option<Duration>,
-    /// The term in which HTTP requests may be sent.
-    pub term: Term,
+    /// The leadership in which HTTP requests may be sent.
+    pub guard: LeadershipGuard,
 }
 
 /// The shared state of the instances of one version.
 #[derive(Debug)]
 pub(in crate::plugin) struct Shared {
     /// Turns at long computations.
-    pub(in crate::plugin) lane: Lane,
+    pub(in crate::plugin) slot: PluginSlot,
     /// A permit for each HTTP request in flight.
     pub(in crate::plugin) http: Semaphore,
     /// Rate limit of log lines.
@@ -68,7 +68,7 @@ pub(in crate::plugin) struct Shared {
 impl Shared {
     pub(in crate::plugin) fn new(limits: &Limits, engine: Engine) -> Self {
         let http = Semaphore::new(limits.http_concurrent as usize);
-        Self { lane: Lane::default(), http, flood: Flood::default(), engine }
+        Self { slot: PluginSlot::default(), http, flood: Flood::default(), engine }
     }
 }
 
@@ -77,10 +77,10 @@ pub(in crate::plugin) struct State {
     pub(in crate::plugin) guest: Guest,
     pub(in crate::plugin) run: Run,
     pub(in crate::plugin) shared: Arc<Shared>,
-    pub(in crate::plugin) meter: Arc<Meter>,
+    pub(in crate::plugin) meter: Arc<CpuMeter>,
     pub(in crate::plugin) spent: Spent,
     pub(super) footprint: Footprint,
-    said: Said,
+    output: GuestOutput,
     /// Deadline of the current call.
     pub(in crate::plugin) deadline: Instant,
     /// Dropped with the store, and so with the instance's memory.
@@ -97,7 +97,7 @@ pub(in crate::plugin) struct Spent {
 }
 
 impl State {
-    pub(super) fn new(guest: Guest, run: Run, shared: Arc<Shared>, meter: Arc<Meter>, deadline: Instant) -> Self {
+    pub(super) fn new(guest: Guest, run: Run, shared: Arc<Shared>, meter: Arc<CpuMeter>, deadline: Instant) -> Self {
         let limits = guest.grants.limits();
         let footprint = Footprint::new((limits.memory_mib as usize) << 20, limits.table_elements as usize);
         let counted = guest.metrics.instance();
@@ -108,7 +108,7 @@ impl State {
             shared,
             meter,
             spent: Spent::default(),
-            said: Said::default(),
+            output: GuestOutput::default(),
             footprint,
             deadline,
         }
@@ -129,48 +129,48 @@ impl State {
     }
 
     /// Computes for the guest outside of it. None: not finished by the deadline of imports.
-    pub(in crate::plugin) async fn compute<T: Send + 'static>(
+    pub(in crate::plugin) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Budget<'_>) -> T + Send + 'static,
     ) -> Option<T> {
-        let heavy = self.shared.engine.heavy();
-        heavy.compute(&self.shared.lane, &self.meter, self.patience(), work).await
+        let offload_pool = self.shared.engine.offload_pool();
+        offload_pool.run_blocking(&self.shared.slot, &self.meter, self.patience(), work).await
     }
 
     /// Logs the guest's printed output.
     pub(in crate::plugin) fn print(&mut self, error: bool, bytes: &[u8]) {
-        for line in self.said.printed(error, bytes) {
+        for line in self.output.printed(error, bytes) {
             self.print_line(error, &line);
         }
     }
 
     /// Ends a call, and with it an incomplete printed line.
     pub(super) fn end_of_call(&mut self) {
-        let [out, err] = self.said.rest();
+        let [out, err] = self.output.rest();
         for (error, line) in [(false, out), (true, err)] {
             if let Some(line) = line {
                 self.print_line(error, &line);
             }
         }
-        self.said.forget();
+        self.output.forget();
     }
 
     fn print_line(&mut self, error: bool, line: &str) {
         let level = if error { Level::Warn } else { Level::Info };
         if error {
-            self.said.keep(line);
+            self.output.keep(line);
         }
         self.log_line(level, line);
     }
 
     /// Records an error message of the guest.
-    pub(in crate::plugin) fn said(&mut self, line: &str) {
-        self.said.keep(line);
+    pub(in crate::plugin) fn keep_error_line(&mut self, line: &str) {
+        self.output.keep(line);
     }
 
     /// The guest's last error messages.
-    pub(super) fn last_words(&self) -> Option<String> {
-        self.said.last_words()
+    pub(super) fn error_lines(&self) -> Option<String> {
+        self.output.error_lines()
     }
 
     /// Begins another reconcile: of the last one only the guest's memory remains.

@@ -24,7 +24,7 @@ async fn q5_coalesced_adds_keep_the_highest_priority() {
     queue.add("a", Trigger::Event);
     queue.add("b", Trigger::Resync);
     let (first, second) = (take(&queue).unwrap(), take(&queue).unwrap());
-    // "a" is older than "b", also in the line to which it was raised.
+    // "a" is older than "b", also in the list to which it was raised.
     assert_eq!((first.key, first.trigger), ("a", Trigger::Event));
     assert_eq!((second.key, second.trigger), ("b", Trigger::Event));
 }

@@ -22,7 +22,7 @@ impl Allocation {
     /// The allocation for one Service.
     pub(super) fn new(api: &Api, namespace: &str, name: &str) -> Self {
         let (mut ips, mut ports) = (HashSet::new(), HashSet::new());
-        for service in &api.store.shelf("services").list("").objects {
+        for service in &api.store.resource_store("services").list("").objects {
             let at = |p: &str| service.value.pointer(p).and_then(Value::as_str).unwrap_or_default();
             if (at("/metadata/namespace"), at("/metadata/name")) == (namespace, name) {
                 continue;

@@ -11,14 +11,14 @@ const LINE_BYTES: usize = 4 << 10;
 
 /// The kept error lines, and incomplete printed lines.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct GuestOutput {
     first: Vec<String>,
     last: VecDeque<String>,
     out: Vec<u8>,
     err: Vec<u8>,
 }
 
-impl Said {
+impl GuestOutput {
     /// Keeps a line about an error.
     pub(super) fn keep(&mut self, line: &str) {
         if line.trim().is_empty() {
@@ -57,7 +57,7 @@ impl Said {
     }
 
     /// The kept error lines as one line.
-    pub(super) fn last_words(&self) -> Option<String> {
+    pub(super) fn error_lines(&self) -> Option<String> {
         let open = (!self.err.is_empty()).then(|| text(&self.err));
         let lines: Vec<&str> = self.first.iter().chain(&self.last).map(String::as_str).chain(open.as_deref()).collect();
         (!lines.is_empty()).then(|| lines.join(" | "))
@@ -85,28 +85,31 @@ mod tests {
 
     #[test]
     fn n16_the_runtime_of_a_language_is_no_part_of_an_error() {
-        let mut said = Said::default();
+        let mut output = GuestOutput::default();
         let printed = b"ValueError: mine\nthread '<unnamed>' (1) panicked at runtime/src/lib.rs:1293:21:\n\
             note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\
             thread '<unnamed>' panicked at src/lib.rs:7:5:\n";
-        assert_eq!(said.printed(true, printed), ["ValueError: mine", "thread '<unnamed>' panicked at src/lib.rs:7:5:"]);
+        assert_eq!(
+            output.printed(true, printed),
+            ["ValueError: mine", "thread '<unnamed>' panicked at src/lib.rs:7:5:"]
+        );
     }
 
     #[test]
     fn lines_are_put_together_and_the_first_and_last_ones_kept() {
-        let mut said = Said::default();
-        assert!(said.printed(true, b"ha").is_empty());
-        assert_eq!(said.last_words().as_deref(), Some("ha"));
-        assert_eq!(said.printed(true, b"lf\nwhole\nre"), ["half", "whole"]);
-        assert_eq!(said.printed(false, &vec![b'x'; 3 * LINE_BYTES]).concat().len(), LINE_BYTES);
-        assert_eq!(said.rest(), [None, Some("re".to_owned())]);
-        assert_eq!(said.last_words(), None);
+        let mut output = GuestOutput::default();
+        assert!(output.printed(true, b"ha").is_empty());
+        assert_eq!(output.error_lines().as_deref(), Some("ha"));
+        assert_eq!(output.printed(true, b"lf\nwhole\nre"), ["half", "whole"]);
+        assert_eq!(output.printed(false, &vec![b'x'; 3 * LINE_BYTES]).concat().len(), LINE_BYTES);
+        assert_eq!(output.rest(), [None, Some("re".to_owned())]);
+        assert_eq!(output.error_lines(), None);
         for i in 0..24 {
-            said.keep(&format!(" line {i}\n"));
+            output.keep(&format!(" line {i}\n"));
         }
         let kept: Vec<String> = (0..FIRST_LINES).chain(24 - LAST_LINES..24).map(|i| format!("line {i}")).collect();
-        assert_eq!(said.last_words().unwrap(), kept.join(" | "));
-        said.forget();
-        assert_eq!(said.last_words(), None);
+        assert_eq!(output.error_lines().unwrap(), kept.join(" | "));
+        output.forget();
+        assert_eq!(output.error_lines(), None);
     }
 }

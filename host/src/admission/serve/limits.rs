@@ -30,7 +30,7 @@ const WORK_SHARE: u32 = 10;
 
 /// The limits of one listener.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct ServerLimits {
     connections: Arc<Semaphore>,
     /// Whether a client waits while all connections are in use.
     crowded: watch::Sender<bool>,
@@ -42,12 +42,12 @@ pub(super) struct Room {
 
 /// The slot of a review; the review occupies it until this value is dropped.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct ReviewPermit<'a> {
     _of_plugin: OwnedSemaphorePermit,
     _of_all: SemaphorePermit<'a>,
 }
 
-impl Room {
+impl ServerLimits {
     /// Limits from the number of file descriptors that the process may open.
     pub(super) fn new() -> Self {
         Self::with_connections(connections(open_files()))
@@ -112,11 +112,11 @@ impl Room {
         plugin: &str,
         deadline: Instant,
         whole: Duration,
-    ) -> Result<Turn<'_>, Unreadable> {
+    ) -> Result<ReviewPermit<'_>, Unreadable> {
         let latest = latest(deadline, whole);
         let of_plugin = within(latest, self.share(plugin).acquire_owned()).await?;
         let of_all = within(latest, self.reviews.acquire()).await?;
-        Ok(Turn { _of_plugin: of_plugin, _of_all: of_all })
+        Ok(ReviewPermit { _of_plugin: of_plugin, _of_all: of_all })
     }
 
     fn share(&self, plugin: &str) -> Arc<Semaphore> {
@@ -132,9 +132,9 @@ pub(super) fn latest(deadline: Instant, whole: Duration) -> Instant {
     deadline.checked_sub(whole / WORK_SHARE).unwrap_or(deadline)
 }
 
-async fn within<T, E>(deadline: Instant, room: impl Future<Output = Result<T, E>>) -> Result<T, Unreadable> {
-    match tokio::time::timeout_at(deadline, room).await {
-        Ok(Ok(room)) => Ok(room),
+async fn within<T, E>(deadline: Instant, permit: impl Future<Output = Result<T, E>>) -> Result<T, Unreadable> {
+    match tokio::time::timeout_at(deadline, permit).await {
+        Ok(Ok(permit)) => Ok(permit),
         _ => Err(Unreadable::new(503, "the host has too many reviews to answer in time")),
     }
 }
@@ -169,46 +169,46 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_waits_for_a_connection_is_told_of_until_there_is_room_again() {
-        let room = Room::with_connections(2);
-        let told = || room.crowded().now_or_never().is_some();
-        let (one, two) = (room.connection().await, room.connection().await);
+        let limits = ServerLimits::with_connections(2);
+        let told = || limits.crowded().now_or_never().is_some();
+        let (one, two) = (limits.connection().await, limits.connection().await);
         assert!(!told(), "all have one");
-        let mut third = Box::pin(room.connection());
+        let mut third = Box::pin(limits.connection());
         assert!(third.as_mut().now_or_never().is_none() && told());
         drop(one);
         let three = third.await;
         assert!(three.is_some() && told(), "there is no more room than before");
         drop((two, three));
-        assert!(room.connection().await.is_some() && !told());
+        assert!(limits.connection().await.is_some() && !told());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_review_whose_turn_comes_too_late_is_not_begun() {
-        let room = Room::with_connections(1);
+        let limits = ServerLimits::with_connections(1);
         let began = Instant::now();
         let whole = Duration::from_secs(10);
         let mut turns = Vec::new();
         for number in 0..REVIEWS {
             let plugin = if number < SHARE { "one" } else { "two" };
-            turns.push(room.review(plugin, began + whole, whole).await.unwrap());
+            turns.push(limits.review(plugin, began + whole, whole).await.unwrap());
         }
-        let busy = room.review("three", began + whole, whole).await.unwrap_err();
+        let busy = limits.review("three", began + whole, whole).await.unwrap_err();
         assert_eq!((busy.status, began.elapsed()), (503, Duration::from_secs(9)));
         drop(turns.pop());
-        assert!(room.review("three", Instant::now() + whole, whole).await.is_ok());
+        assert!(limits.review("three", Instant::now() + whole, whole).await.is_ok());
         drop(turns);
-        assert!(room.review("four", Instant::now() + whole, whole).await.is_ok());
-        assert_eq!(room.shares.lock().unwrap().len(), 1, "shares are kept of plugins that have reviews");
+        assert!(limits.review("four", Instant::now() + whole, whole).await.is_ok());
+        assert_eq!(limits.shares.lock().unwrap().len(), 1, "shares are kept of plugins that have reviews");
     }
 
     #[tokio::test(start_paused = true)]
     async fn b7_one_plugin_leaves_turns_to_the_others() {
-        let room = Room::with_connections(1);
+        let limits = ServerLimits::with_connections(1);
         let whole = Duration::from_secs(10);
         let deadline = Instant::now() + whole;
         let mut turns = Vec::new();
         // Without the cooperative budget of a tokio task, which could make the wait for a free slot pending.
-        let at_once = |plugin| tokio::task::unconstrained(room.review(plugin, deadline, whole)).now_or_never();
+        let at_once = |plugin| tokio::task::unconstrained(limits.review(plugin, deadline, whole)).now_or_never();
         while let Some(turn) = at_once("slow") {
             turns.push(turn.unwrap());
         }
@@ -220,17 +220,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn large_bodies_wait_for_each_other_and_small_ones_for_nobody() {
-        let room = Room::with_connections(1);
+        let limits = ServerLimits::with_connections(1);
         let deadline = || Instant::now() + Duration::from_secs(5);
         let mut held = Vec::new();
         for _ in 0..LARGE_KIB / (BODY_BYTES >> 10) {
             // A body of unknown size, or with an announced size above the limit, takes as much as the largest body.
             let bytes = if held.len() % 2 == 0 { None } else { Some(u64::MAX) };
-            held.push(room.body(bytes, deadline()).await.unwrap());
+            held.push(limits.body(bytes, deadline()).await.unwrap());
         }
-        assert_eq!(room.body(Some(1 << 20), deadline()).await.unwrap_err().status, 503);
-        assert!(room.body(Some(SMALL_BYTES as u64), deadline()).await.unwrap().is_none());
+        assert_eq!(limits.body(Some(1 << 20), deadline()).await.unwrap_err().status, 503);
+        assert!(limits.body(Some(SMALL_BYTES as u64), deadline()).await.unwrap().is_none());
         held.pop();
-        assert!(room.body(Some(1 << 20), deadline()).await.unwrap().is_some());
+        assert!(limits.body(Some(1 << 20), deadline()).await.unwrap().is_some());
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A plugin's Lease that has a holder.
 #[derive(Clone, Debug)]
-pub(super) struct Holding<'a> {
+pub(super) struct HeldLease<'a> {
     pub(super) lease: &'a str,
     pub(super) holder: &'a str,
     pub(super) wanted_by: Option<&'a str>,
@@ -14,11 +14,11 @@ pub(super) struct Holding<'a> {
 
 /// One step of the distribution.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Move<'a> {
+pub(super) enum Transfer<'a> {
     /// Request this Lease.
-    Ask(&'a str),
+    Request(&'a str),
     /// Release this Lease to the host that requested it.
-    Give(&'a str),
+    Release(&'a str),
 }
 
 /// The next step of the host `me`, if any.
@@ -26,7 +26,7 @@ pub(super) enum Move<'a> {
 /// A host without a Lease requests one of the host that holds most, if that host holds more than its share. A host releases a requested
 /// Lease if it holds more than its share and the requesting host still holds none. So each host ends with at least one Lease, as far as
 /// there are enough; the distribution does not balance further.
-pub(super) fn next<'a>(me: &str, all: &[Holding<'a>]) -> Option<Move<'a>> {
+pub(super) fn next<'a>(me: &str, all: &[HeldLease<'a>]) -> Option<Transfer<'a>> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for holding in all {
         *counts.entry(holding.holder).or_default() += 1;
@@ -42,28 +42,28 @@ pub(super) fn next<'a>(me: &str, all: &[Holding<'a>]) -> Option<Move<'a>> {
         }
         let (most, _) = counts.iter().filter(|(_, count)| **count > share).max_by_key(|(_, count)| **count)?;
         let theirs = all.iter().filter(|of| of.holder == *most && of.eligible && of.wanted_by.is_none());
-        return theirs.map(|of| Move::Ask(of.lease)).next();
+        return theirs.map(|of| Transfer::Request(of.lease)).next();
     }
     if mine <= share {
         return None;
     }
     let asked = all.iter().find(|of| of.holder == me && of.wanted_by.is_some_and(|who| without.contains(who)));
-    asked.map(|of| Move::Give(of.lease))
+    asked.map(|of| Transfer::Release(of.lease))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn holding<'a>(lease: &'a str, holder: &'a str, wanted_by: Option<&'a str>) -> Holding<'a> {
-        Holding { lease, holder, wanted_by, eligible: true }
+    fn holding<'a>(lease: &'a str, holder: &'a str, wanted_by: Option<&'a str>) -> HeldLease<'a> {
+        HeldLease { lease, holder, wanted_by, eligible: true }
     }
 
     #[test]
     fn who_holds_none_asks_the_one_that_holds_most() {
         let all =
             [holding("p1", "a", None), holding("p2", "b", None), holding("p3", "b", None), holding("p4", "b", None)];
-        assert_eq!(next("c", &all), Some(Move::Ask("p2")));
+        assert_eq!(next("c", &all), Some(Transfer::Request("p2")));
         assert_eq!(next("a", &all), None);
         assert_eq!(next("b", &all), None, "nobody asks");
     }
@@ -72,7 +72,7 @@ mod tests {
     fn what_is_asked_for_is_given_while_the_asker_holds_none() {
         let mut all = vec![holding("p1", "b", None), holding("p2", "b", Some("c")), holding("p3", "b", None)];
         assert_eq!(next("c", &all), None, "it has asked");
-        assert_eq!(next("b", &all), Some(Move::Give("p2")));
+        assert_eq!(next("b", &all), Some(Transfer::Release("p2")));
         all.push(holding("p4", "c", None));
         assert_eq!(next("b", &all), None, "it has one by now");
     }
@@ -83,8 +83,8 @@ mod tests {
         assert_eq!(next("a", &all), None);
         assert_eq!(next("c", &all), None);
         assert_eq!(next("d", &[holding("p1", "a", None)]), None, "one plugin has one holder");
-        let odd = Holding { eligible: false, ..holding("p1", "a", None) };
-        assert_eq!(next("c", &[odd.clone(), Holding { lease: "p2", ..odd }]), None, "plugins it does not run");
+        let odd = HeldLease { eligible: false, ..holding("p1", "a", None) };
+        assert_eq!(next("c", &[odd.clone(), HeldLease { lease: "p2", ..odd }]), None, "plugins it does not run");
     }
 
     /// For any number of hosts and plugins and any initial holders, the distribution ends, and no host is without a Lease.
@@ -99,10 +99,10 @@ mod tests {
                 loop {
                     let mut moved = false;
                     for me in 0..hosts {
-                        let all: Vec<Holding<'_>> = holders
+                        let all: Vec<HeldLease<'_>> = holders
                             .iter()
                             .zip(&leases)
-                            .map(|((holder, wanted), lease)| Holding {
+                            .map(|((holder, wanted), lease)| HeldLease {
                                 lease,
                                 holder: &names[*holder],
                                 wanted_by: wanted.map(|who| names[who].as_str()),
@@ -111,12 +111,12 @@ mod tests {
                             .collect();
                         let at = |lease: &str| leases.iter().position(|one| one == lease).unwrap();
                         match next(&names[me], &all) {
-                            Some(Move::Ask(lease)) => {
+                            Some(Transfer::Request(lease)) => {
                                 let at = at(lease);
                                 holders[at].1 = Some(me);
                                 moved = true;
                             }
-                            Some(Move::Give(lease)) => {
+                            Some(Transfer::Release(lease)) => {
                                 let at = at(lease);
                                 holders[at] = (holders[at].1.unwrap(), None);
                                 moved = true;

@@ -1,16 +1,16 @@
 //! Facts about objects that the watches may not show yet: own writes, and handover hints of the previous leader.
 
-use super::{Author, Precondition, Writer};
+use super::{Precondition, WriteIdentity, Writer};
 use crate::api::{GroupVersionKind, ObjectKey, Resource};
 use crate::informer::Object;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-impl Author {
+impl WriteIdentity {
     /// Adds a handover hint about an object: the caches of the next leader must show at least this version.
-    pub fn bequeath(&self, kind: &GroupVersionKind, object: &Object) {
+    pub fn add_handover_hint(&self, kind: &GroupVersionKind, object: &Object) {
         let (version, uid) = (Some(object.resource_version()), object.uid());
-        self.term.bequeath(|| named(kind, object.key(), uid, version, &object.labels().collect()));
+        self.guard.add_handover_hint(|| named(kind, object.key(), uid, version, &object.labels().collect()));
     }
 }
 
@@ -41,9 +41,9 @@ fn read(known: &Value) -> Option<(GroupVersionKind, Object)> {
 impl Writer {
     /// Records the handover hints of the previous leader: the caches are not read until they show these versions.
     ///
-    /// * `inherited` - see [`Term::inherited`](crate::lease::Term::inherited).
-    pub fn inherit(&self, inherited: &[Value]) {
-        for (kind, object) in inherited.iter().filter_map(read) {
+    /// * `hints` - see [`LeadershipGuard::received_hints`](crate::lease::LeadershipGuard::received_hints).
+    pub fn note_handover_hints(&self, hints: &[Value]) {
+        for (kind, object) in hints.iter().filter_map(read) {
             if object.resource_version().is_empty() {
                 self.informers.record_delete(&kind, object.key(), object.uid());
             } else {
@@ -53,19 +53,19 @@ impl Writer {
     }
 
     /// Records a write from its response.
-    pub(super) fn wrote(&self, author: &Author, kind: &GroupVersionKind, object: &Object) {
+    pub(super) fn wrote(&self, write_identity: &WriteIdentity, kind: &GroupVersionKind, object: &Object) {
         self.informers.record_object(kind, object);
         if self.is_watched(kind, object.key()) {
-            author.bequeath(kind, object);
+            write_identity.add_handover_hint(kind, object);
         }
     }
 
     /// Records that an object is deleted.
-    pub(super) fn ended(&self, author: &Author, kind: &GroupVersionKind, key: &ObjectKey, uid: &str) {
+    pub(super) fn ended(&self, write_identity: &WriteIdentity, kind: &GroupVersionKind, key: &ObjectKey, uid: &str) {
         self.informers.record_delete(kind, key, uid);
         self.applied.forget(uid);
         if self.is_watched(kind, key) {
-            author.term.bequeath(|| named(kind, key, uid, None, &BTreeMap::new()));
+            write_identity.guard.add_handover_hint(|| named(kind, key, uid, None, &BTreeMap::new()));
         }
     }
 
@@ -77,13 +77,13 @@ impl Writer {
     /// that existed when it was sent.
     pub(super) fn guarded(
         &self,
-        author: &Author,
+        write_identity: &WriteIdentity,
         resource: &Resource,
         key: &ObjectKey,
         asked: &Precondition,
     ) -> Precondition {
         let mut precondition = asked.clone();
-        if author.term.is_bounded() && precondition.uid.is_none() && !key.name.is_empty() {
+        if write_identity.guard.is_bounded() && precondition.uid.is_none() && !key.name.is_empty() {
             precondition.uid = self.known_uid(resource, key);
         }
         precondition
@@ -96,10 +96,16 @@ impl Writer {
     }
 
     /// Records a deletion: of the intended uid, or of the uid in the caches.
-    pub(super) fn deleted(&self, author: &Author, resource: &Resource, key: &ObjectKey, precondition: &Precondition) {
+    pub(super) fn deleted(
+        &self,
+        write_identity: &WriteIdentity,
+        resource: &Resource,
+        key: &ObjectKey,
+        precondition: &Precondition,
+    ) {
         let uid = precondition.uid.clone().or_else(|| self.known_uid(resource, key));
         if let Some(uid) = uid {
-            self.ended(author, &resource.gvk, key, &uid);
+            self.ended(write_identity, &resource.gvk, key, &uid);
         }
     }
 }

@@ -13,38 +13,38 @@ const CAPACITY: usize = 10_000;
 
 /// Writes whose events have not arrived.
 #[derive(Debug, Default)]
-pub struct OwnWrites {
-    inner: Mutex<Inner>,
+pub struct EchoSuppressor {
+    inner: Mutex<ExpectedEchoes>,
 }
 
 /// uid of the object and plugin name. Writes for another plugin are no echo.
-type Id = (String, String);
+type WriteId = (String, String);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct ExpectedEchoes {
     /// (id, resourceVersion after the write) → resourceVersion of its base, and its number. Ordered by uid.
-    writes: BTreeMap<(Id, String), (String, u64)>,
+    writes: BTreeMap<(WriteId, String), (String, u64)>,
     /// The same writes by number, oldest first.
-    order: BTreeMap<u64, (Id, String)>,
+    order: BTreeMap<u64, (WriteId, String)>,
     next_number: u64,
     /// Writes in flight, and the events that arrived meanwhile.
-    open: HashMap<Id, Open>,
+    open: HashMap<WriteId, Open>,
 }
 
 #[derive(Debug, Default)]
 struct Open {
     writes: usize,
-    waiting: Vec<Step>,
+    waiting: Vec<HeldBackEvent>,
 }
 
 /// An event that may be an echo.
-struct Step {
+struct HeldBackEvent {
     old: String,
     new: String,
     wake: Box<dyn FnOnce() + Send>,
 }
 
-impl fmt::Debug for Step {
+impl fmt::Debug for HeldBackEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} to {}", self.old, self.new)
     }
@@ -52,32 +52,32 @@ impl fmt::Debug for Step {
 
 /// A write in flight. Dropping it means that it failed, or that its result is unknown.
 #[derive(Debug)]
-pub(super) struct UnderWay {
-    own: Arc<OwnWrites>,
-    id: Id,
+pub(crate) struct WriteInFlight {
+    echoes: Arc<EchoSuppressor>,
+    id: WriteId,
 }
 
-impl UnderWay {
+impl WriteInFlight {
     /// The write changed `base` to `written`.
-    pub(super) fn wrote(self, base: &str, written: &str) {
-        self.own.lock().note(&self.id, base, written);
+    pub(crate) fn wrote(self, base: &str, written: &str) {
+        self.echoes.lock().note(&self.id, base, written);
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for WriteInFlight {
     fn drop(&mut self) {
-        for step in self.own.lock().close(&self.id) {
+        for step in self.echoes.lock().close(&self.id) {
             (step.wake)();
         }
     }
 }
 
-impl OwnWrites {
+impl EchoSuppressor {
     /// Begins a write on behalf of a plugin.
-    pub(super) fn begin(self: &Arc<Self>, plugin: &str, uid: &str) -> UnderWay {
+    pub(crate) fn begin(self: &Arc<Self>, plugin: &str, uid: &str) -> WriteInFlight {
         let id = (uid.to_owned(), plugin.to_owned());
         self.lock().open.entry(id.clone()).or_default().writes += 1;
-        UnderWay { own: Arc::clone(self), id }
+        WriteInFlight { echoes: Arc::clone(self), id }
     }
 
     /// Calls `wake` unless the step from `old` to `new` was exactly the host's own write for this plugin. While a write is in flight, the
@@ -90,7 +90,7 @@ impl OwnWrites {
                 return;
             }
             if let Some(open) = inner.open.get_mut(&id) {
-                open.waiting.push(Step { old: old.to_owned(), new: new.to_owned(), wake: Box::new(wake) });
+                open.waiting.push(HeldBackEvent { old: old.to_owned(), new: new.to_owned(), wake: Box::new(wake) });
                 return;
             }
         }
@@ -122,13 +122,13 @@ impl OwnWrites {
         self.len() == 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ExpectedEchoes> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
-    fn note(&mut self, id: &Id, base: &str, written: &str) {
+impl ExpectedEchoes {
+    fn note(&mut self, id: &WriteId, base: &str, written: &str) {
         let write = (id.clone(), written.to_owned());
         let number = self.next_number;
         self.next_number += 1;
@@ -143,14 +143,14 @@ impl Inner {
     }
 
     /// Whether a step was an own write, which is then forgotten.
-    fn take(&mut self, id: &Id, old: &str, new: &str) -> bool {
+    fn take(&mut self, id: &WriteId, old: &str, new: &str) -> bool {
         let Some((base, number)) = self.writes.remove(&(id.clone(), new.to_owned())) else { return false };
         self.order.remove(&number);
         base == old
     }
 
     /// Ends a write. Returns the events that were no echo, once no other write of the object is in flight.
-    fn close(&mut self, id: &Id) -> Vec<Step> {
+    fn close(&mut self, id: &WriteId) -> Vec<HeldBackEvent> {
         let Some(open) = self.open.get_mut(id) else { return Vec::new() };
         open.writes = open.writes.saturating_sub(1);
         if open.writes > 0 {
@@ -169,16 +169,16 @@ mod tests {
     #[derive(Default)]
     struct Woken(Arc<AtomicUsize>);
 
-    impl Inner {
+    impl ExpectedEchoes {
         fn remembered(&self) -> (usize, usize) {
             (self.writes.len(), self.order.len())
         }
     }
 
     impl Woken {
-        fn by(&self, own: &OwnWrites, uid: &str, old: &str, new: &str) -> usize {
+        fn by(&self, echoes: &EchoSuppressor, uid: &str, old: &str, new: &str) -> usize {
             let count = Arc::clone(&self.0);
-            own.unless_echo("p", uid, old, new, move || {
+            echoes.unless_echo("p", uid, old, new, move || {
                 count.fetch_add(1, SeqCst);
             });
             self.0.load(SeqCst)
@@ -187,62 +187,62 @@ mod tests {
 
     #[test]
     fn only_the_step_we_made_is_an_echo() {
-        let (own, woken) = (Arc::new(OwnWrites::default()), Woken::default());
-        own.begin("p", "u").wrote("1", "2");
-        assert_eq!(woken.by(&own, "u", "1", "2"), 0);
-        assert_eq!(woken.by(&own, "u", "1", "2"), 1, "once");
-        own.begin("p", "u").wrote("2", "4");
-        assert_eq!(woken.by(&own, "u", "3", "4"), 2, "somebody else wrote 3 in between");
-        assert_eq!(woken.by(&own, "v", "1", "2"), 3);
-        own.begin("other", "u").wrote("4", "5");
-        assert_eq!(woken.by(&own, "u", "4", "5"), 4, "another plugin's write is news");
+        let (echoes, woken) = (Arc::new(EchoSuppressor::default()), Woken::default());
+        echoes.begin("p", "u").wrote("1", "2");
+        assert_eq!(woken.by(&echoes, "u", "1", "2"), 0);
+        assert_eq!(woken.by(&echoes, "u", "1", "2"), 1, "once");
+        echoes.begin("p", "u").wrote("2", "4");
+        assert_eq!(woken.by(&echoes, "u", "3", "4"), 2, "somebody else wrote 3 in between");
+        assert_eq!(woken.by(&echoes, "v", "1", "2"), 3);
+        echoes.begin("other", "u").wrote("4", "5");
+        assert_eq!(woken.by(&echoes, "u", "4", "5"), 4, "another plugin's write is news");
     }
 
     #[test]
     fn an_echo_that_was_seen_takes_no_room_and_of_those_waited_for_the_oldest_goes() {
-        let (own, woken) = (Arc::new(OwnWrites::default()), Woken::default());
-        own.begin("p", "u").wrote("1", "2");
-        own.begin("p", "u").wrote("1", "2");
-        assert_eq!(woken.by(&own, "u", "1", "2"), 0);
-        assert_eq!(own.lock().remembered(), (0, 0));
+        let (echoes, woken) = (Arc::new(EchoSuppressor::default()), Woken::default());
+        echoes.begin("p", "u").wrote("1", "2");
+        echoes.begin("p", "u").wrote("1", "2");
+        assert_eq!(woken.by(&echoes, "u", "1", "2"), 0);
+        assert_eq!(echoes.lock().remembered(), (0, 0));
         for version in 0..=CAPACITY {
-            own.begin("p", "u").wrote("0", &version.to_string());
+            echoes.begin("p", "u").wrote("0", &version.to_string());
         }
-        assert_eq!(own.lock().remembered(), (CAPACITY, CAPACITY));
-        assert_eq!(woken.by(&own, "u", "0", "0"), 1, "the oldest was forgotten");
-        assert_eq!(woken.by(&own, "u", "0", "1"), 1);
+        assert_eq!(echoes.lock().remembered(), (CAPACITY, CAPACITY));
+        assert_eq!(woken.by(&echoes, "u", "0", "0"), 1, "the oldest was forgotten");
+        assert_eq!(woken.by(&echoes, "u", "0", "1"), 1);
     }
 
     #[test]
     fn nothing_is_waited_for_of_an_object_that_is_gone() {
-        let own = Arc::new(OwnWrites::default());
+        let echoes = Arc::new(EchoSuppressor::default());
         for uid in ["u", "v", "ua"] {
-            own.begin("p", uid).wrote("1", "2");
-            own.begin("q", uid).wrote("2", "3");
+            echoes.begin("p", uid).wrote("1", "2");
+            echoes.begin("q", uid).wrote("2", "3");
         }
-        own.forget("u");
-        assert_eq!(own.lock().remembered(), (4, 4));
-        own.forget("v");
-        own.forget("ua");
-        assert_eq!(own.lock().remembered(), (0, 0));
+        echoes.forget("u");
+        assert_eq!(echoes.lock().remembered(), (4, 4));
+        echoes.forget("v");
+        echoes.forget("ua");
+        assert_eq!(echoes.lock().remembered(), (0, 0));
     }
 
     #[test]
     fn an_echo_that_comes_before_the_answer_is_one_too() {
-        let (own, woken) = (Arc::new(OwnWrites::default()), Woken::default());
-        let write = own.begin("p", "u");
-        assert_eq!(woken.by(&own, "u", "1", "2"), 0);
-        assert_eq!(woken.by(&own, "u", "2", "3"), 0, "it is kept as well");
+        let (echoes, woken) = (Arc::new(EchoSuppressor::default()), Woken::default());
+        let write = echoes.begin("p", "u");
+        assert_eq!(woken.by(&echoes, "u", "1", "2"), 0);
+        assert_eq!(woken.by(&echoes, "u", "2", "3"), 0, "it is kept as well");
         write.wrote("1", "2");
         assert_eq!(woken.0.load(SeqCst), 1, "3 was not ours");
-        assert!(own.lock().open.is_empty());
+        assert!(echoes.lock().open.is_empty());
     }
 
     #[test]
     fn what_came_during_a_write_that_failed_wakes() {
-        let (own, woken) = (Arc::new(OwnWrites::default()), Woken::default());
-        let (first, second) = (own.begin("p", "u"), own.begin("p", "u"));
-        woken.by(&own, "u", "1", "2");
+        let (echoes, woken) = (Arc::new(EchoSuppressor::default()), Woken::default());
+        let (first, second) = (echoes.begin("p", "u"), echoes.begin("p", "u"));
+        woken.by(&echoes, "u", "1", "2");
         drop(first);
         assert_eq!(woken.0.load(SeqCst), 0, "the other one may have made it");
         drop(second);

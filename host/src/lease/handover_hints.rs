@@ -15,11 +15,11 @@ const MOST: usize = 100;
 /// Most bytes of all objects together: each host reads the Lease every other second.
 const BYTES: usize = 32 << 10;
 
-/// The objects of one term, oldest first, each object once.
+/// The objects of one leadership, oldest first, each object once.
 #[derive(Debug, Default)]
-pub(super) struct Bequest(VecDeque<(Instant, String, Value)>);
+pub(super) struct HandoverHints(VecDeque<(Instant, String, Value)>);
 
-impl Bequest {
+impl HandoverHints {
     /// * `name` - name of the object; a new entry replaces an older one of the same name.
     pub(super) fn add(&mut self, name: String, object: Value) {
         let now = Instant::now();
@@ -65,35 +65,35 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_newest_is_left_of_each_and_not_more_than_a_lease_can_bear() {
-        let mut bequest = Bequest::default();
-        assert_eq!(bequest.text(), None);
-        bequest.add("old".to_owned(), json!("old"));
+        let mut handover_hints = HandoverHints::default();
+        assert_eq!(handover_hints.text(), None);
+        handover_hints.add("old".to_owned(), json!("old"));
         tokio::time::advance(AGE).await;
         for version in 1..=3 {
-            bequest.add("a".to_owned(), json!({"a": version}));
+            handover_hints.add("a".to_owned(), json!({"a": version}));
         }
-        bequest.add("b".to_owned(), json!("b"));
-        let text = bequest.text().unwrap();
-        assert_eq!(Bequest::read(&text), [json!({"a": 3}), json!("b")]);
+        handover_hints.add("b".to_owned(), json!("b"));
+        let text = handover_hints.text().unwrap();
+        assert_eq!(HandoverHints::read(&text), [json!({"a": 3}), json!("b")]);
         for n in 0..1000 {
-            bequest.add(n.to_string(), json!(n));
+            handover_hints.add(n.to_string(), json!(n));
         }
-        let left = Bequest::read(&bequest.text().unwrap());
+        let left = HandoverHints::read(&handover_hints.text().unwrap());
         assert_eq!((left.len(), left.last()), (MOST, Some(&json!(999))));
         for n in 0..200 {
-            bequest.add(n.to_string(), json!("x".repeat(1000)));
+            handover_hints.add(n.to_string(), json!("x".repeat(1000)));
         }
-        let text = bequest.text().unwrap();
-        assert!(text.len() < BYTES + 2 && Bequest::read(&text).len() > 30, "{}", text.len());
+        let text = handover_hints.text().unwrap();
+        assert!(text.len() < BYTES + 2 && HandoverHints::read(&text).len() > 30, "{}", text.len());
         tokio::time::advance(AGE).await;
-        assert_eq!(bequest.text(), None);
+        assert_eq!(handover_hints.text(), None);
     }
 
     #[test]
     fn what_is_not_understood_is_nothing() {
         for bad in ["", "7", "{}", "[1,", "null"] {
-            assert!(Bequest::read(bad).is_empty(), "{bad}");
+            assert!(HandoverHints::read(bad).is_empty(), "{bad}");
         }
-        assert!(Bequest::read(&format!("[{}1]", "1,".repeat(50_000))).is_empty());
+        assert!(HandoverHints::read(&format!("[{}1]", "1,".repeat(50_000))).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Initializers without an answering plugin: their objects cannot be created, and events on their configuration say why.
 
-use super::initializers::{Configuration, Initializer};
-use crate::apply::Author;
+use super::initializers::{Initializer, InitializerConfiguration};
+use crate::apply::WriteIdentity;
 use crate::apply::events::{Event, Regarding};
 use crate::controller::Shared;
 use crate::lifecycle;
@@ -20,7 +20,7 @@ const REMIND: Duration = Duration::from_secs(3600);
 
 /// The unanswered initializers, by the name of their configuration and their own name.
 #[derive(Debug, Default)]
-pub(super) struct Unanswered(HashMap<(String, String), Lack>);
+pub(super) struct OrphanedInitializers(HashMap<(String, String), Lack>);
 
 #[derive(Debug)]
 struct Lack {
@@ -32,16 +32,16 @@ struct Lack {
 /// An event to record.
 type News<'a> = (&'a Regarding, Event);
 
-impl Unanswered {
+impl OrphanedInitializers {
     /// Checks all initializers, records events about changes, and updates the metrics.
     ///
-    /// * `author` - writer of the events. None: another host writes them.
-    pub(super) fn look(
+    /// * `write_identity` - writer of the events. None: another host writes them.
+    pub(super) fn check(
         &mut self,
-        all: &[Configuration],
+        all: &[InitializerConfiguration],
         lifecycle: &lifecycle::Handle,
         shared: &Shared,
-        author: Option<&Author>,
+        write_identity: Option<&WriteIdentity>,
     ) {
         let (news, counts) = self.news(all, Instant::now(), |initializer| {
             let plugin = &initializer.plugin;
@@ -52,8 +52,10 @@ impl Unanswered {
             let resource = initializer.unanswered_by(version.admission())?;
             Some((AWAY, format!("plugin {plugin} is not granted to answer the creation of {resource}")))
         });
-        match author {
-            Some(author) => news.into_iter().for_each(|(about, event)| shared.recorder.record(author, about, event)),
+        match write_identity {
+            Some(write_identity) => {
+                news.into_iter().for_each(|(about, event)| shared.recorder.record(write_identity, about, event))
+            }
             None => self.0.clear(),
         }
         shared.metrics.set_unanswered(&counts);
@@ -64,12 +66,12 @@ impl Unanswered {
     /// * `lack` - grace period before the event, and why no plugin answers. None: a plugin answers.
     fn news<'a>(
         &mut self,
-        all: &'a [Configuration],
+        all: &'a [InitializerConfiguration],
         now: Instant,
         lack: impl Fn(&Initializer) -> Option<(Duration, String)>,
     ) -> (Vec<News<'a>>, BTreeMap<&'a str, usize>) {
         let (mut news, mut counts, mut left) = (Vec::new(), BTreeMap::new(), HashMap::new());
-        for Configuration { name, about, initializers } in all {
+        for InitializerConfiguration { name, about, initializers } in all {
             let mut unanswered = 0;
             for initializer in initializers {
                 let key = (name.clone(), initializer.name.clone());
@@ -109,20 +111,24 @@ mod tests {
     use super::*;
     use crate::api::{GroupVersionKind, ObjectKey};
 
-    fn configuration() -> Vec<Configuration> {
+    fn configuration() -> Vec<InitializerConfiguration> {
         let initializer =
             |name: &str| Initializer { name: name.to_owned(), plugin: format!("of-{name}"), rules: Vec::new() };
         let about = Regarding::named(GroupVersionKind::new("g", "v1", "K"), ObjectKey::new("", "c"), "uid");
-        vec![Configuration { name: "c".to_owned(), about, initializers: vec![initializer("a"), initializer("b")] }]
+        vec![InitializerConfiguration {
+            name: "c".to_owned(),
+            about,
+            initializers: vec![initializer("a"), initializer("b")],
+        }]
     }
 
     #[test]
     fn what_lasts_is_told_once_an_hour_and_its_end_once() {
         let (all, start) = (configuration(), Instant::now());
-        let mut unanswered = Unanswered::default();
+        let mut orphaned = OrphanedInitializers::default();
         let mut news_at = |seconds: u64, lack: Option<&str>| -> (Vec<String>, usize) {
             let lack = |one: &Initializer| lack.filter(|_| one.name == "b").map(|why| (AWAY, why.to_owned()));
-            let (news, counts) = unanswered.news(&all, start + Duration::from_secs(seconds), lack);
+            let (news, counts) = orphaned.news(&all, start + Duration::from_secs(seconds), lack);
             let told = news.into_iter().map(|(_, event)| format!("{}: {}", event.reason, event.message)).collect();
             (told, counts["c"])
         };
