@@ -312,7 +312,7 @@ impl Lifecycle {
 
     /// Loads the file's current content; an earlier load of the file is aborted.
     fn load(&mut self, name: String, found: crate::plugin::directory::Found) {
-        let candidate = found.candidate.clone();
+        let (candidate, has_grant) = (found.candidate.clone(), found.grant.is_some());
         let mut registry = lock(&self.registry);
         let running = registry.plugin_of(&name).and_then(|(_, plugin)| plugin.running.as_ref());
         let running = running.map(|running| running.candidate.clone());
@@ -320,6 +320,7 @@ impl Lifecycle {
         let generation = file.generation;
         let load = Load {
             candidate,
+            has_grant,
             registry: Arc::clone(&self.registry),
             running,
             resync_seconds: self.options.resync_seconds,

@@ -128,6 +128,28 @@ async fn h8_a_renamed_file_whose_grant_states_the_name_is_the_same_plugin_withou
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn h8_a_grant_that_is_away_for_a_moment_while_its_plugin_loads_is_not_withdrawn() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        started(&world).await?;
+        let at = |name: &str| world.plugins.path().join(name);
+        // Each version takes a moment to compile, and finds no grant at the end of most of them.
+        for version in 2..6 {
+            world.plugins.place("misfit.wasm", &misfit_version(&version.to_string(), "")?)?;
+            for _ in 0..8 {
+                fs::rename(at("misfit.yaml"), at("misfit.yaml.away"))?;
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                fs::rename(at("misfit.yaml.away"), at("misfit.yaml"))?;
+                tokio::time::sleep(Duration::from_millis(60)).await;
+            }
+            runs(&world, "misfit", &version.to_string()).await?;
+        }
+        ensure!(transitions(&world, "misfit", "draining").await? == 0, "the plugin ended in between");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn h8_of_two_files_of_one_plugin_the_one_that_runs_goes_on_and_the_other_takes_over_when_it_goes() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         started(&world).await?;

@@ -18,9 +18,14 @@ use std::time::Duration;
 /// Deadline of discovery for the plurals of kinds; without a response the host guesses them.
 const DISCOVERY: Duration = Duration::from_secs(3);
 
+/// How long a grant may be absent while it is replaced: longer than the directory takes to report that it is gone, which aborts the load.
+const GRANT_ABSENCE: Duration = Duration::from_secs(1);
+
 /// The input of a load.
 pub(super) struct Load {
     pub(super) candidate: Candidate,
+    /// Whether the directory has a grant beside the file.
+    pub(super) has_grant: bool,
     /// Contains the code that is compiled already.
     pub(super) registry: Arc<Mutex<Registry>>,
     /// The version that the file's plugin runs: the new grant also applies to it, even if the new code is unusable.
@@ -139,6 +144,17 @@ impl Load {
 
     /// The grant file beside the plugin.
     async fn written(&self) -> Result<Option<PluginGrant>, String> {
+        let absent = tokio::time::Instant::now() + GRANT_ABSENCE;
+        loop {
+            let grant = self.read_grant().await?;
+            if grant.is_some() || !self.has_grant || tokio::time::Instant::now() >= absent {
+                return Ok(grant);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn read_grant(&self) -> Result<Option<PluginGrant>, String> {
         let (candidate, unstated) = (self.candidate.clone(), self.unstated_deadline_seconds);
         let read = tokio::task::spawn_blocking(move || {
             let mut grant = candidate.grant()?;
