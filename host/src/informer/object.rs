@@ -425,6 +425,9 @@ mod tests {
         };
         assert!(object("oarlock.a", r"\ud800").is_err());
         assert!(object("oarlock.a", r"\ud83d\ude00\u00e9").is_ok_and(|object| object.managed().is_some()));
+        let number =
+            r#"{"metadata":{"name":"a","managedFields":[{"manager":"oarlock.a","fieldsV1":{"f:a":1e99960}}]}}"#;
+        assert!(Object::parse(number).is_err());
         assert!(object("kubectl", r"\ud800").is_ok_and(|object| object.managed().is_none()));
     }
 

@@ -121,10 +121,8 @@ pub(super) fn own_entries(managed_fields: Option<&RawValue>) -> serde_json::Resu
     for entry in serde_json::from_str::<Vec<&RawValue>>(all.get())? {
         let manager = serde_json::from_str::<ManagedFieldsEntry<'_>>(entry.get())?.manager;
         if manager.is_some_and(|m| m.starts_with(OWN_MANAGERS)) {
-            // A raw value may hold half of a surrogate pair, which no string can. Readers of the entry would find nothing owned.
-            if entry.get().contains("\\u") {
-                serde_json::from_str::<serde_json::Value>(entry.get())?;
-            }
+            // A raw value may hold half of a surrogate pair or a number out of range. Readers of the entry would find nothing owned.
+            serde_json::from_str::<serde_json::Value>(entry.get())?;
             own.push(entry.get());
         }
     }
