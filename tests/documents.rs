@@ -143,7 +143,7 @@ fn every_page_states_its_reader_and_its_use() -> Result<()> {
 fn the_page_on_data_flow_names_ten_files() -> Result<()> {
     let root = repository_root();
     let text = fs::read_to_string(root.join("docs/data-flow.md"))?;
-    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with(|c: char| c == '|')).collect();
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
     let files: Vec<&str> = rows.iter().filter_map(|row| row.split("](../").nth(1)?.split(')').next()).collect();
     ensure!(files.len() == 10, "{files:?}");
     let numbers: Vec<String> = rows.iter().filter_map(|row| Some(row.split('|').nth(1)?.trim().to_owned())).collect();

@@ -42,7 +42,7 @@ impl Reader {
         moves.fold(self.home.path().to_owned(), |folder, to| folder.join(to))
     }
 
-    fn environment(&self) -> Result<Vec<(&'static str, String)>> {
+    fn environment() -> Result<Vec<(&'static str, String)>> {
         let bin = oarlock_binary()?.parent().context("no folder")?.to_owned();
         let path =
             env::join_paths(std::iter::once(bin).chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())))?;
@@ -73,7 +73,7 @@ impl Reader {
         let script: Vec<String> = moved.map(|line| self.addressed(line)).collect();
         let mut shell = tokio::process::Command::new("sh");
         shell.args(["-euc", &script.join("\n")]).current_dir(self.home.path()).stdin(Stdio::null()).kill_on_drop(true);
-        shell.envs(self.environment()?).env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("KUBECONFIG");
+        shell.envs(Self::environment()?).env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("KUBECONFIG");
         let output = tokio::time::timeout(RUNS, shell.output()).await.context("the commands do not end")??;
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         ensure!(output.status.success(), "{}\n{out}\n{err}", lines.join("\n"));
@@ -94,7 +94,7 @@ impl Reader {
         let mut args = vec!["-C".to_owned(), folder.display().to_string(), binary];
         args.extend(words.into_iter().map(str::to_owned));
         let log = self.home.path().join("dev.log");
-        Process::spawn("oarlock dev", Path::new("env"), &args, &self.environment()?, &log, false)
+        Process::spawn("oarlock dev", Path::new("env"), &args, &Self::environment()?, &log, false)
     }
 }
 

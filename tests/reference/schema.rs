@@ -61,15 +61,22 @@ fn fields(of: &Value, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// The choices of a type: the constant of each, and its other fields.
-fn choices(of: &[Value]) -> Result<Vec<(String, Vec<(String, String)>, String)>> {
+/// One choice of a type.
+struct Choice {
+    name: String,
+    /// Its fields and their meaning.
+    others: Vec<(String, String)>,
+    meaning: String,
+}
+
+fn choices(of: &[Value]) -> Result<Vec<Choice>> {
     let mut found = Vec::new();
     for choice in of {
         let properties = choice.get("properties").and_then(Value::as_object).context("a choice without fields")?;
         let name = properties.get("type").map(|field| text(field, "const")).unwrap_or_default();
         let others = properties.iter().filter(|(name, _)| *name != "type");
         let others = others.map(|(name, field)| (name.clone(), cell(text(field, "description")))).collect();
-        found.push((name.to_owned(), others, cell(text(choice, "description"))));
+        found.push(Choice { name: name.to_owned(), others, meaning: cell(text(choice, "description")) });
     }
     Ok(found)
 }
@@ -133,7 +140,7 @@ fn the_page_on_mappings_is_what_the_schema_says() -> Result<()> {
     let schema = schema("manifest.schema.json")?;
     let mapping = schema.pointer("/$defs/Mapping/oneOf").and_then(Value::as_array).context("no mappings")?;
     let mut further = String::new();
-    for (name, others, meaning) in choices(mapping)? {
+    for Choice { name, others, meaning } in choices(mapping)? {
         let mut example = json!({"type": name});
         for (field, described) in others {
             let value = if field == "pointer" { "/spec/networkRef/name" } else { "example.com/owner" };

@@ -50,6 +50,7 @@ impl MemoryGroup {
 }
 
 impl Drop for MemoryGroup {
+    #[expect(clippy::disallowed_methods, reason = "drop cannot await, and the test has ended")]
     fn drop(&mut self) {
         // A process that was killed may take a moment to end.
         for _ in 0..250 {
