@@ -81,6 +81,12 @@ mod tests {
         assert_eq!(check("object.data.missing"), Err(missing.to_owned()));
         assert!(check("object.spec.replicas").is_err_and(|e| e.contains("no bool")));
         assert!(Condition::parse("object.").is_err());
+        let nested = |depth: usize| Condition::parse(&format!("{}true{}", "(".repeat(depth), ")".repeat(depth)));
+        assert_eq!(nested(64).unwrap().holds(&[]), Ok(true));
+        assert!(nested(65).unwrap_err().contains("expression recursion limit exceeded: 64"));
+        assert!(nested(100_000).is_err());
+        let closed_in_texts = format!("{}true", "(')' == ".repeat(100_000));
+        assert!(Condition::parse(&closed_in_texts).unwrap_err().contains("recursion limit"));
         let message = Condition::parse("true || object.b{}.c").unwrap_err();
         assert_eq!(message, "undeclared reference to 'object.b' (in container '')");
         let condition = Condition::parse("object.a == request.b").unwrap();

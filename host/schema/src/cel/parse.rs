@@ -3,15 +3,53 @@
 //! `a.?b` is evaluated as `a[?'b']`. The interpreter fails on the first form where the field is absent, and interprets `a.?b.c` as a field of
 //! the optional itself. `name{}`, a message, is evaluated as an undeclared variable of that name: the interpreter panics on messages.
 
+use super::tokens::{Kind, tokens};
 use kube_cel::cel::{
     IdedExpr, ParseErrors,
     common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, SelectExpr, operators},
-    parser::Parser,
+    parser::{ParseError, Parser},
 };
+
+/// Deepest nesting of an expression. cel-go has 250, for which the stacks of the interpreter do not suffice here.
+const MAX_NESTING: usize = 64;
+
+/// A nesting for which the stack of any thread suffices: the parser takes up to 130 KiB for a level, without optimisation.
+const SHALLOW: usize = 4;
+
+/// Stack of the parser for more than that.
+const STACK_BYTES: usize = 16 << 20;
 
 /// Parses an expression without the repair, for analysis rather than evaluation.
 pub(crate) fn parse_as_written(source: &str) -> Result<IdedExpr, ParseErrors> {
-    Parser::default().enable_optional_syntax(true).parse(source)
+    let parse = || Parser::default().enable_optional_syntax(true).parse(source);
+    match nesting(source) {
+        0..=SHALLOW => parse(),
+        0..=MAX_NESTING => std::thread::scope(|scope| {
+            let parser = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, parse);
+            let parser = parser.map_err(|error| failed(format!("no thread for the parser: {error}")))?;
+            parser.join().unwrap_or_else(|_| Err(failed("the parser has panicked".to_owned())))
+        }),
+        _ => Err(failed(format!("expression recursion limit exceeded: {MAX_NESTING}"))),
+    }
+}
+
+fn failed(msg: String) -> ParseErrors {
+    ParseErrors { errors: vec![ParseError { source: None, pos: (1, 1), msg, expr_id: 0, source_info: None }] }
+}
+
+/// A number that is at least the depth of the brackets and conditional operators of an expression.
+fn nesting(source: &str) -> usize {
+    let (mut open, mut deepest, mut conditions) = (0_usize, 0, 0);
+    for token in tokens(source).into_iter().filter(|token| token.kind == Kind::Sign) {
+        match token.text {
+            "(" | "[" | "{" => open += 1,
+            ")" | "]" | "}" => open = open.saturating_sub(1),
+            "?" => conditions += 1,
+            _ => {}
+        }
+        deepest = deepest.max(open);
+    }
+    deepest + conditions
 }
 
 /// Parses an expression, including `a.?b` and `a[?b]` as in Kubernetes.
