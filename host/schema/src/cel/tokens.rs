@@ -76,7 +76,8 @@ fn number(rest: &str) -> usize {
 
 /// The length of a string or of bytes, with prefix and quotes.
 fn text(rest: &str) -> Option<usize> {
-    let prefix = rest.find(['"', '\'']).filter(|at| *at <= 2)?;
+    // Never further: the search of a whole source for each of its tokens takes quadratic time.
+    let (prefix, _) = rest.char_indices().take(3).find(|(_, c)| matches!(c, '"' | '\''))?;
     let letters = rest.get(..prefix)?.to_ascii_lowercase();
     if !["", "r", "b", "rb", "br"].contains(&letters.as_str()) {
         return None;
