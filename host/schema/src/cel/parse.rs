@@ -22,15 +22,18 @@ const STACK_BYTES: usize = 16 << 20;
 /// Parses an expression without the repair, for analysis rather than evaluation.
 pub(crate) fn parse_as_written(source: &str) -> Result<IdedExpr, ParseErrors> {
     let parse = || Parser::default().enable_optional_syntax(true).parse(source);
-    match nesting(source) {
-        0..=SHALLOW => parse(),
-        0..=MAX_NESTING => std::thread::scope(|scope| {
-            let parser = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, parse);
-            let parser = parser.map_err(|error| failed(format!("no thread for the parser: {error}")))?;
-            parser.join().unwrap_or_else(|_| Err(failed("the parser has panicked".to_owned())))
-        }),
-        _ => Err(failed(format!("expression recursion limit exceeded: {MAX_NESTING}"))),
+    let nesting = nesting(source);
+    if nesting > MAX_NESTING {
+        return Err(failed(format!("expression recursion limit exceeded: {MAX_NESTING}")));
     }
+    if nesting <= SHALLOW {
+        return parse();
+    }
+    std::thread::scope(|scope| {
+        let parser = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, parse);
+        let parser = parser.map_err(|error| failed(format!("no thread for the parser: {error}")))?;
+        parser.join().unwrap_or_else(|_| Err(failed("the parser has panicked".to_owned())))
+    })
 }
 
 fn failed(msg: String) -> ParseErrors {
