@@ -61,7 +61,7 @@ pub(super) struct ApiserverArgs {
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
 
-    /// Take rules over HTTP that kill processes (`crash: {kill: PID}`): whoever reaches the port can then end any process of
+    /// Take rules over HTTP that kill processes (`crash: {kill: PID}`): every client of the port can then end any process of
     /// this user
     #[arg(long)]
     faults_may_kill: bool,

@@ -44,7 +44,7 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     leases: super::leases::LeaseArgs,
 
-    /// After SIGTERM, go on to answer admission for this long at least, until nobody asks this host any more
+    /// After SIGTERM, go on to answer admission for this long at least, and then until no reviews arrive
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=3600))]
     shutdown_delay_seconds: u32,
 }

@@ -267,7 +267,7 @@ mod tests {
         assert!(!ObservedLease::new(released.clone(), Instant::now()).is_held(Instant::now(), OURS));
         let taken = released.renewed("me", OURS, &holder_annotations("1.2", "abc"));
         assert_eq!(taken.spec["leaseTransitions"], 1);
-        assert_eq!(taken.annotation(HANDOVER_HINTS), None, "whoever takes it has read it");
+        assert_eq!(taken.annotation(HANDOVER_HINTS), None, "the new holder has read them");
         assert_eq!((taken.holder(), taken.version(), taken.digest()), ("me", Some("1.2"), Some("abc")));
         let again = taken.renewed("me", OURS, &[]);
         assert_eq!(again.spec["leaseTransitions"], 1, "a renewal is no transition");

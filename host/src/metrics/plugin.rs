@@ -253,7 +253,7 @@ impl PluginFamilies {
         );
         registry.register(
             "oarlock_objects_out_of_sync",
-            "Objects that differ from what the plugin desires, although it had its say",
+            "Objects whose actual state still differs from the desired state after the last patch",
             families.out_of_sync.clone(),
         );
         registry.register(

@@ -320,8 +320,11 @@ impl Source {
         if trouble == self.told {
             return;
         }
-        let runs =
-            if self.pull_status.content.is_some() { "what was pulled before stays" } else { "there is nothing to run" };
+        let runs = if self.pull_status.content.is_some() {
+            "the version pulled before runs on"
+        } else {
+            "no version has been pulled"
+        };
         match &trouble {
             Some(reason) if self.pull_status.refused.is_some() => {
                 tracing::error!(plugin, reference, reason, "plugin in the registry refused: {runs}");

@@ -22,7 +22,7 @@ pub fn manifest(text: &str) {
     let printed = serde_json::to_string(&manifest).expect("a manifest is JSON");
     assert_eq!(validate::manifest(&printed).as_ref(), Ok(&manifest));
     let asked = Grants::asked(&manifest, BTreeMap::new(), &|_| None);
-    let all = Grants::without_secrets(&asked).expect("what is asked for can be granted");
+    let all = Grants::without_secrets(&asked).expect("a grant of all requested permissions is valid");
     assert_eq!(all.missing(&manifest, &|_| None), Vec::<String>::new(), "the grant that is asked for grants it all");
     assert!(!Grants::none().allows("get", "", "secrets", "default", "x"));
     needs(&manifest, &all);
