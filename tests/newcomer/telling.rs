@@ -18,28 +18,34 @@ async fn n4_the_line_of_a_reconcile_says_which_event_caused_it_and_lists_its_wri
         seen(&world, "told", "first").await?;
         let (own, child) =
             (format!("ConfigMap {}/told", world.namespace), format!("ConfigMap {}/told-child", world.namespace));
-        let line = async |cause: &str, written: Option<&str>| {
-            eventually(SOON, &format!("a line with cause {cause} and written {written:?}"), || async {
+        // Events of a key that waits are one reconcile, whose line has the last of them as its cause. Therefore each step waits for
+        // the lines of the step before, the one that the event of the host's own write on the child causes among them.
+        let lines = async |cause: String, written: Option<&str>, count: usize| {
+            eventually(SOON, &format!("{count} lines with cause {cause} and written {written:?}"), || async {
                 let lines = world.log(|line| {
                     line.field("key").as_deref() == Some(&own)
-                        && line.field("cause").as_deref() == Some(cause)
+                        && line.field("cause").as_deref() == Some(&cause)
                         && line.field("trigger").as_deref() == Some("event")
                         && line.field("written").as_deref() == written
                 });
-                ensure!(!lines.await?.is_empty(), "none");
+                let found = lines.await?.len();
+                ensure!(found >= count, "{found}");
                 Ok(())
             })
             .await
         };
-        line(&format!("{own} added"), Some(&format!("apply {child}"))).await?;
+        let apply = format!("apply {child}");
+        lines(format!("{own} added"), Some(&apply), 1).await?;
+        lines(format!("{child} added"), None, 1).await?;
         world.cluster.merge_patch(&path(&world, "told"), &json!({"data": {"value": "second"}})).await?;
         seen(&world, "told", "second").await?;
-        line(&format!("{own} modified"), Some(&format!("apply {child}"))).await?;
-        // The echo of the apply, and an edit of a field that is not the plugin's.
+        lines(format!("{own} modified"), Some(&apply), 1).await?;
+        lines(format!("{child} modified"), None, 1).await?;
+        // A field that is not the plugin's.
         world.cluster.merge_patch(&path(&world, "told-child"), &json!({"data": {"other": "x"}})).await?;
-        line(&format!("{child} modified"), None).await?;
+        lines(format!("{child} modified"), None, 2).await?;
         world.cluster.delete(&path(&world, "told-child")).await?;
-        line(&format!("{child} deleted"), Some(&format!("apply {child}"))).await?;
+        lines(format!("{child} deleted"), Some(&apply), 1).await?;
         // Of a patch with many writes the line lists the first ones.
         object(&world, "many", "changes:20").await?;
         let listed = |line: &oarlock_tests::harness::LogLine| {
