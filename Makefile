@@ -68,7 +68,7 @@ sdk-tests: language-tools ## unit tests of the SDKs of the other languages and o
 # Tests wait for processes most of the time: more threads than cores.
 test: kubectl registry tools language-tools build test-plugins languages sdk-tests ## all tests; no cluster needed
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
-	  RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --workspace --tests
+	  RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --tests
 	@cargo test --workspace --doc
 
 # A soak of eleven minutes gives each kind of turn a whole one: torture, the operation sequences of each shipped plugin, the random tests.
