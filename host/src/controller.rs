@@ -159,7 +159,8 @@ impl Controller {
     /// * `notices` - receives events of its versions.
     #[must_use]
     pub fn new(name: &str, shared: Shared, notices: mpsc::UnboundedSender<Notice>) -> Arc<Self> {
-        let queue = WorkQueue::new(name, crate::workqueue::Config::default(), shared.metrics.queue(name));
+        let queue = WorkQueue::new(name, crate::workqueue::Config::default());
+        shared.metrics.queue(name).read_from(queue.metrics_source());
         Arc::new(Self {
             name: name.to_owned(),
             metrics: shared.metrics.plugin(name),

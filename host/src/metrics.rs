@@ -20,7 +20,6 @@ mod series;
 pub use self::exposition::Format;
 pub use self::plugin::{ApiVerb, Call, Counted, PLUGIN_STATES, PluginMetrics, ReconcileResult, TrapCause};
 pub use self::queue::QueueMetrics;
-pub(crate) use self::queue::{QueueReading, QueueSource, QueueTotals};
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -333,6 +332,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::workqueue::metrics::{Metrics as QueueState, MetricsSource, Totals};
 
     fn lines(metrics: &Metrics) -> Vec<String> {
         metrics.encode(Format::OpenMetrics).unwrap().lines().map(str::to_owned).collect()
@@ -346,18 +346,18 @@ mod tests {
     }
 
     #[derive(Debug, Default)]
-    struct Queue(QueueReading);
+    struct Queue(QueueState);
 
-    impl QueueSource for Queue {
-        fn read(&self, _: tokio::time::Instant) -> QueueReading {
+    impl MetricsSource for Queue {
+        fn read(&self, _: tokio::time::Instant) -> QueueState {
             self.0.clone()
         }
     }
 
     /// Returns the queue, whose metrics are read while it exists.
     fn record_everything(metrics: &Metrics, name: &str) -> Arc<Queue> {
-        let totals = QueueTotals { adds: 1, retries: 1, ..QueueTotals::default() };
-        let queue = Arc::new(Queue(QueueReading { totals, depth: 1, ..QueueReading::default() }));
+        let totals = Totals { adds: 1, retries: 1, ..Totals::default() };
+        let queue = Arc::new(Queue(QueueState { totals, depth: 1, ..QueueState::default() }));
         metrics.queue(name).read_from(Arc::downgrade(&queue) as _);
         let plugin = metrics.plugin(name);
         plugin.reconciled(ReconcileResult::Error, Duration::from_millis(70));
@@ -542,8 +542,8 @@ mod tests {
         let _queue = record_everything(&metrics, "network");
         let again = metrics.clone().queue("network");
         has(&metrics, &[r#"workqueue_adds_total{name="network"} 1"#]);
-        let totals = QueueTotals { adds: 2, ..QueueTotals::default() };
-        let queue = Arc::new(Queue(QueueReading { totals, ..QueueReading::default() }));
+        let totals = Totals { adds: 2, ..Totals::default() };
+        let queue = Arc::new(Queue(QueueState { totals, ..QueueState::default() }));
         again.read_from(Arc::downgrade(&queue) as _);
         has(&metrics, &[r#"workqueue_adds_total{name="network"} 2"#]);
     }
@@ -560,11 +560,11 @@ mod tests {
     #[test]
     fn a_duration_is_in_the_first_bucket_that_is_not_shorter() {
         let metrics = Metrics::new();
-        let mut totals = QueueTotals::default();
+        let mut totals = Totals::default();
         for nanos in [0, 10, 11, 1_000_000, 1_000_001, 2_000_000_000_000] {
             totals.work_duration.observe(Duration::from_nanos(nanos));
         }
-        let queue = Arc::new(Queue(QueueReading { totals, ..QueueReading::default() }));
+        let queue = Arc::new(Queue(QueueState { totals, ..QueueState::default() }));
         metrics.queue("q").read_from(Arc::downgrade(&queue) as _);
         has(
             &metrics,

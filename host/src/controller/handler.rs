@@ -244,7 +244,7 @@ mod tests {
         let event_mode: Arc<EventModeCell> = Arc::default();
         event_mode.set(EventMode::Enqueue);
         Handlers {
-            queue: WorkQueue::new("p", crate::workqueue::Config::default(), metrics.queue("p")),
+            queue: WorkQueue::new("p", crate::workqueue::Config::default()),
             tombstones: Arc::default(),
             out_of_sync: Arc::default(),
             writer: Writer::new(client, discovery, informers, metrics),

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::counter::Counter;
@@ -11,6 +10,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
+
+use crate::workqueue::metrics::{Durations, MetricsSource, Totals};
 
 use super::count;
 use super::series::Series;
@@ -23,63 +24,6 @@ pub struct QueueMetrics {
     shared: Arc<QueueSeries>,
 }
 
-/// A queue that provides the figures of its series. A queue counts under its own lock: shared counters would cost it more than the rest
-/// of its work.
-pub(crate) trait QueueSource: fmt::Debug + Send + Sync {
-    /// The figures at `now`.
-    fn read(&self, now: Instant) -> QueueReading;
-}
-
-/// A queue at one moment.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct QueueReading {
-    pub(crate) totals: QueueTotals,
-    /// Keys to be handed out, including those that were added while they are held.
-    pub(crate) depth: usize,
-    /// The sum of the times for which held keys have been held.
-    pub(crate) unfinished: Duration,
-    /// The longest of these times.
-    pub(crate) longest: Duration,
-}
-
-/// Totals of a queue since its creation.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct QueueTotals {
-    /// Adds that were not coalesced.
-    pub(crate) adds: u64,
-    /// Retries, and requeues after a delay.
-    pub(crate) retries: u64,
-    /// Durations from ready to hand-out.
-    pub(crate) queue_duration: Durations,
-    /// Durations from hand-out to done.
-    pub(crate) work_duration: Durations,
-}
-
-/// A histogram of durations.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Durations {
-    /// Counts by bucket, without the earlier buckets.
-    counts: [u64; BUCKETS.len()],
-    sum: Duration,
-}
-
-/// The upper bound of each bucket in nanoseconds and in seconds: decades from 10 ns to 1000 s, as in k8s.io/component-base.
-const BUCKETS: [(u64, f64); 13] = [
-    (10, 1e-8),
-    (100, 1e-7),
-    (1_000, 1e-6),
-    (10_000, 1e-5),
-    (100_000, 1e-4),
-    (1_000_000, 1e-3),
-    (10_000_000, 1e-2),
-    (100_000_000, 0.1),
-    (1_000_000_000, 1.0),
-    (10_000_000_000, 10.0),
-    (100_000_000_000, 100.0),
-    (1_000_000_000_000, 1000.0),
-    (u64::MAX, f64::INFINITY),
-];
-
 #[derive(Debug)]
 struct QueueSeries {
     depth: Gauge,
@@ -89,7 +33,7 @@ struct QueueSeries {
     unfinished: Seconds,
     longest: Seconds,
     retries: Counter,
-    source: Mutex<Option<Weak<dyn QueueSource>>>,
+    source: Mutex<Option<Weak<dyn MetricsSource>>>,
 }
 
 /// The histogram as a metric.
@@ -114,7 +58,7 @@ struct QueueLabels {
 
 impl QueueMetrics {
     /// Makes these series follow `source`. When it is gone, its last totals stay.
-    pub(crate) fn read_from(self, source: Weak<dyn QueueSource>) {
+    pub fn read_from(self, source: Weak<dyn MetricsSource>) {
         *self.source() = Some(source);
     }
 
@@ -128,7 +72,7 @@ impl QueueMetrics {
         series.unfinished.set(reading.unfinished.as_secs_f64());
         series.longest.set(reading.longest.as_secs_f64());
         if source.is_some() {
-            let QueueTotals { adds, retries, queue_duration, work_duration } = reading.totals;
+            let Totals { adds, retries, queue_duration, work_duration } = reading.totals;
             series.adds.inner().store(adds, Ordering::Relaxed);
             series.retries.inner().store(retries, Ordering::Relaxed);
             *series.queue_duration.durations() = queue_duration;
@@ -136,7 +80,7 @@ impl QueueMetrics {
         }
     }
 
-    fn source(&self) -> MutexGuard<'_, Option<Weak<dyn QueueSource>>> {
+    fn source(&self) -> MutexGuard<'_, Option<Weak<dyn MetricsSource>>> {
         self.shared.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -211,17 +155,6 @@ impl QueueFamilies {
     }
 }
 
-impl Durations {
-    pub(crate) fn observe(&mut self, took: Duration) {
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let bucket = BUCKETS.partition_point(|(longest, _)| *longest < nanos);
-        if let Some(count) = self.counts.get_mut(bucket) {
-            *count += 1;
-        }
-        self.sum = self.sum.saturating_add(took);
-    }
-}
-
 impl Histogram {
     fn durations(&self) -> MutexGuard<'_, Durations> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -230,9 +163,9 @@ impl Histogram {
 
 impl EncodeMetric for Histogram {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        let Durations { counts, sum } = self.durations().clone();
-        let buckets: Vec<_> = BUCKETS.iter().zip(counts).map(|((_, seconds), count)| (*seconds, count)).collect();
-        encoder.encode_histogram::<NoLabelSet>(sum.as_secs_f64(), counts.iter().sum(), &buckets, None)
+        let durations = self.durations().clone();
+        let buckets: Vec<_> = durations.buckets().collect();
+        encoder.encode_histogram::<NoLabelSet>(durations.sum().as_secs_f64(), durations.count(), &buckets, None)
     }
 
     fn metric_type(&self) -> MetricType {
@@ -242,4 +175,69 @@ impl EncodeMetric for Histogram {
 
 impl TypedMetric for Histogram {
     const TYPE: MetricType = MetricType::Histogram;
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use crate::metrics::{Format, Metrics};
+    use crate::workqueue::{Config, Trigger, WorkQueue};
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn q10_the_number_of_series_does_not_grow_with_keys() {
+        let metrics = Metrics::new();
+        let queue = WorkQueue::new("test", Config::default());
+        metrics.queue("test").read_from(queue.metrics_source());
+        let series = |metrics: &Metrics| {
+            metrics.encode(Format::Text).unwrap().lines().filter(|line| !line.starts_with('#')).count()
+        };
+        queue.add(0, Trigger::Event);
+        let before = series(&metrics);
+        for key in 0..1000 {
+            queue.add(key, Trigger::Event);
+            queue.add_rate_limited(key);
+        }
+        assert_eq!(series(&metrics), before);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_series_of_a_queue_are_those_of_client_go() {
+        let metrics = Metrics::new();
+        let queue = WorkQueue::new("network", Config::default());
+        metrics.queue("network").read_from(queue.metrics_source());
+        queue.add("a", Trigger::Event);
+        queue.add("a", Trigger::Event);
+        queue.add("b", Trigger::Event);
+        advance(Duration::from_secs(2)).await;
+        assert_eq!(queue.get().await.map(|item| item.key), Some("a"));
+        queue.add("a", Trigger::Event);
+        queue.add_after("c", Duration::from_millis(1), Trigger::Resync);
+        queue.add_rate_limited("d");
+        let expect = |lines: &[&str]| {
+            let text = metrics.encode(Format::Text).unwrap();
+            for line in lines {
+                assert!(text.lines().any(|have| have == *line), "no {line} in\n{text}");
+            }
+        };
+        advance(Duration::from_secs(3)).await;
+        expect(&[
+            r#"workqueue_depth{name="network"} 2"#,
+            r#"workqueue_adds_total{name="network"} 3"#,
+            r#"workqueue_retries_total{name="network"} 1"#,
+            r#"workqueue_queue_duration_seconds_sum{name="network"} 2.0"#,
+            r#"workqueue_unfinished_work_seconds{name="network"} 3.0"#,
+            r#"workqueue_longest_running_processor_seconds{name="network"} 3.0"#,
+        ]);
+        queue.done(&"a");
+        expect(&[
+            r#"workqueue_depth{name="network"} 4"#,
+            r#"workqueue_adds_total{name="network"} 5"#,
+            r#"workqueue_work_duration_seconds_sum{name="network"} 3.0"#,
+            r#"workqueue_work_duration_seconds_count{name="network"} 1"#,
+            r#"workqueue_unfinished_work_seconds{name="network"} 0.0"#,
+            r#"workqueue_longest_running_processor_seconds{name="network"} 0.0"#,
+        ]);
+    }
 }

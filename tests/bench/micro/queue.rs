@@ -3,7 +3,6 @@
 use anyhow::Result;
 use oarlock::api::{GroupVersionKind, ObjectKey};
 use oarlock::controller::ReconcileKey;
-use oarlock::metrics::Metrics;
 use oarlock::workqueue::{Config, Trigger, WorkQueue};
 use serde_json::json;
 use std::sync::Arc;
@@ -25,7 +24,7 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     let keys: Vec<ReconcileKey> = (0..args.keys)
         .map(|i| ReconcileKey { kind: Arc::clone(&kind), key: ObjectKey::new("default", format!("network-{i:05}")) })
         .collect();
-    let queue = WorkQueue::new("bench", Config::default(), Metrics::new().queue("bench"));
+    let queue = WorkQueue::new("bench", Config::default());
     let mut rounds = Vec::new();
     for _ in 0..args.rounds {
         // A key comes from a watch's handler, which makes it: what the queue does with it counts from there.
