@@ -12,7 +12,11 @@ BIN := $(CARGO_TARGET_DIR)/debug
 # would compile wasmtime again.
 BUILD := cargo build --workspace --bins --tests
 
-.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-all test-kubernetes test-neutron test-node conformance differential book reference lint torture fuzz fuzz-plugin soak bench image release clean
+# The languages beside Rust whose components and SDKs are tested: make test takes the first one alone.
+ALL_LANGUAGES := js ts python c go
+LANGUAGES ?= js
+
+.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-all campaigns test-kubernetes test-neutron test-node conformance differential book reference lint torture fuzz fuzz-plugin soak bench image release clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -43,45 +47,53 @@ test-plugins:
 	@scripts/build-plugins.sh --guests $(TEST_PLUGINS)
 
 language-tools:
-	@scripts/build-languages.sh --check
+	@scripts/build-languages.sh --check $(LANGUAGES)
 
 languages: language-tools build
-	@OARLOCK_BIN=$(BIN)/oarlock scripts/build-languages.sh $(TEST_PLUGINS)
+	@OARLOCK_BIN=$(BIN)/oarlock scripts/build-languages.sh $(TEST_PLUGINS) $(LANGUAGES)
 
 demo: kubectl build plugins ## play the story with real processes and stay up; ONCE=1 plays it, checks it and ends
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(PLUGINS) \
 	  $(BIN)/demo $(if $(ONCE),--once)
 
-# Says something only when one fails.
-SDK_TESTS := guest-sdk/js:test guest-sdk/python:test guest-sdk/c:unit \
-  $(addprefix plugins/namespace-baseline/,js:unit ts:unit python:unit c:unit)
-# Left out where make languages left it out.
-GO_TESTS := guest-sdk/go:test plugins/namespace-baseline/go:unit
+# Says something only when one fails. Go is left out where make languages left it out.
 sdk-tests: language-tools ## unit tests of the SDKs of the other languages and of what is written with them, without WebAssembly
-	@go=; if $(MAKE) -s -C guest-sdk/go go VENV=$(CARGO_TARGET_DIR)/languages/go >/dev/null 2>&1; then go='$(GO_TESTS)'; fi; \
-	for tests in $(SDK_TESTS) $$go; do \
-	  folder=$${tests%:*}; \
-	  said=$$($(MAKE) -C $$folder $${tests#*:} VENV=$(CARGO_TARGET_DIR)/languages/$${folder##*/} 2>&1) || \
-	    { printf '%s\n' "$$said" "make -C $$folder $${tests#*:} failed" >&2; exit 1; }; \
+	@for language in $(LANGUAGES); do \
+	  venv=$(CARGO_TARGET_DIR)/languages/$$language unit=unit; \
+	  case $$language in js | python | go) unit=test ;; esac; \
+	  [ $$language != go ] || $(MAKE) -s -C guest-sdk/go go VENV=$$venv >/dev/null 2>&1 || continue; \
+	  for tests in guest-sdk/$$language:$$unit plugins/namespace-baseline/$$language:unit; do \
+	    folder=$${tests%:*}; [ -d $$folder ] || continue; \
+	    said=$$($(MAKE) -C $$folder $${tests#*:} VENV=$$venv 2>&1) || \
+	      { printf '%s\n' "$$said" "make -C $$folder $${tests#*:} failed" >&2; exit 1; }; \
+	  done; \
 	done
 
-# Tests wait for processes most of the time: more threads than cores.
-test: kubectl registry tools language-tools build test-plugins languages sdk-tests ## all tests; no cluster needed
+# Tests wait for processes half of the time: more threads than cores.
+test: kubectl registry tools languages test-plugins sdk-tests ## every crate and behaviour, with Rust and JavaScript; no cluster needed
+	@mkdir -p $(CARGO_TARGET_DIR)/tmp
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
-	  RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --tests
+	  OARLOCK_LANGUAGES="rust $(LANGUAGES)" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} \
+	  cargo --config 'target."cfg(all())".runner=["$(CURDIR)/scripts/time-tests.sh"]' test --workspace --tests \
+	  $(if $(ALL),-- --include-ignored) | tee $(CARGO_TARGET_DIR)/tmp/tests.log
 	@cargo test --workspace --doc
+	@scripts/slowest.sh $(CARGO_TARGET_DIR)/tmp/tests.log
 
-# A soak of eleven minutes gives each kind of turn a whole one: torture, the operation sequences of each shipped plugin, the random tests.
-test-all: test ## make test, then every campaign: torture, soak, a real Neutron, and real control planes where their programs are; an hour
-	@$(MAKE) torture
-	@$(MAKE) soak MINUTES=11
-	@$(MAKE) soak HOURS=24
+test-all: ## make test with the tests that take minutes, every language, a real Neutron, and real control planes where their programs are
+	@$(MAKE) test ALL=1 LANGUAGES="$(ALL_LANGUAGES)"
 	@$(MAKE) test-neutron
 	@$(MAKE) conformance
 	@if missing=$$(tests/kubernetes/control-plane.sh check 2>&1 >/dev/null); then $(MAKE) test-kubernetes && $(MAKE) differential; \
 	  else echo "SKIPPED: make test-kubernetes, make differential: $$missing"; fi
 
-test-kubernetes: kubectl registry build test-plugins languages ## the end-to-end tests on real control planes, of KUBEBUILDER_ASSETS or of KUBECONFIG_E2E; ONLY="part of a name"
+# A soak of eleven minutes gives each kind of turn a whole one: torture, the operation sequences of each shipped plugin, the random tests.
+campaigns: ## half an hour of everything random: torture, soak in real time, a day in simulated time
+	@$(MAKE) torture
+	@$(MAKE) soak MINUTES=11
+	@$(MAKE) soak HOURS=24
+
+test-kubernetes: LANGUAGES = $(ALL_LANGUAGES)
+test-kubernetes: kubectl registry languages test-plugins ## the end-to-end tests on real control planes, of KUBEBUILDER_ASSETS or of KUBECONFIG_E2E; ONLY="part of a name"
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  tests/kubernetes/run.sh $(ONLY)
 

@@ -2,7 +2,7 @@
 # Build the sample reconciler and the tests' guests in every language but Rust, which build-plugins.sh builds.
 #
 #   scripts/build-languages.sh OUT_DIR [LANGUAGE…]
-#   scripts/build-languages.sh --check: whether what they take is on this machine
+#   scripts/build-languages.sh --check [LANGUAGE…]: whether what they take is on this machine
 #
 # Every project in plugins/namespace-baseline/*, tests/guests/unruly/* and tests/guests/imports/* is built by its own Makefile, as its author
 # would, and its component copied to OUT_DIR as namespace-baseline-LANGUAGE.wasm, unruly-LANGUAGE.wasm or imports-LANGUAGE.wasm. What the
@@ -15,29 +15,37 @@ cd "$here/.."
 say() { printf '%s\n' "build-languages: $*" >&2; }
 die() { say "$*"; exit 1; }
 
-missing=no
-# need LANGUAGES WHAT HOW COMMAND…: what languages cannot do without
-need() {
-  local languages=$1 what=$2 how=$3
-  shift 3
-  if ! "$@" >/dev/null 2>&1; then
-    say "$languages: $what is missing; get it with: $how"
-    missing=yes
-  fi
-}
-need "js, ts" "node 20 or newer" "https://nodejs.org, or apt-get install nodejs where it is new enough" \
-  node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'
-need "js, ts" "npm" "https://nodejs.org, or apt-get install npm" npm --version
-need "python, c, go" "Python 3.11 or newer with venv" "apt-get install python3 python3-venv" \
-  python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))'
-[ $missing = no ] || exit 1
-if [ "${1-}" = --check ]; then exit; fi
-
-case ${1-} in "" | -*) die "usage: build-languages.sh OUT_DIR [LANGUAGE…]" ;; esac
-case $1 in /*) out=$1 ;; *) out=$started_in/$1 ;; esac
+check=no out=
+case ${1-} in
+  --check) check=yes ;;
+  "" | -*) die "usage: build-languages.sh OUT_DIR [LANGUAGE…]" ;;
+  /*) out=$1 ;;
+  *) out=$started_in/$1 ;;
+esac
 shift
 wanted=("$@")
 if [ ${#wanted[@]} -eq 0 ]; then wanted=(js ts python c go); fi
+
+missing=no
+# need LANGUAGES WHAT HOW COMMAND…: what languages cannot do without
+need() {
+  local languages=$1 what=$2 how=$3 language
+  shift 3
+  for language in $languages; do
+    [[ " ${wanted[*]} " == *" $language "* ]] || continue
+    if "$@" >/dev/null 2>&1; then return; fi
+    say "${languages// /, }: $what is missing; get it with: $how"
+    missing=yes
+    return
+  done
+}
+need "js ts" "node 20 or newer" "https://nodejs.org, or apt-get install nodejs where it is new enough" \
+  node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'
+need "js ts" "npm" "https://nodejs.org, or apt-get install npm" npm --version
+need "python c go" "Python 3.11 or newer with venv" "apt-get install python3 python3-venv" \
+  python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))'
+[ $missing = no ] || exit 1
+if [ $check = yes ]; then exit; fi
 
 target=${CARGO_TARGET_DIR:-target}
 case $target in /*) ;; *) target=$PWD/$target ;; esac

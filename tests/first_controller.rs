@@ -74,6 +74,7 @@ impl Reader {
         let mut shell = tokio::process::Command::new("sh");
         shell.args(["-euc", &script.join("\n")]).current_dir(self.home.path()).stdin(Stdio::null()).kill_on_drop(true);
         shell.envs(Self::environment()?).env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("KUBECONFIG");
+        shell.env_remove("RUSTC_BOOTSTRAP");
         let output = tokio::time::timeout(RUNS, shell.output()).await.context("the commands do not end")??;
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         ensure!(output.status.success(), "{}\n{out}\n{err}", lines.join("\n"));
@@ -103,6 +104,7 @@ fn words(text: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make test-all"]
 async fn a_reader_of_the_tutorial_ends_with_a_controller() -> Result<()> {
     let mut reader = Reader::new()?;
     let (mut dev, mut last) = (None, Vec::new());

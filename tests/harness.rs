@@ -35,7 +35,7 @@ pub use narrator::Narrator;
 pub use neutron::{Login, Neutron, Pairs};
 pub use operations::{OPERATIONS, Shell, checkout, command_blocks, commands, commands_of_comment};
 pub use plugins::{
-    Grant, PluginDir, broken_plugins, built_plugin, go_was_built, network_grant_for, repository_root,
+    Grant, PluginDir, broken_plugins, built_plugin, go_was_built, network_grant_for, repository_root, tested_languages,
     with_another_digest,
 };
 pub use process::{LogLine, Process, oarlock, oarlock_binary};

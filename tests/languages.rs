@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use http::Method;
 use oarlock_tests::harness::{
-    Grant, World, WorldOptions, built_plugin, eventually, go_was_built, repository_root, text, with_world,
+    Grant, World, WorldOptions, built_plugin, eventually, repository_root, tested_languages, text, with_world,
 };
 use serde_json::{Value, json};
 use std::{
@@ -16,16 +16,11 @@ use std::{
 /// Compiling Python takes half a minute of both cores, of others.
 const SOON: Duration = Duration::from_secs(180);
 
-/// The languages of the sample and of the ill-behaved guest; Go comes last, where it was built.
-const LANGUAGES: [&str; 5] = ["rust", "js", "ts", "python", "c"];
-const UNRULY: [&str; 5] = ["rust", "js", "ts", "python", "c"];
+/// The languages of the sample and of the ill-behaved guest.
+const LANGUAGES: [&str; 6] = ["rust", "js", "ts", "python", "c", "go"];
 
 /// Those of the guest that uses the imports.
 const IMPORTS: [&str; 2] = ["js", "c"];
-
-fn with_go(languages: &[&'static str]) -> Vec<&'static str> {
-    languages.iter().copied().chain(go_was_built().then_some("go")).collect()
-}
 
 /// The file of a language.
 fn built(name: &str, language: &str) -> Result<PathBuf> {
@@ -133,7 +128,7 @@ async fn every_language_lives_the_same_story_and_takes_over_from_another_without
         let stays = format!("{}-stays", world.namespace);
         namespace(&world, &stays, None).await?;
         world.start_host().await?;
-        for (nth, language) in with_go(&LANGUAGES).into_iter().enumerate() {
+        for (nth, language) in tested_languages(&LANGUAGES).into_iter().enumerate() {
             let file = built("namespace-baseline", language)?;
             let mark = world.kubernetes_gate.mark();
             // An edit that nobody has seen when the version changes.
@@ -188,7 +183,7 @@ const MODES: [(&str, &str); 9] = [
 async fn what_a_guest_does_wrong_is_told_in_its_authors_words_and_counted() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         world.start_host().await?;
-        for language in with_go(&UNRULY) {
+        for language in tested_languages(&LANGUAGES) {
             let file = built("unruly", language)?;
             for (mode, words) in MODES {
                 // Rust without WASI has nowhere to print to.
@@ -274,7 +269,7 @@ async fn passes(file: &Path, cases: &Path) -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_language_passes_the_cases_of_every_language() -> Result<()> {
     let samples = repository_root().join("plugins/namespace-baseline");
-    let languages = with_go(&LANGUAGES);
+    let languages = tested_languages(&LANGUAGES);
     for language in &languages {
         let file = built("namespace-baseline", language)?;
         for of in &languages {
@@ -290,7 +285,7 @@ async fn every_language_passes_the_cases_of_every_language() -> Result<()> {
 /// Lists, HTTP and its errors, the cache and merging, in JavaScript behind `await`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_sdk_makes_of_the_imports_is_so_inside_a_component() -> Result<()> {
-    for language in IMPORTS {
+    for language in tested_languages(&IMPORTS) {
         passes(&built("imports", language)?, &repository_root().join("tests/guests/imports/cases")).await?;
     }
     Ok(())
@@ -301,7 +296,7 @@ async fn a_guest_that_awaits_what_a_server_answers_keeps_a_network_as_the_cluste
     with_world(options(), async |world: Arc<World>| {
         world.start_host().await?;
         account(&world, "web").await?;
-        for (nth, language) in IMPORTS.into_iter().enumerate() {
+        for (nth, language) in tested_languages(&IMPORTS).into_iter().enumerate() {
             let url = world.neutron_gate.url();
             let read = ["get", "list", "watch"];
             let grant = Grant::nothing().rule("", &["configmaps"], &[read.as_slice(), &["patch"]].concat());
@@ -359,7 +354,7 @@ async fn an_object_of_more_than_a_megabyte_reaches_every_language() -> Result<()
     let message = "annotation baseline.oarlock.dev/quota is not a JSON object of strings";
     let case = json!({"request": {"object": object}, "expect": {"error": {"terminal": message}}});
     fs::write(folder.path().join("large.yaml"), case.to_string())?;
-    for language in with_go(&LANGUAGES) {
+    for language in tested_languages(&LANGUAGES) {
         passes(&built("namespace-baseline", language)?, folder.path()).await?;
     }
     Ok(())

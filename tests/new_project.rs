@@ -26,7 +26,7 @@ async fn a_project_passes_its_tests_and_is_installed(language: &str, tested: &st
     make.args(["-euc", script]).current_dir(&project).stdin(Stdio::null()).kill_on_drop(true);
     make.env("OARLOCK", oarlock_binary()?).env("WASM_ENV", target_folder().join("wasm.env"));
     // Not those of the make that runs the tests.
-    make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+    make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("RUSTC_BOOTSTRAP");
     // Kept from run to run: what is compiled, and the tools, where build-languages.sh keeps them. Its cache leads to the compiled code of
     // the tests.
     let tools = target_folder().join("languages");
@@ -61,21 +61,25 @@ async fn a_project_in_javascript_passes_its_tests_and_is_installed() -> Result<(
 }
 
 #[tokio::test]
+#[ignore = "a minute: make test-all"]
 async fn a_project_in_typescript_passes_its_tests_and_is_installed() -> Result<()> {
     a_project_passes_its_tests_and_is_installed("ts", "pass 3").await
 }
 
 #[tokio::test]
+#[ignore = "a minute: make test-all"]
 async fn a_project_in_python_passes_its_tests_and_is_installed() -> Result<()> {
     a_project_passes_its_tests_and_is_installed("python", "Ran 4 tests").await
 }
 
 #[tokio::test]
+#[ignore = "a minute: make test-all"]
 async fn a_project_in_c_passes_its_tests_and_is_installed() -> Result<()> {
     a_project_passes_its_tests_and_is_installed("c", "3 tests, 0 failed").await
 }
 
 #[tokio::test]
+#[ignore = "a minute: make test-all"]
 async fn a_project_in_go_passes_its_tests_and_is_installed() -> Result<()> {
     if !go_was_built() {
         return Ok(());

@@ -50,6 +50,14 @@ pub fn go_was_built() -> bool {
     missing.is_none()
 }
 
+/// Those of the languages that this run tests: all of them, or those in `OARLOCK_LANGUAGES`, separated by spaces. Go only where it was built.
+#[must_use]
+pub fn tested_languages(languages: &[&'static str]) -> Vec<&'static str> {
+    let wanted = env::var("OARLOCK_LANGUAGES").ok();
+    let is_wanted = |language: &str| wanted.as_ref().is_none_or(|all| all.split(' ').any(|one| one == language));
+    languages.iter().copied().filter(|language| is_wanted(language) && (*language != "go" || go_was_built())).collect()
+}
+
 /// The grant and configuration of a plugin, `NAME.yaml` beside `NAME.wasm`.
 #[derive(Clone, Debug)]
 pub struct Grant(PluginGrant);
