@@ -48,7 +48,7 @@ WITHOUT_CONTROLLERS=${without_controllers-} python3 tests/kubernetes/select.py t
 
 began=$SECONDS status=0
 mapfile -t selected <"$work/selected"
-tests --exact --test-threads "$threads" "${selected[@]}" || status=$?
+tests --exact --include-ignored --test-threads "$threads" "${selected[@]}" || status=$?
 n=0
 for kubeconfig in ${KUBECONFIG_E2E//:/ }; do
   n=$((n + 1)); objects "$kubeconfig" >"$work/after-$n"
