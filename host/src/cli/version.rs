@@ -5,10 +5,7 @@ use oarlock::plugin::CONTRACT_VERSION;
 
 /// The options of `oarlock version`.
 #[derive(Debug, Args)]
-#[command(
-    about = "Print the versions of this program and of the contract with plugins",
-    after_help = "Example:\n  oarlock version"
-)]
+#[command(after_help = "Example:\n  oarlock version")]
 pub(super) struct VersionArgs {}
 
 pub(super) fn run(_args: &VersionArgs) -> anyhow::Result<()> {
