@@ -42,6 +42,11 @@ pub(super) struct RbacArgs {
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     lease_namespace: Option<String>,
 
+    /// For hosts that run with --admission-service, --admission-url or --admission-addr: print the RBAC for admission in any case, and not
+    /// only if a plugin answers admission
+    #[arg(long)]
+    admission: bool,
+
     /// Kubeconfig of a cluster, for the plurals of the plugins' kinds [default: guess the plurals]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -93,6 +98,7 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
         name: roles,
         impersonate: args.impersonate,
         lease_namespace: args.lease_namespace,
+        admission: args.admission,
     };
     super::say(rbac::yaml(&plugins, &options).trim_end())?;
     Ok(())

@@ -15,7 +15,7 @@ pub(super) fn run(_args: &VersionArgs) -> anyhow::Result<()> {
 /// The version of the program, then those of its parts.
 pub(super) fn text() -> String {
     let program = env!("CARGO_PKG_VERSION");
-    // Releases and images are built with it.
+    // scripts/commit.sh sets it for releases and images.
     let commit = option_env!("OARLOCK_COMMIT").map(|commit| format!("\ncommit {commit}")).unwrap_or_default();
     format!("{program}\ncontract oarlock:reconciler@{CONTRACT_VERSION}{commit}")
 }
