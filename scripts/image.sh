@@ -4,8 +4,8 @@
 #   scripts/image.sh [--root DIR]
 #
 # The layouts are ${CARGO_TARGET_DIR:-target}/image/oarlock and …/oarlock-plugins. With --root only the files of the host's image are written,
-# below DIR: what a Dockerfile copies. The same sources give the same bytes, wherever they lie: paths are mapped, times are
-# SOURCE_DATE_EPOCH, or that of the last commit.
+# below DIR: what a Dockerfile copies. The same commit gives the same bytes in any folder: paths are mapped, times are
+# SOURCE_DATE_EPOCH, or that of the last commit. `oarlock version` in the image prints the commit (scripts/commit.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target_dir=${CARGO_TARGET_DIR:-target}
@@ -21,6 +21,7 @@ if [ -z "${SOURCE_DATE_EPOCH-}" ]; then
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 0)
 fi
 export SOURCE_DATE_EPOCH
+source scripts/commit.sh
 
 scripts/build-plugins.sh "$target_dir/image/plugins" deployment-network envoy-injector network pod-network
 

@@ -8,7 +8,7 @@
 #   oarlock-V-A-linux.cdx.json     the bill of materials (CycloneDX)
 #   oarlock-V-A-image.tar          the image of the host, as an OCI layout
 #   oarlock-plugins-V-A-image.tar  the image of the plugins alone
-# The same sources and compiler give the same bytes (scripts/image.sh).
+# The same commit and compiler give the same bytes (scripts/image.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${CARGO_TARGET_DIR:-target}

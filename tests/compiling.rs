@@ -267,8 +267,7 @@ async fn t7_a_file_at_which_the_host_ended_waits_while_the_others_run() -> Resul
         world.plugins.add("misfit", "misfit", &grant.partial())?;
         world.start_host_with(&args).await?;
         eventually(DEADLINE, "the other one to run", || async {
-            let waits =
-                world.log(|line| line.text.contains("the host ended while this file was being compiled")).await?;
+            let waits = world.log(|line| line.text.contains("the host ended while it compiled this file")).await?;
             ensure!(waits.len() == 1, "{waits:?}");
             let entry = world.host(async |host| host.plugin("misfit").await).await?;
             ensure!(text(&entry, "/state") == "active", "{entry}");

@@ -83,7 +83,7 @@ async fn what_a_plugins_account_lacks_is_refused_by_the_api_server_and_named_whe
         ];
         ensure!(lacks == expected, "{lacks:#?}");
         ensure!(missing(&world, "network").await?.is_empty(), "the other plugin lacks nothing");
-        let told = world.log(|line| line.text.contains("does not allow everything it is granted")).await?;
+        let told = world.log(|line| line.text.contains("does not allow everything in the grant")).await?;
         ensure!(told.len() == 1 && told[0].text.contains("networks"), "{told:?}");
 
         let file = std::fs::read_to_string(repository_root().join("tests/fixtures/deployment.yaml"))?;
@@ -132,7 +132,7 @@ async fn what_the_host_itself_lacks_is_named_too() -> Result<()> {
                 "get, list, watch, patch networks (samplecrd.k8s.io) to the host: its finalizer, its primary",
                 "patch networks/status (samplecrd.k8s.io) to the host: status of its primary",
                 "get, create, patch events (core) to the host: events about its primary",
-                "impersonate serviceaccounts (core) named oarlock-network in oarlock-system to the host: written and read as",
+                "impersonate serviceaccounts (core) named oarlock-network in oarlock-system to the host: impersonated for its writes and live reads",
             ] {
                 ensure!(lacks.iter().any(|line| line == part), "no {part:?} in {lacks:#?}");
             }
@@ -163,10 +163,10 @@ async fn a_lease_that_may_not_be_updated_is_named_and_taken_when_it_may() -> Res
         world.cluster.create("/apis/coordination.k8s.io/v1/namespaces/oarlock-system/leases", &ghost).await?;
         world.start_host().await?;
         let lacks = some_missing(&world, "network").await?;
-        let line = "get, update leases (coordination.k8s.io) named oarlock-network in oarlock-system to the host: which host reconciles";
+        let line = "get, update leases (coordination.k8s.io) named oarlock-network in oarlock-system to the host: leader election";
         ensure!(lacks == [line], "{lacks:#?}");
         eventually(SOON, "the log to say why nobody reconciles", || async {
-            let told = world.log(|line| line.text.contains("the lease is free, but could not be taken")).await?;
+            let told = world.log(|line| line.text.contains("cannot acquire the free lease")).await?;
             ensure!(told.iter().any(|line| line.text.contains("oarlock-network") && line.text.contains("403")), "{told:?}");
             Ok(())
         })

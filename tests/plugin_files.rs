@@ -13,7 +13,7 @@ async fn files_that_are_no_plugins_are_reported_and_the_others_run() -> Result<(
         let mut broken = broken_plugins(&whole);
         // The packages of its component type need each other: the stack of who makes a component of it ends.
         let cyclic = fs::read(repository_root().join("fuzz/regressions/wasm/cyclic-packages"))?;
-        broken.push(("cyclic-packages", cyclic, "could not be compiled"));
+        broken.push(("cyclic-packages", cyclic, "cannot compile it"));
         for (name, bytes, _) in &broken {
             world.plugins.file(&format!("{name}.wasm"), bytes)?;
             world.plugins.grant(name, &world.network_grant()?)?;

@@ -107,11 +107,11 @@ async fn a_grant_is_written_once_and_compared_from_then_on() -> Result<()> {
     let (status, printed, why) = grant("--write").await?;
     let expected = "permissions: get, list, watch networks (samplecrd.k8s.io) [primary]\ncleanup: true\nmanageStatus: true\n\
          http.safeRequests: POST */auth/tokens\n";
-    ensure!(status == Some(1) && printed == expected && why.contains("does not grant all"), "{printed}{why}");
+    ensure!(status == Some(1) && printed == expected && why.contains("does not grant everything"), "{printed}{why}");
     ensure!(fs::read_to_string(&yaml)? == half, "it was overwritten");
     fs::write(&yaml, format!("{half}partial: true\n"))?;
     let (status, printed, _) = grant("--check").await?;
-    ensure!(status == Some(0) && printed.contains("says partial"), "{printed}");
+    ensure!(status == Some(0) && printed.contains("is partial"), "{printed}");
 
     fs::copy(repository_root().join("plugins/network/network.yaml"), &yaml)?;
     let (status, printed, why) = grant("--check").await?;

@@ -26,14 +26,14 @@ use clap::{Parser, Subcommand, ValueEnum};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// A Kubernetes controller host: reconcilers are WebAssembly components in a directory.
+/// A host for Kubernetes controllers: each plugin of a directory is a reconciler in a WebAssembly sandbox.
 #[derive(Debug, Parser)]
 #[command(name = "oarlock", version, long_version = long_version(), about, max_term_width = 110)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 
-    /// How log lines on stderr look; the variable OARLOCK_LOG filters them (`info,oarlock=debug`)
+    /// Format of the log on stderr. The variable OARLOCK_LOG filters it (`info,oarlock=debug`)
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Human, value_name = "FORMAT")]
     log_format: LogFormat,
 }
@@ -47,7 +47,7 @@ fn long_version() -> &'static str {
 /// The form of what a command shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// As the table, with nothing shortened
+    /// The table, without cuts
     Wide,
     /// One JSON document
     Json,
@@ -68,7 +68,7 @@ impl Output {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum LogFormat {
-    /// One line per event, for people
+    /// One line per event, for reading
     Human,
     /// One JSON object per event
     Json,
@@ -77,31 +77,49 @@ enum LogFormat {
 #[derive(Debug, Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "one is made, when the program starts")]
 enum Command {
-    /// Make the project of a plugin
+    /// Create the project of a plugin
+    ///
+    /// The project is a reconciler that runs, with its tests, its grant and the SDK.
     New(new::NewArgs),
     /// Run the plugins of a directory against a cluster
     Run(run::RunArgs),
     /// Run an embedded API server and the plugins of a directory in one process
+    ///
+    /// For authors of plugins: no cluster is needed.
     Dev(dev::DevArgs),
     /// Run the embedded API server
+    ///
+    /// It serves HTTP or HTTPS on loopback, and keeps its objects in memory or in a directory.
     Apiserver(apiserver::ApiserverArgs),
-    /// Show what a plugin file is
+    /// Show the content of a plugin file
+    ///
+    /// Print manifest, imports, exports, size and digest, or the reason why the file is not a plugin.
     Inspect(inspect::InspectArgs),
     /// Show the plugins of a running host
     Plugins(plugins::PluginsArgs),
-    /// Let a version run that drops what objects depend on
+    /// Confirm a version that drops a kind or its cleanup
+    ///
+    /// The version takes over, although objects depend on what it drops.
     Confirm(plugins::ConfirmArgs),
     /// Print the grant file that a plugin asks for
     Grant(grant::GrantArgs),
     /// Print the least RBAC for the plugins of a directory
+    ///
+    /// The output is ClusterRoles, Roles and bindings, according to the grants, with the reason for each rule.
     Rbac(rbac::RbacArgs),
     /// Run a plugin against recorded cases, without a cluster
+    ///
+    /// The cases are the *.yaml files of a folder. The plugin runs in its sandbox.
     Test(test::TestArgs),
     /// Store a plugin in a registry
+    ///
+    /// Print the digest to pin it by.
     Push(push::PushArgs),
     /// Fetch a plugin from a registry
     Pull(pull::PullArgs),
     /// Compile plugins ahead of their first start
+    ///
+    /// The code goes into the cache of `run` and `dev`.
     Compile(compile::CompileArgs),
     /// Print the completion script of a shell
     Completion(completion::CompletionArgs),
@@ -149,20 +167,20 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
 
 /// Prints an error and its causes, once, at the edge.
 pub(crate) fn complain(error: &anyhow::Error) {
-    // What cannot be written is lost: nobody is there to be told.
+    // Nothing is left that could report a failure of this write.
     let _ = writeln!(std::io::stderr(), "oarlock: {}", oarlock::text::lines(&format!("{error:#}")));
 }
 
-/// Prints the result of a command. It may quote strangers: a terminal shows what they say, and does not obey it.
+/// Prints the result of a command. It may contain text of plugins and servers, so control characters are escaped.
 ///
 /// # Errors
 ///
-/// It cannot be written, to a full disk for instance. A pipe whose reader has ended is no error: it wants no more.
+/// Standard output cannot be written, for example to a full disk. A closed pipe is no error.
 fn say(text: &str) -> anyhow::Result<()> {
     print(format!("{}\n", oarlock::text::lines(text)).as_bytes())
 }
 
-/// Prints bytes of the command's own making. Errors as in [`say`].
+/// Prints bytes that contain no foreign text. Errors as in [`say`].
 fn print(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
@@ -177,7 +195,7 @@ fn print(bytes: &[u8]) -> anyhow::Result<()> {
 fn write_kubeconfig(path: &Path, text: &str) -> anyhow::Result<PathBuf> {
     use anyhow::Context as _;
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     }
     std::fs::write(path, text).with_context(|| format!("cannot write the kubeconfig {}", path.display()))?;
     Ok(std::path::absolute(path)?)

@@ -257,7 +257,7 @@ impl Controller {
                     plugin,
                     version = version.loaded.manifest.version,
                     seconds = drain.as_secs(),
-                    "reconciles still under way on the version that was replaced are cut off"
+                    "drain deadline passed: the remaining reconciles of the replaced version are cancelled"
                 );
             }
         });
@@ -345,7 +345,7 @@ impl Controller {
             tracing::warn!(
                 plugin = self.name,
                 seconds = drain.as_secs(),
-                "reconciles still in work after the drain deadline are cut off"
+                "drain deadline passed: the remaining reconciles are cancelled"
             );
         }
         self.tasks.wait().await;

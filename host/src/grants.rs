@@ -74,7 +74,7 @@ pub enum Error {
         found: String,
     },
     /// A secret file cannot be read.
-    #[error("configuration value {key:?} could not be read from {path}")]
+    #[error("cannot read configuration value {key:?} from {path}")]
     SecretFile {
         /// Configuration key.
         key: String,
@@ -92,7 +92,7 @@ pub enum Error {
     Verb(String),
     /// The permissions are lists times lists, and too many.
     #[error(
-        "permissions stand for {count} combinations of verb, group, resource, name and namespace; there may be {PERMISSIONS}"
+        "permissions have {count} combinations of verb, group, resource, name and namespace; the limit is {PERMISSIONS}"
     )]
     TooManyPermissions {
         /// The number of permissions.

@@ -229,7 +229,7 @@ impl Lifecycle {
                     }
                     Err(e) => {
                         let error = crate::chain(&e);
-                        tracing::error!(error, "the plugin directory cannot be read: what runs goes on");
+                        tracing::error!(error, "cannot read the plugin directory: the running plugins stay");
                     }
                 },
                 Some(message) = self.inbox.recv() => {

@@ -52,7 +52,7 @@ pub fn init(format: Format, filter: Option<&str>) {
     // An error means that logging is already started, by a test or by a program that embeds this one.
     let _ = subscriber(format, filter, io::stderr, colour).try_init();
     if let Some(reason) = refused {
-        tracing::warn!(filter = asked.unwrap_or_default(), reason, "the log filter cannot be read, using the default");
+        tracing::warn!(filter = asked.unwrap_or_default(), reason, "invalid log filter OARLOCK_LOG: using the default");
     }
 }
 

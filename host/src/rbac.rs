@@ -19,6 +19,9 @@ pub const ADMISSION_SECRET: &str = "oarlock-admission";
 /// The name of the generated webhook configurations.
 pub const WEBHOOKS: &str = "oarlock";
 
+/// The host, in the reasons of its own permissions.
+const HOST: &str = "the host";
+
 /// Group and resource of Leases.
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
@@ -71,7 +74,7 @@ fn of_admission(needs: &mut Needs, plugin: &str) {
     }
     needs.add(
         plugin,
-        "which plugins initialize what",
+        "to read the initializers of new objects",
         "",
         "oarlock.dev",
         "initializerconfigurations",
@@ -100,9 +103,13 @@ pub fn of_certificates(plugin: &str, namespace: &str) -> Needs {
 /// Permissions of the host to distribute its plugins over several hosts by Leases in a namespace, without [`of_lease`] of each plugin.
 #[must_use]
 pub fn of_leases(namespace: &str) -> Needs {
-    let host = "the host";
-    let mut needs = lease_named(lease::HOST_LEASE, namespace, host, "which host does what hosts do as such");
-    needs.add(host, "which Leases there are, and new ones", namespace, LEASES.0, LEASES.1, &["list", "create"]);
+    let mut needs = lease_named(
+        lease::HOST_LEASE,
+        namespace,
+        HOST,
+        "leader election for the webhook configurations and the events about initializers",
+    );
+    needs.add(HOST, "to find and create Leases", namespace, LEASES.0, LEASES.1, &["list", "create"]);
     needs
 }
 
@@ -111,7 +118,7 @@ pub fn of_leases(namespace: &str) -> Needs {
 /// * `namespace` - namespace of the Leases.
 #[must_use]
 pub fn of_lease(plugin: &str, namespace: &str) -> Needs {
-    lease_named(&lease::name_of(plugin), namespace, plugin, "which host reconciles")
+    lease_named(&lease::name_of(plugin), namespace, plugin, "leader election")
 }
 
 fn lease_named(name: &str, namespace: &str, who: &str, why: &str) -> Needs {
@@ -135,7 +142,7 @@ pub fn of_impersonator(plugin: &str, namespace: &str) -> Needs {
         name: service_account(plugin),
         verb: "impersonate".to_owned(),
     };
-    needs.insert(one, plugin, "written and read as");
+    needs.insert(one, plugin, "impersonated for its writes and live reads");
     needs
 }
 

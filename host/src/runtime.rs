@@ -74,9 +74,9 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     let config = api::client::load_config(&options.client).await?;
     let url = config.cluster_url.to_string();
     let client = api::client::renewing(options.client.clone(), config)?;
-    directory::scan(&options.plugins).context("the plugin directory cannot be used")?;
+    directory::scan(&options.plugins).context("cannot use the plugin directory")?;
     let puller = match options.oci {
-        Some(options) => Some(Puller::start(options).await.context("plugins cannot be pulled")?),
+        Some(options) => Some(Puller::start(options).await.context("cannot start pulling plugins")?),
         None => None,
     };
     let engine = Engine::new(options.engine)?;
@@ -176,7 +176,7 @@ impl Ending {
     /// plugins that answer them end.
     async fn run(self, stop: CancellationToken, closed: CancellationToken) {
         stop.cancelled().await;
-        tracing::info!("stopping: reconciles under way are finished first");
+        tracing::info!("stopping: waiting for the running reconciles");
         self.staying.waiting("it is stopping");
         self.leases.stop_acquiring();
         // A client that deletes the configurations while the host ends, as in an uninstallation, must not get them back.

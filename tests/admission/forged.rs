@@ -223,7 +223,7 @@ async fn t4_the_admission_port_admits_the_clients_of_its_ca_and_of_its_names_alo
         std::fs::write(&file, "nonsense")?;
         eventually(SOON, "a line about it", || async {
             let lines =
-                world.log(|line| line.text.contains("client CA of the admission server could not be read")).await?;
+                world.log(|line| line.text.contains("cannot read the client CA of the admission server")).await?;
             ensure!(!lines.is_empty(), "nothing");
             Ok(())
         })

@@ -138,6 +138,28 @@ fn version_said_in(root: &Path) -> Result<String> {
     run(Command::new(loader).arg("--library-path").arg(path).arg(root.join(program)).arg("--version"))
 }
 
+/// The commit that the scripts of releases and images give to the program; empty: none.
+fn commit_for_the_program(variables: &[(&str, &str)]) -> Result<String> {
+    let mut shell = Command::new("bash");
+    shell.args(["-euo", "pipefail", "-c", "source scripts/commit.sh; sh -c 'echo \"${OARLOCK_COMMIT-}\"'"]);
+    shell.current_dir(repository_root()).env_remove("OARLOCK_COMMIT").envs(variables.iter().copied());
+    Ok(run(&mut shell)?.trim().to_owned())
+}
+
+#[test]
+fn releases_and_images_are_built_with_their_commit() -> Result<()> {
+    let image = fs::read_to_string(repository_root().join("scripts/image.sh"))?;
+    ensure!(image.contains("\nsource scripts/commit.sh\n"), "scripts/image.sh sets no commit");
+    ensure!(commit_for_the_program(&[("OARLOCK_COMMIT", "abc")])? == "abc", "a given commit was replaced");
+    ensure!(commit_for_the_program(&[("GIT_DIR", "/nowhere")])?.is_empty(), "a commit without a repository");
+    if repository_root().join(".git").exists() {
+        let head = run(Command::new("git").current_dir(repository_root()).args(["rev-parse", "HEAD"]))?;
+        let found = commit_for_the_program(&[])?;
+        ensure!(found.trim_end_matches("-dirty") == head.trim(), "{found} is not {head}");
+    }
+    Ok(())
+}
+
 #[test]
 fn an_image_is_what_it_says_the_same_every_time_and_starts() -> Result<()> {
     let folder = tempfile::tempdir()?;

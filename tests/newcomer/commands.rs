@@ -139,7 +139,7 @@ async fn n11_a_check_finds_the_grant_of_the_project() -> Result<()> {
         anyhow::Ok((told.status.success(), String::from_utf8_lossy(&all).into_owned()))
     };
     let (good, said) = check().await?;
-    ensure!(good && said.contains("project/grant.yaml grants all that"), "{said}");
+    ensure!(good && said.contains("project/grant.yaml grants everything that"), "{said}");
     // The one beside the file comes first: that is what a host would read.
     fs::write(file.with_extension("yaml"), "apiVersion: oarlock.dev/v1alpha1\nkind: PluginGrant\n")?;
     let (good, said) = check().await?;
@@ -208,7 +208,7 @@ async fn n23_the_directory_of_plugins_needs_no_flag() -> Result<()> {
     for args in [vec![nowhere.as_str()], vec!["--plugins", &nowhere]] {
         let told = oarlock(&[vec!["run", "--kubeconfig", &kubeconfig], args.clone()].concat()).await?;
         let said = String::from_utf8_lossy(&told.stderr).into_owned();
-        ensure!(said.contains("the plugin directory cannot be used") && said.contains(&nowhere), "{args:?}: {said}");
+        ensure!(said.contains("cannot use the plugin directory") && said.contains(&nowhere), "{args:?}: {said}");
     }
     for (args, reason) in [(vec!["run"], "--plugins"), (vec!["run", "a", "--plugins", "b"], "one directory")] {
         let told = oarlock(&args).await?;

@@ -24,7 +24,7 @@ async fn n7_a_dev_that_cannot_start_leaves_the_kubeconfig_of_another_alone() -> 
     let (bad, nameless, unserved) = (text("bad.yaml"), text("nameless.yaml"), text("unserved.yaml"));
     for (args, reason) in [
         (vec!["--plugins", &plugins, "--admin-addr", &address], address.as_str()),
-        (vec!["--plugins", &plugins, "--api-port", &port], "the embedded API server does not start"),
+        (vec!["--plugins", &plugins, "--api-port", &port], "cannot start the embedded API server"),
         (vec!["--plugins", &nowhere], "nowhere"),
         (vec!["--plugins", &plugins, "--apply", &good, "--apply", &nowhere], "nowhere"),
         (vec!["--plugins", &plugins, "--apply", &good, "--apply", &bad], "bad.yaml"),

@@ -233,7 +233,7 @@ async fn a_bundle_that_signs_something_else_does_not_count() -> Result<()> {
     let attestation = signer.bundle(IN_TOTO, &statement(&stage.digest, "https://slsa.dev/provenance/v1"))?;
     for (bundle, says) in [
         (other.good(&stage.digest)?.to_string(), "none of the keys"),
-        (signer.good(&elsewhere)?.to_string(), &*format!("what was signed is {elsewhere}")),
+        (signer.good(&elsewhere)?.to_string(), &*format!("the signature covers {elsewhere}")),
         (tampered.to_string(), "none of the keys"),
         (typed.to_string(), "none of the keys"),
         (signer.bundle("text/plain", &statement(&stage.digest, SIGNED))?.to_string(), "text/plain, not application"),
@@ -270,10 +270,10 @@ async fn an_index_of_referrers_that_lies_harms_nobody() -> Result<()> {
     let circle = json!({"schemaVersion": 2, "manifests": [entry(&stage.digest.to_string())]});
     let circle = store_manifest(&stage.registry, "a", "circle", INDEX, &circle).await?;
     for (lie, says) in [
-        (stage.referrer(&huge).await?, "more than the 131072 bytes"),
-        (stage.referrer_of(&small).await?, "more than the 100 bytes"),
+        (stage.referrer(&huge).await?, "larger than the limit of 131072 bytes"),
+        (stage.referrer_of(&small).await?, "larger than the limit of 100 bytes"),
         (entry(&Digest::of(outside.as_bytes()).to_string()), "64 digits"),
-        (entry(&Digest::of(b"absent").to_string()), "no such thing"),
+        (entry(&Digest::of(b"absent").to_string()), "not found at"),
         (entry("sha256:../../../../etc/passwd"), "64 digits"),
         (entry(&circle.to_string()), "it is not signed"),
         (entry(&stage.digest.to_string()), "it is not signed"),
@@ -297,7 +297,7 @@ async fn an_index_of_referrers_that_lies_harms_nobody() -> Result<()> {
     let huge = format!("{{\"manifests\": [], \"x\": \"{}\"}}", "x".repeat(4 << 20));
     let _rule = stage.gate.rule(Rule::every(answer(200, &[], &huge)?).path("/referrers/"));
     let error = refusal(&client()?, &signer.trust, &stage.reference).await?.to_string();
-    ensure!(error.contains("more than the 4194304 bytes"), "{error}");
+    ensure!(error.contains("larger than the limit of 4194304 bytes"), "{error}");
     Ok(())
 }
 

@@ -180,14 +180,14 @@ async fn what_makes_no_sense_is_told_before_anything_is_sent() -> Result<()> {
     for (args, says) in [
         (vec!["push", &script, "127.0.0.1:1/a:v1"], "not a WebAssembly file"),
         (vec!["push", "/nowhere.wasm", "127.0.0.1:1/a:v1"], "/nowhere.wasm"),
-        (vec!["push", &script, &pinned], "push to a tag"),
-        (vec!["push", &script, "127.0.0.1:1/../a:v1"], "is no reference"),
+        (vec!["push", &script, &pinned], "cannot push to a digest"),
+        (vec!["push", &script, "127.0.0.1:1/../a:v1"], "is not a reference"),
         (vec!["push", &script, "127.0.0.1:1/a:v1", "--sign", &script], "script.wasm cannot be used"),
-        (vec!["pull", "network"], "is no reference"),
+        (vec!["pull", "network"], "is not a reference"),
         (vec!["pull", "127.0.0.1:1/a", "--pin", "sha256:12"], "64 digits"),
         (vec!["pull", "127.0.0.1:1/a", "--registry-ca", &script], "no PEM certificate"),
         (vec!["pull", "127.0.0.1:1/a", "--verify-key", "/nowhere.pem"], "/nowhere.pem"),
-        (vec!["pull", "127.0.0.1:1/a", "-o", "/nowhere/a.wasm"], "no answer from 127.0.0.1:1"),
+        (vec!["pull", "127.0.0.1:1/a", "-o", "/nowhere/a.wasm"], "no response from 127.0.0.1:1"),
     ] {
         let error = command(&args).await?.err().with_context(|| format!("{args:?} was done"))?;
         ensure!(error.contains(says), "{args:?}: {error}");

@@ -119,7 +119,7 @@ async fn what_cosign_signs_we_verify() -> Result<()> {
     let at = stage.at(&format!("idler@{digest}"));
     let attest = ["attest", "--key", &private, "--use-signing-config=false", "--tlog-upload=false", "--yes"];
     stage.run(&cosign, &[&attest[..], &["--predicate", "predicate.json", "--type", "custom", &at]].concat()).await?;
-    stage.refuses("idler:v1", &public, "what was signed is https://in-toto.io/Statement/v0.1").await?;
+    stage.refuses("idler:v1", &public, "the signature covers https://in-toto.io/Statement/v0.1").await?;
     stage.cosign_signs(&cosign, &private, &at).await?;
     stage.pulls("idler:v1", Some(&public)).await?;
     stage.refuses("idler:v1", &other, "none of the keys").await?;

@@ -75,7 +75,7 @@ async fn a_signature_of_something_else_does_not_count() -> Result<()> {
     let put = http.send(Method::PUT, &place(&other.manifest), &[("content-type", kind)], stored.body).await?;
     ensure!(put.status == 201, "{}", put.text());
     let error = refusal(&client()?, &trust, &reference(registry.address(), "a:v2")?).await?;
-    ensure!(error.to_string().contains(&format!("what was signed is {}", signed.manifest)), "{error}");
+    ensure!(error.to_string().contains(&format!("the signature covers {}", signed.manifest)), "{error}");
     Ok(())
 }
 

@@ -14,23 +14,23 @@ typedef struct plugin_string_t {
   size_t len;
 } plugin_string_t;
 
-// One JSON document, UTF-8. What is not JSON is refused and counts as a failed call.
+// One JSON document in UTF-8. The host refuses text that is not JSON, and the call fails.
 typedef plugin_string_t oarlock_reconciler_types_json_t;
 
-// Names a kind of document. `group` is empty for the core group.
+// The name of a kind. `group` is empty for the core group.
 typedef struct oarlock_reconciler_types_group_version_kind_t {
   plugin_string_t   group;
   plugin_string_t   version;
   plugin_string_t   kind;
 } oarlock_reconciler_types_group_version_kind_t;
 
-// Names one object of a kind. `namespace` is empty for cluster-scoped kinds.
+// The name of one object of a kind. `namespace` is empty for cluster-scoped kinds.
 typedef struct oarlock_reconciler_types_object_key_t {
   plugin_string_t   namespace_;
   plugin_string_t   name;
 } oarlock_reconciler_types_object_key_t;
 
-// Why the plugin is asked. For logs and metrics; reconciling must not depend on it.
+// The cause of a reconcile, for logs and metrics. The result of a reconcile must not depend on it.
 typedef uint8_t oarlock_reconciler_types_trigger_t;
 
 #define OARLOCK_RECONCILER_TYPES_TRIGGER_EVENT 0
@@ -46,31 +46,33 @@ typedef struct {
   oarlock_reconciler_types_json_t val;
 } oarlock_reconciler_types_option_json_t;
 
-// What the plugin is asked about. The same for every call of one reconcile.
+// The object to reconcile, and the circumstances. All calls of one reconcile get the same request.
 typedef struct oarlock_reconciler_types_request_t {
-  // One of the manifest's primaries; in admission, the kind of the object under review.
+  // The kind of the object: one of the manifest's primaries. At admission: the kind of the object under review.
   oarlock_reconciler_types_group_version_kind_t   kind;
   // The object's namespace and name.
   oarlock_reconciler_types_object_key_t   key;
-  // Of the object, kept when it is gone: what was made for it is found by this. Empty at the admission of a create.
+  // The object's uid, also after the object is gone: use it to find everything that was made for the object. Empty when admission
+  // reviews a create.
   plugin_string_t   uid;
-  // The primary object without managedFields; in admission, the object under review (of a deletion the one that is stored).
-  // None: it is gone.
+  // The primary object without managedFields; `none` after the object is gone. At admission: the object under review; for a delete,
+  // the stored object.
   oarlock_reconciler_types_option_json_t   object;
-  // When it is gone: the last state the cache held.
+  // The last state in the host's cache, after the object is gone.
   oarlock_reconciler_types_option_json_t   last_seen;
-  // It is going: desired is none by definition and get-desired is not asked.
+  // The object is being deleted: desired is `none` by definition, and the host does not call get-desired.
   bool   deleting;
-  // Why.
+  // The cause of this reconcile.
   oarlock_reconciler_types_trigger_t   trigger;
-  // 1 for the first try since the last success.
+  // The number of this attempt; 1 is the first attempt since the last success.
   uint32_t   attempt;
-  // Ties log lines, events and requests of one reconcile together. Not stable across reconciles.
+  // An id that the log lines, events and requests of this reconcile share. Each reconcile has another one.
   plugin_string_t   correlation_id;
-  // In admission: the AdmissionRequest (admission.k8s.io/v1) as the API server sent it, without `object`, which is above, plus
-  // `pending`, the names of the initializers that are still to run.
+  // At admission: the AdmissionRequest (admission.k8s.io/v1) from the API server. Its `object` is left out, because it is above. The
+  // host adds `pending`: the names of the initializers that still have to run.
   oarlock_reconciler_types_option_json_t   review;
-  // Nothing may change: changes are only shown, HTTP requests other than GET, HEAD and granted safe ones are refused.
+  // A dry run: nothing may change. The host shows changes instead of making them, and refuses HTTP requests other than GET, HEAD and
+  // the granted safe requests.
   bool   dry_run;
 } oarlock_reconciler_types_request_t;
 
@@ -79,22 +81,23 @@ typedef struct {
   uint64_t val;
 } plugin_option_u64_t;
 
-// Try again.
+// A request for another attempt.
 typedef struct oarlock_reconciler_types_retry_t {
-  // In milliseconds from now. None: this key's own exponential backoff. Values below 100 are raised to it, above 86_400_000 lowered to it.
+  // The delay of the next attempt, in milliseconds from now. `none`: the key's own exponential backoff. The host raises values below
+  // 100 to 100, and lowers values above 86_400_000 to that.
   plugin_option_u64_t   delay_ms;
-  // What went wrong, for the Ready condition, the event and the log. At most 1024 bytes are kept.
+  // The cause, for the Ready condition, the event and the log. The host keeps at most 1024 bytes.
   plugin_string_t   message;
 } oarlock_reconciler_types_retry_t;
 
-// Admission only: what the user who sent the request is told.
+// The answer of the API server to the user whose request is refused. Only at admission.
 typedef struct oarlock_reconciler_types_denial_t {
   uint16_t   code;
   plugin_string_t   reason;
   plugin_string_t   message;
 } oarlock_reconciler_types_denial_t;
 
-// Why a call could not answer, and who tries again.
+// The cause of a failed call. It decides when the host tries again.
 typedef struct oarlock_reconciler_types_error_t {
   uint8_t tag;
   union {
@@ -104,11 +107,12 @@ typedef struct oarlock_reconciler_types_error_t {
   } val;
 } oarlock_reconciler_types_error_t;
 
-// The world outside is at fault for now: tried again with backoff.
+// Something outside the object failed, and may work later. The host tries again with backoff.
 #define OARLOCK_RECONCILER_TYPES_ERROR_TRANSIENT 0
-// The object is at fault: no retry by itself; the next event, resync or swap tries again. While deleting: a slow, capped retry.
+// The object is wrong. The host does not retry by itself: the next event, resync or swap is the next attempt. While the object is
+// being deleted, the host retries every 60 seconds.
 #define OARLOCK_RECONCILER_TYPES_ERROR_TERMINAL 1
-// Admission only: refuse the request.
+// Refuse the request. Only at admission.
 #define OARLOCK_RECONCILER_TYPES_ERROR_DENIED 2
 
 typedef oarlock_reconciler_types_json_t oarlock_reconciler_cluster_json_t;
@@ -120,13 +124,13 @@ typedef oarlock_reconciler_types_group_version_kind_t oarlock_reconciler_cluster
 typedef oarlock_reconciler_types_error_t oarlock_reconciler_cluster_error_t;
 
 typedef struct oarlock_reconciler_cluster_list_options_t {
-  // Empty: all namespaces.
+  // Only objects in this namespace. Empty: all namespaces.
   plugin_string_t   namespace_;
-  // In `kubectl -l` notation. Empty: all.
+  // Only objects with these labels, in `kubectl -l` notation. Empty: all.
   plugin_string_t   label_selector;
   // Only objects with an owner reference to this uid. Empty: all.
   plugin_string_t   owner_uid;
-  // At most this many, in order of namespace and name. 0: all.
+  // At most this many objects, in order of namespace and name. 0: all.
   uint32_t   limit;
 } oarlock_reconciler_cluster_list_options_t;
 
@@ -187,12 +191,12 @@ typedef struct {
 
 typedef struct oarlock_reconciler_http_outgoing_t {
   plugin_string_t   method;
-  // Absolute, http or https.
+  // An absolute URL, with the scheme http or https.
   plugin_string_t   url;
   oarlock_reconciler_http_list_header_t   headers;
   plugin_list_u8_t   body;
-  // For the whole exchange. 0: what is left of the reconcile's deadline, but for a tenth of it (at most a second) in which the
-  // plugin can still say what happened; never more than that.
+  // The time limit of the whole exchange. 0: the rest of the reconcile's deadline, less a tenth of it (at most a second), in which the
+  // plugin can still report the failure. A larger value is lowered to that.
   uint32_t   timeout_ms;
 } oarlock_reconciler_http_outgoing_t;
 
@@ -202,6 +206,7 @@ typedef struct oarlock_reconciler_http_response_t {
   plugin_list_u8_t   body;
 } oarlock_reconciler_http_response_t;
 
+// The cause of a failed request.
 typedef struct oarlock_reconciler_http_failure_t {
   uint8_t tag;
   union {
@@ -214,13 +219,13 @@ typedef struct oarlock_reconciler_http_failure_t {
 
 // The origin is not granted, or a dry run refuses the method.
 #define OARLOCK_RECONCILER_HTTP_FAILURE_DENIED 0
-// No connection, or it broke. The request may have had its effect.
+// The connection failed or broke. The request may have had its effect.
 #define OARLOCK_RECONCILER_HTTP_FAILURE_UNREACHABLE 1
-// No whole answer in time. The request may have had its effect.
+// The response did not arrive completely in time. The request may have had its effect.
 #define OARLOCK_RECONCILER_HTTP_FAILURE_TIMED_OUT 2
-// The answer's body is larger than this many bytes.
+// The body of the response is larger than this many bytes.
 #define OARLOCK_RECONCILER_HTTP_FAILURE_TOO_LARGE 3
-// The request makes no sense: its URL, method or a header.
+// The request is invalid: its URL, method or a header.
 #define OARLOCK_RECONCILER_HTTP_FAILURE_INVALID 4
 
 typedef struct {
@@ -278,15 +283,17 @@ typedef struct {
   exports_oarlock_reconciler_reconcile_json_t val;
 } exports_oarlock_reconciler_reconcile_option_json_t;
 
-// The world as it is, and what to say about it.
+// The actual state, with the status to write and the time of the next look.
 typedef struct exports_oarlock_reconciler_reconcile_observation_t {
-  // Compared with desired as JSON values: the order of keys and the spelling of numbers do not count. None: it does not exist.
+  // The actual state; `none` if nothing exists. The host compares it with the desired state as JSON values: the order of keys and the
+  // spelling of numbers do not count.
   exports_oarlock_reconciler_reconcile_option_json_t   state;
-  // A JSON object: fields of the primary object's status. Written only where they differ from what is stored; fields that were
-  // written before and are not in it are taken away. None: no fields.
+  // Fields of the primary object's status, as a JSON object; `none` for no fields. The host writes only fields that differ from the
+  // stored ones, and removes fields that it wrote before and that are missing now.
   exports_oarlock_reconciler_reconcile_option_json_t   status;
-  // Look again although nothing changed (something is still building), in milliseconds from now.
-  // None: only when a watched object changes, or at the next resync. Values below 100 are raised to it, above 86_400_000 lowered to it.
+  // The time of the next look although nothing changed, for example while something is still building, in milliseconds from now.
+  // `none`: the next look is when a watched object changes, or at the next resync. The host raises values below 100 to 100, and lowers
+  // values above 86_400_000 to that.
   plugin_option_u64_t   requeue_after_ms;
 } exports_oarlock_reconciler_reconcile_observation_t;
 
@@ -296,19 +303,20 @@ typedef struct exports_oarlock_reconciler_reconcile_object_ref_t {
   exports_oarlock_reconciler_reconcile_object_key_t   key;
 } exports_oarlock_reconciler_reconcile_object_ref_t;
 
-// Refuse the change when the object is no longer the one that was looked at. Both none: no precondition.
+// The state that the object must still have; otherwise the host refuses the change. Both `none`: no precondition.
 typedef struct exports_oarlock_reconciler_reconcile_precondition_t {
   plugin_option_string_t   uid;
   plugin_option_string_t   resource_version;
 } exports_oarlock_reconciler_reconcile_precondition_t;
 
-// Server-side apply: the whole of what this plugin wants of the object. What it wanted before and left out now is removed.
+// Server-side apply. The document is everything that the plugin wants in the object. A field of an earlier apply that is missing now
+// is removed.
 typedef struct exports_oarlock_reconciler_reconcile_apply_change_t {
-  // With apiVersion, kind and metadata.name; metadata.namespace for namespaced kinds.
+  // The document, with apiVersion, kind and metadata.name, and with metadata.namespace for namespaced kinds.
   exports_oarlock_reconciler_reconcile_json_t   object;
-  // Empty, or `status` and the like.
+  // A subresource, for example `status`. Empty: the object itself.
   plugin_string_t   subresource;
-  // Take fields over from other field managers. Without it a conflict is a warning event and a slow retry.
+  // Take over fields that other field managers own. Without it, a conflict gives a warning event and a slow retry.
   bool   force;
   exports_oarlock_reconciler_reconcile_precondition_t   precondition;
 } exports_oarlock_reconciler_reconcile_apply_change_t;
@@ -326,11 +334,11 @@ typedef struct {
 
 // A patch of an existing object.
 typedef struct exports_oarlock_reconciler_reconcile_patch_change_t {
-  // None: the object under review (admission).
+  // The object to patch. `none`: the object under review (at admission).
   exports_oarlock_reconciler_reconcile_option_object_ref_t   target;
   exports_oarlock_reconciler_reconcile_patch_type_t   patch_type;
   exports_oarlock_reconciler_reconcile_json_t   patch;
-  // Empty, or `status` and the like.
+  // A subresource, for example `status`. Empty: the object itself.
   plugin_string_t   subresource;
   exports_oarlock_reconciler_reconcile_precondition_t   precondition;
 } exports_oarlock_reconciler_reconcile_patch_change_t;
@@ -341,14 +349,15 @@ typedef uint8_t exports_oarlock_reconciler_reconcile_propagation_t;
 #define EXPORTS_OARLOCK_RECONCILER_RECONCILE_PROPAGATION_FOREGROUND 1
 #define EXPORTS_OARLOCK_RECONCILER_RECONCILE_PROPAGATION_ORPHAN 2
 
-// A deletion. An object that is gone already counts as deleted.
+// A deletion. It succeeds when the object is gone already.
 typedef struct exports_oarlock_reconciler_reconcile_delete_change_t {
   exports_oarlock_reconciler_reconcile_object_ref_t   target;
   exports_oarlock_reconciler_reconcile_propagation_t   propagation;
   exports_oarlock_reconciler_reconcile_precondition_t   precondition;
 } exports_oarlock_reconciler_reconcile_delete_change_t;
 
-// What the host is to do. Checked against the grant, then carried out in order; the first failure ends the list.
+// A change for the host to make. The host goes through the changes in order, checks each against the grant, and makes it. It stops at
+// the first failure.
 typedef struct exports_oarlock_reconciler_reconcile_change_t {
   uint8_t tag;
   union {
@@ -369,12 +378,12 @@ typedef uint8_t exports_oarlock_reconciler_reconcile_severity_t;
 #define EXPORTS_OARLOCK_RECONCILER_RECONCILE_SEVERITY_NORMAL 0
 #define EXPORTS_OARLOCK_RECONCILER_RECONCILE_SEVERITY_WARNING 1
 
-// A Kubernetes Event on the primary object. Equal ones are counted, not repeated.
+// A Kubernetes Event about the primary object. The host counts equal events instead of repeating them.
 typedef struct exports_oarlock_reconciler_reconcile_event_t {
   exports_oarlock_reconciler_reconcile_severity_t   severity;
-  // UpperCamelCase, at most 128 bytes.
+  // A reason in UpperCamelCase, at most 128 bytes.
   plugin_string_t   reason;
-  // At most 1024 bytes are kept.
+  // A message for the user. The host keeps at most 1024 bytes.
   plugin_string_t   message;
 } exports_oarlock_reconciler_reconcile_event_t;
 
@@ -388,14 +397,15 @@ typedef struct {
   size_t len;
 } exports_oarlock_reconciler_reconcile_list_event_t;
 
-// What `patch` answers.
+// The answer of `patch`.
 typedef struct exports_oarlock_reconciler_reconcile_outcome_t {
+  // The changes to make, in order.
   exports_oarlock_reconciler_reconcile_list_change_t   changes;
-  // Written after the changes were carried out.
+  // Events, which the host writes after the changes.
   exports_oarlock_reconciler_reconcile_list_event_t   events;
-  // Admission only: warnings for the user who sent the request.
+  // Warnings for the user whose request is under review. Only at admission.
   plugin_list_string_t   warnings;
-  // As in `observation`; of both the earlier counts.
+  // The time of the next look, as in `observation`. The earlier of the two counts.
   plugin_option_u64_t   requeue_after_ms;
 } exports_oarlock_reconciler_reconcile_outcome_t;
 
@@ -424,43 +434,46 @@ typedef struct {
 } exports_oarlock_reconciler_reconcile_result_outcome_error_t;
 
 // Imported Functions from `oarlock:reconciler/cluster@0.1.0`
-// One object without managedFields, from the cache. None: it does not exist. The kind must be a primary or a watch.
+// Returns one object from the cache, without managedFields; `none` if it does not exist. The kind must be a primary or a watch of the
+// manifest.
 extern bool oarlock_reconciler_cluster_get_object(oarlock_reconciler_cluster_group_version_kind_t *kind, oarlock_reconciler_cluster_object_key_t *key, oarlock_reconciler_cluster_option_json_t *ret, oarlock_reconciler_cluster_error_t *err);
-// Objects without managedFields, from the cache, in order of namespace and name. The kind must be a primary or a watch.
+// Returns objects from the cache, without managedFields, in order of namespace and name. The kind must be a primary or a watch of the
+// manifest.
 extern bool oarlock_reconciler_cluster_list_objects(oarlock_reconciler_cluster_group_version_kind_t *kind, oarlock_reconciler_cluster_list_options_t *options, oarlock_reconciler_cluster_list_json_t *ret, oarlock_reconciler_cluster_error_t *err);
-// The exact counterpart of apply: what this plugin's field manager owns of the object, with apiVersion, kind, name and
-// namespace. While that part is what our last apply got back, the document as it was applied is returned, so respelled
-// quantities and defaults do not show as differences. None: the object does not exist, or this plugin owns nothing of it.
+// Returns the part of an object that the plugin's field manager owns, with apiVersion, kind, name and namespace: the exact counterpart
+// of apply. While that part is still the result of the host's last apply, the answer is the document of that apply. So defaults, and
+// quantities in another spelling, are no differences. `none` if the object does not exist, or the plugin owns nothing of it.
 extern bool oarlock_reconciler_cluster_get_applied(oarlock_reconciler_cluster_group_version_kind_t *kind, oarlock_reconciler_cluster_object_key_t *key, oarlock_reconciler_cluster_option_json_t *ret, oarlock_reconciler_cluster_error_t *err);
-// Past the cache, from the API server. Costs a request; counted.
+// Returns one object from the API server, past the cache; `none` if it does not exist. Each call costs a request, which the metrics
+// count.
 extern bool oarlock_reconciler_cluster_get_live(oarlock_reconciler_cluster_group_version_kind_t *kind, oarlock_reconciler_cluster_object_key_t *key, oarlock_reconciler_cluster_option_json_t *ret, oarlock_reconciler_cluster_error_t *err);
 
 // Imported Functions from `oarlock:reconciler/merge@0.1.0`
-// The patch that makes `modified` of `original`.
+// Returns the patch that turns `original` into `modified`.
 extern bool oarlock_reconciler_merge_create_two_way(oarlock_reconciler_merge_group_version_kind_t *kind, oarlock_reconciler_merge_json_t *original, oarlock_reconciler_merge_json_t *modified, oarlock_reconciler_merge_json_t *ret, oarlock_reconciler_merge_error_t *err);
-// The patch that brings `current` what changed from `original` to `modified`, and leaves alone what others wrote.
+// Returns the patch that makes the changes from `original` to `modified` in `current`, and keeps the changes of other clients.
 extern bool oarlock_reconciler_merge_create_three_way(oarlock_reconciler_merge_group_version_kind_t *kind, oarlock_reconciler_merge_json_t *original, oarlock_reconciler_merge_json_t *modified, oarlock_reconciler_merge_json_t *current, oarlock_reconciler_merge_json_t *ret, oarlock_reconciler_merge_error_t *err);
-// `original` with `patch` applied.
+// Returns `original` with `patch` applied.
 extern bool oarlock_reconciler_merge_apply_patch(oarlock_reconciler_merge_group_version_kind_t *kind, oarlock_reconciler_merge_json_t *original, oarlock_reconciler_merge_json_t *patch, oarlock_reconciler_merge_json_t *ret, oarlock_reconciler_merge_error_t *err);
 
 // Imported Functions from `oarlock:reconciler/http@0.1.0`
-// Sends one request. Names of answered headers are in lower case.
+// Sends one request. The names of the response's headers are in lower case.
 extern bool oarlock_reconciler_http_send(oarlock_reconciler_http_outgoing_t *request, oarlock_reconciler_http_response_t *ret, oarlock_reconciler_http_failure_t *err);
 
 // Imported Functions from `oarlock:reconciler/cache@0.1.0`
-// None: never set, expired, or dropped for room.
+// Returns the value of a key; `none` if it was never set, has expired, or was dropped to make room.
 extern bool oarlock_reconciler_cache_get(plugin_string_t *key, plugin_list_u8_t *ret);
-// `ttl-ms` 0: no expiry. An empty value removes the key.
+// Sets the value of a key, for `ttl-ms` milliseconds. `ttl-ms` 0: no expiry. An empty value removes the key.
 extern void oarlock_reconciler_cache_set(plugin_string_t *key, plugin_list_u8_t *value, uint64_t ttl_ms);
 
 // Imported Functions from `oarlock:reconciler/config@0.1.0`
-// A value of the plugin's configuration, or of a secret it was granted, as text. None: not set.
+// Returns a configuration value, or the text of a granted secret; `none` if the key is not set.
 extern bool oarlock_reconciler_config_get(plugin_string_t *key, plugin_string_t *ret);
-// Every key that is set, in order.
+// Returns every key that is set, in order.
 extern void oarlock_reconciler_config_keys(plugin_list_string_t *ret);
 
 // Imported Functions from `oarlock:reconciler/log@0.1.0`
-// At most 4096 bytes of a line are kept, and a bounded number of lines per reconcile.
+// Writes a line. The host keeps at most 4096 bytes of a line, and a bounded number of lines for each reconcile.
 extern void oarlock_reconciler_log_log(oarlock_reconciler_log_level_t level, plugin_string_t *message, plugin_list_tuple2_string_string_t *fields);
 
 // Exported Functions from `oarlock:reconciler/reconcile@0.1.0`

@@ -28,7 +28,7 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file given by `--kubeconfig` cannot be used.
-    #[error("could not read the kubeconfig {}", path.display())]
+    #[error("cannot read the kubeconfig {}", path.display())]
     Explicit {
         /// The path given.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum Error {
         source: Box<KubeconfigError>,
     },
     /// A file that `KUBECONFIG` lists, or `~/.kube/config`, exists and cannot be used.
-    #[error("could not read the kubeconfig {}, found by {found_by}", path.display())]
+    #[error("cannot read the kubeconfig {}, found by {found_by}", path.display())]
     Found {
         /// The path.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum Error {
         source: Box<KubeconfigError>,
     },
     /// The kubeconfig can be read, but the context cannot be used.
-    #[error("could not use {} of the kubeconfig", context.as_ref().map_or("the current context".to_owned(), |c| format!("context {c:?}")))]
+    #[error("cannot use {} of the kubeconfig", context.as_ref().map_or("the current context".to_owned(), |c| format!("context {c:?}")))]
     Context {
         /// The requested context; `None`: the current one.
         context: Option<String>,
@@ -66,7 +66,7 @@ pub enum Error {
         source: Box<kube::config::InClusterError>,
     },
     /// The configuration is readable, but no client can be created from it.
-    #[error("could not build a client for the API server at {url}")]
+    #[error("cannot build a client for the API server at {url}")]
     Client {
         /// The API server's address.
         url: String,

@@ -24,7 +24,7 @@ const MOST_VERSIONS: usize = 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The request failed.
-    #[error("could not list the resources of {group_version}")]
+    #[error("cannot list the resources of {group_version}")]
     Request {
         /// Such as `v1` or `apps/v1`.
         group_version: String,
@@ -33,7 +33,7 @@ pub enum Error {
         source: Box<kube::Error>,
     },
     /// No response in time.
-    #[error("no answer within {}s when listing the resources of {group_version}", REQUEST_DEADLINE.as_secs())]
+    #[error("no response within {} s to the list of the resources of {group_version}", REQUEST_DEADLINE.as_secs())]
     Deadline {
         /// Such as `v1` or `apps/v1`.
         group_version: String,

@@ -62,12 +62,12 @@ impl Selector {
     /// The fault, or the exceeded limit, in words.
     pub fn bounded(text: &str) -> Result<Self, String> {
         if text.len() > LONGEST_SELECTOR {
-            return Err(format!("a label selector of {} bytes; at most {LONGEST_SELECTOR} are taken", text.len()));
+            return Err(format!("a label selector of {} bytes; the limit is {LONGEST_SELECTOR}", text.len()));
         }
         let selector: Self = text.parse().map_err(|e| format!("label selector {text:?}: {e}"))?;
         if selector.len() > MOST_REQUIREMENTS {
             return Err(format!(
-                "a label selector of {} requirements; at most {MOST_REQUIREMENTS} are taken",
+                "a label selector of {} requirements; the limit is {MOST_REQUIREMENTS}",
                 selector.len()
             ));
         }

@@ -35,7 +35,7 @@ pub(super) enum Error {
     },
     #[error("the list broke off")]
     Page(#[source] io::Error),
-    #[error("the list is not what an API server answers")]
+    #[error("the response is not a list of Kubernetes objects")]
     List(#[source] serde_json::Error),
 }
 

@@ -330,5 +330,6 @@ fn unwatchable(resource: &Resource, namespace: Option<&str>) -> Option<String> {
         return Some("the API server cannot list and watch this kind".to_owned());
     }
     let narrowed = namespace.is_some_and(|ns| !ns.is_empty());
-    (narrowed && !resource.namespaced).then(|| "a namespace was asked for, but the kind is cluster-scoped".to_owned())
+    (narrowed && !resource.namespaced)
+        .then(|| "the plugin selects namespaces, but the kind is cluster-scoped".to_owned())
 }

@@ -178,7 +178,7 @@ impl LeaderElector {
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut observed.list_failed, true) {
-                        tracing::warn!(%error, namespace = self.namespace, "the Leases cannot be read; tried again");
+                        tracing::warn!(%error, namespace = self.namespace, "cannot read the Leases: retrying");
                     }
                 }
             }

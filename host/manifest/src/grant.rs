@@ -1,10 +1,10 @@
-//! The grant: what a person allows a plugin. `network.yaml` beside `network.wasm`.
+//! The grant: the permissions of a plugin. `network.yaml` beside `network.wasm`.
 
 use crate::{AdmissionRule, PolicyRule, SafeRequest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a plugin may do, and how it is configured. Nothing is allowed that it does not say.
+/// The permissions and the configuration of a plugin. Everything that a grant does not list is denied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -13,68 +13,68 @@ pub struct PluginGrant {
     pub api_version: String,
     /// `PluginGrant`.
     pub kind: String,
-    /// The plugin's name, instead of that of its file. ServiceAccount, Lease, finalizer and field manager derive from it.
+    /// The plugin's name, if it is not the name of the file. ServiceAccount, Lease, finalizer and field manager derive from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Run the plugin although its manifest asks for more than is granted here; what is not granted is refused when it is used.
-    /// Without it, such a plugin waits.
+    /// Run the plugin although its manifest asks for more than this grant. The host refuses an operation that is not granted when the
+    /// plugin tries it. Without `partial`, the plugin waits for the rest of its permissions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// Kubernetes permissions: `get` on a kind lets the plugin read it, write verbs let the host carry out its changes.
+    /// Kubernetes permissions. With `get` on a kind the plugin can read it. With write verbs the host makes the plugin's changes.
     #[serde(default)]
     pub permissions: Vec<PolicyRule>,
-    /// The plugin may hold the deletion of its primaries until it has cleaned up: the host puts the plugin's finalizer on them.
+    /// The plugin may delay the deletion of its primaries until it has cleaned up. The host adds the plugin's finalizer to them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cleanup: bool,
-    /// The plugin may decide the status of its primaries: the host writes it, as their owner.
+    /// The plugin may set the status of its primaries. The host writes it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manage_status: bool,
-    /// What it may answer at admission, and on which terms.
+    /// The requests that the plugin may answer at admission, with conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub admission: Vec<GrantedAdmission>,
-    /// HTTP requests.
+    /// The HTTP requests that the plugin may send.
     #[serde(default)]
     pub http: GrantedHttp,
-    /// Configuration values by key, as `config.get` answers them.
+    /// The configuration: the values that `config.get` returns, by key.
     #[serde(default)]
     pub config: BTreeMap<String, String>,
-    /// Configuration values that are read from a file when the plugin is loaded (a mounted Secret, say): key to path. Redacted
-    /// wherever values are shown.
+    /// Configuration values in files, for example in a mounted Secret: key to path. The host reads the files when it loads the plugin,
+    /// and redacts the values in all output.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secret_files: BTreeMap<String, String>,
-    /// What one reconcile may use.
+    /// The limits of one reconcile.
     #[serde(default)]
     pub limits: Limits,
-    /// Instead of the manifest's `workers`; 1 to 64.
+    /// The number of keys that the host reconciles at the same time, 1 to 64. It replaces the manifest's `workers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
-    /// Instead of the manifest's `resyncSeconds`.
+    /// The resync period in seconds. It replaces the manifest's `resyncSeconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resync_seconds: Option<u32>,
 }
 
-/// Requests to the API server that a plugin may answer at admission. A rule of its manifest is granted by the first of these that
-/// covers the whole of it; what is said here then counts instead of what the rule says, and selectors and conditions count beside its own.
+/// Requests to the API server that a plugin may answer at admission. The first entry that covers the whole rule of the manifest grants the
+/// rule. The policies and the timeout of that entry replace those of the rule. Its selectors and match conditions apply in addition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GrantedAdmission {
-    /// `CREATE`, `UPDATE`, `DELETE`, `CONNECT`, or `*`.
+    /// The operations: `CREATE`, `UPDATE`, `DELETE`, `CONNECT`, or `*`.
     pub operations: Vec<String>,
-    /// API groups, or `*`; `""` is the core group.
+    /// The API groups, or `*`; `""` is the core group.
     pub api_groups: Vec<String>,
-    /// Resources and subresources in the plural: `pods`, `pods/status`; `*`: all resources, `*/*`: subresources as well.
+    /// The resources and subresources, in the plural: `pods`, `pods/status`. `*`: all resources. `*/*`: all resources and subresources.
     pub resources: Vec<String>,
-    /// The plugin is asked only where an InitializerConfiguration names it.
+    /// The host calls the plugin only as an initializer: only for objects of an InitializerConfiguration that names it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_as_initializer: bool,
-    /// A label selector (matchLabels, matchExpressions) over namespaces.
+    /// Only requests in namespaces that this label selector (matchLabels, matchExpressions) selects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace_selector: Option<serde_json::Value>,
-    /// A label selector over objects.
+    /// Only objects that this label selector selects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_selector: Option<serde_json::Value>,
-    /// CEL match conditions: name and expression.
+    /// Only requests that meet these CEL match conditions, each with name and expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub match_conditions: Option<serde_json::Value>,
     /// `Fail` or `Ignore`.
@@ -86,7 +86,7 @@ pub struct GrantedAdmission {
     /// `Never` or `IfNeeded`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reinvocation_policy: Option<String>,
-    /// 1 to 30.
+    /// The time limit of a request, in seconds: 1 to 30.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u32>,
 }
@@ -104,54 +104,54 @@ impl GrantedAdmission {
     }
 }
 
-/// HTTP requests a plugin may send.
+/// The HTTP requests that a plugin may send.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GrantedHttp {
-    /// Origins: scheme, host and port, without a path.
+    /// The allowed origins: scheme, host and port, without a path.
     #[serde(default)]
     pub origins: Vec<String>,
-    /// Requests other than GET and HEAD that change nothing, and so may go out in a dry run (for a token, say).
+    /// Requests with other methods than GET and HEAD that change nothing, for example to get a token. A dry run sends them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub safe_requests: Vec<SafeRequest>,
 }
 
-/// What one reconcile may use. A value left out is the default.
+/// The limits of one reconcile. A limit that is left out has its default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Limits {
-    /// Linear memory of one instance, all its memories together, in MiB; at most 512.
+    /// The linear memory of one instance, all its memories together, in MiB; at most 512.
     pub memory_mib: u32,
-    /// Elements of all tables of one instance together; at most 100 000.
+    /// The elements of all tables of one instance together; at most 100 000.
     pub table_elements: u32,
-    /// Time of all calls of a reconcile together, in seconds, whatever the plugin waits for in them.
+    /// The time of all calls of one reconcile together, in seconds, including the time that the plugin waits in them.
     pub deadline_seconds: u32,
-    /// Largest answer of one call, all its documents together, in KiB.
+    /// The size of the answer of one call, all its documents together, in KiB.
     ///
-    /// What one import is handed at once is bounded by twice this or twice `httpRequestKib`, whichever is more: beyond it the
-    /// instance ends.
+    /// The arguments of one call of an import are limited, too: to twice this value or twice `httpRequestKib`, the larger of the two. The
+    /// host ends an instance that exceeds it.
     pub answer_kib: u32,
-    /// Largest answer of one read of the cluster, all objects of a list together, in KiB. More is an error the plugin can
-    /// act on.
+    /// The size of the answer of one read of the cluster, all objects of a list together, in KiB. A larger answer is an error that the
+    /// plugin can handle.
     pub read_kib: u32,
-    /// Log lines of one reconcile; further ones are counted and dropped.
+    /// The log lines of one reconcile. The host counts and drops further lines.
     pub log_lines: u32,
-    /// Log lines of one reconcile together, in KiB; further ones are counted and dropped.
+    /// The size of the log lines of one reconcile together, in KiB. The host counts and drops further lines.
     pub log_kib: u32,
-    /// HTTP requests of one reconcile.
+    /// The number of HTTP requests of one reconcile.
     pub http_requests: u32,
-    /// HTTP requests of all reconciles of the plugin at the same time; further ones wait, within their deadlines.
+    /// The number of HTTP requests that all reconciles of the plugin send at the same time. Further requests wait, within their deadlines.
     pub http_concurrent: u32,
-    /// Largest body of an HTTP request, in KiB.
+    /// The size of the body of an HTTP request, in KiB.
     pub http_request_kib: u32,
-    /// Largest body of the answer to an HTTP request, in KiB.
+    /// The size of the body of an HTTP response, in KiB.
     pub http_answer_kib: u32,
-    /// How many further reconciles an instance may serve after its first; 0: a fresh instance for each.
+    /// The number of further reconciles that one instance serves after its first. 0: each reconcile has a fresh instance.
     ///
-    /// What the plugin keeps in its own memory is then still there in the next reconcile, of whatever object. An instance that
-    /// trapped, missed its deadline or answered nonsense serves no other. At most as many wait for work as the plugin has workers.
+    /// A plugin with such instances finds the memory of the reconcile before, also of another object. The host discards an instance that
+    /// trapped, missed its deadline or returned an invalid answer. It keeps at most as many idle instances as the plugin has workers.
     pub instance_reuses: u32,
 }
 

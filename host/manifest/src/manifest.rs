@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a plugin is and asks for. The JSON document that `describe` returns.
+/// The properties and the requests of a plugin. `describe` returns this document as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -11,42 +11,44 @@ pub struct PluginManifest {
     pub api_version: String,
     /// `PluginManifest`.
     pub kind: String,
-    /// A DNS label of at most 40 characters: names the queue, the field manager `oarlock.<name>`, the finalizer
-    /// `oarlock.dev/<name>` and the metrics. It stays the same from version to version.
+    /// The plugin's name: a DNS label of at most 40 characters. The queue, the field manager `oarlock.<name>`, the finalizer
+    /// `oarlock.dev/<name>` and the metrics contain it. All versions of a plugin have the same name.
     pub name: String,
-    /// The plugin's own version, for people. Any text of at most 64 characters.
+    /// The plugin's version, for display. Any text of at most 64 characters.
     pub version: String,
-    /// One sentence for people who list plugins.
+    /// One sentence about the plugin, for lists of plugins.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The kinds it reconciles. Empty for a plugin that only answers admission.
+    /// The kinds that the plugin reconciles. Empty for a plugin that only answers admission.
     #[serde(default)]
     pub primaries: Vec<Primary>,
-    /// Other kinds it reads, and which keys a change of them wakes.
+    /// Other kinds that the plugin reads, each with the keys that a change reconciles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<Watch>,
-    /// What it answers at admission, in the shape of the webhook API.
+    /// The requests that the plugin answers at admission, in the form of a webhook's rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub admission: Vec<AdmissionRule>,
-    /// Kubernetes permissions it needs beyond reading its primaries and watches, in the shape of RBAC rules.
+    /// The Kubernetes permissions that the plugin needs, in the form of RBAC rules. Reading its primaries and watches needs no rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<PolicyRule>,
-    /// Where it sends HTTP requests.
+    /// The HTTP requests that the plugin sends.
     #[serde(default, skip_serializing_if = "HttpAccess::is_empty")]
     pub http: HttpAccess,
-    /// Objects get the finalizer `oarlock.dev/<name>` before the first side effect, and go only when `get-actual` says none.
+    /// The plugin cleans up after deleted objects. The host adds the finalizer `oarlock.dev/<name>` before the first side effect, and
+    /// removes it when `get-actual` returns none.
     #[serde(default)]
     pub cleanup: bool,
-    /// The host keeps `status.observedGeneration` and the `Ready` condition of the primaries.
+    /// The host writes `status.observedGeneration` and the `Ready` condition of the primaries.
     #[serde(default)]
     pub manage_status: bool,
-    /// JSON Schema of the configuration values (an object whose properties are the keys `config.get` answers).
+    /// The JSON Schema of the configuration: an object whose properties are the keys of `config.get`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<serde_json::Value>,
-    /// How many keys are reconciled at the same time, 1 to 8. A grant may say more, up to 64.
+    /// The number of keys that the host reconciles at the same time, 1 to 8. A grant can raise it, up to 64.
     #[serde(default = "default_workers")]
     pub workers: u32,
-    /// Every key is reconciled again after this many seconds although nothing changed, plus or minus 10 %. At least 1.
+    /// The resync period in seconds, at least 1: the host reconciles every key again after this time, plus or minus 10 %, although
+    /// nothing changed.
     #[serde(default = "default_resync_seconds")]
     pub resync_seconds: u32,
 }
@@ -59,33 +61,33 @@ fn default_resync_seconds() -> u32 {
     30
 }
 
-/// A kind of document, as `apiVersion` and `kind` name it. The host finds the resource by discovery.
+/// A kind, named as in `apiVersion` and `kind`. The host finds its resource by discovery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Kind {
-    /// API group; empty for the core group.
+    /// The API group; empty for the core group.
     #[serde(default)]
     pub group: String,
-    /// API version, `v1` for instance.
+    /// The API version, for example `v1`.
     pub version: String,
-    /// Kind, `Network` for instance.
+    /// The kind, for example `Network`.
     pub kind: String,
 }
 
-/// A kind the plugin reconciles.
+/// A kind that the plugin reconciles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Primary {
-    /// API group; empty for the core group.
+    /// The API group; empty for the core group.
     #[serde(default)]
     pub group: String,
-    /// API version.
+    /// The API version.
     pub version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Only objects in these namespaces. Empty: all namespaces, and cluster-scoped kinds.
+    /// Only objects in these namespaces. Empty: objects in all namespaces, and cluster-scoped objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<String>,
     /// Only objects with these labels, in `kubectl -l` notation. Empty: all.
@@ -104,17 +106,17 @@ impl Primary {
     }
 }
 
-/// A kind the plugin reads, and which of its own keys a change wakes.
+/// A kind that the plugin reads, with the keys that a change reconciles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Watch {
-    /// API group; empty for the core group.
+    /// The API group; empty for the core group.
     #[serde(default)]
     pub group: String,
-    /// API version.
+    /// The API version.
     pub version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
     /// Only objects in these namespaces. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -125,9 +127,9 @@ pub struct Watch {
     /// Only objects with these labels, in `kubectl -l` notation. Empty: all.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label_selector: String,
-    /// How a change of such an object becomes keys.
+    /// The mapping from a changed object to the keys to reconcile.
     pub map_to: Mapping,
-    /// Which primary those keys are of. None: the first.
+    /// The primary that the keys belong to. None: the first primary of the manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary: Option<Kind>,
 }
@@ -140,69 +142,69 @@ impl Watch {
     }
 }
 
-/// From a watched object to the keys it wakes. When a reference changes, the old and the new target are both woken.
+/// The mapping from a watched object to the keys to reconcile. When a reference changes, the host reconciles its old and its new target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type", deny_unknown_fields)]
 pub enum Mapping {
-    /// The primaries among its owner references.
+    /// The primaries among the object's owner references.
     OwnerReference,
-    /// The primary of the same namespace and name.
+    /// The primary with the same namespace and name.
     SameName,
     /// The primary in the same namespace whose name is the value of this label.
     Label {
-        /// Label key.
+        /// The key of the label.
         key: String,
     },
     /// The primary in the same namespace whose name is the value of this annotation.
     Annotation {
-        /// Annotation key.
+        /// The key of the annotation.
         key: String,
     },
-    /// Every primary (in the same namespace, if the watched object has one) that holds its name at this place.
+    /// Every primary that contains the object's name at this pointer. If the object has a namespace, only primaries of that namespace.
     ReferencedBy {
-        /// JSON pointer (RFC 6901) in the primary to a name or a list of names.
+        /// A JSON pointer (RFC 6901) into the primary, to a name or a list of names.
         pointer: String,
     },
     /// Every primary.
     All,
-    /// None: it is only read from the cache.
+    /// No primary: the plugin only reads the kind from the cache.
     CacheOnly,
 }
 
-/// Kubernetes permissions in the shape of an RBAC rule, with the namespaces it holds in.
+/// Kubernetes permissions in the form of an RBAC rule, with the namespaces in which it applies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PolicyRule {
-    /// API groups; `""` is the core group.
+    /// The API groups; `""` is the core group.
     pub api_groups: Vec<String>,
-    /// Resources in the plural, `networks` or `networks/status` for instance.
+    /// The resources, in the plural: for example `networks` or `networks/status`.
     pub resources: Vec<String>,
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`. An apply needs `patch`, and `create` if the object may be new.
-    /// Also `bind`, `escalate`, `impersonate`, `approve`, `attest`, `sign`, `use`: the API server asks for them where a plugin with a
-    /// ServiceAccount of its own writes roles, bindings or certificates.
+    /// The verbs: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`. An apply needs `patch`, and also `create` if the object
+    /// may be new. Further verbs are `bind`, `escalate`, `impersonate`, `approve`, `attest`, `sign`, `use`. The API server requires them
+    /// when a plugin with a ServiceAccount of its own writes roles, bindings or certificates.
     pub verbs: Vec<String>,
     /// Only objects with these names. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_names: Vec<String>,
-    /// Only in these namespaces. Empty: everywhere, and cluster-scoped.
+    /// Only in these namespaces. Empty: in all namespaces, and for cluster-scoped objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<String>,
 }
 
-/// Where a plugin sends HTTP requests.
+/// The HTTP requests that a plugin sends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HttpAccess {
-    /// Origins: scheme, host and port, without a path; `https://api.example.com` for instance.
+    /// The origins of the requests: scheme, host and port, without a path. For example `https://api.example.com`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<String>,
-    /// Keys of the configuration whose values are URLs: their origins are asked for as well.
+    /// Keys of the configuration whose values are URLs. The plugin requests access to the origins of these URLs, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins_from_config: Vec<String>,
-    /// Requests other than GET and HEAD that change nothing, and so may go out in a dry run (for a token, say).
+    /// Requests with other methods than GET and HEAD that change nothing, for example to get a token. A dry run sends them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub safe_requests: Vec<SafeRequest>,
 }
@@ -215,58 +217,58 @@ impl HttpAccess {
     }
 }
 
-/// A request that changes nothing although its method is not GET or HEAD.
+/// A request that changes nothing although its method is neither GET nor HEAD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SafeRequest {
-    /// Method in capitals.
+    /// The method in capitals.
     pub method: String,
-    /// Path of the URL, compared whole, or its end when it begins with `*`: `*/auth/tokens`.
+    /// The whole path of the URL. With a `*` at the start, the end of the path: `*/auth/tokens`.
     pub path: String,
 }
 
-/// What a plugin answers at admission.
+/// Requests that a plugin answers at admission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AdmissionRule {
-    /// `CREATE`, `UPDATE`, `DELETE`, `CONNECT`.
+    /// The operations: `CREATE`, `UPDATE`, `DELETE`, `CONNECT`, or `*`.
     pub operations: Vec<String>,
-    /// API groups.
+    /// The API groups, or `*`.
     pub api_groups: Vec<String>,
-    /// API versions.
+    /// The API versions, or `*`.
     pub api_versions: Vec<String>,
-    /// Resources and subresources in the plural.
+    /// The resources and subresources, in the plural: `pods`, `pods/status`.
     pub resources: Vec<String>,
-    /// Refuse what differs, instead of changing it.
+    /// The plugin validates: it refuses an object that differs from the desired state, instead of changing it.
     #[serde(default)]
     pub validate: bool,
-    /// `Cluster`, `Namespaced` or `*`.
+    /// `Cluster`, `Namespaced` or `*` (default).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// A label selector (matchLabels, matchExpressions) over namespaces.
+    /// Only requests in namespaces that this label selector (matchLabels, matchExpressions) selects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace_selector: Option<serde_json::Value>,
-    /// A label selector over objects.
+    /// Only objects that this label selector selects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_selector: Option<serde_json::Value>,
-    /// CEL match conditions: name and expression.
+    /// Only requests that meet these CEL match conditions, each with name and expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub match_conditions: Option<serde_json::Value>,
-    /// `None` or `NoneOnDryRun`.
+    /// `None` or `NoneOnDryRun` (default).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side_effects: Option<String>,
-    /// `Exact` or `Equivalent`.
+    /// `Exact` or `Equivalent` (default).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub match_policy: Option<String>,
-    /// `Never` or `IfNeeded`.
+    /// `Never` (default) or `IfNeeded`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reinvocation_policy: Option<String>,
-    /// `Fail` or `Ignore`.
+    /// `Fail` (default) or `Ignore`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_policy: Option<String>,
-    /// 1 to 30.
+    /// The time limit of a request, in seconds: 1 to 30, by default 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u32>,
 }

@@ -80,7 +80,7 @@ impl Cache {
         let bytes = Bytes::from(std::fs::read(&path).ok()?);
         let whole = metadata.len() == bytes.len() as u64 && Digest::of(&bytes) == *digest;
         if !whole {
-            tracing::warn!(blob = %path.display(), "what was pulled is damaged: it is pulled again");
+            tracing::warn!(blob = %path.display(), "pulled file is damaged: pulling it again");
             let _ = std::fs::remove_file(&path);
         }
         whole.then_some(bytes)

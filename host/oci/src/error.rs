@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No connection, or it broke before the end of the response.
-    #[error("{what}: no answer from {registry}: {reason}")]
+    #[error("{what}: no response from {registry}: {reason}")]
     Unreachable {
         /// The operation.
         what: String,
@@ -48,7 +48,7 @@ pub enum Error {
         said: String,
     },
     /// 404.
-    #[error("{what}: {registry} has no such thing{said}")]
+    #[error("{what}: not found at {registry}{said}")]
     NotFound {
         /// The operation.
         what: String,
@@ -58,7 +58,7 @@ pub enum Error {
         said: String,
     },
     /// 429.
-    #[error("{what}: {registry} is asked too often{said}")]
+    #[error("{what}: {registry} limits the rate of requests{said}")]
     TooMany {
         /// The operation.
         what: String,
@@ -84,7 +84,7 @@ pub enum Error {
         retry_after: Option<Duration>,
     },
     /// A redirect that the client refuses.
-    #[error("{what}: {registry} leads elsewhere: {reason}")]
+    #[error("{what}: refused a redirect from {registry}: {reason}")]
     Redirect {
         /// The operation.
         what: String,
@@ -104,7 +104,7 @@ pub enum Error {
         found: Digest,
     },
     /// The size differs from the one in the manifest.
-    #[error("{what}: the manifest says {wanted} bytes, {found} came")]
+    #[error("{what}: received {found} bytes, but the manifest says {wanted}")]
     Length {
         /// The operation.
         what: String,
@@ -114,7 +114,7 @@ pub enum Error {
         found: u64,
     },
     /// The content exceeds a size limit.
-    #[error("{what}: more than the {limit_bytes} bytes it may have")]
+    #[error("{what}: larger than the limit of {limit_bytes} bytes")]
     TooLarge {
         /// The operation.
         what: String,

@@ -329,7 +329,7 @@ impl Source {
             Some(reason) if self.pull_status.refused.is_some() => {
                 tracing::error!(plugin, reference, reason, "plugin in the registry refused: {runs}");
             }
-            Some(reason) => tracing::warn!(plugin, reference, reason, "plugin not pulled, tried again: {runs}"),
+            Some(reason) => tracing::warn!(plugin, reference, reason, "plugin not pulled, retrying: {runs}"),
             None => tracing::info!(plugin, reference, "the registry has the plugin again"),
         }
         self.told = trouble;

@@ -163,7 +163,7 @@ impl FromStr for Reference {
     ///
     /// OCI distribution specification, "Pulling manifests", for the alphabets of repository and tag.
     fn from_str(text: &str) -> Result<Self, String> {
-        let refuse = |why: &str| Err(format!("{text:?} is no reference: {why}"));
+        let refuse = |why: &str| Err(format!("{text:?} is not a reference: {why}"));
         let rest = text.strip_prefix(SCHEME).unwrap_or(text);
         let Some((registry, rest)) = rest.split_once('/') else {
             return refuse("it must be registry/repository:tag or registry/repository@sha256:…");

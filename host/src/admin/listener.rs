@@ -38,7 +38,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // The process has no free file descriptors, or the connection broke before it was accepted.
-                    tracing::warn!(%error, "a connection to the admin server could not be taken");
+                    tracing::warn!(%error, "cannot accept a connection to the admin server");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }

@@ -95,7 +95,7 @@ impl Certificates {
                 let error = crate::chain(error.as_ref());
                 tracing::warn!(
                     error,
-                    "the certificates of the admission server could not be renewed: what there is goes on"
+                    "cannot renew the certificates of the admission server: the present ones stay in use"
                 );
             }
         }
@@ -169,7 +169,7 @@ async fn own(
     let kind = GroupVersionKind::new("", "v1", "Secret");
     let mut conflict = None;
     for _ in 0..ATTEMPTS {
-        let stored = writer.read_own(&kind, key).await.with_context(|| format!("Secret {key} cannot be read"))?;
+        let stored = writer.read_own(&kind, key).await.with_context(|| format!("cannot read Secret {key}"))?;
         let version = stored.as_ref().and_then(|secret| secret.pointer("/metadata/resourceVersion")).cloned();
         let (issued, is_new) = renewed(stored.as_ref().and_then(from_secret).as_ref())?;
         if !is_new {
@@ -185,11 +185,11 @@ async fn own(
             Ok(_) => return Ok(issued),
             // Another replica wrote first.
             Err(error @ WriteError::Conflict(_)) => conflict = Some(error),
-            Err(error) => return Err(error).with_context(|| format!("Secret {key} cannot be written")),
+            Err(error) => return Err(error).with_context(|| format!("cannot write Secret {key}")),
         }
     }
     Err(anyhow::Error::msg(conflict.map(|error| error.to_string()).unwrap_or_default()))
-        .with_context(|| format!("Secret {key} is written by others all the time"))
+        .with_context(|| format!("other clients keep changing Secret {key}"))
 }
 
 /// The certificates to store, and whether they differ from the stored ones.

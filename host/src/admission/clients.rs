@@ -93,7 +93,7 @@ impl Admitting {
             if !problem.is_empty() && problem != reported {
                 tracing::warn!(
                     error = problem,
-                    "the client CA of the admission server could not be read: the one before counts"
+                    "cannot read the client CA of the admission server: the one before stays in use"
                 );
             }
             reported = problem;
@@ -136,7 +136,7 @@ fn accepting(
         None => config.with_no_client_auth(),
         Some(pem) => {
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(pem)?), provider).build();
-            config.with_client_cert_verifier(verifier.context("the client CA cannot be used")?)
+            config.with_client_cert_verifier(verifier.context("cannot use the client CA")?)
         }
     };
     let mut tls = config.with_cert_resolver(Arc::clone(resolver));
@@ -155,7 +155,7 @@ fn roots(pem: &str) -> anyhow::Result<RootCertStore> {
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
         roots
             .add(certificate.context("the client CA is not certificates in PEM")?)
-            .context("a certificate of the client CA cannot be used")?;
+            .context("cannot use a certificate of the client CA")?;
     }
     anyhow::ensure!(!roots.is_empty(), "the client CA has no certificate in PEM");
     Ok(roots)

@@ -276,7 +276,7 @@ impl WebhookConfigReconciler {
         if !there.difference(&to_be).any(may_come) {
             return Some(wanted);
         }
-        tracing::debug!(kind, "plugins are still being loaded: no webhook of theirs is taken away before");
+        tracing::debug!(kind, "plugins are still loading: their webhooks stay until then");
         None
     }
 }

@@ -63,7 +63,7 @@ pub(super) async fn serve(
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     // The process has no free file descriptors, or the connection broke before it was accepted.
-                    tracing::warn!(%error, "a connection to the admission server could not be taken");
+                    tracing::warn!(%error, "cannot accept a connection to the admission server");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }
@@ -155,7 +155,7 @@ impl Connection {
             Ok(body) => (StatusCode::OK, body),
             Err(Unreadable { status, message }) => {
                 let path = crate::shorten(&path, 200);
-                tracing::warn!(path, status, message, "a request to the admission server could not be answered");
+                tracing::warn!(path, status, message, "cannot answer a request to the admission server");
                 (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), Bytes::from(message + "\n"))
             }
         };

@@ -289,7 +289,7 @@ async fn write(writer: &Writer, write_identity: &WriteIdentity, about: &Regardin
         // The namespace or the object's namespace is going: nobody is left to read it.
         Err(WriteError::NotFound(_) | WriteError::Forbidden(_)) => {}
         Err(e) => {
-            tracing::warn!(plugin = write_identity.plugin, key = %about.key, error = %e, "event could not be written")
+            tracing::warn!(plugin = write_identity.plugin, key = %about.key, error = %e, "event not written")
         }
     }
 }

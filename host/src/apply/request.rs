@@ -41,7 +41,7 @@ pub enum WriteError {
     #[error("the API server forbids it: {0}")]
     Forbidden(String),
     /// 429: too many requests.
-    #[error("the API server asks to come back later: {message}")]
+    #[error("the API server limits the rate of requests: {message}")]
     TooManyRequests {
         /// The message of the response.
         message: String,

@@ -48,7 +48,7 @@ pub enum Refused {
     #[error("{0}")]
     Unfit(String),
     /// The patches take too long.
-    #[error("patches that do not end: {0}")]
+    #[error("the patches take too long: {0}")]
     Stopped(#[from] Stopped),
 }
 

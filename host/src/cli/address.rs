@@ -21,7 +21,7 @@ pub(super) fn admin(text: &str) -> Result<SocketAddr, String> {
     match plain.parse::<IpAddr>() {
         Ok(_) => Err(format!("the port is missing; {form}")),
         Err(_) if text.contains("://") => Err(format!("the admin address serves http, without a path; {form}")),
-        Err(_) => Err(format!("it is no IP address with a port; {form}")),
+        Err(_) => Err(format!("it is not an IP address with a port; {form}")),
     }
 }
 

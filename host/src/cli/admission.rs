@@ -7,7 +7,7 @@ use oarlock::api::ObjectKey;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// The Secret with the host's certificates when it is reached through a Service, in the Service's namespace.
+/// The Secret with the host's certificates, in the namespace of the Service of --admission-service.
 const SECRET: &str = oarlock::rbac::ADMISSION_SECRET;
 
 /// Default listen address of the admission server.
@@ -15,28 +15,28 @@ const DEFAULT_ADDR: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::
 
 #[derive(Debug, Args)]
 pub(super) struct AdmissionArgs {
-    /// Answer admission: the Service through which the API server reaches this host, with its port if that is not 443
+    /// Answer admission requests. The API server reaches this host through this Service; the port is 443 unless given
     #[arg(long, value_name = "NAMESPACE/NAME[:PORT]", value_parser = service, conflicts_with = "admission_url")]
     admission_service: Option<WebhookClientConfig>,
 
-    /// Answer admission: https://HOST:PORT at which the API server reaches this host, where there is no Service
+    /// Answer admission requests. The API server reaches this host at this URL, https://HOST:PORT, without a Service
     #[arg(long, value_name = "URL")]
     admission_url: Option<String>,
 
-    /// Answer admission here; without a Service or URL, it is also where the API server finds it [default: 0.0.0.0:9443]
+    /// Answer admission requests at this address. Without a Service or URL, the API server calls this address [default: 0.0.0.0:9443]
     #[arg(long, value_name = "ADDR")]
     admission_addr: Option<SocketAddr>,
 
-    /// Directory with tls.crt, tls.key and ca.crt, read again when they change, instead of certificates the host makes itself
+    /// Directory with tls.crt, tls.key and ca.crt, which the host reads again when they change [default: the host issues certificates]
     #[arg(long, value_name = "DIR")]
     admission_cert_dir: Option<PathBuf>,
 
-    /// Answer only clients with a certificate that a CA in this file issued (PEM, read again when it changes). Without it anybody who
-    /// reaches the port is answered, and no review counts as a strike of a plugin or writes an event
+    /// Answer only clients with a certificate of a CA in this file (PEM, read again when it changes). Without it the host answers every
+    /// client, counts no strike for a review, and writes no event for one
     #[arg(long, value_name = "FILE")]
     admission_client_ca: Option<PathBuf>,
 
-    /// A common name or alternative name that the client's certificate must have; may be given more than once. Without it, any
+    /// Common name or alternative name that the client's certificate must have. Repeatable [default: any name]
     #[arg(long, value_name = "NAME", requires = "admission_client_ca")]
     admission_client_name: Vec<String>,
 }
@@ -72,7 +72,7 @@ impl AdmissionArgs {
 fn service(text: &str) -> Result<WebhookClientConfig, String> {
     let (namespace, name) = text.split_once('/').ok_or("must be NAMESPACE/NAME[:PORT]")?;
     let (name, port) = name.split_once(':').unwrap_or((name, "443"));
-    let port = port.parse().map_err(|_not_a_port| format!("{port:?} is no port"))?;
+    let port = port.parse().map_err(|_not_a_port| format!("{port:?} is not a port"))?;
     if namespace.is_empty() || name.is_empty() {
         return Err("must be NAMESPACE/NAME[:PORT]".to_owned());
     }
@@ -80,7 +80,7 @@ fn service(text: &str) -> Result<WebhookClientConfig, String> {
 }
 
 fn checked(text: &str) -> anyhow::Result<String> {
-    let url = url::Url::parse(text).with_context(|| format!("--admission-url {text:?} is no URL"))?;
+    let url = url::Url::parse(text).with_context(|| format!("--admission-url {text:?} is not a URL"))?;
     let plain = url.scheme() == "https" && matches!(url.path(), "" | "/") && url.query().is_none();
     anyhow::ensure!(plain, "--admission-url {text:?} must be https://HOST:PORT, without a path");
     Ok(text.trim_end_matches('/').to_owned())

@@ -9,60 +9,58 @@ use std::path::{Path, PathBuf};
 /// The options of `oarlock apiserver`.
 #[derive(Debug, Args)]
 #[command(
-    about = "Run the embedded API server: HTTP or HTTPS on loopback, objects in memory or in a directory",
     after_help = "Examples:\n  oarlock apiserver --port 8001 --kubeconfig-out ./kubeconfig\n  kubectl --kubeconfig ./kubeconfig get \
                   namespaces\n\n  echo '{requests: {verbs: [create]}, times: 1, fault: {cut: {afterEffect: true}}}' > rules.yaml\n  \
                   curl -H 'X-Oarlock-Faults: 1' --data-binary @rules.yaml http://127.0.0.1:8001/_oarlock/faults"
 )]
 pub(super) struct ApiserverArgs {
-    /// Port on 127.0.0.1; 0 takes a free one
+    /// Port on 127.0.0.1. 0: a free port
     #[arg(long, value_name = "N", default_value_t = 8001)]
     port: u16,
 
-    /// Write a kubeconfig for it here
+    /// File for a kubeconfig of this API server [default: none is written]
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
 
-    /// Bearer tokens, one per line: token,user,uid,"group1,group2". They are held to RBAC; requests without a token stay the
-    /// administrator's
+    /// File of bearer tokens, one per line: token,user,uid,"group1,group2". RBAC applies to their requests. Requests without a token have
+    /// the rights of an administrator
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// Hold requests without credentials to RBAC, as system:anonymous
+    /// Treat requests without credentials as system:anonymous, to which RBAC applies
     #[arg(long)]
     anonymous_auth: bool,
 
-    /// Serve HTTPS with this certificate (PEM), behind it those that signed it
+    /// Serve HTTPS with this certificate chain (PEM): the server's certificate first [default: HTTP]
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     tls_cert_file: Option<PathBuf>,
 
-    /// The private key of --tls-cert-file (PEM)
+    /// Private key of --tls-cert-file (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     tls_private_key_file: Option<PathBuf>,
 
-    /// Who signs certificates of clients (PEM): a client's common name is the user, its organisations are the groups
+    /// Certificate authorities of client certificates (PEM). A certificate's common name is the user, its organisations are the groups
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     client_ca_file: Option<PathBuf>,
 
-    /// An AdmissionConfiguration, as kube-apiserver takes it: the kubeconfigs it names have the client certificates that webhooks are shown
+    /// An AdmissionConfiguration, as for kube-apiserver. Its kubeconfigs contain the client certificates for requests to webhooks
     #[arg(long, value_name = "FILE")]
     admission_control_config_file: Option<PathBuf>,
 
-    /// Collect no garbage and delete no namespaces' contents: only clients change objects
+    /// Run no garbage collection and no deletion of namespaces' contents: only clients change objects
     #[arg(long)]
     no_controllers: bool,
 
-    /// Keep the objects in this directory, so that they are there after a restart; without it, in memory alone
+    /// Keep the objects in this directory across restarts [default: in memory]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 
-    /// What goes wrong on request: a list of fault rules, YAML or JSON (docs/api-server.md). While it runs they are changed at
-    /// /_oarlock/faults
+    /// File of fault rules, a list in YAML or JSON (docs/api-server.md). Requests to /_oarlock/faults change them later
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
 
-    /// Take rules over HTTP that kill processes (`crash: {kill: PID}`): every client of the port can then end any process of
-    /// this user
+    /// Accept fault rules over HTTP that kill processes (`crash: {kill: PID}`). Every client of the port can then end any process of this
+    /// user
     #[arg(long)]
     faults_may_kill: bool,
 }
@@ -107,7 +105,7 @@ pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
 /// Starts the embedded API server on a port of the loopback address.
 pub(super) async fn start(port: u16, options: Options) -> anyhow::Result<Running> {
     let addr = SocketAddr::from(([127, 0, 0, 1], port));
-    let server = DevServer::start(options.addr(addr)).await.context("the embedded API server does not start")?;
+    let server = DevServer::start(options.addr(addr)).await.context("cannot start the embedded API server")?;
     tracing::info!(url = server.url(), "API server listening");
     Ok(server)
 }

@@ -8,23 +8,20 @@ use std::path::PathBuf;
 
 /// The options of `oarlock compile`.
 #[derive(Debug, Args)]
-#[command(
-    about = "Compile plugins ahead of their first start, into the folder where `run` and `dev` look",
-    after_help = "Example:\n  oarlock compile build/namespace-baseline.wasm"
-)]
+#[command(after_help = "Example:\n  oarlock compile build/namespace-baseline.wasm")]
 pub(super) struct CompileArgs {
-    /// The plugins; none: compile what a host sends to standard input
+    /// The plugin files. Without one, the command compiles a file from standard input, for a host
     #[arg(value_name = "FILE.wasm")]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
     compiling: Compiling,
 
-    /// Processor time it may take, for a host
+    /// Limit of the processor time, for a host
     #[arg(long, hide = true, value_name = "SECONDS", default_value_t = CompileLimits::default().cpu_seconds)]
     cpu_seconds: u64,
 
-    /// Memory it may take, for a host
+    /// Limit of the memory, for a host
     #[arg(long, hide = true, value_name = "MIB", default_value_t = CompileLimits::default().memory_mib)]
     memory_mib: u64,
 }

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(super) struct Compiling {
-    /// Where compiled plugins are kept for the next start; without it ~/.cache/oarlock, or oarlock in XDG_CACHE_HOME
+    /// Folder of the code cache, for compiled plugins [default: oarlock in XDG_CACHE_HOME, or ~/.cache/oarlock]
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
 
-    /// Compile all plugins anew
+    /// Compile all plugins, without a code cache
     #[arg(long, conflicts_with = "cache_dir")]
     no_cache: bool,
 }

@@ -6,11 +6,10 @@ use clap_complete::Shell;
 /// The options of `oarlock completion`.
 #[derive(Debug, Args)]
 #[command(
-    about = "Print the completion script of a shell",
     after_help = "Example:\n  source <(oarlock completion bash)\n  oarlock completion zsh > \"${fpath[1]}/_oarlock\""
 )]
 pub(super) struct CompletionArgs {
-    /// The shell
+    /// Shell to complete in
     shell: Shell,
 }
 

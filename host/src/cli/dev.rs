@@ -17,36 +17,35 @@ use std::time::Duration;
 /// Deadline for a kind to be served after its CRD was applied.
 const SERVED_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long a reconcile may take where no grant states it: a person waits for it.
+/// Deadline of a reconcile without one in its grant. Short, because a developer waits for it.
 const DEADLINE_SECONDS: u32 = 3;
 
 /// The options of `oarlock dev`.
 #[derive(Debug, Args)]
 #[command(
-    about = "Run an embedded API server and the plugins of a directory in one process, for plugin authors",
     after_help = "Example:\n  oarlock dev --plugins ./plugins --apply crd.yaml --apply example.yaml\n  kubectl --kubeconfig .oarlock/kubeconfig get networks"
 )]
 pub(super) struct DevArgs {
     #[command(flatten)]
     plugins: super::sources::PluginSources,
 
-    /// Port of the API server on 127.0.0.1; 0 takes a free one
+    /// Port of the API server on 127.0.0.1. 0: a free port
     #[arg(long, value_name = "N", default_value_t = 0)]
     api_port: u16,
 
-    /// Where the kubeconfig goes
+    /// File for the kubeconfig of the API server
     #[arg(long, value_name = "FILE", default_value = ".oarlock/kubeconfig")]
     kubeconfig_out: PathBuf,
 
-    /// YAML documents to apply before the plugins start; may be given more than once
+    /// File of YAML documents to apply before the plugins start. Repeatable
     #[arg(long, value_name = "FILE")]
     apply: Vec<PathBuf>,
 
-    /// Where /livez, /readyz, /metrics and /plugins are served; port 0 takes a free one
+    /// Address of /livez, /readyz, /metrics and /plugins. Port 0: a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797", value_parser = super::address::admin)]
     admin_addr: SocketAddr,
 
-    /// Reconcile everything again after this many seconds, instead of each plugin's own period
+    /// Resync period of all plugins [default: the period of each plugin's grant or manifest]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     resync_seconds: Option<u32>,
 
@@ -61,7 +60,7 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
     let stop = super::signals::stop_token()?;
     // Another `oarlock dev` may run in this folder: nothing is written before everything is known to work.
     let (plugins, oci) = args.plugins.options(args.compiling.folder())?;
-    directory::scan(&plugins).context("the plugin directory cannot be used")?;
+    directory::scan(&plugins).context("cannot use the plugin directory")?;
     let files = args.apply.iter().map(|file| Ok((file, documents(file)?))).collect::<anyhow::Result<Vec<_>>>()?;
     let listener = admin::bind(args.admin_addr).await?;
     let (webhook_client, clients) = api_server_identity()?;

@@ -13,20 +13,19 @@ use std::path::{Path, PathBuf};
 /// The options of `oarlock grant`.
 #[derive(Debug, Args)]
 #[command(
-    about = "Print the grant file that a plugin asks for, or compare the one beside it",
     after_help = "Example:\n  oarlock grant plugins/network.wasm --write    # then read it, and fill in the configuration\n  oarlock grant plugins/network.wasm --check    # in CI: does a new version ask for more?"
 )]
 pub(super) struct GrantArgs {
-    /// The plugin
+    /// The plugin file
     #[arg(value_name = "FILE.wasm")]
     file: PathBuf,
 
-    /// Write it beside the plugin as NAME.yaml; a file that is there already is not touched, but compared as by --check
+    /// Write the grant to NAME.yaml beside the plugin. An existing file stays as it is, and is compared as with --check
     #[arg(long)]
     write: bool,
 
-    /// Print what the grant beside the plugin (NAME.yaml, else grant.yaml there or one folder up, as in a project) lacks of what it asks
-    /// for; exit status 1 if it lacks anything without saying `partial`
+    /// Compare the grant with the manifest, and print each missing permission. The grant is NAME.yaml beside the plugin, or grant.yaml in
+    /// that folder or its parent. The exit status is 1 if a permission is missing and the grant is not `partial`
     #[arg(long, conflicts_with = "write")]
     check: bool,
 
@@ -56,12 +55,12 @@ pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
             }
         }
     }
-    // Else it would say what no host takes.
+    // A host refuses any other name.
     manifest.name = identity::name(&candidate, written.as_ref(), &manifest.name)?;
     match written {
         Some(grant) => compare(&manifest, &grant, &path.display().to_string()),
         None if args.check => anyhow::bail!(
-            "there is no {}, and no grant.yaml there or one folder up; oarlock grant {shown} --write makes it",
+            "there is no {}, and no grant.yaml in that folder or its parent; oarlock grant {shown} --write writes it",
             path.display()
         ),
         None => {
@@ -74,13 +73,13 @@ pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Where the grant of a project lies: beside the plugin, or above the folder that it is built in.
+/// The paths of a project's grant: beside the plugin, or in the parent of the build folder.
 fn project_grants(plugin: &Path) -> Vec<PathBuf> {
     let Ok(plugin) = std::path::absolute(plugin) else { return Vec::new() };
     plugin.ancestors().skip(1).take(2).map(|folder| folder.join("grant.yaml")).collect()
 }
 
-/// Prints what a grant lacks.
+/// Prints the missing permissions of a grant.
 fn compare(manifest: &PluginManifest, grant: &PluginGrant, path: &str) -> anyhow::Result<()> {
     let whole = PluginGrant { partial: false, ..grant.clone() };
     let grants = Grants::without_secrets(&whole).with_context(|| path.to_owned())?;
@@ -90,10 +89,10 @@ fn compare(manifest: &PluginManifest, grant: &PluginGrant, path: &str) -> anyhow
     }
     let plugin = &manifest.name;
     match missing.len() {
-        0 => super::say(&format!("{path} grants all that {plugin} asks for")),
-        _ if grant.partial => {
-            super::say(&format!("{path} does not grant this, and says partial: {plugin} runs without it"))
-        }
-        _ => anyhow::bail!("{path} does not grant all that {plugin} asks for"),
+        0 => super::say(&format!("{path} grants everything that {plugin} asks for")),
+        _ if grant.partial => super::say(&format!("{path} is partial: {plugin} runs without these permissions")),
+        _ => anyhow::bail!(
+            "{path} does not grant everything that {plugin} asks for; add the lines above, or set partial: true"
+        ),
     }
 }

@@ -8,15 +8,15 @@ const IN_CLUSTER: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespac
 /// The host's namespace by default.
 pub(super) const DEFAULT_NAMESPACE: &str = "oarlock-system";
 
-/// As whom plugins write and read.
+/// The identity of plugins for writes and live reads.
 #[derive(Debug, Args)]
 pub(super) struct Impersonation {
-    /// Send the writes and live reads of each plugin as a ServiceAccount of its own, oarlock-PLUGIN, so that the API server enforces
-    /// what it may do; `oarlock rbac --impersonate` prints what that takes
+    /// Impersonate a ServiceAccount of its own, oarlock-PLUGIN, for the writes and live reads of each plugin, so that the API server
+    /// enforces the plugin's permissions. `oarlock rbac --impersonate` prints the RBAC for it
     #[arg(long)]
     impersonate: bool,
 
-    /// Namespace of those ServiceAccounts; without it POD_NAMESPACE, the Pod's own, oarlock-system
+    /// Namespace of those ServiceAccounts [default: POD_NAMESPACE, else the Pod's namespace, else oarlock-system]
     #[arg(long, value_name = "NAMESPACE", requires = "impersonate", value_parser = namespace)]
     impersonate_namespace: Option<String>,
 }

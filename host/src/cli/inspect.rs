@@ -9,20 +9,17 @@ use std::path::PathBuf;
 
 /// The options of `oarlock inspect`.
 #[derive(Debug, Args)]
-#[command(
-    about = "Show what a plugin file is: manifest, imports, exports, size, digest; refuse what is not a plugin",
-    after_help = "Example:\n  oarlock inspect network.wasm --json"
-)]
+#[command(after_help = "Example:\n  oarlock inspect network.wasm --json")]
 pub(super) struct InspectArgs {
-    /// The plugin
+    /// The plugin file
     #[arg(value_name = "FILE.wasm")]
     file: PathBuf,
 
-    /// Another form; each lists every import
+    /// Output format. Each of these lists every import [default: a summary]
     #[arg(short, long, value_enum, value_name = "FORM")]
     output: Option<super::Output>,
 
-    /// The same as -o json
+    /// Short for -o json
     #[arg(long, conflicts_with = "output")]
     json: bool,
 

@@ -10,23 +10,24 @@ const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
 #[derive(Debug, Args)]
 pub(super) struct LeaseArgs {
-    /// Share the plugins with other hosts: who reconciles which is settled by Leases in this namespace
+    /// Share the plugins with other hosts: for each plugin, a Lease in this namespace elects the host that reconciles [default: this is the
+    /// only host]
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     lease_namespace: Option<String>,
 
-    /// Who this host is, for people; a random part is added [default: the name of the Pod or the machine]
+    /// Name of this host in Leases. The host adds a random part [default: the name of the Pod or the machine]
     #[arg(long, value_name = "NAME", requires = "lease_namespace")]
     identity: Option<String>,
 
-    /// Another host takes a plugin whose Lease it has not seen renewed for this long
+    /// Time without a renewal after which another host takes over the Lease
     #[arg(long, value_name = "SECONDS", requires = "lease_namespace", default_value_t = seconds(Timing::default().lease_duration))]
     lease_duration_seconds: u32,
 
-    /// A host that could not renew a Lease for this long stops to reconcile its plugin
+    /// Time without a successful renewal after which the leader stops reconciling
     #[arg(long, value_name = "SECONDS", requires = "lease_namespace", default_value_t = seconds(Timing::default().renew_deadline))]
     lease_renew_deadline_seconds: u32,
 
-    /// Between two attempts to take or renew a Lease
+    /// Time between two attempts to acquire or renew a Lease
     #[arg(long, value_name = "SECONDS", requires = "lease_namespace", default_value_t = seconds(Timing::default().retry_period))]
     lease_retry_period_seconds: u32,
 }

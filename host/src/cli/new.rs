@@ -12,23 +12,22 @@ use std::path::{Path, PathBuf};
 /// The options of `oarlock new`.
 #[derive(Debug, Args)]
 #[command(
-    about = "Make the project of a plugin: a reconciler that runs, its tests, its grant, and the SDK",
-    after_help = "Example:\n  oarlock new greeter --lang rust --kind apps/v1/Deployment\n\nThe project carries its SDK and the contract: it needs nothing else of Oarlock but this command."
+    after_help = "Example:\n  oarlock new greeter --lang rust --kind apps/v1/Deployment\n\nThe project contains its SDK and the contract. Of Oarlock it needs only this command."
 )]
 pub(super) struct NewArgs {
-    /// The plugin's name: a DNS label of at most 40 characters that begins with a letter
+    /// Name of the plugin: a DNS label of at most 40 characters that begins with a letter
     #[arg(value_parser = project::name)]
     name: String,
 
-    /// The language
+    /// Language of the plugin
     #[arg(long, value_parser = PossibleValuesParser::new(project::languages(SOURCES)))]
     lang: String,
 
-    /// The kind it reconciles, as VERSION/KIND or GROUP/VERSION/KIND
+    /// Kind that the plugin reconciles: VERSION/KIND or GROUP/VERSION/KIND
     #[arg(long, default_value = "v1/ConfigMap", value_parser = project::kind)]
     kind: Kind,
 
-    /// The folder to make, or one that is empty; unless it is named, NAME in the current folder
+    /// Folder of the project, new or empty [default: NAME in the current folder]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -36,7 +35,7 @@ pub(super) struct NewArgs {
 pub(super) fn run(args: &NewArgs) -> anyhow::Result<()> {
     let folder = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     let shown = folder.display();
-    if !is_free(&folder).with_context(|| format!("cannot look into {shown}"))? {
+    if !is_free(&folder).with_context(|| format!("cannot read the folder {shown}"))? {
         bail!("{shown} exists and is not an empty folder: choose another name, or another folder with --dir");
     }
     let values = Values::new(&args.name, &args.kind);

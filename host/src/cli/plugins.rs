@@ -14,10 +14,10 @@ use std::time::Duration;
 /// Deadline of the host's response; releasing many finalizers takes a while.
 const ANSWER: Duration = Duration::from_secs(600);
 
-/// Where the host is asked.
+/// The host to call.
 #[derive(Debug, Args)]
 struct Admin {
-    /// The host's admin address
+    /// Admin address of the host
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797", value_parser = super::address::admin)]
     admin_addr: SocketAddr,
 }
@@ -25,35 +25,31 @@ struct Admin {
 /// The options of `oarlock plugins`.
 #[derive(Debug, Args)]
 #[command(
-    about = "Show the plugins of a running host",
     after_help = "Examples:\n  oarlock plugins\n  oarlock plugins -o wide\n  oarlock plugins --json\n  oarlock plugins --release-finalizers network\n\nThe exit status is 1 when a plugin is failed or quarantined."
 )]
 pub(super) struct PluginsArgs {
     #[command(flatten)]
     admin: Admin,
 
-    /// Another form than the table; json and yaml have everything there is to know
+    /// Output format. json and yaml have all fields of /plugins [default: a table]
     #[arg(short, long, value_enum, value_name = "FORM", conflicts_with = "release_finalizers")]
     output: Option<super::Output>,
 
-    /// The same as -o json
+    /// Short for -o json
     #[arg(long, conflicts_with = "output")]
     json: bool,
 
-    /// Take the finalizer of a plugin that was removed off the objects that still carry it, so that they can be deleted; what
-    /// the plugin made for them stays
+    /// Remove the finalizer of a removed plugin from all objects, so that the API server can delete them. Everything that the plugin
+    /// created for them stays
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     release_finalizers: Option<String>,
 }
 
 /// The options of `oarlock confirm`.
 #[derive(Debug, Args)]
-#[command(
-    about = "Let a new version run that drops a kind or its cleanup, although objects depend on it",
-    after_help = "Example:\n  oarlock confirm network"
-)]
+#[command(after_help = "Example:\n  oarlock confirm network")]
 pub(super) struct ConfirmArgs {
-    /// The plugin
+    /// Name of the plugin
     #[arg(value_name = "NAME")]
     name: String,
 
@@ -66,7 +62,7 @@ pub(super) async fn plugins(args: PluginsArgs) -> anyhow::Result<()> {
         return act(&args.admin, name, "release-finalizers").await;
     }
     let text = send(&args.admin, "GET", "/plugins").await?;
-    let all: Value = serde_json::from_str(&text).context("the host's answer is no JSON")?;
+    let all: Value = serde_json::from_str(&text).context("the host's response is not JSON")?;
     match super::Output::document(args.output, args.json, &all)? {
         Some(document) => super::say(document.trim_end())?,
         None => super::say(table(&all, args.output == Some(super::Output::Wide)).trim_end())?,

@@ -15,41 +15,43 @@ use std::path::PathBuf;
 
 /// The options of `oarlock rbac`.
 #[derive(Debug, Args)]
-#[command(
-    about = "Print the least ClusterRole, Roles and bindings for the plugins of a directory, as they are granted",
-    after_help = "Example:\n  oarlock rbac ./plugins --impersonate | kubectl apply -f -"
-)]
+#[command(after_help = "Example:\n  oarlock rbac ./plugins --impersonate | kubectl apply -f -")]
 pub(super) struct RbacArgs {
     /// Directory of .wasm files, each with its grant (NAME.yaml) beside it
     #[arg(value_name = "DIR")]
     plugins: PathBuf,
 
-    /// For a host that runs with --impersonate: one ServiceAccount per plugin, and a host that may act as those
+    /// For a host that runs with --impersonate: one ServiceAccount for each plugin, and the permission of the host to impersonate them
     #[arg(long)]
     impersonate: bool,
 
-    /// Namespace of the host's ServiceAccount and of those of the plugins
+    /// Namespace of the ServiceAccounts, of the host and of the plugins
     #[arg(long, value_name = "NAMESPACE", default_value = DEFAULT_NAMESPACE, value_parser = namespace)]
     namespace: String,
 
-    /// The host's ServiceAccount
+    /// Name of the host's ServiceAccount
     #[arg(long, value_name = "NAME", default_value = "oarlock", value_parser = namespace)]
     service_account: String,
 
-    /// What the host's roles are called, and the label of everything: another name for each folder, where the plugins of one host are in
-    /// several [default: the name of the ServiceAccount]
+    /// Name of the host's roles, and label of all objects. If one host has several directories of plugins, give each another name
+    /// [default: the name of the ServiceAccount]
     #[arg(long, value_name = "NAME", value_parser = namespace)]
     name: Option<String>,
 
-    /// For hosts that run with --lease-namespace: several hosts share the plugins by Leases in this namespace
+    /// For hosts that run with --lease-namespace: the namespace of the Leases
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     lease_namespace: Option<String>,
 
-    /// Ask this cluster which resources serve the plugins' kinds, instead of guessing their plurals
+    /// For hosts that run with --admission-service, --admission-url or --admission-addr: print the RBAC for admission in any case, and not
+    /// only if a plugin answers admission
+    #[arg(long)]
+    admission: bool,
+
+    /// Kubeconfig of a cluster, for the plurals of the plugins' kinds [default: guess the plurals]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// Context of the kubeconfig, instead of its current one
+    /// Context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
 
@@ -68,15 +70,15 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
     let engine = Engine::new(args.compiling.options())?;
     let roles = args.name.unwrap_or_else(|| args.service_account.clone());
     let mut plugins: Vec<Plugin> = Vec::new();
-    for candidate in directory::scan(&args.plugins).context("the plugin directory cannot be used")? {
+    for candidate in directory::scan(&args.plugins).context("cannot use the plugin directory")? {
         let plugin = read(&engine, &candidate, discovery.as_ref())
             .await
-            .with_context(|| format!("nothing is printed, because of {}", candidate.path.display()))?;
+            .with_context(|| format!("cannot print RBAC: {}", candidate.path.display()))?;
         let name = &plugin.manifest.name;
         // Like the host, which runs the first of two files with one plugin name.
         anyhow::ensure!(
             plugins.iter().all(|other| other.manifest.name != *name),
-            "nothing is printed, because {} is a second plugin {name}",
+            "cannot print RBAC: {} is a second plugin {name}",
             candidate.path.display()
         );
         anyhow::ensure!(
@@ -96,6 +98,7 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
         name: roles,
         impersonate: args.impersonate,
         lease_namespace: args.lease_namespace,
+        admission: args.admission,
     };
     super::say(rbac::yaml(&plugins, &options).trim_end())?;
     Ok(())

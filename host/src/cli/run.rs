@@ -16,19 +16,19 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     plugins: super::sources::PluginSources,
 
-    /// Kubeconfig; without it as kubectl finds it: KUBECONFIG, ~/.kube/config, the Pod's service account
+    /// Kubeconfig of the cluster [default: as for kubectl: KUBECONFIG, ~/.kube/config, the Pod's ServiceAccount]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// Context of the kubeconfig, instead of its current one
+    /// Context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 
-    /// Where /livez, /readyz, /metrics and /plugins are served; port 0 takes a free one
+    /// Address of /livez, /readyz, /metrics and /plugins. Port 0: a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797", value_parser = super::address::admin)]
     admin_addr: SocketAddr,
 
-    /// Reconcile everything again after this many seconds, instead of each plugin's own period
+    /// Resync period of all plugins [default: the period of each plugin's grant or manifest]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     resync_seconds: Option<u32>,
 
@@ -44,7 +44,7 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     leases: super::leases::LeaseArgs,
 
-    /// After SIGTERM, go on to answer admission for this long at least, and then until no reviews arrive
+    /// After SIGTERM, answer admission reviews for at least this time, and then until no more arrive
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=3600))]
     shutdown_delay_seconds: u32,
 }

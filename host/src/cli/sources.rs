@@ -18,21 +18,21 @@ enum PluginSource {
 /// The plugins of a host.
 #[derive(Debug, Args)]
 pub(super) struct PluginSources {
-    /// Directory of .wasm files, each with its grant (NAME.yaml) beside it; and any number of plugins in registries, given as
-    /// [NAME=]oci://REGISTRY/REPOSITORY:TAG or …@sha256:…, whose grants (NAME.yaml) lie in the directory, too. Without NAME it is
-    /// the last part of the repository
+    /// Directory of .wasm files, each with its grant (NAME.yaml) beside it. Repeatable for plugins in registries:
+    /// [NAME=]oci://REGISTRY/REPOSITORY:TAG or …@sha256:…, with their grants (NAME.yaml) in the directory, too. NAME is the last part of the
+    /// repository unless given
     #[arg(long, value_name = "DIR|OCI", required_unless_present = "directory", value_parser = source)]
     plugins: Vec<PluginSource>,
 
-    /// The directory of --plugins
+    /// Directory of .wasm files, instead of --plugins DIR
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 
-    /// Where plugins of registries are kept for a start without the registry; without it oci in the folder of --cache-dir
+    /// Folder of pulled plugins, for a start without the registry [default: oci in the folder of --cache-dir]
     #[arg(long, value_name = "DIR")]
     oci_cache: Option<PathBuf>,
 
-    /// How often tags in registries are looked at
+    /// Time between two checks of the tags in registries
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
     oci_poll_seconds: u32,
 
@@ -43,34 +43,36 @@ pub(super) struct PluginSources {
     registry: RegistryArgs,
 }
 
-/// What a plugin of a registry needs to be used.
+/// Conditions for plugins from registries.
 #[derive(Debug, Args)]
 pub(super) struct TrustArgs {
-    /// Use plugins of registries only with a signature of this Ed25519 or ECDSA P-256 key, cosign.pub for instance (or of another that is given)
+    /// Require a signature of this Ed25519 or ECDSA P-256 key, for example cosign.pub, for plugins from registries. Repeatable: one of the
+    /// keys is enough [default: no signature]
     #[arg(long, value_name = "PUB.pem")]
     verify_key: Vec<PathBuf>,
 
-    /// Use plugins of registries only if the digest of their manifest is this (or another that is given)
+    /// Require this digest of the manifest for plugins from registries. Repeatable: one of the digests is enough [default: any digest]
     #[arg(long, value_name = "sha256:…", value_parser = Digest::from_str)]
     pin: Vec<Digest>,
 
-    /// The same with the digests in a file, one a line, which may change
+    /// File of further digests for --pin, one per line. The host reads it again when it changes
     #[arg(long, value_name = "FILE")]
     pin_file: Option<PathBuf>,
 }
 
-/// How registries are spoken to.
+/// Access to registries.
 #[derive(Debug, Args)]
 pub(super) struct RegistryArgs {
-    /// Logins for registries, as docker login writes them; without it config.json in DOCKER_CONFIG or ~/.docker
+    /// Logins for registries, in the format of docker login [default: config.json in DOCKER_CONFIG or ~/.docker]
     #[arg(long, value_name = "FILE")]
     registry_config: Option<PathBuf>,
 
-    /// Certificate authorities of registries, beside the machine's; without it registries on loopback are spoken to without TLS
+    /// Certificate authorities of registries (PEM), in addition to the machine's. Without it, registries on
+    /// loopback use HTTP
     #[arg(long, value_name = "FILE")]
     registry_ca: Option<PathBuf>,
 
-    /// How long a registry may be silent
+    /// Time limit for a registry without any response
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     registry_timeout_seconds: u32,
 }
@@ -101,9 +103,9 @@ impl PluginSources {
                 PluginSource::Pulled(wanted) => plugins.push(wanted),
             }
         }
-        ensure!(directories.len() < 2, "--plugins takes one directory, and any number of references beside it");
+        ensure!(directories.len() < 2, "--plugins takes one directory, and any number of references to registries");
         let directory = directories.pop().context(
-            "--plugins needs a directory as well: the grants (NAME.yaml) of plugins that come from registries lie there",
+            "--plugins needs a directory, too: it contains the grants (NAME.yaml) of plugins from registries",
         )?;
         let mut names = BTreeSet::new();
         for Wanted { plugin, reference } in &plugins {
@@ -113,8 +115,10 @@ impl PluginSources {
         if plugins.is_empty() {
             return Ok((directory, None));
         }
-        let cache =
-            self.oci_cache.or_else(|| Some(caches?.join("oci"))).context("--oci-cache is needed: there is no HOME")?;
+        let cache = self
+            .oci_cache
+            .or_else(|| Some(caches?.join("oci")))
+            .context("--oci-cache is needed, because HOME is not set")?;
         let poll = Duration::from_secs(self.oci_poll_seconds.into());
         Ok((directory, Some(oci::Options { plugins, cache, client, trust, poll })))
     }
@@ -131,8 +135,8 @@ fn source(text: &str) -> Result<PluginSource, String> {
     let reference: Reference = reference.parse()?;
     let plugin = name.unwrap_or_else(|| reference.last_part()).to_owned();
     if !oarlock::plugin::is_plugin_name(&plugin) {
-        let where_from = if name.is_some() { "" } else { ": write NAME=oci://… with the name of its manifest" };
-        return Err(format!("{plugin:?} is no name of a plugin{where_from}"));
+        let where_from = if name.is_some() { "" } else { ": write NAME=oci://… with the name in its manifest" };
+        return Err(format!("{plugin:?} is not a plugin name{where_from}"));
     }
     Ok(PluginSource::Pulled(Wanted { plugin, reference }))
 }

@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 /// The options of `oarlock test`.
 #[derive(Debug, Args)]
 #[command(
-    about = "Run a plugin against recorded cases (*.yaml), in the sandbox and without a cluster",
     after_help = "Example:\n  oarlock test build/greeter.wasm --cases cases\n\nA case is one reconcile: docs/writing-plugins.md has the format."
 )]
 pub(super) struct TestArgs {
-    /// The plugin
+    /// The plugin file
     #[arg(value_name = "FILE.wasm")]
     file: PathBuf,
 
@@ -22,7 +21,7 @@ pub(super) struct TestArgs {
     #[arg(long, value_name = "DIR")]
     cases: PathBuf,
 
-    /// Write what the plugin answers into the cases, from `expect:` on, instead of comparing
+    /// Replace `expect:` in each case by the answers of the plugin, instead of comparing
     #[arg(long)]
     update: bool,
 
@@ -53,7 +52,7 @@ pub(super) async fn run(args: TestArgs) -> anyhow::Result<()> {
         }
     }
     if failed > 0 {
-        bail!("{failed} of {} cases failed; what the plugin answers now, --update writes into them", files.len());
+        bail!("{failed} of {} cases failed; --update writes the present answers into them", files.len());
     }
     Ok(())
 }

@@ -5,10 +5,7 @@ use oarlock::plugin::CONTRACT_VERSION;
 
 /// The options of `oarlock version`.
 #[derive(Debug, Args)]
-#[command(
-    about = "Print the versions of this program and of the contract with plugins",
-    after_help = "Example:\n  oarlock version"
-)]
+#[command(after_help = "Example:\n  oarlock version")]
 pub(super) struct VersionArgs {}
 
 pub(super) fn run(_args: &VersionArgs) -> anyhow::Result<()> {
@@ -18,7 +15,7 @@ pub(super) fn run(_args: &VersionArgs) -> anyhow::Result<()> {
 /// The version of the program, then those of its parts.
 pub(super) fn text() -> String {
     let program = env!("CARGO_PKG_VERSION");
-    // Releases and images are built with it.
+    // scripts/commit.sh sets it for releases and images.
     let commit = option_env!("OARLOCK_COMMIT").map(|commit| format!("\ncommit {commit}")).unwrap_or_default();
     format!("{program}\ncontract oarlock:reconciler@{CONTRACT_VERSION}{commit}")
 }

@@ -102,15 +102,18 @@ impl Controller {
         let asked = AssertUnwindSafe(self.ask(version, review)).catch_unwind();
         let answered = tokio::select! {
             answered = tokio::time::timeout_at(review.deadline, asked) => answered,
-            () = version.cancel.cancelled() => return Err(fault("cut off while it was replaced")),
+            () = version.cancel.cancelled() => return Err(fault("cancelled, because the version was replaced")),
         };
         let granted = Duration::from_secs(version.write_identity.grants.limits().deadline_seconds.into());
         let starved = review.starves(began, granted);
         let late = |call: &str| {
             let waited = began.saturating_duration_since(review.arrived).as_millis();
-            let busy =
-                if starved { format!("; the host is busy: it had waited for {waited} ms") } else { String::new() };
-            fault(&format!("too slow: {call} within the {} ms there were for it{busy}", began.elapsed().as_millis()))
+            let busy = if starved {
+                format!("; the host is busy: the review had waited for {waited} ms")
+            } else {
+                String::new()
+            };
+            fault(&format!("too slow: {call} did not finish within {} ms{busy}", began.elapsed().as_millis()))
         };
         let answered = match answered {
             Ok(Ok(answered)) => answered,

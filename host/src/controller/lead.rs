@@ -119,7 +119,7 @@ impl Controller {
             tracing::warn!(
                 plugin = self.name,
                 seconds = drain.as_secs(),
-                "reconciles still under way when the plugin goes to another host are cut off"
+                "drain deadline passed: the remaining reconciles are cancelled before another host leads"
             );
             guard.end();
             self.lead.working.wait().await;

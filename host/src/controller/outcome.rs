@@ -61,7 +61,7 @@ pub(super) enum Failure {
     /// A call failed.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// A change, the finalizer or the status could not be written.
+    /// A change, the finalizer or status not written.
     #[error("cannot {what}: {error}{place}")]
     Write {
         /// Verb and object.
@@ -72,7 +72,7 @@ pub(super) enum Failure {
         error: WriteError,
     },
     /// The read of the object failed.
-    #[error("the object could not be read: {0}")]
+    #[error("cannot read the object: {0}")]
     Read(String),
     /// The grant does not let the plugin read its own primary.
     #[error("{0}")]

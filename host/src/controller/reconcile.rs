@@ -286,7 +286,7 @@ impl<'a> Reconcile<'a> {
                 end
             }
             Err(error) => {
-                tracing::warn!(plugin = self.controller.name, key = %self.item.key, %error, "the status could not be written");
+                tracing::warn!(plugin = self.controller.name, key = %self.item.key, %error, "status not written");
                 end.and(Err(Failure::write("write the status", error)))
             }
         }

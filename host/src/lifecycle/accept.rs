@@ -118,11 +118,7 @@ impl Lifecycle {
             Granting::Grant { grants, .. } => running.missing(grants).is_empty(),
         };
         if !enough {
-            tracing::warn!(
-                plugin,
-                file = name,
-                "its grant was withdrawn or no longer allows what it asks for: it ends"
-            );
+            tracing::warn!(plugin, file = name, "grant withdrawn or reduced: the plugin ends");
             self.end(&plugin);
         } else if candidate.is_none_or(|candidate| candidate.digest() != running.digest()) {
             // With the same code, the change comes as a swap.
@@ -136,7 +132,7 @@ impl Lifecycle {
         if !candidate.compiled.manifest.admission.is_empty() && !self.options.answers_admission {
             tracing::warn!(
                 plugin,
-                "it answers admission, but nobody will ask it: the host runs without --admission-service, --admission-url or --admission-addr"
+                "plugin answers admission, but the API server cannot call it: the host runs without --admission-service, --admission-url or --admission-addr"
             );
         }
         let mut registry = lock(&self.registry);

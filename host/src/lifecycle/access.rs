@@ -62,14 +62,14 @@ impl Lifecycle {
         if missing.is_empty() {
             plugin.access.allowed = Some(required);
             if !plugin.access.missing.is_empty() {
-                tracing::info!(plugin = name, "the API server now allows everything it needs");
+                tracing::info!(plugin = name, "the API server now allows everything in the grant");
             }
         } else if missing != plugin.access.missing {
             let missing = missing.join("; ");
             tracing::warn!(
                 plugin = name,
                 missing,
-                "the API server does not allow everything it is granted (oarlock rbac prints what to apply)"
+                "the API server does not allow everything in the grant: apply the output of oarlock rbac"
             );
         }
         plugin.access.missing = missing;

@@ -72,7 +72,8 @@ impl Lifecycle {
                 match writer.release_finalizers(&write_identity, kind, &is_back).await {
                     Ok(objects) => released += objects,
                     Err(e) => {
-                        let _ = answer.send(Err(format!("{released} released, then {kind}: {e}")));
+                        let _ = answer
+                            .send(Err(format!("finalizers of {released} objects released, then {kind} failed: {e}")));
                         return;
                     }
                 }
@@ -114,7 +115,7 @@ fn kinds_to_release(registry: &Registry, name: &str) -> Result<Vec<GroupVersionK
     }
     match registry.removed_plugins.get(name) {
         Some(removed) if removed.state == State::Retired => Ok(removed.held.keys().cloned().collect()),
-        Some(_) => Err(format!("plugin {name} has not come to its end yet")),
+        Some(_) => Err(format!("plugin {name} is still draining: try again in some seconds")),
         None => Err(format!("no plugin {name} has left finalizers since this host started")),
     }
 }

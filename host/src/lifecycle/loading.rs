@@ -118,7 +118,7 @@ impl Load {
         let manifest = &compiled.manifest;
         if *manifest.name != *compiled.says {
             let (plugin, says, file) = (&manifest.name, &compiled.says, &self.candidate.file_name);
-            tracing::info!(plugin, says, file, "the manifest says another name: the name of the grant counts");
+            tracing::info!(plugin, says, file, "the manifest has another name: the name in the grant is used");
         }
         let plurals = plurals(self.shared.writer.discovery(), manifest).await;
         let granting = self.granting(written, manifest, &plurals).await;

@@ -300,7 +300,7 @@ impl Registry {
             self.removed_plugins.remove(&oldest);
             tracing::warn!(
                 plugin = oldest,
-                "removed plugin forgotten: objects may carry its finalizer; too many plugins were removed since"
+                "removed plugin forgotten, because more plugins were removed since; objects may carry its finalizer"
             );
         }
         self.removed_plugins.insert(name.to_owned(), removed);

@@ -154,7 +154,12 @@ impl Lifecycle {
         let failed = running.candidate.clone();
         let Some(good) = plugin.last_good.clone() else {
             let version = failed.compiled.manifest.version;
-            tracing::warn!(plugin = name, version, why, "a version fails, and there is none to go back to");
+            tracing::warn!(
+                plugin = name,
+                version,
+                why,
+                "version fails, and there is no earlier version for a rollback"
+            );
             return;
         };
         let Some(version) = self.prepare(plugin, &good) else { return };

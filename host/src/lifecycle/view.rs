@@ -48,7 +48,7 @@ impl FileState {
                 }
                 BlockedReason::Taken(why) => of(State::Failed, vec![why.clone()]),
                 BlockedReason::Draining => {
-                    of(State::Draining, vec!["the plugin of its name has not come to its end yet".to_owned()])
+                    of(State::Draining, vec!["the removed plugin of this name is still draining".to_owned()])
                 }
                 BlockedReason::RolledBack(why) => of(State::Failed, vec![format!("rolled back: {why}")]),
             },
@@ -238,7 +238,7 @@ impl Lifecycle {
                     to = State::Retired.as_str(),
                     "plugin state"
                 );
-                self.event(name, false, "PluginRetired", format!("plugin {name} was removed and has come to its end"));
+                self.event(name, false, "PluginRetired", format!("plugin {name} was removed and has ended"));
             }
         }
         let file_state = |files: &BTreeMap<String, (String, ReportedState)>| {
@@ -270,14 +270,14 @@ impl Lifecycle {
                 let (grant, wasm) = match file.strip_suffix(".wasm") {
                     Some(grant) => (grant, file),
                     // A pulled plugin: its grant is in the plugin directory.
-                    None => (plugin, "of its file, which oarlock pull fetches,"),
+                    None => (plugin, "FILE, with the file from oarlock pull,"),
                 };
                 tracing::warn!(
                     file,
                     plugin,
                     version,
                     state = state.as_str(),
-                    "awaiting a grant: write what it may do into {grant}.yaml (oarlock grant {wasm} prints what it asks for)"
+                    "awaiting a grant: write {grant}.yaml (oarlock grant {wasm} prints the grant that the manifest asks for)"
                 );
                 for line in reasons {
                     tracing::warn!(file, plugin, "not granted: {line}");

@@ -166,7 +166,7 @@ pub enum CallError {
     },
     /// The guest passed more data to the host at once than its limit, in a result or in an import's arguments.
     #[error(
-        "the plugin handed more than {kib} KiB to the host at once in {call} (twice the larger of limits.answerKib and limits.httpRequestKib)"
+        "the plugin passed more than {kib} KiB to the host at once in {call} (twice the larger of limits.answerKib and limits.httpRequestKib)"
     )]
     HandedTooMuch {
         /// The call.

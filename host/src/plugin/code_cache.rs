@@ -44,7 +44,7 @@ const LEFT_BEHIND: Duration = Duration::from_secs(600);
 /// Why the host has no code cache.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    #[error("{} cannot be made or opened", folder.display())]
+    #[error("cannot create or open {}", folder.display())]
     Io {
         folder: PathBuf,
         #[source]
@@ -120,7 +120,7 @@ impl CodeCache {
             Ok(code) => code,
             Err(reason) => {
                 let entry = self.folder.join(key.name());
-                tracing::warn!(entry = %entry.display(), reason, "an entry of the code cache is not trusted: compiled again");
+                tracing::warn!(entry = %entry.display(), reason, "entry of the code cache is not trusted: compiling again");
                 None
             }
         }
@@ -163,7 +163,7 @@ impl CodeCache {
     /// next start slower.
     pub(super) fn put(&self, key: &Key, code: &[u8]) {
         if let Err(e) = self.write(key, code) {
-            tracing::warn!(folder = %self.folder.display(), error = %e, "compiled code could not be kept");
+            tracing::warn!(folder = %self.folder.display(), error = %e, "cannot store compiled code in the code cache");
         }
     }
 

@@ -85,7 +85,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file exceeds the size limit of plugins or grants.
-    #[error("{} has {size_bytes} bytes; it may have {limit_bytes}", path.display())]
+    #[error("{} has {size_bytes} bytes; the limit is {limit_bytes}", path.display())]
     TooLarge {
         /// The path.
         path: PathBuf,

@@ -163,7 +163,7 @@ fn code_settings() -> Config {
 }
 
 fn unusable(error: wasmtime::Error) -> anyhow::Error {
-    anyhow::Error::from_boxed(error.into_boxed_dyn_error()).context("wasmtime cannot be set up")
+    anyhow::Error::from_boxed(error.into_boxed_dyn_error()).context("cannot set up wasmtime")
 }
 
 fn pool() -> PoolingAllocationConfig {

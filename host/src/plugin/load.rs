@@ -56,7 +56,7 @@ pub enum LoadError {
     #[error("does not fit the contract: {0}")]
     Unfit(String),
     /// The compiler failed or was ended.
-    #[error("it could not be compiled: {0}")]
+    #[error("cannot compile it: {0}")]
     Compiler(String),
     /// The call of describe failed.
     #[error("describe failed: {0}")]
@@ -167,7 +167,7 @@ async fn wait_if_interrupted(engine: &Engine, digest: &[u8; 32]) {
     let Some(cache) = engine.cache() else { return };
     if let Some(wait) = cache.interrupted(&cache.key(digest)) {
         let (digest, wait_seconds) = (HEXLOWER.encode(digest), wait.as_secs());
-        tracing::warn!(digest, wait_seconds, "the host ended while this file was being compiled: it waits");
+        tracing::warn!(digest, wait_seconds, "the host ended while it compiled this file: the next compilation waits");
         tokio::time::sleep(wait).await;
     }
 }
@@ -196,7 +196,7 @@ fn look_up(engine: &Engine, bytes: Arc<Vec<u8>>) -> Result<(File, Option<Compone
         }
         // wasmtime itself rejects code of another version or of other settings.
         Err(LoadError::Invalid(reason)) => {
-            tracing::warn!(reason, "compiled code in the cache does not fit: compiled again");
+            tracing::warn!(reason, "entry of the code cache does not fit this host: compiling again");
             Ok((file, None))
         }
         Err(e) => Err(e),

@@ -44,7 +44,7 @@ impl OffloadPool {
             // On Linux, this sets the priority of the calling thread alone.
             .on_thread_start(|| {
                 if let Err(error) = rustix::process::setpriority_process(None, NICE) {
-                    tracing::warn!(%error, "plugins that compute for long cannot be given a low priority");
+                    tracing::warn!(%error, "cannot lower the priority of plugins' long computations");
                 }
             })
             .build()?;

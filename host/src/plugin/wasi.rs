@@ -117,9 +117,7 @@ fn random(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -
         "get-random-bytes" | "get-insecure-random-bytes" => {
             linker.func_wrap(name, |_: Context<'_>, (length,): (u64,)| {
                 if length > MOST_RANDOM_BYTES {
-                    wasmtime::bail!(
-                        "it asked for {length} random bytes at once; at most {MOST_RANDOM_BYTES} are given"
-                    );
+                    wasmtime::bail!("it requested {length} random bytes at once; the limit is {MOST_RANDOM_BYTES}");
                 }
                 let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
                 fill(&mut bytes)?;

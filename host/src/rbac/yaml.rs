@@ -1,7 +1,8 @@
 //! YAML output of `oarlock rbac`, written by hand because its comments matter as much as the rules.
 
 use super::{
-    Needs, Rule, of_certificates, of_host, of_impersonator, of_lease, of_leases, of_plugin, service_account, unwatched,
+    HOST, Needs, Rule, of_admission, of_certificates, of_host, of_impersonator, of_lease, of_leases, of_plugin,
+    service_account, unwatched,
 };
 use crate::grants::Grants;
 use oarlock_manifest::{Kind, PluginManifest};
@@ -21,6 +22,8 @@ pub struct Options {
     pub impersonate: bool,
     /// Namespace of the Leases, with several hosts.
     pub lease_namespace: Option<String>,
+    /// Whether the host answers admission, also without a plugin that does.
+    pub admission: bool,
 }
 
 /// One plugin of the directory.
@@ -40,9 +43,13 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
     let mut out = head(plugins, options);
     let mut host = Needs::default();
     let events = ["get", "create", "patch"];
-    host.add("the host", "events about plugins, on its Pod", &options.namespace, "", "events", &events);
+    host.add(HOST, "events about plugins, on its Pod", &options.namespace, "", "events", &events);
     if let Some(namespace) = &options.lease_namespace {
         host.extend(of_leases(namespace));
+    }
+    if options.admission {
+        of_admission(&mut host, HOST);
+        host.extend(of_certificates(HOST, &options.namespace));
     }
     let mut accounts: Vec<(String, Needs)> = Vec::new();
     for plugin in plugins {
@@ -75,28 +82,33 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
 }
 
 fn head(plugins: &[Plugin], options: &Options) -> String {
-    let Options { namespace, service_account, name, impersonate, lease_namespace } = options;
+    let Options { namespace, service_account, name, impersonate, lease_namespace, admission } = options;
     let mut out = format!(
-        "# The least RBAC for the plugins of a directory as they are granted now, printed by `oarlock rbac`.\n\
-         # The host runs as ServiceAccount {service_account} in namespace {namespace}; both have to be there.\n"
+        "# The least RBAC for the plugins of a directory and their present grants, printed by `oarlock rbac`.\n\
+         # The host runs as ServiceAccount {service_account} in namespace {namespace}; both must exist.\n"
     );
     out.push_str(if *impersonate {
-        "# Run it with --impersonate: each plugin writes and reads as a ServiceAccount of its own.\n"
+        "# Run the host with --impersonate: each plugin writes and reads with a ServiceAccount of its own.\n"
     } else {
-        "# All plugins write and read as the host.\n"
+        "# All plugins write and read with the host's ServiceAccount.\n"
     });
     if let Some(namespace) = lease_namespace {
-        let _ = writeln!(out, "# Run it with --lease-namespace {namespace}: several hosts share the plugins.");
+        let _ = writeln!(out, "# Run the host with --lease-namespace {namespace}: several hosts share the plugins.");
     }
-    out.push_str("# Discovery and SelfSubjectAccessReviews are allowed to whoever is authenticated by the roles a cluster begins with.\n");
+    if *admission {
+        out.push_str(
+            "# Run the host with --admission-service, --admission-url or --admission-addr: it answers admission.\n",
+        );
+    }
+    out.push_str("# The default roles of a cluster allow discovery and SelfSubjectAccessReviews to every authenticated client.\n");
     let _ = writeln!(
         out,
-        "# What was applied before and is not here any more stays in force: delete it by its label, oarlock.dev/rbac={name}."
+        "# Objects of an earlier output stay in force until they are deleted. They have the label oarlock.dev/rbac={name}."
     );
     for Plugin { manifest, grants, plurals } in plugins {
         let name = &manifest.name;
         let Some(grants) = grants else {
-            let _ = writeln!(out, "# {name}: has no grant. It waits for one, and needs nothing.");
+            let _ = writeln!(out, "# {name}: has no grant, so it waits for one and needs no permission.");
             continue;
         };
         for kind in unwatched(manifest, grants, &|kind| plurals.get(kind).cloned()) {
@@ -121,8 +133,8 @@ fn head(plugins: &[Plugin], options: &Options) -> String {
             let plural = super::plural_of(&kind, &|_| None);
             let _ = writeln!(
                 out,
-                "# {name}: no API server was asked; {} is taken for the resource of {}.",
-                plural, kind.kind
+                "# {name}: the resource of {} is guessed to be {}; --kubeconfig asks an API server.",
+                kind.kind, plural
             );
         }
     }
@@ -222,6 +234,7 @@ mod tests {
             name: "oarlock".to_owned(),
             impersonate,
             lease_namespace: None,
+            admission: false,
         };
         yaml(plugins, &options)
     }
@@ -280,6 +293,30 @@ mod tests {
     }
 
     #[test]
+    fn a_host_that_answers_admission_needs_its_rules_also_without_a_plugin() {
+        let options = |admission| Options {
+            namespace: "system".to_owned(),
+            service_account: "oarlock".to_owned(),
+            name: "oarlock".to_owned(),
+            impersonate: true,
+            lease_namespace: None,
+            admission,
+        };
+        assert!(rules(&yaml(&[], &options(false)), "ClusterRole", "oarlock").is_empty());
+        let yaml = yaml(&[], &options(true));
+        let everywhere = rules(&yaml, "ClusterRole", "oarlock");
+        let resources: Vec<&Value> = everywhere.iter().map(|(_, rule)| &rule["resources"][0]).collect();
+        let expected =
+            ["mutatingwebhookconfigurations", "validatingwebhookconfigurations", "initializerconfigurations"];
+        assert_eq!(resources, expected);
+        let secrets = rules(&yaml, "Role", "oarlock").into_iter().filter(|(_, rule)| rule["resources"][0] == "secrets");
+        assert!(
+            secrets.count() == 2 && yaml.contains("# the host: the certificates of the admission server"),
+            "{yaml}"
+        );
+    }
+
+    #[test]
     fn a_plugin_without_a_grant_gets_nothing_and_what_is_not_granted_is_not_watched() {
         let yaml = printed(&[plugin(&primary(), None)], true);
         assert!(
@@ -332,7 +369,10 @@ mod tests {
     fn a_guess_is_told_unless_the_grant_names_it() {
         let granted = json!([{"apiGroups": ["s.io"], "resources": ["*"], "verbs": ["list", "watch"]}]);
         let mut one = plugin(&primary(), Some(&granted));
-        assert!(printed(std::slice::from_ref(&one), false).contains("# p: no API server was asked; networks"));
+        assert!(
+            printed(std::slice::from_ref(&one), false)
+                .contains("# p: the resource of Network is guessed to be networks")
+        );
         one.plurals.insert(one.manifest.primaries[0].gvk(), "netze".to_owned());
         let yaml = printed(&[one], false);
         assert!(!yaml.contains("no API server") && yaml.contains("netze/status"), "{yaml}");

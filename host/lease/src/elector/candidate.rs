@@ -70,11 +70,7 @@ impl LeaderElector {
                     let error = error.to_string();
                     // Logged once, not every other second.
                     if error != refused {
-                        tracing::warn!(
-                            error,
-                            lease = election.lease,
-                            "the lease is free, but could not be taken; tried again"
-                        );
+                        tracing::warn!(error, lease = election.lease, "cannot acquire the free lease: retrying");
                         refused = error;
                     }
                     continue;
@@ -88,7 +84,7 @@ impl LeaderElector {
             // Observations from before the leadership ended do not show the present holder.
             refreshes.mark_unchanged();
             if ended == LeadershipEnd::Lost {
-                tracing::warn!(lease = election.lease, "lease lost: what was under way for it is cut off");
+                tracing::warn!(lease = election.lease, "lease lost: its running reconciles are cancelled");
             }
         }
     }
@@ -202,7 +198,7 @@ impl LeaderElector {
                 Err(error) => error,
             };
             if !matches!(error, LeaseError::Conflict) {
-                tracing::warn!(%error, lease = election.lease, "the lease could not be renewed; tried again until its deadline");
+                tracing::warn!(%error, lease = election.lease, "cannot renew the lease: retrying until its deadline");
                 return Renewed::NotNow;
             }
             // Another host requests the Lease, or has acquired it.
@@ -211,7 +207,7 @@ impl LeaderElector {
                 Ok(live) if live.holder() == self.identity => base = live,
                 Ok(_) | Err(LeaseError::Gone) => return Renewed::Lost,
                 Err(error) => {
-                    tracing::warn!(%error, lease = election.lease, "the lease could not be read; tried again until its deadline");
+                    tracing::warn!(%error, lease = election.lease, "cannot read the lease: retrying until its deadline");
                     return Renewed::NotNow;
                 }
             }
@@ -240,7 +236,7 @@ impl LeaderElector {
                     _ => return LeadershipEnd::Released,
                 },
                 Err(error) => {
-                    tracing::warn!(%error, lease = election.lease, "the lease could not be released; it runs out by itself");
+                    tracing::warn!(%error, lease = election.lease, "cannot release the lease: it expires by itself");
                     return LeadershipEnd::Released;
                 }
             }

@@ -164,20 +164,20 @@ pub(super) fn check(bundle: &str, keys: &[PublicKey], manifest: &Digest) -> Resu
         return Err("its bundle has a signature of none of the keys".to_owned());
     }
     if envelope.payload_type != IN_TOTO {
-        return Err(format!("what was signed is {}, not {IN_TOTO}", quoted(&envelope.payload_type)));
+        return Err(format!("the signature covers {}, not {IN_TOTO}", quoted(&envelope.payload_type)));
     }
     let statement: Statement =
-        serde_json::from_slice(&payload).map_err(|e| format!("what was signed is no in-toto statement: {e}"))?;
+        serde_json::from_slice(&payload).map_err(|e| format!("the signature covers no in-toto statement: {e}"))?;
     if statement.kind != STATEMENT {
-        return Err(format!("what was signed is {}, not {STATEMENT}", quoted(&statement.kind)));
+        return Err(format!("the signature covers {}, not {STATEMENT}", quoted(&statement.kind)));
     }
     if statement.predicate_type != SIGNED {
-        return Err(format!("what was signed is {}, not {SIGNED}", quoted(&statement.predicate_type)));
+        return Err(format!("the signature covers {}, not {SIGNED}", quoted(&statement.predicate_type)));
     }
     let mut subjects = statement.subject.iter().filter_map(|subject| subject.digest.get("sha256"));
     if !subjects.clone().any(|digest| digest == manifest.hex()) {
         let other = subjects.next().map_or("nothing", String::as_str);
-        return Err(format!("what was signed is sha256:{}", quoted(other)));
+        return Err(format!("the signature covers sha256:{}", quoted(other)));
     }
     Ok(())
 }

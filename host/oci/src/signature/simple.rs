@@ -66,7 +66,7 @@ pub(crate) fn names(payload: &str, manifest: &Digest) -> Result<(), String> {
         return Err("what was signed names no manifest".to_owned());
     };
     if critical.kind != KIND || critical.image.digest != manifest.to_string() {
-        return Err(format!("what was signed is {}", critical.image.digest));
+        return Err(format!("the signature covers {}", critical.image.digest));
     }
     Ok(())
 }

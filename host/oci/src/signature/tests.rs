@@ -65,8 +65,8 @@ fn only_a_signature_of_this_manifest_with_one_of_the_keys_counts() {
         (vec![with(&format!("{text} "), &signature)], "none of the keys"),
         (vec![with(&text, "!")], "base64"),
         (vec![with(&text, "")], "none of the keys"),
-        (vec![simple(&ours, &payload(&another, KIND))], "what was signed is sha256:"),
-        (vec![simple(&ours, &payload(&digest, "something else"))], "what was signed is"),
+        (vec![simple(&ours, &payload(&another, KIND))], "the signature covers sha256:"),
+        (vec![simple(&ours, &payload(&digest, "something else"))], "the signature covers"),
         (vec![simple(&ours, &json!({"critical": {}}))], "names no manifest"),
     ];
     for (signatures, says) in cases {
@@ -103,11 +103,11 @@ fn only_a_bundle_that_signs_this_manifest_with_one_of_the_keys_counts() {
         (changed(good.clone(), "/payload", json!(other_payload)), "none of the keys"),
         (changed(good.clone(), "/payload", json!("!")), "is not base64"),
         (changed(good.clone(), "/payloadType", json!("text/plain")), "none of the keys"),
-        (envelope(&ours, "text/plain", statement(&digest).to_string().as_bytes()), "what was signed is text/plain"),
+        (envelope(&ours, "text/plain", statement(&digest).to_string().as_bytes()), "the signature covers text/plain"),
         (envelope(&ours, IN_TOTO, b"{}"), "no in-toto statement"),
         (envelope(&ours, IN_TOTO, b"\xff"), "no in-toto statement"),
-        (of(&statement(&another)), &*format!("what was signed is {another}")),
-        (of(&changed(statement(&digest), "/subject", json!([]))), "what was signed is sha256:nothing"),
+        (of(&statement(&another)), &*format!("the signature covers {another}")),
+        (of(&changed(statement(&digest), "/subject", json!([]))), "the signature covers sha256:nothing"),
         (of(&changed(statement(&digest), "/subject", json!([{"digest": {"sha512": digest.hex()}}]))), "sha256:nothing"),
         (of(&changed(statement(&digest), "/_type", json!("https://in-toto.io/Statement/v9"))), "Statement/v9, not"),
         (

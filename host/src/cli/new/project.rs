@@ -117,14 +117,14 @@ pub(super) fn kind(text: &str) -> Result<Kind, String> {
         _ => return Err("expected VERSION/KIND or GROUP/VERSION/KIND: v1/ConfigMap, apps/v1/Deployment".to_owned()),
     };
     if parts.len() == 3 && !group.split('.').all(is_label) {
-        return Err(format!("{group:?} is no API group: names of a-z, 0-9 and -, joined by dots"));
+        return Err(format!("{group:?} is not an API group: names of a-z, 0-9 and -, joined by dots"));
     }
     if !(is_label(version) && version.starts_with('v')) {
-        return Err(format!("{version:?} is no version: v1, v1beta1"));
+        return Err(format!("{version:?} is not a version: v1, v1beta1"));
     }
     let letters = kind.chars().all(|letter| letter.is_ascii_alphanumeric());
     if !(letters && kind.starts_with(|first: char| first.is_ascii_uppercase())) {
-        return Err(format!("{kind:?} is no kind: ConfigMap, not configmaps"));
+        return Err(format!("{kind:?} is not a kind: ConfigMap, not configmaps"));
     }
     Ok(Kind { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() })
 }
@@ -229,12 +229,12 @@ mod tests {
         for (bad, reason) in [
             ("ConfigMap", "expected VERSION/KIND"),
             ("a/b/c/d", "expected VERSION/KIND"),
-            ("apps/v1", "is no version"),
-            ("/v1/ConfigMap", "\"\" is no API group"),
-            ("Apps/v1/Deployment", "\"Apps\" is no API group"),
-            ("apps/1/Deployment", "\"1\" is no version"),
-            ("apps/v1/deployments", "\"deployments\" is no kind"),
-            ("v1/", "\"\" is no kind"),
+            ("apps/v1", "is not a version"),
+            ("/v1/ConfigMap", "\"\" is not an API group"),
+            ("Apps/v1/Deployment", "\"Apps\" is not an API group"),
+            ("apps/1/Deployment", "\"1\" is not a version"),
+            ("apps/v1/deployments", "\"deployments\" is not a kind"),
+            ("v1/", "\"\" is not a kind"),
         ] {
             assert!(kind(bad).unwrap_err().contains(reason), "{bad}: {:?}", kind(bad));
         }

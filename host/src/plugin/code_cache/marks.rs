@@ -56,7 +56,7 @@ impl CodeCache {
         })();
         written
             .inspect_err(|e| {
-                tracing::warn!(folder = %self.folder.display(), error = %e, "what is being compiled could not be marked");
+                tracing::warn!(folder = %self.folder.display(), error = %e, "cannot mark the file that is being compiled");
             })
             .ok()
     }

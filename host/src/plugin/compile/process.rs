@@ -155,11 +155,11 @@ pub fn serve(limits: CompileLimits) -> anyhow::Result<()> {
         let limit = maximum.map_or(limit, |maximum| maximum.min(limit));
         setrlimit(resource, Rlimit { current: Some(limit), maximum })
     };
-    set(Resource::Cpu, limits.cpu_seconds).context("the processor time cannot be limited")?;
-    set(Resource::Data, limits.memory_mib << 20).context("the memory cannot be limited")?;
-    set(Resource::Core, 0).context("core dumps cannot be turned off")?;
+    set(Resource::Cpu, limits.cpu_seconds).context("cannot limit the processor time")?;
+    set(Resource::Data, limits.memory_mib << 20).context("cannot limit the memory")?;
+    set(Resource::Core, 0).context("cannot turn off core dumps")?;
     // Before any thread starts, because threads inherit it. Lower priority needs no privilege.
-    rustix::process::nice(NICE).context("the priority cannot be lowered")?;
+    rustix::process::nice(NICE).context("cannot lower the priority")?;
     // When memory runs out, the kernel should end this process first; not every system allows the setting.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 
@@ -167,7 +167,7 @@ pub fn serve(limits: CompileLimits) -> anyhow::Result<()> {
     let mut length = [0; 8];
     stdin.read_exact(&mut length).context("nothing to compile")?;
     let length = u64::from_le_bytes(length);
-    anyhow::ensure!(length <= FILE_LIMIT_BYTES, "a file of {length} bytes is no plugin");
+    anyhow::ensure!(length <= FILE_LIMIT_BYTES, "a file of {length} bytes is not a plugin");
     let mut file = vec![0; usize::try_from(length)?];
     stdin.read_exact(&mut file).context("the file is cut short")?;
     drop(stdin);

@@ -60,7 +60,7 @@ pub(super) fn spawn(folder: PathBuf, notices: Notices) -> (watch::Receiver<State
     let spawned =
         std::thread::Builder::new().name("plugin-directory".to_owned()).spawn(move || watching.run(&messages));
     if let Err(e) = spawned {
-        tracing::error!(error = %e, "no thread to watch the plugin directory with: changes in it are not seen");
+        tracing::error!(error = %e, "cannot start the thread that watches the plugin directory: its changes are not noticed");
     }
     (receiver, wake)
 }
