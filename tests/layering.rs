@@ -30,7 +30,7 @@ const LAYERS: &[&[&str]] = &[
 
 /// The crates below the host. Each knows only those that its Cargo.toml names, which the compiler holds; none may name the host.
 const CRATES: &[&str] =
-    &["api", "devserver", "informer", "lease", "manifest", "merge", "oci", "schema", "text", "workqueue"];
+    &["api", "devserver", "informer", "lease", "manifest", "merge", "oci", "schema", "selector", "text", "workqueue"];
 
 /// One source file without comments and tests.
 struct Source {

@@ -4,10 +4,9 @@ pub mod client;
 pub mod discovery;
 pub mod path;
 pub mod resource_version;
-pub mod selector;
 
 pub use discovery::Discovery;
-pub use selector::Selector;
+pub use oarlock_selector::Selector;
 
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr, sync::Arc};

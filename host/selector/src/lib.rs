@@ -1,4 +1,17 @@
-//! Label selectors in the syntax of `kubectl -l` and watch URLs.
+//! Label selectors in the syntax of `kubectl -l` and watch URLs, and the names and label values that Kubernetes allows.
+//!
+//! ```
+//! use oarlock_selector::Selector;
+//!
+//! let selector: Selector = "tier in (web, api),!legacy".parse()?;
+//! assert!(selector.matches(|label| (label == "tier").then_some("web")));
+//! let error = "tier in web".parse::<Selector>().unwrap_err();
+//! assert_eq!(error.to_string(), "unable to parse requirement: found 'web' expected: '('");
+//! # Ok::<(), oarlock_selector::ParseError>(())
+//! ```
+
+pub mod names;
+mod parser;
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
@@ -30,29 +43,10 @@ enum Condition {
     LessThan(i64),
 }
 
-/// Why a text is no selector.
+/// A text that is no selector. The message has the words of an API server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// The text ends or continues where it must not.
-    #[error("label selector {selector:?}: expected {expected}, found {found}")]
-    Syntax {
-        /// The whole text.
-        selector: String,
-        /// The expected syntax.
-        expected: &'static str,
-        /// The text found there.
-        found: String,
-    },
-    /// No label can have this key.
-    #[error("{0:?} is not a label key")]
-    Key(String),
-    /// No label can have this value.
-    #[error("{0:?} is not a label value")]
-    Value(String),
-    /// `<` and `>` compare integers.
-    #[error("{0:?} is not an integer")]
-    Integer(String),
-}
+#[error("{0}")]
+pub struct ParseError(String);
 
 impl Selector {
     /// Parses a selector within the size limits.
@@ -142,7 +136,7 @@ impl fmt::Display for Selector {
 }
 
 impl FromStr for Selector {
-    type Err = Error;
+    type Err = ParseError;
 
     /// Parses equality (`a=b`, `a==b`, `a!=b`), sets (`a in (x,y)`, `a notin (x)`), presence (`a`, `!a`) and integers (`a>1`, `a<5`),
     /// separated by commas. The empty text matches everything.
@@ -150,167 +144,9 @@ impl FromStr for Selector {
     /// # Source
     ///
     /// apimachinery `pkg/labels/selector.go`, `Parse`.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let mut parser = Parser { text, rest: text };
-        let mut requirements = Vec::new();
-        if parser.peek() != Token::End {
-            loop {
-                requirements.push(parser.requirement()?);
-                match parser.next() {
-                    Token::End => break,
-                    Token::Symbol(",") => {}
-                    other => return Err(parser.unexpected("`,` or the end", &other)),
-                }
-            }
-        }
-        Ok(Self::new(requirements))
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        parser::parse(text).map(Self::new).map_err(ParseError)
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Token<'a> {
-    End,
-    Word(&'a str),
-    Symbol(&'a str),
-}
-
-struct Parser<'a> {
-    text: &'a str,
-    rest: &'a str,
-}
-
-const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "<", ">", "(", ")", ","];
-
-impl<'a> Parser<'a> {
-    fn peek(&self) -> Token<'a> {
-        let rest = self.rest.trim_start();
-        if rest.is_empty() {
-            return Token::End;
-        }
-        if let Some(symbol) = SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
-            return Token::Symbol(symbol);
-        }
-        let is_end = |c: char| c.is_whitespace() || "=!<>(),".contains(c);
-        Token::Word(rest.split(is_end).next().unwrap_or(rest))
-    }
-
-    fn next(&mut self) -> Token<'a> {
-        let token = self.peek();
-        self.rest = self.rest.trim_start();
-        let length = match &token {
-            Token::End => 0,
-            Token::Word(word) => word.len(),
-            Token::Symbol(symbol) => symbol.len(),
-        };
-        self.rest = self.rest.get(length..).unwrap_or_default();
-        token
-    }
-
-    fn unexpected(&self, expected: &'static str, found: &Token<'_>) -> Error {
-        let found = match found {
-            Token::End => "the end".to_owned(),
-            Token::Word(text) | Token::Symbol(text) => format!("{text:?}"),
-        };
-        Error::Syntax { selector: self.text.to_owned(), expected, found }
-    }
-
-    fn key(&mut self) -> Result<String, Error> {
-        match self.next() {
-            Token::Word(word) => checked_key(word),
-            other => Err(self.unexpected("a label key", &other)),
-        }
-    }
-
-    fn requirement(&mut self) -> Result<Requirement, Error> {
-        if self.peek() == Token::Symbol("!") {
-            self.next();
-            return Ok(Requirement { key: self.key()?, condition: Condition::Missing });
-        }
-        let key = self.key()?;
-        let condition = match self.peek() {
-            Token::End | Token::Symbol(",") => Condition::Exists,
-            operator => {
-                self.next();
-                match operator {
-                    Token::Symbol("=" | "==") => Condition::In([self.value()?].into()),
-                    Token::Symbol("!=") => Condition::NotIn([self.value()?].into()),
-                    Token::Symbol(">") => Condition::GreaterThan(self.integer()?),
-                    Token::Symbol("<") => Condition::LessThan(self.integer()?),
-                    Token::Word("in") => Condition::In(self.values()?),
-                    Token::Word("notin") => Condition::NotIn(self.values()?),
-                    other => return Err(self.unexpected("an operator", &other)),
-                }
-            }
-        };
-        Ok(Requirement { key, condition })
-    }
-
-    /// A value may be empty: `a=` and `a=,b`.
-    fn value(&mut self) -> Result<String, Error> {
-        match self.peek() {
-            Token::Word(word) => {
-                self.next();
-                checked_value(word)
-            }
-            Token::End | Token::Symbol("," | ")") => Ok(String::new()),
-            other @ Token::Symbol(_) => Err(self.unexpected("a label value", &other)),
-        }
-    }
-
-    fn integer(&mut self) -> Result<i64, Error> {
-        match self.next() {
-            Token::Word(word) => word.parse().map_err(|_not_an_integer| Error::Integer(word.to_owned())),
-            other => Err(self.unexpected("an integer", &other)),
-        }
-    }
-
-    fn values(&mut self) -> Result<BTreeSet<String>, Error> {
-        match self.next() {
-            Token::Symbol("(") => {}
-            other => return Err(self.unexpected("`(`", &other)),
-        }
-        let mut values = BTreeSet::new();
-        loop {
-            values.insert(self.value()?);
-            match self.next() {
-                Token::Symbol(",") => {}
-                Token::Symbol(")") => return Ok(values),
-                other => return Err(self.unexpected("`,` or `)`", &other)),
-            }
-        }
-    }
-}
-
-/// A qualified name: at most 63 letters, digits, `-`, `_` and `.`, with an optional DNS prefix before a slash.
-fn checked_key(key: &str) -> Result<String, Error> {
-    let (prefix, name) = key.split_once('/').map_or((None, key), |(p, n)| (Some(p), n));
-    let dns = |p: &str| {
-        !p.is_empty()
-            && p.len() <= 253
-            && p.split('.').all(|label| {
-                !label.is_empty()
-                    && !label.starts_with('-')
-                    && !label.ends_with('-')
-                    && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-            })
-    };
-    if name.is_empty() || !is_value(name) || prefix.is_some_and(|p| !dns(p)) {
-        return Err(Error::Key(key.to_owned()));
-    }
-    Ok(key.to_owned())
-}
-
-fn checked_value(value: &str) -> Result<String, Error> {
-    if is_value(value) { Ok(value.to_owned()) } else { Err(Error::Value(value.to_owned())) }
-}
-
-/// Empty, or at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends.
-fn is_value(value: &str) -> bool {
-    let edge = |b: Option<u8>| b.is_none_or(|b| b.is_ascii_alphanumeric());
-    value.len() <= 63
-        && edge(value.bytes().next())
-        && edge(value.bytes().last())
-        && value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
 #[cfg(test)]
