@@ -11,16 +11,20 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     api::Api,
-    authentication::User,
-    defaults, encode,
-    kinds::Resource,
-    managed, patch,
+    defaults, encode, managed,
+    model::{
+        kinds::Resource,
+        members,
+        status::{ApiError, Result},
+        types,
+        user::User,
+        versions,
+    },
+    patch,
     query::{DeleteOptions, Query},
     rest::decode::{self, Expected},
     server::Request,
-    status::{ApiError, Result},
     storage::Object,
-    types, versions,
 };
 
 mod client;
@@ -336,7 +340,7 @@ impl Attributes<'_> {
         let converted = versions::to_served(resource, object)
             .or_else(|| resource.custom.as_ref().and_then(|custom| custom.converted(object)));
         let mut shown = converted.unwrap_or_else(|| object.clone());
-        encode::stamp(resource, &mut shown);
+        resource.stamp(&mut shown);
         shown
     }
 
@@ -354,11 +358,11 @@ impl Attributes<'_> {
         }
         decode::restrict(Expected::of(&target.resource), &mut patched).map_err(|e| e.decoding)?;
         let mut patched = versions::to_stored(&target.resource, patched, old.value());
-        encode::stamp(self.resource, &mut patched);
+        self.resource.stamp(&mut patched);
         defaults::fill_in(self.resource, &mut patched).map_err(|e| e.message().to_owned())?;
         // Webhooks cannot change the field owners.
         let owners = before.pointer("/metadata").and_then(|m| m.get(managed::FIELD)).cloned();
-        if let Some(meta) = defaults::object(&mut patched, "metadata") {
+        if let Some(meta) = members::object(&mut patched, "metadata") {
             match owners {
                 Some(owners) => meta.insert(managed::FIELD.to_owned(), owners),
                 None => meta.remove(managed::FIELD),

@@ -10,10 +10,12 @@ use crate::{
     admission::Hooks,
     authentication::Tokens,
     faults::{FaultState, Faults},
-    kinds::Resource,
+    model::{
+        kinds::Resource,
+        status::{ApiError, Result},
+    },
     registry::Registry,
     requests::RequestLog,
-    status::{ApiError, Result},
     storage::{Change, Key, Object, ResourceStore, Store},
 };
 

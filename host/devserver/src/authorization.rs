@@ -10,11 +10,13 @@ use http::Method;
 
 use crate::{
     api::Api,
-    authentication::{MASTERS, User},
-    path::{self, ResourcePath, Target},
-    selector::FieldSelector,
+    model::{
+        path::{self, ResourcePath, Target},
+        selector::FieldSelector,
+        status::{ApiError, Result},
+        user::{MASTERS, User},
+    },
     server::{Request, verb},
-    status::{ApiError, Result},
 };
 
 pub(crate) mod bindings;
@@ -24,9 +26,6 @@ pub(crate) mod impersonation;
 pub(crate) mod rules;
 
 pub(crate) use rules::Action;
-
-/// The API group of roles and bindings.
-pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// The decision about an action.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::{api::Api, authentication::User, defaults, managed::Writer, rest::write::Write, storage::Key, time};
+use crate::{
+    api::Api,
+    managed::Writer,
+    model::{members, time, user::User},
+    rest::write::Write,
+    storage::Key,
+};
 
 /// The namespaces every cluster has.
 const NAMESPACES: &[&str] = &["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -28,7 +34,7 @@ impl Api {
     pub(crate) fn make(self: &Arc<Self>, group: &str, plural: &str, namespace: &str, name: &str, mut object: Value) {
         let served = self.registry.served();
         let Some(resource) = served.find(group, "v1", plural) else { return };
-        if let Some(meta) = defaults::object(&mut object, "metadata") {
+        if let Some(meta) = members::object(&mut object, "metadata") {
             meta.insert("name".to_owned(), name.into());
         }
         let writer = Writer { manager: "kube-apiserver".to_owned(), subresource: String::new(), time: time::now() };

@@ -2,78 +2,23 @@
 
 use std::sync::{Arc, OnceLock};
 
-use oarlock_schema::{Crd, PrinterColumn, Scale, StructuralSchema, Version, reconcile_status};
+use oarlock_schema::{Crd, Version, reconcile_status};
 use serde_json::{Map, Value, json};
 
 use crate::{
     api::Api,
-    kinds::{ALL_VERBS, Resource, Subresource},
+    model::{
+        custom::CustomVersion,
+        kinds::{ALL_VERBS, Resource, Subresource},
+        time,
+    },
     query::DeleteOptions,
     rest::delete,
     storage::{Key, Object, ResourceStore, WriteError},
-    time,
 };
 
 const RESOURCE_STORE: &str = "customresourcedefinitions.apiextensions.k8s.io";
 const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
-
-/// One served version of a custom resource.
-#[derive(Debug)]
-pub(crate) struct CustomVersion {
-    /// The name of the CRD.
-    pub(crate) crd: String,
-    /// The whole definition, for documents about it.
-    pub(crate) definition: Arc<Crd>,
-    pub(crate) schema: StructuralSchema,
-    /// The schema of the storage version, when it differs.
-    storage: Option<StructuralSchema>,
-    /// Objects before this revision were written under another schema.
-    since: u64,
-    pub(crate) openapi: Value,
-    pub(crate) scale: Option<Scale>,
-    pub(crate) columns: Vec<PrinterColumn>,
-    pub(crate) selectable: Vec<String>,
-    pub(crate) deprecation: Option<String>,
-}
-
-impl CustomVersion {
-    /// The stored object in this version; `None` when it equals the stored form.
-    pub(crate) fn view(&self, object: &Object) -> Option<Value> {
-        if self.storage.is_none() && object.revision >= self.since {
-            return None;
-        }
-        let mut value = object.value.clone();
-        if let Some(storage) = &self.storage {
-            storage.default(&mut value);
-        }
-        self.schema.prune(&mut value);
-        if self.storage.is_none() {
-            self.schema.default(&mut value);
-        }
-        Some(value)
-    }
-
-    /// A value to be stored, in this version; `None` when it equals the stored form.
-    pub(crate) fn converted(&self, value: &Value) -> Option<Value> {
-        self.storage.as_ref()?;
-        let mut value = value.clone();
-        self.schema.prune(&mut value);
-        Some(value)
-    }
-
-    /// Drops fields that this version lacks and returns their paths.
-    pub(crate) fn prune(&self, object: &mut Value) -> Vec<String> {
-        self.schema.prune(object)
-    }
-
-    /// Fills in defaults; fields that the storage version lacks are lost.
-    pub(crate) fn default(&self, object: &mut Value) {
-        self.schema.default(object);
-        if let Some(storage) = &self.storage {
-            storage.prune(object);
-        }
-    }
-}
 
 /// Whether the resource is CustomResourceDefinition itself.
 pub(crate) fn is_crd(resource: &Resource) -> bool {

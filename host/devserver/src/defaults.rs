@@ -4,33 +4,20 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     api::Api,
-    autoscalers, events,
-    kinds::Resource,
-    quantity,
-    status::{ApiError, Result},
-    time,
+    model::{
+        kinds::Resource,
+        members::{fill, object},
+        quantity,
+        status::{ApiError, Result},
+        time,
+    },
 };
 
+mod autoscalers;
 mod others;
 mod pod;
 mod service;
 mod workload;
-
-/// The member `key` as an object; created when absent.
-pub(crate) fn object<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Map<String, Value>> {
-    let member = value.as_object_mut()?.entry(key).or_insert_with(|| json!({}));
-    if member.is_null() {
-        *member = json!({});
-    }
-    member.as_object_mut()
-}
-
-/// Sets a member that is absent or null.
-pub(crate) fn fill(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
-    if map.get(key).is_none_or(Value::is_null) {
-        map.insert(key.to_owned(), value.into());
-    }
-}
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
@@ -188,7 +175,7 @@ pub(crate) fn fill_in(resource: &Resource, value: &mut Value) -> Result<()> {
         ("", "podtemplates") => workload::template(value.get_mut("template")),
         ("", "services") => service::defaults(value),
         ("", "secrets") => secret(value)?,
-        ("", "events") | ("events.k8s.io", "events") => events::fill(value),
+        ("", "events") | ("events.k8s.io", "events") => event(value),
         ("", "persistentvolumeclaims") => claim(value),
         ("", "persistentvolumes") => volume(value),
         ("apps" | "batch", _) | ("", "replicationcontrollers") => workload::defaults(&resource.plural, value),
@@ -241,6 +228,19 @@ fn namespace(value: &mut Value) {
     }
     if let Some(status) = object(value, "status") {
         fill(status, "phase", "Active");
+    }
+}
+
+/// Fields of an event that the API server always prints, even when empty.
+fn event(core: &mut Value) {
+    if let Value::Object(map) = core {
+        for key in ["eventTime", "firstTimestamp", "lastTimestamp"] {
+            map.entry(key).or_insert(Value::Null);
+        }
+        for key in ["reportingComponent", "reportingInstance"] {
+            map.entry(key).or_insert_with(|| "".into());
+        }
+        map.entry("source").or_insert_with(|| json!({}));
     }
 }
 

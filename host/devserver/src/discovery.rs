@@ -8,11 +8,13 @@ use serde_json::{Map, Value, json};
 use crate::{
     api::Api,
     encode,
-    kinds::Resource,
+    model::{
+        kinds::Resource,
+        status::{ApiError, Result},
+    },
     negotiate::{Format, Shape, clauses},
     registry::Served,
     server::{Request, Response},
-    status::{ApiError, Result},
 };
 
 /// `/version`

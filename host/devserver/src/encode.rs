@@ -6,12 +6,14 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    kinds::Resource,
+    model::{
+        kinds::Resource,
+        status::{ApiError, Result},
+        versions,
+    },
     negotiate::{Format, Shape},
-    status::{ApiError, Result},
     storage::Object,
     table::{self, TableOptions},
-    versions,
 };
 
 /// The head of an object before its other members.
@@ -24,22 +26,14 @@ fn head(kind: &str, api_version: &str) -> String {
 /// `None` when the stored form is the requested one, so that the stored bytes can be sent.
 fn converted(resource: &Resource, object: &Object) -> Option<Value> {
     versions::to_served(resource, &object.value)
-        .or_else(|| resource.custom.as_ref().and_then(|custom| custom.view(object)))
+        .or_else(|| resource.custom.as_ref().and_then(|custom| custom.view(&object.value, object.revision)))
 }
 
 /// The object as a value with kind and apiVersion.
 pub(crate) fn value(resource: &Resource, object: &Object) -> Value {
     let mut value = converted(resource, object).unwrap_or_else(|| object.value.clone());
-    stamp(resource, &mut value);
+    resource.stamp(&mut value);
     value
-}
-
-/// Sets kind and apiVersion.
-pub(crate) fn stamp(resource: &Resource, value: &mut Value) {
-    if let Value::Object(map) = value {
-        map.insert("kind".to_owned(), resource.kind.clone().into());
-        map.insert("apiVersion".to_owned(), resource.group_version().into());
-    }
 }
 
 /// The JSON of an object with kind and apiVersion.

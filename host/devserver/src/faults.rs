@@ -14,9 +14,11 @@ use std::sync::{
 use tokio::sync::watch;
 
 use crate::{
-    Error,
     api::Api,
-    path::{self, Target},
+    model::{
+        error::Error,
+        path::{self, Target},
+    },
     server::{Request, verb},
 };
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     api::{Api, Feed},
-    kinds::Resource,
+    model::kinds::Resource,
     namespaces,
     query::{DeleteOptions, Propagation},
     rest::delete,

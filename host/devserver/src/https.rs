@@ -21,9 +21,11 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error,
     admission::tls,
-    authentication::{AUTHENTICATED, User},
+    model::{
+        error::Error,
+        user::{AUTHENTICATED, User},
+    },
 };
 
 mod subject;

@@ -6,7 +6,10 @@ use oarlock_merge::{
 };
 use serde_json::Value;
 
-use crate::{encode, kinds::Resource, query::WriteOptions, time};
+use crate::{
+    model::{kinds::Resource, time},
+    query::WriteOptions,
+};
 
 /// The member of `metadata` with the entries.
 pub(crate) const FIELD: &str = "managedFields";
@@ -54,10 +57,10 @@ pub(crate) fn rules<'a>(resource: &'a Resource, writer: &'a Writer) -> Write<'a>
 pub(crate) fn track(resource: &Resource, old: Option<&Value>, new: &mut Value, writer: &Writer) {
     let old = old.map(|old| {
         let mut old = old.clone();
-        encode::stamp(resource, &mut old);
+        resource.stamp(&mut old);
         old
     });
-    encode::stamp(resource, new);
+    resource.stamp(new);
     apply::update(old.as_ref(), new, &rules(resource, writer));
 }
 

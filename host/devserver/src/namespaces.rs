@@ -6,10 +6,12 @@ use serde_json::Value;
 
 use crate::{
     api::Api,
-    kinds::Resource,
+    model::{
+        kinds::Resource,
+        status::{ApiError, Result},
+    },
     query::DeleteOptions,
     rest::delete,
-    status::{ApiError, Result},
     storage::{Key, WriteError},
 };
 

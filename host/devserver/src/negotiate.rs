@@ -1,6 +1,6 @@
 //! Content negotiation: the form of a response.
 
-use crate::status::{ApiError, Result};
+use crate::model::status::{ApiError, Result};
 
 /// The shape of an object in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

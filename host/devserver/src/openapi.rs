@@ -6,9 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     api::Api,
-    kinds::Resource,
+    model::{
+        kinds::Resource,
+        status::{ApiError, Result},
+    },
     server::{Request, Response},
-    status::{ApiError, Result},
 };
 
 /// A protobuf document that contains only `swagger: "2.0"`.

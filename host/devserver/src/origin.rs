@@ -7,7 +7,7 @@
 use axum::http::{HeaderMap, HeaderName, header, uri::Authority};
 use std::net::IpAddr;
 
-use crate::status::{ApiError, Result};
+use crate::model::status::{ApiError, Result};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 

@@ -4,12 +4,14 @@ use oarlock_merge::{apply, steps::Budget, strategic};
 use serde_json::Value;
 
 use crate::{
-    body, encode,
-    kinds::Resource,
+    body,
     managed::{self, Writer},
+    model::{
+        kinds::Resource,
+        status::{ApiError, Cause, Result},
+    },
     query::{FieldValidation, Query, WriteOptions},
     rest::decode::{self, Expected, problems},
-    status::{ApiError, Cause, Result},
 };
 
 pub(crate) mod json;
@@ -272,7 +274,7 @@ fn finish(input: &Input<'_>, mut object: Value, mut strict: Vec<String>) -> Resu
         return Err(ApiError::invalid_patch(&patch, &why));
     }
     if text("kind").is_empty() && (text("apiVersion").is_empty() || text("apiVersion") == resource.group_version()) {
-        encode::stamp(resource, &mut object);
+        resource.stamp(&mut object);
     }
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     if text("kind") != resource.kind || text("apiVersion") != resource.group_version() {

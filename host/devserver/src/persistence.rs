@@ -21,7 +21,7 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::{Error, api::Api, crd, storage::Store};
+use crate::{api::Api, crd, model::error::Error, storage::Store};
 
 mod journal;
 mod load;

@@ -1,15 +1,14 @@
 //! Kubernetes' protobuf in request bodies, as Go clients and kubectl's generators send it, converted into JSON. Responses are never
 //! protobuf: these clients accept JSON as well.
 //!
-//! The fields come from a table (`protobuf/fields.txt`), so no kind needs its own code, except for a few types with a special JSON form.
+//! The fields come from a table (`model/fields.txt`), so no kind needs its own code, except for a few types with a special JSON form.
 
 use serde_json::{Map, Value};
 
-pub(crate) mod schema;
-pub(crate) mod special;
+mod special;
 mod wire;
 
-use schema::{Field, Kind, Shape};
+use crate::model::fields::{self, Field, Kind, Shape};
 use wire::Payload;
 
 /// The media type of these bodies.
@@ -75,21 +74,21 @@ pub(crate) fn object(body: &[u8]) -> Result<Value> {
     if content_type == "application/json" {
         return Ok(crate::body::json(raw)?.value);
     }
-    let Some((_, fields)) = schema::of_kind(&api_version, &kind) else { return Err(Error::Kind { api_version, kind }) };
+    let Some((_, known)) = fields::of_kind(&api_version, &kind) else { return Err(Error::Kind { api_version, kind }) };
     let mut map = Map::new();
-    fill(&mut map, fields, raw, DEPTH)?;
+    fill(&mut map, known, raw, DEPTH)?;
     map.insert("apiVersion".to_owned(), api_version.into());
     map.insert("kind".to_owned(), kind.into());
     Ok(Value::Object(map))
 }
 
 /// Adds the fields of a message to an object; of a repeated field the later value counts, messages are merged.
-fn fill(map: &mut Map<String, Value>, fields: &[Field], bytes: &[u8], depth: usize) -> Result<()> {
+fn fill(map: &mut Map<String, Value>, known: &[Field], bytes: &[u8], depth: usize) -> Result<()> {
     let depth = depth.checked_sub(1).ok_or(Error::Wire("too deeply nested"))?;
     for part in wire::fields(bytes) {
         let (number, payload) = part?;
         // Unknown fields of newer clients are dropped, as in the API server.
-        let Some(field) = fields.iter().find(|f| f.number == number) else { continue };
+        let Some(field) = known.iter().find(|f| f.number == number) else { continue };
         match field.shape {
             Shape::One => one(map, field, &payload, depth)?,
             Shape::Many => many(map, field, payload, depth)?,
@@ -101,9 +100,9 @@ fn fill(map: &mut Map<String, Value>, fields: &[Field], bytes: &[u8], depth: usi
 
 fn one(map: &mut Map<String, Value>, field: &Field, payload: &Payload<'_>, depth: usize) -> Result<()> {
     if let (Kind::Message(name), Payload::Bytes(bytes)) = (field.kind, payload)
-        && !special::is(name)
+        && !fields::is_special(name)
     {
-        let inner = schema::message(name);
+        let inner = fields::message(name);
         if field.is_embedded() {
             return fill(map, inner, bytes, depth);
         }
@@ -163,10 +162,10 @@ fn value(kind: Kind, payload: &Payload<'_>, depth: usize) -> Result<Value> {
         (Kind::Double, Payload::Fixed64(bits)) => serde_json::Number::from_f64(f64::from_bits(*bits)).into(),
         (Kind::Text, Payload::Bytes(text)) => lossy(text).into(),
         (Kind::Bytes, Payload::Bytes(bytes)) => special::base64(bytes),
-        (Kind::Message(name), Payload::Bytes(bytes)) if special::is(name) => special::value(name, bytes, depth)?,
+        (Kind::Message(name), Payload::Bytes(bytes)) if fields::is_special(name) => special::value(name, bytes, depth)?,
         (Kind::Message(name), Payload::Bytes(bytes)) => {
             let mut map = Map::new();
-            fill(&mut map, schema::message(name), bytes, depth)?;
+            fill(&mut map, fields::message(name), bytes, depth)?;
             Value::Object(map)
         }
         _ => return Err(Error::Wire("wrong wireType")),

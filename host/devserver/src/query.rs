@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::model::{
     path::decode,
     selector::{FieldSelector, LabelSelector},
     status::{ApiError, Cause, Result},

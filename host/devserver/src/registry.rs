@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
-use crate::kinds::{Resource, builtins};
+use crate::model::kinds::{Resource, builtins};
 
 /// A consistent view of all served resources, in discovery order.
 #[derive(Debug, Default, Clone)]

@@ -7,13 +7,15 @@ use http::{Method, StatusCode};
 use crate::{
     api::Api,
     encode,
-    kinds::Resource,
+    model::{
+        kinds::Resource,
+        path::ResourcePath,
+        status::{ApiError, Result},
+    },
     negotiate,
-    path::ResourcePath,
     registry::Served,
     reviews,
     server::{Request, Response},
-    status::{ApiError, Result},
     storage::Object,
     table::TableOptions,
 };

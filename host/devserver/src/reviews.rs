@@ -5,9 +5,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     admission::Kind,
-    authentication::User,
     authorization::{bindings, rules::Rule},
-    defaults, encode,
+    model::{
+        members,
+        status::{ApiError, Cause, Result},
+        time,
+        user::User,
+    },
     query::WriteOptions,
     rest::{
         ResourceRequest,
@@ -15,9 +19,7 @@ use crate::{
         write::check_namespace,
     },
     server::Response,
-    status::{ApiError, Cause, Result},
     storage::Key,
-    time,
 };
 
 mod access;
@@ -56,14 +58,14 @@ pub(crate) async fn create(request: &ResourceRequest<'_>) -> Result<Response> {
         "SelfSubjectRulesReview" => rules(request, &mut object)?,
         "SelfSubjectReview" => json!({"userInfo": request.call.user.to_value()}),
         "TokenReview" => {
-            if let Some(meta) = defaults::object(&mut object, "metadata") {
+            if let Some(meta) = members::object(&mut object, "metadata") {
                 meta.retain(|key, _| !matches!(key.as_str(), "namespace" | "selfLink"));
             }
             token_owner(request, &object)?
         }
         _ => return Err(ApiError::method_not_allowed()),
     };
-    if let Some(meta) = defaults::object(&mut object, "metadata")
+    if let Some(meta) = members::object(&mut object, "metadata")
         && resource.kind == "SelfSubjectReview"
     {
         *meta = Map::from_iter([("creationTimestamp".to_owned(), time::now().into())]);
@@ -73,7 +75,7 @@ pub(crate) async fn create(request: &ResourceRequest<'_>) -> Result<Response> {
 
 fn answer(request: &ResourceRequest<'_>, mut object: Value, status: Value) -> Response {
     if request.path.subresource.is_empty() {
-        encode::stamp(&request.resource, &mut object);
+        request.resource.stamp(&mut object);
     }
     if let Some(map) = object.as_object_mut() {
         map.insert("status".to_owned(), status);
@@ -162,7 +164,7 @@ pub(crate) async fn token(request: &ResourceRequest<'_>) -> Result<Response> {
     let expected = Expected { group, version: "v1", kind, custom: None };
     let Decoded { mut object, warnings } = decode::decode(request.call, expected, options.field_validation)?;
     let account = request.api.get(&request.resource, &key)?;
-    if let Some(meta) = defaults::object(&mut object, "metadata") {
+    if let Some(meta) = members::object(&mut object, "metadata") {
         check_namespace(meta, &key.namespace)?;
         let given = meta.get("name").and_then(Value::as_str).unwrap_or_default();
         if !given.is_empty() && given != key.name {
@@ -184,16 +186,16 @@ pub(crate) async fn token(request: &ResourceRequest<'_>) -> Result<Response> {
         let cause = Cause::invalid("spec.expirationSeconds", &json!(seconds), detail);
         return Err(ApiError::invalid(group, kind, "", &[cause]));
     }
-    if let Some(spec) = defaults::object(&mut object, "spec") {
+    if let Some(spec) = members::object(&mut object, "spec") {
         bound_object(request, spec)?;
         if spec.get("audiences").and_then(Value::as_array).is_none_or(Vec::is_empty) {
             spec.insert("audiences".to_owned(), json!([AUDIENCE]));
         }
-        defaults::fill(spec, "expirationSeconds", seconds);
+        members::fill(spec, "expirationSeconds", seconds);
         spec.entry("boundObjectRef").or_insert(Value::Null);
     }
     let uid = account.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
-    if let Some(meta) = defaults::object(&mut object, "metadata") {
+    if let Some(meta) = members::object(&mut object, "metadata") {
         *meta = Map::from_iter([
             ("name".to_owned(), key.name.clone().into()),
             ("namespace".to_owned(), key.namespace.clone().into()),

@@ -15,18 +15,20 @@ use serde_json::Value;
 
 use crate::{
     api::Api,
-    authentication::User,
     authorization::{self, impersonation},
     discovery,
     faults::{self, Faults, effect::Cut, plan::FaultDecision},
     https::Peer,
+    model::{
+        path::{self, Target},
+        status::{ApiError, Result},
+        user::User,
+    },
     negotiate::Format,
     openapi, origin,
-    path::{self, Target},
     query::Query,
     requests::RequestRecord,
     rest,
-    status::{ApiError, Result},
     watch::Watch,
 };
 

@@ -4,9 +4,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    kinds::Resource,
+    model::{
+        kinds::Resource,
+        status::{ApiError, Result},
+    },
     server::Request,
-    status::{ApiError, Result},
 };
 
 mod printers;

@@ -3,13 +3,17 @@
 use oarlock_schema::FieldError;
 use serde_json::Value;
 
-use crate::{authorization, crd::CustomVersion, kinds::Resource, status::Cause};
+use crate::model::{
+    custom::CustomVersion,
+    kinds::{RBAC_GROUP, Resource},
+    names,
+    status::Cause,
+};
 
 pub(crate) mod addresses;
 mod core;
 mod immutable;
 mod metadata;
-pub(crate) mod names;
 mod node;
 mod pod;
 mod rbac;
@@ -151,7 +155,7 @@ pub(crate) fn update(resource: &Resource, subresource: &str, object: &Value, old
             out.extend(rules::check(&resource.plural, object, ""));
             out.extend(service::check(object, Some(old)));
         }
-        (authorization::GROUP, _) => {
+        (RBAC_GROUP, _) => {
             out.extend(common(resource, object));
             out.extend(rbac::update(object, old));
         }
@@ -223,7 +227,7 @@ fn special(resource: &Resource, object: &Value) -> Vec<Cause> {
         ("", "secrets") => core::secret(object),
         ("", "services") => service::check(object, None),
         ("coordination.k8s.io", _) => core::lease(object),
-        (authorization::GROUP, _) => rbac::check(resource, object),
+        (RBAC_GROUP, _) => rbac::check(resource, object),
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations" | "validatingwebhookconfigurations") => {
             webhooks::check(object)
         }

@@ -10,10 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     encode,
-    kinds::Resource,
+    model::{
+        kinds::Resource,
+        selector::{FieldSelector, LabelSelector},
+        status::ApiError,
+    },
     negotiate::{Format, Shape},
-    selector::{FieldSelector, LabelSelector},
-    status::ApiError,
     storage::{Change, Object, TooOld, View},
     table::{self, TableOptions},
 };
@@ -42,7 +44,7 @@ impl Selection {
             return true;
         }
         if resource.is_new_event() {
-            return self.fields.matches(&crate::events::to_new(&object.value));
+            return self.fields.matches(&crate::model::versions::events::to_new(&object.value));
         }
         self.fields.matches(&object.value)
     }

@@ -17,7 +17,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::Error;
+use crate::model::error::Error;
 
 /// The admission plugins that call webhooks.
 const MUTATING: &str = "MutatingAdmissionWebhook";

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{client::Client, clients::Users};
 use crate::{
     api::Api,
-    selector::{self, LabelSelector},
+    model::selector::{self, LabelSelector},
 };
 
 /// The resource stores of the webhook configurations.

@@ -13,7 +13,7 @@ use super::{
     hooks::{Hook, Rule},
     shown_old,
 };
-use crate::{
+use crate::model::{
     kinds::Resource,
     selector::LabelSelector,
     status::{ApiError, Result},

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Attributes, hooks::Hook, matching::Target};
-use crate::{kinds::Resource, status::ApiError};
+use crate::model::{kinds::Resource, status::ApiError};
 
 /// Why a webhook did not allow a write.
 #[derive(Debug)]

@@ -4,12 +4,15 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::Value;
 
-use super::{GROUP, rules::Rule};
+use super::rules::Rule;
 use crate::{
     api::Api,
-    authentication::{MASTERS, User, split_service_account},
-    selector::{self, LabelSelector},
-    status::qualified,
+    model::{
+        kinds::RBAC_GROUP,
+        selector::{self, LabelSelector},
+        status::qualified,
+        user::{MASTERS, User, split_service_account},
+    },
     storage::{Key, Object},
 };
 
@@ -101,11 +104,11 @@ pub(crate) fn role_rules(api: &Api, kind: &str, namespace: &str, name: &str) -> 
     };
     let role = api
         .store
-        .existing(&qualified(plural, GROUP))
+        .existing(&qualified(plural, RBAC_GROUP))
         .and_then(|resource_store| resource_store.get(&Key::new(namespace, name)));
     match role {
         Some(role) => Ok(all_rules(api, &role.value, &mut BTreeSet::new())),
-        None => Err(format!("{}.{GROUP} {name:?} not found", kind.to_lowercase())),
+        None => Err(format!("{}.{RBAC_GROUP} {name:?} not found", kind.to_lowercase())),
     }
 }
 
@@ -130,7 +133,7 @@ fn all_rules(api: &Api, role: &Value, seen: &mut BTreeSet<String>) -> Vec<Rule> 
 
 fn list(api: &Api, plural: &str, namespace: &str) -> Vec<Arc<Object>> {
     api.store
-        .existing(&qualified(plural, GROUP))
+        .existing(&qualified(plural, RBAC_GROUP))
         .map(|resource_store| resource_store.list(namespace).objects)
         .unwrap_or_default()
 }

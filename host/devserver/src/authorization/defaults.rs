@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::GROUP;
 use crate::{
     api::Api,
-    authentication::{AUTHENTICATED, MASTERS, UNAUTHENTICATED},
+    model::{
+        kinds::RBAC_GROUP,
+        user::{AUTHENTICATED, MASTERS, UNAUTHENTICATED},
+    },
 };
 
 /// One line per rule: role, verbs, group (`-` is the core group), resources.
@@ -71,14 +73,14 @@ impl Api {
                 map.insert(aggregation_label(label), "true".into());
             }
             role.insert("metadata".to_owned(), metadata(&labels));
-            self.make(GROUP, "clusterroles", "", &name, Value::Object(role));
+            self.make(RBAC_GROUP, "clusterroles", "", &name, Value::Object(role));
         }
         for (role, groups) in BINDINGS {
             let subjects: Vec<Value> =
-                groups.iter().map(|g| json!({"kind": "Group", "apiGroup": GROUP, "name": g})).collect();
+                groups.iter().map(|g| json!({"kind": "Group", "apiGroup": RBAC_GROUP, "name": g})).collect();
             let binding = json!({"metadata": metadata(&json!({"kubernetes.io/bootstrapping": "rbac-defaults"})),
-                "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role}, "subjects": subjects});
-            self.make(GROUP, "clusterrolebindings", "", role, binding);
+                "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": role}, "subjects": subjects});
+            self.make(RBAC_GROUP, "clusterrolebindings", "", role, binding);
         }
     }
 }

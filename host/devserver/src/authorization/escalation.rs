@@ -9,26 +9,28 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Action, GROUP, bindings, decide, rules::Rule};
+use super::{Action, bindings, decide, rules::Rule};
 use crate::{
     api::Api,
-    authentication::User,
-    kinds::Resource,
-    status::{ApiError, Result},
+    model::{
+        kinds::{RBAC_GROUP, Resource},
+        status::{ApiError, Result},
+        user::User,
+    },
     storage::Key,
 };
 
 /// Answers 403 when the new role or binding gives more than the writer has. Other kinds pass.
 pub(crate) fn check(api: &Api, user: &User, resource: &Resource, key: &Key, object: &Value) -> Result<()> {
-    if resource.group != GROUP {
+    if resource.group != RBAC_GROUP {
         return Ok(());
     }
-    let forbidden = |why: &str| Err(ApiError::forbidden(GROUP, &resource.plural, &key.name, why));
+    let forbidden = |why: &str| Err(ApiError::forbidden(RBAC_GROUP, &resource.plural, &key.name, why));
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let permitted = |verb: &str, plural: &str, name: &str| {
         let action = Action::Object {
             verb: verb.to_owned(),
-            group: GROUP.to_owned(),
+            group: RBAC_GROUP.to_owned(),
             resource: plural.to_owned(),
             subresource: String::new(),
             namespace: key.namespace.clone(),
@@ -52,7 +54,7 @@ pub(crate) fn check(api: &Api, user: &User, resource: &Resource, key: &Key, obje
             }
             match bindings::role_rules(api, kind, &key.namespace, name) {
                 Ok(rules) => rules,
-                Err(_) => return Err(ApiError::not_found(GROUP, &resource.plural, name)),
+                Err(_) => return Err(ApiError::not_found(RBAC_GROUP, &resource.plural, name)),
             }
         }
     };

@@ -11,12 +11,13 @@ use http::HeaderMap;
 use super::{Action, require};
 use crate::{
     api::Api,
-    authentication::{
-        ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User, service_account_groups, split_service_account,
+    model::{
+        names, path,
+        status::{ApiError, Result},
+        user::{
+            ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User, service_account_groups, split_service_account,
+        },
     },
-    path,
-    status::{ApiError, Result},
-    validation::names,
 };
 
 const EXTRA: &str = "impersonate-extra-";

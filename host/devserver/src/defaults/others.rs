@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{fill, text};
-use crate::kinds::Resource;
+use super::text;
+use crate::model::{kinds::Resource, members::fill};
 
 /// Kind, path (`*` is each element), field and its default.
 const FIXED: &[(&str, &str, &str, &str)] = &[

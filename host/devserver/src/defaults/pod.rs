@@ -2,13 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{fill, object};
 use crate::{
     api::Api,
-    quantity,
-    status::{ApiError, Result},
+    model::{
+        members::{fill, object},
+        quantity,
+        status::{ApiError, Result},
+        time,
+    },
     storage::Key,
-    time,
 };
 
 /// The defaults of a pod spec; `pod`: of a pod itself rather than of a template.

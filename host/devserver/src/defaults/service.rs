@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{fill, object};
 use crate::{
     api::Api,
-    status::Result,
+    model::{
+        members::{fill, object},
+        status::Result,
+    },
     validation::service::{is_asked_for_health, is_external, is_reached, items, number, text},
 };
 

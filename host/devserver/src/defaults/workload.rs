@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{fill, object, pod};
+use super::pod;
+use crate::model::members::{fill, object};
 
 /// The spec of a pod template.
 pub(super) fn template(template: Option<&mut Value>) {

@@ -11,8 +11,8 @@ use rustix::process::{Pid, Signal, getuid, kill_process};
 use super::plan::{End, FaultDecision};
 use crate::{
     api::Api,
+    model::status::{ApiError, Result},
     server::{self, Request, Response},
-    status::{ApiError, Result},
 };
 
 /// The connection is cut instead of a response.

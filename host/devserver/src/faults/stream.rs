@@ -20,7 +20,7 @@ use super::{
     meeting,
     plan::{TurnKind, place_of},
 };
-use crate::{api::Api, server::Request, status::ApiError};
+use crate::{api::Api, model::status::ApiError, server::Request};
 
 /// Poll interval for newer versions of a watch that lags by versions.
 const LAG_POLL: Duration = Duration::from_millis(10);

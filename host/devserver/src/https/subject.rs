@@ -7,7 +7,7 @@
 use x509_parser::prelude::{AttributeTypeAndValue, FromDer as _, X509Certificate};
 
 use super::Peer;
-use crate::authentication::User;
+use crate::model::user::User;
 
 /// The user of a certificate: the common name, with its organisations as groups. `None` without a common name.
 pub(super) fn user(certificate: &[u8]) -> Option<User> {

@@ -8,7 +8,7 @@ use std::{
 
 use super::{Record, at, name, record};
 use crate::{
-    Error,
+    model::error::Error,
     storage::{Key, Store},
 };
 

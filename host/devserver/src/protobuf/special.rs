@@ -4,33 +4,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{
-    Error, Payload, Result, fill, lossy,
-    schema::{self, Field, Kind, Shape},
-    wire,
-};
-
-/// Whether a message is one of these types.
-pub(crate) fn is(name: &str) -> bool {
-    matches!(
-        name,
-        "meta.v1.Time"
-            | "meta.v1.MicroTime"
-            | "meta.v1.FieldsV1"
-            | "runtime.RawExtension"
-            | "api.resource.Quantity"
-            | "util.intstr.IntOrString"
-            | "apiextensions.v1.Json"
-            | "apiextensions.v1.JsonSchemaPropsOrArray"
-            | "apiextensions.v1.JsonSchemaPropsOrBool"
-            | "apiextensions.v1.JsonSchemaPropsOrStringArray"
-    ) || is_list(schema::message(name))
-}
-
-/// Go types that are lists: Verbs, ExtraValue.
-pub(crate) fn is_list(fields: &[Field]) -> bool {
-    matches!(fields, [Field { name: "items", shape: Shape::Many, kind: Kind::Text, .. }])
-}
+use super::{Error, Payload, Result, fill, lossy, wire};
+use crate::model::fields;
 
 /// The JSON of such a type; null for values that JSON omits.
 pub(super) fn value(name: &str, bytes: &[u8], depth: usize) -> Result<Value> {
@@ -43,7 +18,7 @@ pub(super) fn value(name: &str, bytes: &[u8], depth: usize) -> Result<Value> {
         name if name.starts_with("apiextensions.") => schema_or(name, bytes, depth),
         name => {
             let mut map = Map::new();
-            fill(&mut map, schema::message(name), bytes, depth)?;
+            fill(&mut map, fields::message(name), bytes, depth)?;
             Ok(map.remove("items").unwrap_or_else(|| Value::Array(Vec::new())))
         }
     }
@@ -114,7 +89,7 @@ fn schema_or(name: &str, bytes: &[u8], depth: usize) -> Result<Value> {
     let depth = depth.checked_sub(1).ok_or(Error::Wire("too deeply nested"))?;
     let properties = |part: &[u8]| {
         let mut map = Map::new();
-        fill(&mut map, schema::message("apiextensions.v1.JSONSchemaProps"), part, depth)?;
+        fill(&mut map, fields::message("apiextensions.v1.JSONSchemaProps"), part, depth)?;
         Ok::<_, Error>(Value::Object(map))
     };
     let (or_bool, or_schemas) = (name.ends_with("OrBool"), name.ends_with("OrArray"));

@@ -43,7 +43,7 @@ fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
 /// A message with each field of the table, nested to this many further levels, with nonzero values.
 fn full(name: &str, levels: usize, seed: &mut u64) -> Vec<u8> {
     let mut out = Vec::new();
-    for field in schema::message(name) {
+    for field in fields::message(name) {
         *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         match (field.kind, field.shape) {
             (Kind::Int32 | Kind::Int64 | Kind::Bool, _) => number(field.number, 1, &mut out),
@@ -127,14 +127,14 @@ fn types_of_their_own_are_written_as_json_has_them() {
 }
 
 /// The message of a kind.
-fn message_of(resource: &crate::kinds::Resource) -> String {
+fn message_of(resource: &crate::model::kinds::Resource) -> String {
     let package = if resource.group.is_empty() { "core" } else { resource.group.split('.').next().unwrap() };
     format!("{package}.{}.{}", resource.version, resource.kind)
 }
 
 #[test]
 fn every_field_of_every_kind_is_one_of_its_json() {
-    for resource in crate::kinds::builtins() {
+    for resource in crate::model::kinds::builtins() {
         let (group, version, kind) = (&resource.group, &resource.version, &resource.kind);
         let name = message_of(&resource);
         if kind == "MutatingAdmissionPolicy" || kind == "MutatingAdmissionPolicyBinding" {
@@ -154,10 +154,10 @@ fn every_field_of_every_kind_is_one_of_its_json() {
 
 #[test]
 fn every_message_a_field_names_is_in_the_table() {
-    for name in schema::names() {
-        for field in schema::message(name) {
+    for name in fields::names() {
+        for field in fields::message(name) {
             if let Kind::Message(inner) = field.kind {
-                assert!(schema::names().any(|n| n == inner), "{name}.{}: {inner}", field.name);
+                assert!(fields::names().any(|n| n == inner), "{name}.{}: {inner}", field.name);
             }
         }
     }
@@ -187,7 +187,7 @@ proptest! {
 
     #[test]
     fn a_real_body_cut_short_or_changed_is_read_or_refused(kind in any::<prop::sample::Index>(), seed in any::<u64>(), cut in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        let kinds = crate::kinds::builtins();
+        let kinds = crate::model::kinds::builtins();
         let resource = kind.get(&kinds);
         let raw = full(&message_of(resource), 3, &mut seed.clone());
         let mut body = envelope(&resource.group_version(), &resource.kind, &raw);

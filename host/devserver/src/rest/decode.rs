@@ -5,12 +5,14 @@ use serde_json::{Map, Value};
 
 use crate::{
     body::{self, Parsed},
-    kinds::Resource,
+    model::{
+        kinds::Resource,
+        status::{ApiError, Cause, Result},
+        types::{self, WrongType},
+    },
     protobuf,
     query::FieldValidation,
     server::Request,
-    status::{ApiError, Cause, Result},
-    types::{self, WrongType},
 };
 
 /// The expected kind of a body.
@@ -234,7 +236,7 @@ fn check_type(call: &Request, expected: Expected<'_>, object: &Value) -> Result<
         return Ok(());
     }
     let version = api_version.rsplit('/').next().unwrap_or_default();
-    let known = crate::kinds::builtins().iter().any(|r| r.kind == kind && r.group_version() == api_version);
+    let known = crate::model::kinds::builtins().iter().any(|r| r.kind == kind && r.group_version() == api_version);
     let why = if known {
         format!(
             "converting ({}.{kind}) to ({}.{}): unknown conversion",

@@ -10,13 +10,16 @@ use crate::{
     admission::{self, Attributes, Old, Operation},
     api::Api,
     crd, encode,
-    kinds::Resource,
+    model::{
+        kinds::Resource,
+        status::{ApiError, Result},
+        time,
+    },
     negotiate,
     query::{DeleteOptions, ListOptions, Propagation},
     server::Response,
-    status::{ApiError, Result},
     storage::{Key, Object, WriteError},
-    strategy, time,
+    strategy,
 };
 
 /// Namespaces that cannot be deleted.

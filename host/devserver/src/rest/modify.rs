@@ -14,12 +14,15 @@ use crate::{
     authorization::{self, Action},
     encode,
     managed::Writer,
+    model::{
+        status::{ApiError, Cause, Result},
+        versions,
+    },
     negotiate, patch,
     query::WriteOptions,
     server::Response,
-    status::{ApiError, Cause, Result},
     storage::Object,
-    validation, versions,
+    validation,
 };
 
 impl ResourceRequest<'_> {

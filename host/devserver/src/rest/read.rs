@@ -9,11 +9,13 @@ use serde_json::{Value, json};
 use super::ResourceRequest;
 use crate::{
     encode::{self, ListMeta},
-    kinds::Resource,
+    model::{
+        kinds::Resource,
+        status::{ApiError, Result},
+    },
     negotiate,
     query::{ListOptions, Match, parse_version},
     server::Response,
-    status::{ApiError, Result},
     storage::{At, Key, Object, PageRequest, View},
     watch::{Selection, Start, Watch},
 };

@@ -15,13 +15,16 @@ use crate::{
     admission::{self, Attributes, Kind, Old, Operation},
     body, encode,
     managed::{self, Writer},
+    model::{
+        selector,
+        status::{ApiError, Cause, Result},
+        time,
+    },
     negotiate, patch,
     query::{DeleteOptions, WriteOptions},
-    reviews, selector,
+    reviews,
     server::Response,
-    status::{ApiError, Cause, Result},
     storage::Object,
-    time,
 };
 
 impl ResourceRequest<'_> {
@@ -272,7 +275,7 @@ impl ResourceRequest<'_> {
     fn applied_scale(&self, scale: &Value, old: &Object, options: &WriteOptions, writer: &Writer) -> Result<Value> {
         let current = encode::value(&self.resource, old);
         let mut applied = json!({"metadata": {"name": self.path.name}});
-        encode::stamp(&self.resource, &mut applied);
+        self.resource.stamp(&mut applied);
         let replicas = scale.pointer("/spec/replicas").cloned().unwrap_or_else(|| 0.into());
         set(&mut applied, &self.scale_paths().0, replicas);
         let rules = managed::rules(&self.resource, writer);

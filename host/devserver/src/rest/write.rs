@@ -7,16 +7,21 @@ use serde_json::{Map, Value, json};
 use crate::{
     admission::{self, Attributes, Old, Operation},
     api::Api,
-    authentication::User,
     authorization::escalation,
     crd, defaults,
-    kinds::Resource,
     managed::{self, Writer},
+    model::{
+        kinds::Resource,
+        members,
+        status::{ApiError, Cause, Result},
+        time,
+        user::User,
+        versions,
+    },
     namespaces,
     server::Request,
-    status::{ApiError, Cause, Result},
     storage::{Key, Object, WriteError},
-    strategy, time, validation, versions,
+    strategy, validation,
 };
 
 /// Attempts of a write after concurrent changes.
@@ -200,7 +205,7 @@ impl Write<'_> {
 
     /// Sets a new object's name, if only a prefix is given, its uid and its time.
     fn identify(&mut self, object: &mut Value) {
-        let Some(meta) = defaults::object(object, "metadata") else { return };
+        let Some(meta) = members::object(object, "metadata") else { return };
         let prefix = text(meta, "generateName");
         self.key.name = text(meta, "name").to_owned();
         if self.key.name.is_empty() && !prefix.is_empty() {
@@ -224,14 +229,14 @@ impl Write<'_> {
             defaults::fill_in(self.resource, &mut new)?;
             // Ownership is recorded before admission.
             if let (Some(meta), Some(owners)) =
-                (defaults::object(&mut new, "metadata"), tracked.pointer("/metadata/managedFields"))
+                (members::object(&mut new, "metadata"), tracked.pointer("/metadata/managedFields"))
             {
                 meta.insert(managed::FIELD.to_owned(), owners.clone());
             }
             if let Some(changed) = attributes.mutate(call, Some(&new), Old::Stored(old)).await? {
                 let owners = tracked.pointer("/metadata/managedFields").cloned();
                 tracked = self.overwritten(old, changed)?;
-                if let (Some(meta), Some(owners)) = (defaults::object(&mut tracked, "metadata"), owners) {
+                if let (Some(meta), Some(owners)) = (members::object(&mut tracked, "metadata"), owners) {
                     meta.insert(managed::FIELD.to_owned(), owners);
                 }
             }

@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::{
-    authentication::User,
     authorization::{self, Action},
-    defaults,
+    model::{
+        members,
+        status::{ApiError, Cause, Result},
+        user::User,
+    },
     rest::ResourceRequest,
-    status::{ApiError, Cause, Result},
 };
 
 const GROUP: &str = "authorization.k8s.io";
@@ -39,7 +41,7 @@ fn fill_namespace(request: &ResourceRequest<'_>, object: &mut Value) -> Result<(
     if request.path.namespace.is_empty() {
         return Err(ApiError::bad_request("namespace is required on this type"));
     }
-    let Some(meta) = defaults::object(object, "metadata") else { return Ok(()) };
+    let Some(meta) = members::object(object, "metadata") else { return Ok(()) };
     crate::rest::write::check_namespace(meta, &request.path.namespace)
 }
 

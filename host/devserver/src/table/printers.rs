@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::selector;
+use crate::model::selector;
 
 mod cluster;
 mod network;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::json;
 
-use crate::status::Cause;
+use crate::model::status::Cause;
 
 /// Parses an address, or returns its fault.
 pub(crate) fn ip(text: &str, path: &str) -> Result<IpAddr, Cause> {

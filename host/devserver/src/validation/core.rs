@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::names;
-use crate::{kinds::Resource, status::Cause};
+use crate::model::{kinds::Resource, names, status::Cause};
 
 const IMMUTABLE: &str = "field is immutable when `immutable` is set";
 

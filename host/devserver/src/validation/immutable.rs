@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::volumes;
-use crate::{kinds::Resource, status::Cause};
+use crate::model::{kinds::Resource, status::Cause};
 
 /// Kinds and their immutable fields.
 const FIXED: &[(&str, &[&str])] = &[

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::names;
-use crate::{kinds::Resource, status::Cause};
+use crate::model::{kinds::Resource, names, status::Cause};
 
 type Check = fn(&str) -> Vec<String>;
 

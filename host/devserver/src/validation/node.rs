@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{addresses, shapes::quotas};
-use crate::status::Cause;
+use crate::model::status::Cause;
 
 fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)

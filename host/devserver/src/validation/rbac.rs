@@ -2,8 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::names;
-use crate::{authorization::GROUP, kinds::Resource, status::Cause};
+use crate::model::{
+    kinds::{RBAC_GROUP, Resource},
+    names,
+    status::Cause,
+};
 
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
@@ -82,8 +85,8 @@ fn check_rule(rule: &Value, namespaced: bool, path: &str) -> Vec<Cause> {
 
 fn role_ref(role: &Value, namespaced: bool) -> Vec<Cause> {
     let mut out = Vec::new();
-    if text(role, "apiGroup") != GROUP {
-        out.push(Cause::unsupported("roleRef.apiGroup", &json!(text(role, "apiGroup")), &[GROUP]));
+    if text(role, "apiGroup") != RBAC_GROUP {
+        out.push(Cause::unsupported("roleRef.apiGroup", &json!(text(role, "apiGroup")), &[RBAC_GROUP]));
     }
     let kinds: &[&str] = if namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     if !kinds.contains(&text(role, "kind")) {
@@ -119,7 +122,7 @@ fn check_subject(subject: &Value, namespaced: bool, path: &str) -> Vec<Cause> {
                 out.push(Cause::required(format!("{path}.namespace"), ""));
             }
         }
-        "User" | "Group" if group != GROUP => out.push(wrong_group(GROUP)),
+        "User" | "Group" if group != RBAC_GROUP => out.push(wrong_group(RBAC_GROUP)),
         "User" | "Group" => {}
         kind => {
             let known = ["ServiceAccount", "User", "Group"];

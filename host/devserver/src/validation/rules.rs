@@ -7,8 +7,8 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use serde_json::Value;
 
-use super::{names, shapes};
-use crate::status::Cause;
+use super::shapes;
+use crate::model::{names, status::Cause};
 
 enum PathStep {
     Field(&'static str),

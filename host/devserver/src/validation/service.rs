@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{addresses, names};
-use crate::status::Cause;
+use super::addresses;
+use crate::model::{names, status::Cause};
 
 /// The spec of a Service.
 type Spec = Map<String, Value>;

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::names;
-use crate::status::Cause;
+use crate::model::{names, status::Cause};
 
 mod containers;
 mod jobs;

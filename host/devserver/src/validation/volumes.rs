@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{quantity, status::Cause};
+use crate::model::{quantity, status::Cause};
 
 const IMMUTABLE: &str = "field is immutable";
 /// Fields of a volume's spec that do not describe its source.

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use oarlock_schema::Condition;
 use serde_json::Value;
 
-use super::{names, shapes};
-use crate::status::Cause;
+use super::shapes;
+use crate::model::{names, status::Cause};
 
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{pod, shapes};
-use crate::{kinds::Resource, status::Cause};
+use crate::model::{kinds::Resource, status::Cause};
 
 const NEGATIVE: &str = "must be greater than or equal to 0";
 

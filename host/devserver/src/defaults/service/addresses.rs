@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Spec;
 use crate::{
     api::Api,
-    status::{ApiError, Cause, Result},
+    model::status::{ApiError, Cause, Result},
     validation::service::{cluster_ips, is_asked_for_health, is_external, items, number, text},
 };
 

@@ -135,7 +135,7 @@ fn ingress_class(o: &Value) -> Vec<Value> {
 
 fn ip_address(o: &Value) -> Vec<Value> {
     let parent = |key: &str| text(o, &format!("/spec/parentRef/{key}")).to_owned();
-    let resource = crate::status::qualified(&parent("resource"), &parent("group")).to_lowercase();
+    let resource = crate::model::status::qualified(&parent("resource"), &parent("group")).to_lowercase();
     let parts = [resource, parent("namespace"), parent("name")];
     let shown = parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("/");
     vec![name(o), or_none(&shown), age(o)]

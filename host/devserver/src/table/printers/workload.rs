@@ -95,7 +95,7 @@ fn revision(o: &Value) -> Vec<Value> {
     let owner = list(o, "/metadata/ownerReferences").iter().find(|r| flag(r, "/controller"));
     let owner = owner.map(|r| {
         let group = text(r, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
-        format!("{}/{}", crate::status::qualified(text(r, "/kind"), group).to_lowercase(), text(r, "/name"))
+        format!("{}/{}", crate::model::status::qualified(text(r, "/kind"), group).to_lowercase(), text(r, "/name"))
     });
     vec![name(o), or_none(&owner.unwrap_or_default()), number(o, "/revision").into(), age(o)]
 }

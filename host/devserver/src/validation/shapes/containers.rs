@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{has, list, text};
-use crate::status::Cause;
+use crate::model::status::Cause;
 
 /// Restart rules of a container.
 pub(super) fn restarts(value: &Value, path: &str) -> Vec<Cause> {

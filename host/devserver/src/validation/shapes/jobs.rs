@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{has, invalid, list, text};
-use crate::{status::Cause, validation::names};
+use crate::model::{names, status::Cause};
 
 fn too_many(path: String, count: usize, most: usize) -> Option<Cause> {
     let text = format!("Too many: {count}: must have at most {most} items");

@@ -4,9 +4,8 @@ use serde_json::{Value, json};
 
 use super::{has, invalid, quotas, scale_target, text};
 use crate::{
-    quantity,
-    status::Cause,
-    validation::{names, rules},
+    model::{names, quantity, status::Cause},
+    validation::rules,
 };
 
 /// Types of metrics and the field of each, in the order of the checks.

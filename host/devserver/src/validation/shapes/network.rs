@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::{has, invalid, list, port_or_name, selector, text};
-use crate::{status::Cause, validation::names};
+use crate::model::{names, status::Cause};
 
 pub(super) fn policy_port(value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{invalid, list, quotas, text};
-use crate::{status::Cause, validation::names};
+use crate::model::{names, status::Cause};
 
 /// The overhead of a RuntimeClass: checked like the limits of a container.
 pub(super) fn overhead(value: &Value, path: &str) -> Vec<Cause> {

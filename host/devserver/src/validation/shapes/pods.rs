@@ -4,9 +4,8 @@ use serde_json::{Value, json};
 
 use super::{has, invalid, list, no_operator, quotas, text, values_fit};
 use crate::{
-    quantity,
-    status::Cause,
-    validation::{names, rules},
+    model::{names, quantity, status::Cause},
+    validation::rules,
 };
 
 pub(super) fn toleration(value: &Value, path: &str) -> Vec<Cause> {

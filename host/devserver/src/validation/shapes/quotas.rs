@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{has, invalid, list, text};
-use crate::{quantity, status::Cause, validation::names};
+use crate::model::{names, quantity, status::Cause};
 
 const LIMITS: &[&str] = &["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"];
 /// Resources that a quota can limit, in addition to prefixed ones.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{has, invalid, list, text};
-use crate::{quantity, status::Cause, validation::names};
+use crate::model::{names, quantity, status::Cause};
 
 pub(super) fn access_modes(value: &Value, path: &str) -> Vec<Cause> {
     let known = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];

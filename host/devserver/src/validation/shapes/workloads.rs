@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{has, jobs, number_or_percent, percent, text};
-use crate::status::Cause;
+use crate::model::status::Cause;
 
 pub(super) fn deployment_strategy(value: &Value, path: &str) -> Vec<Cause> {
     let rolling = value.get("rollingUpdate").filter(|r| !r.is_null());

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{autoscalers, events, kinds::Resource};
+use crate::model::kinds::Resource;
+
+mod autoscalers;
+pub(crate) mod events;
 
 fn is_old_autoscaler(resource: &Resource) -> bool {
     resource.is("autoscaling", "horizontalpodautoscalers") && resource.version == "v1"

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::defaults::{fill, object};
+use crate::model::members::object;
 
 /// Whether a metric, wanted or current, is CPU utilization: the only one in v1.
 fn is_cpu(metric: &Value, which: &str) -> bool {
@@ -75,47 +75,6 @@ fn put_metrics(map: &mut Map<String, Value>, key: &str, mut metrics: Vec<Value>,
     }
     if !metrics.is_empty() {
         map.insert(key.to_owned(), metrics.into());
-    }
-}
-
-/// The default scaling behavior.
-fn behavior(behavior: &mut Map<String, Value>) {
-    let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
-    let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
-    let rules = [
-        (
-            "scaleUp",
-            json!({"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [pods, percent.clone()]}),
-        ),
-        ("scaleDown", json!({"selectPolicy": "Max", "policies": [percent]})),
-    ];
-    for (key, usual) in rules {
-        let given = behavior.entry(key).or_insert_with(|| json!({}));
-        for (field, value) in usual.as_object().into_iter().flatten() {
-            if let Some(given) = given.as_object_mut() {
-                fill(given, field, value.clone());
-            }
-        }
-    }
-}
-
-/// Defaults: at least one replica, and CPU at 80 % without metrics.
-pub(crate) fn defaults(value: &mut Value) {
-    if let Some(spec) = object(value, "spec") {
-        if let Some(given) = spec.get_mut("behavior").and_then(Value::as_object_mut) {
-            behavior(given);
-        }
-        fill(spec, "minReplicas", 1);
-        if spec.get("metrics").and_then(Value::as_array).is_none_or(Vec::is_empty) {
-            spec.remove("metrics");
-            put_metrics(
-                spec,
-                "metrics",
-                Vec::new(),
-                "target",
-                Some(json!({"type": "Utilization", "averageUtilization": 80})),
-            );
-        }
     }
 }
 

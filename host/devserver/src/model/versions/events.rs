@@ -1,6 +1,6 @@
 //! Events: stored in the form of the core group, also served as `events.k8s.io/v1`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Field names in the core group and in `events.k8s.io`.
 const RENAMED: &[(&str, &str)] = &[
@@ -32,17 +32,4 @@ pub(crate) fn to_new(core: &Value) -> Value {
 /// The form of the core group.
 pub(crate) fn to_core(new: &Value) -> Value {
     Value::Object(rename(new, |k| RENAMED.iter().find(|(_, n)| *n == k).map(|(old, _)| *old)))
-}
-
-/// Fields that the API server always prints, even when empty.
-pub(crate) fn fill(core: &mut Value) {
-    if let Value::Object(map) = core {
-        for key in ["eventTime", "firstTimestamp", "lastTimestamp"] {
-            map.entry(key).or_insert(Value::Null);
-        }
-        for key in ["reportingComponent", "reportingInstance"] {
-            map.entry(key).or_insert_with(|| "".into());
-        }
-        map.entry("source").or_insert_with(|| json!({}));
-    }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::{
+use crate::model::{
+    names,
     status::{ApiError, Result},
-    validation::names,
 };
 
 /// A conjunction of requirements on labels; empty matches everything.

@@ -58,12 +58,12 @@ const POINTERS: &[(&str, &[&str])] = &[
 #[cfg(test)]
 mod tests {
     use super::POINTERS;
-    use crate::protobuf::schema;
+    use crate::model::fields;
 
     #[test]
     fn every_message_is_one_of_the_table() {
         for (message, _) in POINTERS {
-            assert!(!schema::message(message).is_empty(), "{message}");
+            assert!(!fields::message(message).is_empty(), "{message}");
         }
     }
 }

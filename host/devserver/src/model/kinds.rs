@@ -3,8 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use oarlock_merge::schema::Schema;
+use serde_json::Value;
 
-use crate::crd::CustomVersion;
+use crate::model::custom::CustomVersion;
 
 mod builtin;
 
@@ -13,6 +14,9 @@ pub(crate) use builtin::builtins;
 /// The verbs of an ordinary resource, in discovery's order.
 pub(crate) const ALL_VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/// The API group of roles and bindings.
+pub(crate) const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
 /// A kind of object under one group and version.
 #[derive(Debug, Clone)]
@@ -61,7 +65,7 @@ impl Resource {
         if self.is_new_event() {
             return "events".to_owned();
         }
-        crate::status::qualified(&self.plural, &self.group)
+        crate::model::status::qualified(&self.plural, &self.group)
     }
 
     /// `events.k8s.io/v1`, stored as a core event.
@@ -72,6 +76,14 @@ impl Resource {
     /// Whether the resource has this subresource.
     pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|s| s.name == name)
+    }
+
+    /// Sets kind and apiVersion of an object.
+    pub(crate) fn stamp(&self, value: &mut Value) {
+        if let Value::Object(map) = value {
+            map.insert("kind".to_owned(), self.kind.clone().into());
+            map.insert("apiVersion".to_owned(), self.group_version().into());
+        }
     }
 
     /// Whether group and plural are these.

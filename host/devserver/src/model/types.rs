@@ -3,10 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::protobuf::{
-    schema::{self, Field, Kind, Shape},
-    special,
-};
+use crate::model::fields::{self, Field, Kind, Shape};
 
 mod pointers;
 mod scalars;
@@ -54,7 +51,7 @@ const ALWAYS: &[&str] = &["verbs", "rules", "drivers", "versions", "limits", "co
 /// The fault of a value with a wrong type.
 pub(crate) fn restrict(group: &str, version: &str, kind: &str, object: &mut Value) -> Result<Vec<String>, WrongType> {
     let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    let Some((name, _)) = schema::of_kind(&api_version, kind) else { return Ok(Vec::new()) };
+    let Some((name, _)) = fields::of_kind(&api_version, kind) else { return Ok(Vec::new()) };
     let mut walk = Walk::default();
     match object {
         Value::Object(map) => {
@@ -150,7 +147,7 @@ impl Walk {
                 return true;
             }
             self.path.push(Step::Field(key.clone()));
-            let keep = match find(schema::message(name), key) {
+            let keep = match find(fields::message(name), key) {
                 Some(field) => self.field(member, field, name),
                 None if NEWER.contains(&(name, key)) => true,
                 None => {
@@ -212,7 +209,7 @@ impl Walk {
                 Kind::Bool => false.into(),
                 Kind::Text | Kind::Bytes => "".into(),
                 Kind::Message("api.resource.Quantity") => "0".into(),
-                Kind::Message(name) if special::is(name) => return,
+                Kind::Message(name) if fields::is_special(name) => return,
                 Kind::Message(_) => json!({}),
             };
         }
@@ -226,7 +223,7 @@ impl Walk {
             (Kind::Double, Value::Number(_))
             | (Kind::Bool, Value::Bool(_))
             | (Kind::Text | Kind::Bytes, Value::String(_)) => true,
-            (Kind::Message(name), _) if special::is(name) => return self.special(value, name),
+            (Kind::Message(name), _) if fields::is_special(name) => return self.special(value, name),
             (Kind::Message(name), Value::Object(_)) => {
                 if let Some(map) = value.as_object_mut() {
                     self.message(map, name);
@@ -276,7 +273,7 @@ impl Walk {
 /// The field with this name, also in inlined messages.
 fn find(fields: &'static [Field], name: &str) -> Option<&'static Field> {
     let embedded = |field: &'static Field| match field.kind {
-        Kind::Message(inner) if field.is_embedded() => find(schema::message(inner), name),
+        Kind::Message(inner) if field.is_embedded() => find(fields::message(inner), name),
         _ => None,
     };
     fields.iter().find(|f| f.name == name).or_else(|| fields.iter().find_map(embedded))

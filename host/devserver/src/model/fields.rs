@@ -1,4 +1,4 @@
-//! The table of fields, read once.
+//! Fields of the built-in kinds, from a table (`fields.txt`) that is read once: protobuf numbers, JSON names, types.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -95,6 +95,28 @@ pub(crate) fn of_kind(api_version: &str, kind: &str) -> Option<(&'static str, &'
     let (group, version) = api_version.split_once('/').unwrap_or(("core", api_version));
     let package = group.split('.').next().unwrap_or_default();
     TABLE.get_key_value(format!("{package}.{version}.{kind}").as_str()).map(|(name, fields)| (*name, fields.as_slice()))
+}
+
+/// Whether a message has a JSON form of its own.
+pub(crate) fn is_special(name: &str) -> bool {
+    matches!(
+        name,
+        "meta.v1.Time"
+            | "meta.v1.MicroTime"
+            | "meta.v1.FieldsV1"
+            | "runtime.RawExtension"
+            | "api.resource.Quantity"
+            | "util.intstr.IntOrString"
+            | "apiextensions.v1.Json"
+            | "apiextensions.v1.JsonSchemaPropsOrArray"
+            | "apiextensions.v1.JsonSchemaPropsOrBool"
+            | "apiextensions.v1.JsonSchemaPropsOrStringArray"
+    ) || is_list(message(name))
+}
+
+/// Go types that are lists: Verbs, ExtraValue.
+fn is_list(fields: &[Field]) -> bool {
+    matches!(fields, [Field { name: "items", shape: Shape::Many, kind: Kind::Text, .. }])
 }
 
 /// The names of all messages.

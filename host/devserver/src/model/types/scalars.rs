@@ -4,7 +4,7 @@ use base64::{DecodeError, Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::quantity;
+use crate::model::quantity;
 
 /// The names of a value's type in JSON and in Go's reflection.
 pub(super) fn kind(value: &Value) -> (&'static str, &'static str) {
