@@ -24,7 +24,7 @@ use crate::{
     query::{DeleteOptions, Query},
     rest::decode::{self, Expected},
     server::Request,
-    storage::Object,
+    store::Object,
 };
 
 mod client;

@@ -10,20 +10,16 @@ use crate::{
     admission::Hooks,
     authentication::Tokens,
     faults::{FaultState, Faults},
-    model::{
-        kinds::Resource,
-        status::{ApiError, Result},
-    },
     registry::Registry,
     requests::RequestLog,
-    storage::{Change, Key, Object, ResourceStore, Store},
+    store::{Change, Key, Object, Store},
 };
 
 /// The state that requests need.
 #[derive(Debug)]
 pub(crate) struct Api {
-    pub(crate) store: Store,
-    pub(crate) registry: Registry,
+    pub(crate) store: Arc<Store>,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) requests: RequestLog,
     pub(crate) tokens: Tokens,
     pub(crate) faults: FaultState,
@@ -41,8 +37,8 @@ impl Api {
     pub(crate) fn new(options: Options) -> (Arc<Self>, Feed) {
         let (sender, feed) = mpsc::unbounded_channel();
         let api = Self {
-            store: Store::new(options.watch_history, sender),
-            registry: Registry::new(),
+            store: Arc::new(Store::new(options.watch_history, sender)),
+            registry: Arc::new(Registry::new()),
             requests: RequestLog::new(options.request_history),
             tokens: Tokens::new(options.tokens.clone(), options.anonymous_auth),
             faults: FaultState::new(),
@@ -52,7 +48,7 @@ impl Api {
         };
         // Watches of a kind may start at any version that this server ever returned.
         for resource in api.registry.served().all() {
-            api.store.resource_store(&resource.resource_store());
+            api.store.of(resource);
         }
         (Arc::new(api), feed)
     }
@@ -63,17 +59,6 @@ impl Api {
         if let Err(error) = (Faults { api: self }).add(self.options.faults.clone()) {
             tracing::error!(%error, "fault rules cannot be used");
         }
-    }
-
-    /// The resource store of a resource.
-    pub(crate) fn resource_store(&self, resource: &Resource) -> Arc<ResourceStore> {
-        self.store.resource_store(&resource.resource_store())
-    }
-
-    /// An object, or 404.
-    pub(crate) fn get(&self, resource: &Resource, key: &Key) -> Result<Arc<Object>> {
-        let found = self.resource_store(resource).get(key);
-        found.ok_or_else(|| ApiError::not_found(&resource.group, &resource.plural, &key.name))
     }
 
     /// The namespace with this name, if it exists.

@@ -9,7 +9,7 @@ use crate::{
     managed::Writer,
     model::{members, time, user::User},
     rest::write::Write,
-    storage::Key,
+    store::Key,
 };
 
 /// The namespaces every cluster has.

@@ -14,7 +14,7 @@ use crate::{
     },
     query::DeleteOptions,
     rest::delete,
-    storage::{Key, Object, ResourceStore, WriteError},
+    store::{Key, Object, ResourceStore, WriteError},
 };
 
 const RESOURCE_STORE: &str = "customresourcedefinitions.apiextensions.k8s.io";
@@ -109,7 +109,7 @@ fn clean_up(api: &Arc<Api>, key: &Key) {
     let served = api.registry.served();
     let resource = served.all().iter().find(|r| r.custom.as_ref().is_some_and(|c| c.crd == key.name)).cloned();
     if let Some(resource) = resource {
-        let objects = api.resource_store(&resource);
+        let objects = api.store.of(&resource);
         for object in objects.list("").objects {
             // An object with a deletion timestamp already waits for its finalizers.
             if !deleting(&object.value)

@@ -12,7 +12,7 @@ use crate::{
         versions,
     },
     negotiate::{Format, Shape},
-    storage::Object,
+    store::Object,
     table::{self, TableOptions},
 };
 

@@ -13,7 +13,7 @@ use crate::{
     namespaces,
     query::{DeleteOptions, Propagation},
     rest::delete,
-    storage::{Change, Key, Object},
+    store::{Change, Key, Object},
 };
 
 /// An object somewhere in the store.
@@ -178,7 +178,7 @@ fn exists(api: &Api, graph: &Graph, dependent: &Value, uid: &str) -> bool {
     let served = api.registry.served();
     let Some(resource) = served.by_kind(group, version, text(owner, "/kind")) else { return false };
     let namespace = if resource.namespaced { text(dependent, "/metadata/namespace") } else { "" };
-    let found = api.resource_store(resource).get(&Key::new(namespace, text(owner, "/name")));
+    let found = api.store.of(resource).get(&Key::new(namespace, text(owner, "/name")));
     found.is_some_and(|o| text(&o.value, "/metadata/uid") == uid)
 }
 
@@ -204,7 +204,7 @@ fn edit(api: &Api, place: &ObjectPlace, change: impl Fn(&mut Value)) {
             return;
         }
         match resource_store.update(&place.1, old.revision, new) {
-            Err(crate::storage::WriteError::Modified) => {}
+            Err(crate::store::WriteError::Modified) => {}
             _ => return,
         }
     }
@@ -267,7 +267,7 @@ fn release(api: &Arc<Api>, place: &ObjectPlace, finalizer: &str) {
         } else {
             resource_store.update(&place.1, old.revision, new)
         };
-        if !matches!(outcome, Err(crate::storage::WriteError::Modified)) {
+        if !matches!(outcome, Err(crate::store::WriteError::Modified)) {
             crate::crd::after_write(api, &resource, &place.1);
             return;
         }

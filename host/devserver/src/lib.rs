@@ -50,7 +50,6 @@ mod negotiate;
 mod openapi;
 mod origin;
 mod patch;
-mod persistence;
 mod protobuf;
 mod query;
 mod registry;
@@ -58,7 +57,7 @@ mod requests;
 mod rest;
 mod reviews;
 mod server;
-mod storage;
+mod store;
 mod strategy;
 mod table;
 mod validation;
@@ -73,6 +72,7 @@ pub use requests::RequestRecord;
 use api::Api;
 use faults::{Faults, Rules};
 use model::user::User;
+use store::journal;
 
 /// Configuration of the server; start from `Options::default()`.
 #[derive(Debug, Clone)]
@@ -233,7 +233,9 @@ impl DevServer {
         let addr = listener.local_addr().map_err(listen)?;
         let (api, feed) = Api::new(options);
         if let Some(dir) = &api.options.data_dir {
-            persistence::open(&api, dir)?;
+            journal::open(&api.store, dir, api.options.data_log_bytes, api.stop.clone())?;
+            crd::restore(&api);
+            api.store.announce();
         }
         api.begin();
         let controllers = tokio::spawn(gc::run(Arc::clone(&api), feed));

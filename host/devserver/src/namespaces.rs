@@ -12,7 +12,7 @@ use crate::{
     },
     query::DeleteOptions,
     rest::delete,
-    storage::{Key, WriteError},
+    store::{Key, WriteError},
 };
 
 /// Rejects objects in a namespace that is absent or terminating.
@@ -45,7 +45,7 @@ pub(crate) fn finish(api: &Arc<Api>, name: &str) -> bool {
     }
     let mut left = false;
     for resource in namespaced(api) {
-        let resource_store = api.resource_store(&resource);
+        let resource_store = api.store.of(&resource);
         for object in resource_store.list(name).objects {
             let options = DeleteOptions { grace_seconds: Some(0), ..DeleteOptions::default() };
             if let Err(error) = delete::delete(api, &resource, &object.key(), &options) {

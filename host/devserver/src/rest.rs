@@ -16,7 +16,7 @@ use crate::{
     registry::Served,
     reviews,
     server::{Request, Response},
-    storage::Object,
+    store::Object,
     table::TableOptions,
 };
 

@@ -19,7 +19,7 @@ use crate::{
         write::check_namespace,
     },
     server::Response,
-    storage::Key,
+    store::Key,
 };
 
 mod access;
@@ -163,7 +163,7 @@ pub(crate) async fn token(request: &ResourceRequest<'_>) -> Result<Response> {
     let (group, kind) = ("authentication.k8s.io", "TokenRequest");
     let expected = Expected { group, version: "v1", kind, custom: None };
     let Decoded { mut object, warnings } = decode::decode(request.call, expected, options.field_validation)?;
-    let account = request.api.get(&request.resource, &key)?;
+    let account = request.api.store.find(&request.resource, &key)?;
     if let Some(meta) = members::object(&mut object, "metadata") {
         check_namespace(meta, &key.namespace)?;
         let given = meta.get("name").and_then(Value::as_str).unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::{
         status::ApiError,
     },
     negotiate::{Format, Shape},
-    storage::{Change, Object, TooOld, View},
+    store::{Change, Object, TooOld, View},
     table::{self, TableOptions},
 };
 

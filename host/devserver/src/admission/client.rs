@@ -15,7 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
 use super::{clients::Users, tls};
-use crate::{api::Api, storage::Key};
+use crate::{api::Api, store::Key};
 
 /// Largest response.
 const ANSWER_LIMIT: usize = 3 * 1024 * 1024;

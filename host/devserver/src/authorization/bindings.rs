@@ -13,7 +13,7 @@ use crate::{
         status::qualified,
         user::{MASTERS, User, split_service_account},
     },
-    storage::{Key, Object},
+    store::{Key, Object},
 };
 
 /// The rules of one binding.

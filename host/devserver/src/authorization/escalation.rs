@@ -17,7 +17,7 @@ use crate::{
         status::{ApiError, Result},
         user::User,
     },
-    storage::Key,
+    store::Key,
 };
 
 /// Answers 403 when the new role or binding gives more than the writer has. Other kinds pass.

@@ -10,7 +10,7 @@ use crate::{
         status::{ApiError, Result},
         time,
     },
-    storage::Key,
+    store::Key,
 };
 
 /// The defaults of a pod spec; `pod`: of a pod itself rather than of a template.

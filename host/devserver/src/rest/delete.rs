@@ -18,7 +18,7 @@ use crate::{
     negotiate,
     query::{DeleteOptions, ListOptions, Propagation},
     server::Response,
-    storage::{Key, Object, WriteError},
+    store::{Key, Object, WriteError},
     strategy,
 };
 
@@ -61,7 +61,7 @@ impl ResourceRequest<'_> {
             kind: None,
         };
         for _ in 0..ATTEMPTS {
-            let old = self.api.get(&self.resource, key)?;
+            let old = self.api.store.find(&self.resource, key)?;
             check_preconditions(&self.resource, key, &old, options)?;
             attributes.mutate(self.call, None, Old::Stored(&old)).await?;
             attributes.validate(self.call, None, Old::Stored(&old)).await?;
@@ -142,7 +142,7 @@ pub(crate) fn delete(api: &Arc<Api>, resource: &Arc<Resource>, key: &Key, option
 /// [`delete`] without the effects on the object's definition.
 pub(crate) fn remove(api: &Api, resource: &Arc<Resource>, key: &Key, options: &DeleteOptions) -> Result<Deleted> {
     for _ in 0..ATTEMPTS {
-        let old = api.get(resource, key)?;
+        let old = api.store.find(resource, key)?;
         check_preconditions(resource, key, &old, options)?;
         if let Some(outcome) = attempt(api, resource, key, options, &old)? {
             return Ok(outcome);
@@ -159,7 +159,7 @@ fn attempt(
     options: &DeleteOptions,
     old: &Arc<Object>,
 ) -> Result<Option<Deleted>> {
-    let resource_store = api.resource_store(resource);
+    let resource_store = api.store.of(resource);
     let mut new = old.value.clone();
     let plan = mark(resource, &mut new, options);
     if options.dry_run {

@@ -21,7 +21,7 @@ use crate::{
     negotiate, patch,
     query::WriteOptions,
     server::Response,
-    storage::Object,
+    store::Object,
     validation,
 };
 
@@ -57,7 +57,7 @@ impl ResourceRequest<'_> {
         self.call.warnings.add(warnings);
         self.check_identity(&mut object)?;
         let mut write = self.write(&options);
-        let resource_store = self.api.resource_store(&self.resource);
+        let resource_store = self.api.store.of(&self.resource);
         for _ in 0..ATTEMPTS {
             let Some(old) = resource_store.get(&write.key) else {
                 if !self.resource.put_creates() || !self.path.subresource.is_empty() {
@@ -164,7 +164,7 @@ impl ResourceRequest<'_> {
         let kind = patch::Kind::of(&self.call.content_type, custom)?;
         patch::check_options(kind, &self.call.query)?;
         let mut write = self.write(&options);
-        let resource_store = self.api.resource_store(&self.resource);
+        let resource_store = self.api.store.of(&self.resource);
         for _ in 0..ATTEMPTS {
             let old = resource_store.get(&write.key);
             let current = old.as_ref().map(|o| encode::value(&self.resource, o));

@@ -16,7 +16,7 @@ use crate::{
     negotiate,
     query::{ListOptions, Match, parse_version},
     server::Response,
-    storage::{At, Key, Object, PageRequest, View},
+    store::{At, Key, Object, PageRequest, View},
     watch::{Selection, Start, Watch},
 };
 
@@ -47,7 +47,7 @@ impl ResourceRequest<'_> {
 
     /// The state of its resource that this request sees.
     pub(super) fn view(&self) -> View {
-        View::new(self.api.resource_store(&self.resource), self.call.past)
+        View::new(self.api.store.of(&self.resource), self.call.past)
     }
 
     pub(super) fn list_or_watch(&self) -> Result<Response> {

@@ -24,7 +24,7 @@ use crate::{
     query::{DeleteOptions, WriteOptions},
     reviews,
     server::Response,
-    storage::Object,
+    store::Object,
 };
 
 impl ResourceRequest<'_> {
@@ -58,7 +58,7 @@ impl ResourceRequest<'_> {
 
     /// No kubelet exists that could answer.
     fn unreachable(&self) -> ApiError {
-        let object = match self.api.get(&self.resource, &self.key()) {
+        let object = match self.api.store.find(&self.resource, &self.key()) {
             Ok(object) => object,
             Err(error) => return error,
         };
@@ -108,7 +108,7 @@ impl ResourceRequest<'_> {
         let finalizers = body.object.pointer("/spec/finalizers").cloned().unwrap_or_else(|| json!([]));
         let write = self.write(&options);
         for _ in 0..ATTEMPTS {
-            let old = self.api.get(&self.resource, &self.key())?;
+            let old = self.api.store.find(&self.resource, &self.key())?;
             self.check_version(&body.object, &old)?;
             let mut new = old.value.clone();
             if let Some(map) = new.as_object_mut()
@@ -136,9 +136,9 @@ impl ResourceRequest<'_> {
             let cause = Cause::required("target.name", "");
             return Err(ApiError::invalid("", "Binding", &self.path.name, &[cause]));
         }
-        let resource_store = self.api.resource_store(&self.resource);
+        let resource_store = self.api.store.of(&self.resource);
         for _ in 0..ATTEMPTS {
-            let old = self.api.get(&self.resource, &self.key())?;
+            let old = self.api.store.find(&self.resource, &self.key())?;
             let text = |p: &str| old.value.pointer(p).and_then(Value::as_str).unwrap_or_default();
             let conflict = |why: &str| ApiError::conflict("", "pods/binding", &self.path.name, why);
             if !text("/metadata/deletionTimestamp").is_empty() {
@@ -225,7 +225,7 @@ impl ResourceRequest<'_> {
             Ok(Response::ready(StatusCode::OK, format, encode::bytes(&self.scale_of(object), format)?))
         };
         if verb == "get" {
-            return answer(&*self.api.get(&self.resource, &self.key())?);
+            return answer(&*self.api.store.find(&self.resource, &self.key())?);
         }
         let options =
             WriteOptions::parse(&self.call.query, if verb == "patch" { "PatchOptions" } else { "UpdateOptions" })?;
@@ -237,7 +237,7 @@ impl ResourceRequest<'_> {
         let mut write = self.write(&options);
         write.tracked = apply;
         for _ in 0..ATTEMPTS {
-            let old = self.api.get(&self.resource, &self.key())?;
+            let old = self.api.store.find(&self.resource, &self.key())?;
             let scale = if verb == "patch" {
                 patch::scale(&self.call.content_type, &self.call.body, &self.scale_of(&old))?
             } else {

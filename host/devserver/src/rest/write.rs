@@ -20,7 +20,7 @@ use crate::{
     },
     namespaces,
     server::Request,
-    storage::{Key, Object, WriteError},
+    store::{Key, Object, WriteError},
     strategy, validation,
 };
 
@@ -61,7 +61,7 @@ impl From<ApiError> for Failure {
 impl Write<'_> {
     fn exists(&self) -> ApiError {
         let error = ApiError::already_exists(&self.resource.group, &self.resource.plural, &self.key.name);
-        let present = self.api.resource_store(self.resource).get(&self.key);
+        let present = self.api.store.of(self.resource).get(&self.key);
         let going = present.is_some_and(|o| o.value.pointer("/metadata/deletionTimestamp").is_some());
         if going { error.prefixed("object is being deleted: ") } else { error }
     }
@@ -160,7 +160,7 @@ impl Write<'_> {
 
     fn store(&mut self, object: Value) -> Result<Arc<Object>> {
         let resource = Arc::clone(self.resource);
-        let resource_store = self.api.resource_store(&resource);
+        let resource_store = self.api.store.of(&resource);
         if self.dry_run {
             if resource_store.get(&self.key).is_some() {
                 return Err(self.exists());
@@ -289,7 +289,7 @@ impl Write<'_> {
 
     fn replace(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Arc<Object>, Failure> {
         let resource = self.resource;
-        let resource_store = self.api.resource_store(resource);
+        let resource_store = self.api.store.of(resource);
         if strategy::released(resource, &new) {
             if !self.dry_run {
                 resource_store.delete(&self.key, old.revision).map_err(|e| self.failure(e))?;

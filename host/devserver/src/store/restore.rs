@@ -4,8 +4,7 @@ use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use serde_json::Value;
 
-use super::{Change, Key, Object, ResourceStore, Store};
-use crate::persistence::Journal;
+use super::{Change, Key, Object, ResourceStore, Store, journal::Journal};
 
 impl Store {
     /// Applies a change from a log; a change that the resource store already contains is ignored. `None` is a deletion.

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::storage::Store;
+use crate::store::Store;
 
 const HISTORY: usize = 24;
 

@@ -106,7 +106,7 @@ fn begin(dir: &Path, generation: u64) -> io::Result<(File, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::{Key, Store, WriteError};
+    use crate::store::{Key, Store, WriteError};
     use serde_json::json;
 
     #[test]

@@ -9,7 +9,7 @@ use std::{
 use super::{Record, at, name, record};
 use crate::{
     model::error::Error,
-    storage::{Key, Store},
+    store::{Key, Store},
 };
 
 /// Reads all files into a store; returns the number of the log to continue, and the size of its snapshot.

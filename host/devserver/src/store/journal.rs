@@ -1,4 +1,4 @@
-//! Persistence: an append-only log of changes, and a snapshot that replaces the log when it has grown.
+//! Journal of a store: an append-only log of changes, and a snapshot that replaces the log when it has grown.
 //!
 //! A change is in the log before its response is sent, so answered changes survive any end of the process. Snapshots are synced to the
 //! disk, single changes are not: after a power failure the last changes may be missing.
@@ -20,14 +20,16 @@ use std::{
 };
 
 use rustix::fs::{FlockOperation, flock};
+use tokio_util::sync::CancellationToken;
 
-use crate::{api::Api, crd, model::error::Error, storage::Store};
+use super::Store;
+use crate::model::error::Error;
 
-mod journal;
 mod load;
+mod log;
 mod record;
 
-pub(crate) use journal::Journal;
+pub(crate) use log::Journal;
 pub(crate) use record::Record;
 
 /// Gap between the last stored revision and the first one of a restarted server. A killed server may have returned a revision whose
@@ -39,19 +41,23 @@ fn at(path: &Path) -> impl Fn(io::Error) -> Error {
     move |source| Error::DataDir { path: path.clone(), source }
 }
 
-/// Reads a directory into an empty server, and stores its further changes there.
-pub(crate) fn open(api: &Arc<Api>, dir: &Path) -> Result<(), Error> {
+/// Reads a directory into an empty store, and stores its further changes there until `stop`.
+///
+/// * `limit` - size of the log in bytes at which a snapshot replaces it.
+///
+/// # Errors
+///
+/// [`Error::DataDir`], [`Error::DataDirInUse`] and [`Error::Damaged`] when the directory is unusable.
+pub(crate) fn open(store: &Arc<Store>, dir: &Path, limit: u64, stop: CancellationToken) -> Result<(), Error> {
     fs::create_dir_all(dir).map_err(at(dir))?;
     let lock = lock(dir)?;
-    let (generation, size) = load::load(&api.store, dir)?;
-    let journal = Journal::open(dir, generation, size, api.options.data_log_bytes, lock).map_err(at(dir))?;
-    let revision = api.store.revision() + MARGIN;
+    let (generation, size) = load::load(store, dir)?;
+    let journal = Journal::open(dir, generation, size, limit, lock).map_err(at(dir))?;
+    let revision = store.revision() + MARGIN;
     journal.append(&Record::Begun { revision }).map_err(at(dir))?;
-    api.store.go_on_from(revision);
-    api.store.keep_in(journal);
-    crd::restore(api);
-    api.store.announce();
-    tokio::spawn(snapshots(Arc::clone(api)));
+    store.go_on_from(revision);
+    store.keep_in(journal);
+    tokio::spawn(snapshots(Arc::clone(store), stop));
     Ok(())
 }
 
@@ -66,15 +72,15 @@ fn lock(dir: &Path) -> Result<File, Error> {
 }
 
 /// Writes a snapshot whenever the log has grown, until the server stops.
-async fn snapshots(api: Arc<Api>) {
-    let Some(journal) = api.store.journal() else { return };
+async fn snapshots(store: Arc<Store>, stop: CancellationToken) {
+    let Some(journal) = store.journal() else { return };
     loop {
         tokio::select! {
             () = journal.grown() => {}
-            () = api.stop.cancelled() => return,
+            () = stop.cancelled() => return,
         }
-        let this = Arc::clone(&api);
-        match tokio::task::spawn_blocking(move || save(&this.store)).await {
+        let this = Arc::clone(&store);
+        match tokio::task::spawn_blocking(move || save(&this)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the objects could not be written to a snapshot; the log goes on"),
             Err(error) => tracing::warn!(%error, "a snapshot was not finished; the log goes on"),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::storage::Key;
+use crate::store::Key;
 
 /// The version of the files.
 pub(super) const FORMAT: u32 = 1;
