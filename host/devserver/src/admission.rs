@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     api::Api,
-    defaults, encode, managed,
+    encode,
     model::{
         kinds::Resource,
         members,
@@ -21,7 +21,8 @@ use crate::{
         versions,
     },
     patch,
-    query::{DeleteOptions, Query},
+    query::Query,
+    resources::{defaults, deletion::DeleteOptions, managed},
     rest::decode::{self, Expected},
     server::Request,
     store::Object,
@@ -209,7 +210,7 @@ impl Attributes<'_> {
     /// The server's own admission plugins for new objects.
     fn plugins(&self, object: &mut Value) -> Result<()> {
         if self.operation == Operation::Create && self.kind.is_none() && self.subresource.is_empty() {
-            defaults::plugins(self.api, self.resource, object)?;
+            defaults::plugins(&self.api.store, self.resource, object)?;
         }
         Ok(())
     }

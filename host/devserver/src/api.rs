@@ -10,9 +10,9 @@ use crate::{
     admission::Hooks,
     authentication::Tokens,
     faults::{FaultState, Faults},
-    registry::Registry,
     requests::RequestLog,
-    store::{Change, Key, Object, Store},
+    resources::registry::Registry,
+    store::{Change, Store},
 };
 
 /// The state that requests need.
@@ -59,10 +59,5 @@ impl Api {
         if let Err(error) = (Faults { api: self }).add(self.options.faults.clone()) {
             tracing::error!(%error, "fault rules cannot be used");
         }
-    }
-
-    /// The namespace with this name, if it exists.
-    pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Object>> {
-        self.store.existing("namespaces")?.get(&Key::new("", name))
     }
 }

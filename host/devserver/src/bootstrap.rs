@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{
     api::Api,
-    managed::Writer,
     model::{members, time, user::User},
+    resources::managed::Writer,
     rest::write::Write,
     store::Key,
 };

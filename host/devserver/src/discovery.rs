@@ -13,7 +13,7 @@ use crate::{
         status::{ApiError, Result},
     },
     negotiate::{Format, Shape, clauses},
-    registry::Served,
+    resources::registry::Served,
     server::{Request, Response},
 };
 

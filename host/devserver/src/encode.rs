@@ -12,8 +12,11 @@ use crate::{
         versions,
     },
     negotiate::{Format, Shape},
+    resources::{
+        partial::partial,
+        table::{self, TableOptions},
+    },
     store::Object,
-    table::{self, TableOptions},
 };
 
 /// The head of an object before its other members.
@@ -60,12 +63,6 @@ pub(crate) fn bytes(value: &Value, format: Format) -> Result<Bytes> {
         return Ok(text.into_bytes().into());
     }
     serde_json::to_vec(value).map(Bytes::from).map_err(|e| ApiError::internal(e.to_string()))
-}
-
-/// `PartialObjectMetadata` of an object.
-pub(crate) fn partial(value: &Value, version: &str) -> Value {
-    json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"),
-        "metadata": value.get("metadata").cloned().unwrap_or_default()})
 }
 
 /// One object in the requested form.

@@ -11,7 +11,7 @@ use crate::{
     api::{Api, Feed},
     model::kinds::Resource,
     namespaces,
-    query::{DeleteOptions, Propagation},
+    resources::deletion::{DeleteOptions, Propagation},
     rest::delete,
     store::{Change, Key, Object},
 };
@@ -262,13 +262,13 @@ fn release(api: &Arc<Api>, place: &ObjectPlace, finalizer: &str) {
                 meta.remove("finalizers");
             }
         }
-        let outcome = if crate::strategy::released(&resource, &new) {
+        let outcome = if crate::resources::strategy::released(&resource, &new) {
             resource_store.delete(&place.1, old.revision)
         } else {
             resource_store.update(&place.1, old.revision, new)
         };
         if !matches!(outcome, Err(crate::store::WriteError::Modified)) {
-            crate::crd::after_write(api, &resource, &place.1);
+            crate::definitions::after_write(api, &resource, &place.1);
             return;
         }
     }

@@ -36,14 +36,12 @@ mod authentication;
 mod authorization;
 mod body;
 mod bootstrap;
-mod crd;
-mod defaults;
+mod definitions;
 mod discovery;
 mod encode;
 pub mod faults;
 mod gc;
 mod https;
-mod managed;
 mod model;
 mod namespaces;
 mod negotiate;
@@ -52,15 +50,12 @@ mod origin;
 mod patch;
 mod protobuf;
 mod query;
-mod registry;
 mod requests;
+mod resources;
 mod rest;
 mod reviews;
 mod server;
 mod store;
-mod strategy;
-mod table;
-mod validation;
 mod watch;
 
 pub use admission::clients::WebhookClients;
@@ -234,7 +229,7 @@ impl DevServer {
         let (api, feed) = Api::new(options);
         if let Some(dir) = &api.options.data_dir {
             journal::open(&api.store, dir, api.options.data_log_bytes, api.stop.clone())?;
-            crd::restore(&api);
+            definitions::restore(&api);
             api.store.announce();
         }
         api.begin();

@@ -1,4 +1,4 @@
-//! Namespaces: admission of new objects, and deletion.
+//! Controller of namespaces: their deletion.
 
 use std::sync::Arc;
 
@@ -6,40 +6,17 @@ use serde_json::Value;
 
 use crate::{
     api::Api,
-    model::{
-        kinds::Resource,
-        status::{ApiError, Result},
-    },
-    query::DeleteOptions,
+    model::kinds::Resource,
+    resources::{deletion::DeleteOptions, namespaces::find},
     rest::delete,
     store::{Key, WriteError},
 };
-
-/// Rejects objects in a namespace that is absent or terminating.
-pub(crate) fn admit_create(api: &Api, resource: &Resource, key: &Key) -> Result<()> {
-    if !resource.namespaced || key.namespace.is_empty() {
-        return Ok(());
-    }
-    let Some(namespace) = api.namespace(&key.namespace) else {
-        return Err(ApiError::not_found("", "namespaces", &key.namespace));
-    };
-    if namespace.value.pointer("/metadata/deletionTimestamp").is_none() {
-        return Ok(());
-    }
-    let why = format!("unable to create new content in namespace {} because it is being terminated", key.namespace);
-    let message = format!("namespace {} is being terminated", key.namespace);
-    Err(ApiError::forbidden(&resource.group, &resource.plural, &key.name, &why).with_cause(
-        "NamespaceTerminating",
-        "metadata.namespace",
-        &message,
-    ))
-}
 
 /// Deletes the objects of a terminating namespace; once it is empty, the namespace itself.
 ///
 /// Returns whether finalizers hold some objects: the caller calls again when one is gone.
 pub(crate) fn finish(api: &Arc<Api>, name: &str) -> bool {
-    let Some(namespace) = api.namespace(name) else { return false };
+    let Some(namespace) = find(&api.store, name) else { return false };
     if namespace.value.pointer("/metadata/deletionTimestamp").is_none() {
         return false;
     }

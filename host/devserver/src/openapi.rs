@@ -76,7 +76,7 @@ fn group_path(group: &str, version: &str) -> String {
 }
 
 /// Clients cache documents by their hash for ever, so the hash must change with them.
-fn document_hash(served: &crate::registry::Served, group: &str, version: &str) -> String {
+fn document_hash(served: &crate::resources::registry::Served, group: &str, version: &str) -> String {
     use sha2::{Digest as _, Sha256};
     let mut digest = Sha256::new();
     for r in served.of(group, version) {

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use crate::{
     body,
-    managed::{self, Writer},
     model::{
         kinds::Resource,
         status::{ApiError, Cause, Result},
     },
     query::{FieldValidation, Query, WriteOptions},
+    resources::managed::{self, Writer},
     rest::decode::{self, Expected, problems},
 };
 

@@ -2,10 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{
-    path::decode,
-    selector::{FieldSelector, LabelSelector},
-    status::{ApiError, Cause, Result},
+use crate::{
+    model::{
+        path::decode,
+        selector::{FieldSelector, LabelSelector},
+        status::{ApiError, Cause, Result},
+    },
+    resources::deletion::{DeleteOptions, Propagation},
 };
 
 /// The decoded pairs of a query string.
@@ -94,24 +97,6 @@ fn check_manager(manager: &str) -> Option<Cause> {
     let (position, character) = manager.chars().enumerate().find(|(_, c)| c.is_control())?;
     let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(character));
     Some(Cause::invalid(FIELD, &json!(manager), &detail))
-}
-
-/// Deletion propagation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Propagation {
-    Background,
-    Foreground,
-    Orphan,
-}
-
-/// The options of a deletion, from the body and the query.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct DeleteOptions {
-    pub(crate) dry_run: bool,
-    pub(crate) grace_seconds: Option<i64>,
-    pub(crate) propagation: Option<Propagation>,
-    pub(crate) uid: Option<String>,
-    pub(crate) resource_version: Option<String>,
 }
 
 impl DeleteOptions {

@@ -13,11 +13,10 @@ use crate::{
         status::{ApiError, Result},
     },
     negotiate,
-    registry::Served,
+    resources::{registry::Served, table::TableOptions},
     reviews,
     server::{Request, Response},
     store::Object,
-    table::TableOptions,
 };
 
 pub(crate) mod decode;
@@ -136,7 +135,8 @@ impl ResourceRequest<'_> {
     }
 
     pub(crate) fn table(&self) -> Result<TableOptions> {
-        TableOptions::parse(self.call)
+        let asked = self.call.query.get("includeObject").filter(|_| self.call.accept.contains("as=Table"));
+        TableOptions::parse(asked)
     }
 
     /// 404 for the object of this request.

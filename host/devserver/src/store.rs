@@ -25,6 +25,9 @@ pub(crate) use object::{Change, Key, Object};
 pub(crate) use pages::{At, PageRequest, Snapshot};
 pub(crate) use view::View;
 
+/// Attempts of a write after concurrent changes.
+pub(crate) const ATTEMPTS: usize = 16;
+
 /// Why a write failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteError {

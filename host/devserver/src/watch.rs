@@ -16,8 +16,11 @@ use crate::{
         status::ApiError,
     },
     negotiate::{Format, Shape},
+    resources::{
+        partial::partial,
+        table::{self, TableOptions},
+    },
     store::{Change, Object, TooOld, View},
-    table::{self, TableOptions},
 };
 
 /// Most changes in one chunk of the response.
@@ -241,7 +244,7 @@ impl WatchState {
                 out.extend_from_slice(b"}\n");
             }
             Shape::Partial(version) => {
-                line(out, kind, encode::partial(&object.value, version).to_string().as_bytes());
+                line(out, kind, partial(&object.value, version).to_string().as_bytes());
             }
             Shape::Table(version) => {
                 let meta = json!({"resourceVersion": object.revision.to_string()});

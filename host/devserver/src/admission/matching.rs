@@ -13,10 +13,13 @@ use super::{
     hooks::{Hook, Rule},
     shown_old,
 };
-use crate::model::{
-    kinds::Resource,
-    selector::LabelSelector,
-    status::{ApiError, Result},
+use crate::{
+    model::{
+        kinds::Resource,
+        selector::LabelSelector,
+        status::{ApiError, Result},
+    },
+    resources::namespaces,
 };
 
 /// The resource in a review: that of the request, or an equivalent one in the webhook's rules.
@@ -80,7 +83,8 @@ impl Attributes<'_> {
             return Ok(selector.matches(object));
         }
         let name = if self.namespace.is_empty() { self.name } else { self.namespace };
-        let namespace = self.api.namespace(name).ok_or_else(|| ApiError::not_found("", "namespaces", name))?;
+        let namespace =
+            namespaces::find(&self.api.store, name).ok_or_else(|| ApiError::not_found("", "namespaces", name))?;
         Ok(selector.matches(&namespace.value))
     }
 

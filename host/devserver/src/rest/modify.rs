@@ -8,21 +8,20 @@ use serde_json::{Value, json};
 use super::{
     ResourceRequest,
     decode::{self, Decoded, Expected},
-    write::{ATTEMPTS, Failure, Write, check_namespace},
+    write::{Failure, Write, check_namespace},
 };
 use crate::{
     authorization::{self, Action},
     encode,
-    managed::Writer,
     model::{
         status::{ApiError, Cause, Result},
         versions,
     },
     negotiate, patch,
     query::WriteOptions,
+    resources::{managed::Writer, validation},
     server::Response,
-    store::Object,
-    validation,
+    store::{ATTEMPTS, Object},
 };
 
 impl ResourceRequest<'_> {
@@ -33,7 +32,7 @@ impl ResourceRequest<'_> {
             resource: &self.resource,
             key: self.key(),
             dry_run: options.dry_run,
-            writer: Writer::new(options, &self.call.user_agent, &self.path.subresource),
+            writer: Writer::new(options.field_manager.as_deref(), &self.call.user_agent, &self.path.subresource),
             tracked: false,
             call: Some(self.call),
         }

@@ -9,22 +9,25 @@ use super::{
     ResourceRequest,
     decode::{self, Expected},
     delete,
-    write::{ATTEMPTS, Failure},
+    write::Failure,
 };
 use crate::{
     admission::{self, Attributes, Kind, Old, Operation},
     body, encode,
-    managed::{self, Writer},
     model::{
         selector,
         status::{ApiError, Cause, Result},
         time,
     },
     negotiate, patch,
-    query::{DeleteOptions, WriteOptions},
+    query::WriteOptions,
+    resources::{
+        deletion::DeleteOptions,
+        managed::{self, Writer},
+    },
     reviews,
     server::Response,
-    store::Object,
+    store::{ATTEMPTS, Object},
 };
 
 impl ResourceRequest<'_> {

@@ -8,8 +8,7 @@ use crate::{
     admission::{self, Attributes, Old, Operation},
     api::Api,
     authorization::escalation,
-    crd, defaults,
-    managed::{self, Writer},
+    definitions,
     model::{
         kinds::Resource,
         members,
@@ -18,14 +17,14 @@ use crate::{
         user::User,
         versions,
     },
-    namespaces,
+    resources::{
+        crd, defaults,
+        managed::{self, Writer},
+        namespaces, strategy, validation,
+    },
     server::Request,
     store::{Key, Object, WriteError},
-    strategy, validation,
 };
-
-/// Attempts of a write after concurrent changes.
-pub(crate) const ATTEMPTS: usize = 16;
 
 /// A write of one object.
 #[derive(Debug)]
@@ -128,8 +127,8 @@ impl Write<'_> {
     fn begin(&mut self, mut object: Value) -> Result<Value> {
         let resource = Arc::clone(self.resource);
         self.check_identity(&mut object)?;
-        namespaces::admit_create(self.api, &resource, &self.key)?;
-        if resource.custom.as_ref().is_some_and(|c| crd::terminating(self.api, &c.crd)) {
+        namespaces::admit_create(&self.api.store, &resource, &self.key)?;
+        if resource.custom.as_ref().is_some_and(|c| crd::terminating(&self.api.store, &c.crd)) {
             let why = "create not allowed while custom resource definition is terminating";
             return Err(ApiError::forbidden(&resource.group, &resource.plural, &self.key.name, why));
         }
@@ -139,7 +138,7 @@ impl Write<'_> {
         if !self.tracked {
             managed::track(&resource, None, &mut object, &self.writer);
         }
-        defaults::plugins(self.api, &resource, &mut object)?;
+        defaults::plugins(&self.api.store, &resource, &mut object)?;
         Ok(object)
     }
 
@@ -152,7 +151,7 @@ impl Write<'_> {
         }
         strategy::prepare_create(&resource, &mut object);
         strategy::drop_disabled(&resource, &mut object);
-        defaults::admit(self.api, &resource, &mut object)?;
+        defaults::admit(&self.api.store, &resource, &mut object)?;
         escalation::check(self.api, self.user, &resource, &self.key, &object)?;
         let causes = validation::create(&resource, &object, resource.is_new_event());
         if causes.is_empty() { Ok(object) } else { Err(self.invalid(&causes)) }
@@ -276,7 +275,7 @@ impl Write<'_> {
     fn checked(&self, old: &Arc<Object>, mut new: Value) -> Result<Value> {
         escalation::check(self.api, self.user, self.resource, &self.key, &new)?;
         strategy::drop_disabled(self.resource, &mut new);
-        defaults::settle(self.api, self.resource, &mut new, &old.value)?;
+        defaults::settle(&self.api.store, self.resource, &mut new, &old.value)?;
         let causes = validation::update(self.resource, &self.writer.subresource, &new, &old.value);
         if !causes.is_empty() {
             return Err(self.invalid(&causes));
@@ -318,7 +317,7 @@ impl Write<'_> {
 
     /// Effects of a write on other parts of the server.
     fn stored(&self, resource: &Resource) {
-        crd::after_write(self.api, resource, &self.key);
+        definitions::after_write(self.api, resource, &self.key);
     }
 }
 

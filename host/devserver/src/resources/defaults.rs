@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::Api,
     model::{
         kinds::Resource,
         members::{fill, object},
@@ -11,6 +10,7 @@ use crate::{
         status::{ApiError, Result},
         time,
     },
+    store::Store,
 };
 
 mod autoscalers;
@@ -24,9 +24,9 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
 }
 
 /// Additions of the admission plugins to a new object, before webhooks and again after one changed it.
-pub(crate) fn plugins(api: &Api, resource: &Resource, value: &mut Value) -> Result<()> {
+pub(crate) fn plugins(store: &Store, resource: &Resource, value: &mut Value) -> Result<()> {
     if resource.is("", "pods") {
-        pod::admit(api, value)?;
+        pod::admit(store, value)?;
     }
     if resource.is("", "nodes") {
         others::not_ready(value);
@@ -45,12 +45,12 @@ fn complete(resource: &Resource, value: &mut Value) {
 }
 
 /// Additions of the kind itself to a new object.
-pub(crate) fn admit(api: &Api, resource: &Resource, value: &mut Value) -> Result<()> {
+pub(crate) fn admit(store: &Store, resource: &Resource, value: &mut Value) -> Result<()> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => namespace(value),
         ("", "pods") => pod::status(value),
         ("", "services") => {
-            service::create(api, value)?;
+            service::create(store, value)?;
             set_status(value, json!({"loadBalancer": {}}));
         }
         ("policy", "poddisruptionbudgets") => {
@@ -138,9 +138,9 @@ pub(crate) fn update(resource: &Resource, value: &mut Value, old: &Value) -> Res
 }
 
 /// Additions of the kind itself to a new version, which no manager owns.
-pub(crate) fn settle(api: &Api, resource: &Resource, value: &mut Value, old: &Value) -> Result<()> {
+pub(crate) fn settle(store: &Store, resource: &Resource, value: &mut Value, old: &Value) -> Result<()> {
     match (resource.group.as_str(), resource.plural.as_str()) {
-        ("", "services") => service::update(api, value, old),
+        ("", "services") => service::update(store, value, old),
         ("apps", "daemonsets") => {
             workload::count_templates(value, old);
             Ok(())

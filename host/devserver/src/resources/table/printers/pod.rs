@@ -17,7 +17,7 @@ pub(super) fn printer(plural: &str) -> Printer {
 }
 
 /// The conditions of a pod's row.
-pub(in crate::table) fn row_conditions(o: &Value) -> Option<Value> {
+pub(in crate::resources::table) fn row_conditions(o: &Value) -> Option<Value> {
     let (reason, message) = match text(o, "/status/phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
         "Failed" => ("Failed", "The pod failed."),

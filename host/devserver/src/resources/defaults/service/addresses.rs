@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::Spec;
 use crate::{
-    api::Api,
     model::status::{ApiError, Cause, Result},
-    validation::service::{cluster_ips, is_asked_for_health, is_external, items, number, text},
+    resources::validation::service::{cluster_ips, is_asked_for_health, is_external, items, number, text},
+    store::Store,
 };
 
 /// The sources of addresses and ports, and the ones in use.
@@ -20,9 +20,9 @@ pub(super) struct Allocation {
 
 impl Allocation {
     /// The allocation for one Service.
-    pub(super) fn new(api: &Api, namespace: &str, name: &str) -> Self {
+    pub(super) fn new(store: &Store, namespace: &str, name: &str) -> Self {
         let (mut ips, mut ports) = (HashSet::new(), HashSet::new());
-        for service in &api.store.resource_store("services").list("").objects {
+        for service in &store.resource_store("services").list("").objects {
             let at = |p: &str| service.value.pointer(p).and_then(Value::as_str).unwrap_or_default();
             if (at("/metadata/namespace"), at("/metadata/name")) == (namespace, name) {
                 continue;

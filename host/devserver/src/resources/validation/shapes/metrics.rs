@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{has, invalid, quotas, scale_target, text};
 use crate::{
     model::{names, quantity, status::Cause},
-    validation::rules,
+    resources::validation::rules,
 };
 
 /// Types of metrics and the field of each, in the order of the checks.

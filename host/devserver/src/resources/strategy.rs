@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{managed, model::kinds::Resource};
+use crate::{model::kinds::Resource, resources::managed};
 
 fn object_of<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Map<String, Value>> {
     value.as_object_mut()?.entry(key).or_insert_with(|| json!({})).as_object_mut()

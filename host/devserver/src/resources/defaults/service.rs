@@ -3,12 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::Api,
     model::{
         members::{fill, object},
         status::Result,
     },
-    validation::service::{is_asked_for_health, is_external, is_reached, items, number, text},
+    resources::validation::service::{is_asked_for_health, is_external, is_reached, items, number, text},
+    store::Store,
 };
 
 mod addresses;
@@ -60,29 +60,29 @@ pub(super) fn defaults(value: &mut Value) {
 }
 
 /// Allocates addresses and node ports that a new Service does not request.
-pub(super) fn create(api: &Api, value: &mut Value) -> Result<()> {
-    settle(api, value, None)
+pub(super) fn create(store: &Store, value: &mut Value) -> Result<()> {
+    settle(store, value, None)
 }
 
 /// The same for a changed Service: omitted values stay, values that its new type lacks are removed.
-pub(super) fn update(api: &Api, value: &mut Value, old: &Value) -> Result<()> {
+pub(super) fn update(store: &Store, value: &mut Value, old: &Value) -> Result<()> {
     let before = old.get("spec").and_then(Value::as_object).cloned().unwrap_or_default();
     if let Some(spec) = object(value, "spec") {
         keep(spec, &before);
     }
-    settle(api, value, Some(&before))?;
+    settle(store, value, Some(&before))?;
     if let Some(spec) = object(value, "spec") {
         drop_dependents(spec, &before);
     }
     Ok(())
 }
 
-fn settle(api: &Api, value: &mut Value, before: Option<&Spec>) -> Result<()> {
+fn settle(store: &Store, value: &mut Value, before: Option<&Spec>) -> Result<()> {
     let (namespace, name) =
         (super::text(value, "/metadata/namespace").to_owned(), super::text(value, "/metadata/name").to_owned());
     let Some(spec) = object(value, "spec") else { return Ok(()) };
     align(spec, before);
-    addresses::Allocation::new(api, &namespace, &name).run(spec, before)
+    addresses::Allocation::new(store, &namespace, &name).run(spec, before)
 }
 
 fn takes_node_ports(spec: &Spec) -> bool {

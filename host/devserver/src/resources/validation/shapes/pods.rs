@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{has, invalid, list, no_operator, quotas, text, values_fit};
 use crate::{
     model::{names, quantity, status::Cause},
-    validation::rules,
+    resources::validation::rules,
 };
 
 pub(super) fn toleration(value: &Value, path: &str) -> Vec<Cause> {

@@ -3,14 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::Api,
     model::{
         members::{fill, object},
         quantity,
         status::{ApiError, Result},
         time,
     },
-    store::Key,
+    store::{Key, Store},
 };
 
 /// The defaults of a pod spec; `pod`: of a pod itself rather than of a template.
@@ -152,14 +151,14 @@ fn volume(map: &mut Map<String, Value>) {
 }
 
 /// Admission of a new pod: service account, tolerations, priority.
-pub(super) fn admit(api: &Api, pod: &mut Value) -> Result<()> {
+pub(super) fn admit(store: &Store, pod: &mut Value) -> Result<()> {
     let text = |p: &str| pod.pointer(p).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
     let mut account = text("/spec/serviceAccountName");
     if account.is_empty() {
         "default".clone_into(&mut account);
     }
-    let accounts = api.store.resource_store("serviceaccounts");
+    let accounts = store.resource_store("serviceaccounts");
     let Some(found) = accounts.get(&Key::new(&namespace, &account)) else {
         let why =
             format!("error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found");

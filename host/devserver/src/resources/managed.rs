@@ -6,10 +6,7 @@ use oarlock_merge::{
 };
 use serde_json::Value;
 
-use crate::{
-    model::{kinds::Resource, time},
-    query::WriteOptions,
-};
+use crate::model::{kinds::Resource, time};
 
 /// The member of `metadata` with the entries.
 pub(crate) const FIELD: &str = "managedFields";
@@ -26,11 +23,11 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// The writer of a request.
-    pub(crate) fn new(options: &WriteOptions, user_agent: &str, subresource: &str) -> Self {
+    /// The writer of a request; without a field manager, the first part of its User-Agent.
+    pub(crate) fn new(manager: Option<&str>, user_agent: &str, subresource: &str) -> Self {
         let prefix = user_agent.split('/').next().filter(|p| !p.is_empty()).unwrap_or("unknown");
         let prefix: String = prefix.chars().filter(|c| !c.is_control()).take(128).collect();
-        let manager = options.field_manager.clone().unwrap_or(prefix);
+        let manager = manager.map_or(prefix, str::to_owned);
         // A Scale has no time of its own to record.
         let time = if subresource == "scale" { String::new() } else { time::now() };
         Self { manager, subresource: subresource.to_owned(), time }

@@ -8,7 +8,7 @@ use crate::{
         kinds::Resource,
         status::{ApiError, Result},
     },
-    server::Request,
+    resources::partial::partial,
 };
 
 mod printers;
@@ -28,10 +28,9 @@ pub(crate) struct TableOptions {
 }
 
 impl TableOptions {
-    /// From `includeObject`, which applies to requests for a table.
-    pub(crate) fn parse(call: &Request) -> Result<Self> {
-        let asked = call.query.get("includeObject").filter(|_| call.accept.contains("as=Table"));
-        let include = match asked {
+    /// From the parameter `includeObject` of a request for a table, if it has one.
+    pub(crate) fn parse(include_object: Option<&str>) -> Result<Self> {
+        let include = match include_object {
             Some("Object") => Include::Object,
             Some("None") => Include::None,
             None | Some("Metadata") => Include::Metadata,
@@ -88,16 +87,16 @@ fn row(resource: &Resource, object: &Value, cells: &[Value], version: &str, opti
         Include::None => json!({"cells": cells, "object": null}),
         Include::Object => json!({"cells": cells, "object": object}),
         Include::Metadata => {
-            let mut partial = crate::encode::partial(object, version);
+            let mut metadata = partial(object, version);
             if resource.is("apps", "daemonsets") {
-                hide_annotation(&mut partial, "deprecated.daemonset.template.generation");
+                hide_annotation(&mut metadata, "deprecated.daemonset.template.generation");
             }
             if resource.is("apiextensions.k8s.io", "customresourcedefinitions")
-                && let Some(map) = partial.as_object_mut()
+                && let Some(map) = metadata.as_object_mut()
             {
                 map.entry("metadata").or_insert(Value::Null);
             }
-            json!({"cells": cells, "object": partial})
+            json!({"cells": cells, "object": metadata})
         }
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn container_resource(name: &str, path: &str) -> Vec<Cause> {
 }
 
 /// An amount: not negative, and an integer for countable resources.
-pub(in crate::validation) fn amount(name: &str, value: &Value, path: &str) -> Vec<Cause> {
+pub(in crate::resources::validation) fn amount(name: &str, value: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let Some(nanos) = value.as_str().and_then(quantity::value) else { return out };
     if nanos < 0 {
