@@ -11,7 +11,12 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     api::Api,
-    encode,
+    http::{
+        decode::{self, Expected},
+        encode,
+        query::Query,
+        request::Request,
+    },
     model::{
         kinds::Resource,
         members,
@@ -21,10 +26,7 @@ use crate::{
         versions,
     },
     patch,
-    query::Query,
     resources::{defaults, deletion::DeleteOptions, managed},
-    rest::decode::{self, Expected},
-    server::Request,
     store::Object,
 };
 

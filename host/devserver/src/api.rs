@@ -10,7 +10,7 @@ use crate::{
     admission::Hooks,
     authentication::Tokens,
     faults::{FaultState, Faults},
-    requests::RequestLog,
+    http::request_log::RequestLog,
     resources::registry::Registry,
     store::{Change, Store},
 };

@@ -10,13 +10,13 @@ use http::Method;
 
 use crate::{
     api::Api,
+    http::request::Request,
     model::{
         path::{self, ResourcePath, Target},
         selector::FieldSelector,
         status::{ApiError, Result},
         user::{MASTERS, User},
     },
-    server::{Request, verb},
 };
 
 pub(crate) mod bindings;
@@ -80,7 +80,7 @@ pub(crate) fn action(call: &Request) -> Action {
 }
 
 fn on_objects(call: &Request, path: ResourcePath) -> Action {
-    let verb = match verb(call).as_str() {
+    let verb = match call.verb().as_str() {
         "apply" => "patch".to_owned(),
         // Subresources are never watched: regardless of the query, they are read.
         "watch" if !path.subresource.is_empty() => "get".to_owned(),

@@ -7,14 +7,17 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     api::Api,
-    encode,
+    http::{
+        encode,
+        negotiate::{Format, Shape, clauses},
+        request::Request,
+        response::Response,
+    },
     model::{
         kinds::Resource,
         status::{ApiError, Result},
     },
-    negotiate::{Format, Shape, clauses},
     resources::registry::Served,
-    server::{Request, Response},
 };
 
 /// `/version`

@@ -15,11 +15,11 @@ use tokio::sync::watch;
 
 use crate::{
     api::Api,
+    http::request::Request,
     model::{
         error::Error,
         path::{self, Target},
     },
-    server::{Request, verb},
 };
 
 pub(crate) mod admin;
@@ -89,7 +89,7 @@ impl FaultState {
 }
 
 fn meeting(call: &Request) -> Meeting {
-    let verb = verb(call);
+    let verb = call.verb();
     let version = call.query.get("resourceVersion");
     let cached = verb == "watch" || (version.is_some() && call.query.get("resourceVersionMatch") != Some("Exact"));
     let place = match path::parse(&call.path) {

@@ -34,35 +34,26 @@ mod admission;
 mod api;
 mod authentication;
 mod authorization;
-mod body;
 mod bootstrap;
 mod definitions;
 mod discovery;
-mod encode;
 pub mod faults;
 mod gc;
-mod https;
+mod http;
 mod model;
 mod namespaces;
-mod negotiate;
 mod openapi;
-mod origin;
 mod patch;
-mod protobuf;
-mod query;
-mod requests;
 mod resources;
 mod rest;
 mod reviews;
 mod server;
 mod store;
-mod watch;
 
+pub use crate::http::{https::Tls, request_log::RequestRecord};
 pub use admission::clients::WebhookClients;
 pub use authentication::StaticTokens;
-pub use https::Tls;
 pub use model::error::Error;
-pub use requests::RequestRecord;
 
 use api::Api;
 use faults::{Faults, Rules};
@@ -256,8 +247,8 @@ async fn serve(api: Arc<Api>, listener: TcpListener, addr: SocketAddr) {
     let stop = api.stop.clone().cancelled_owned();
     let ended = match api.options.tls.clone() {
         Some(tls) => {
-            let listener = https::Listener::new(listener, addr, tls, api.stop.clone());
-            let service = router.into_make_service_with_connect_info::<https::Peer>();
+            let listener = crate::http::https::Listener::new(listener, addr, tls, api.stop.clone());
+            let service = router.into_make_service_with_connect_info::<crate::http::https::Peer>();
             axum::serve(listener, service).with_graceful_shutdown(stop).await
         }
         None => {

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     api::Api,
+    http::{request::Request, response::Response},
     model::{
         kinds::Resource,
         status::{ApiError, Result},
     },
-    server::{Request, Response},
 };
 
 /// A protobuf document that contains only `swagger: "2.0"`.

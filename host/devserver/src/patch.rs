@@ -4,14 +4,16 @@ use oarlock_merge::{apply, steps::Budget, strategic};
 use serde_json::Value;
 
 use crate::{
-    body,
+    http::{
+        body,
+        decode::{self, Expected, problems},
+        query::{FieldValidation, Query, WriteOptions},
+    },
     model::{
         kinds::Resource,
         status::{ApiError, Cause, Result},
     },
-    query::{FieldValidation, Query, WriteOptions},
     resources::managed::{self, Writer},
-    rest::decode::{self, Expected, problems},
 };
 
 pub(crate) mod json;

@@ -6,20 +6,17 @@ use http::{Method, StatusCode};
 
 use crate::{
     api::Api,
-    encode,
+    http::{encode, negotiate, request::Request, response::Response},
     model::{
         kinds::Resource,
         path::ResourcePath,
         status::{ApiError, Result},
     },
-    negotiate,
     resources::{registry::Served, table::TableOptions},
     reviews,
-    server::{Request, Response},
     store::Object,
 };
 
-pub(crate) mod decode;
 pub(crate) mod delete;
 mod modify;
 mod read;
@@ -28,11 +25,6 @@ pub(crate) mod write;
 
 /// How long a read waits for a future version.
 const FUTURE_WAIT: Duration = Duration::from_secs(3);
-
-/// Whether a media type is server-side apply.
-pub(crate) fn is_apply(content_type: &str) -> bool {
-    content_type.starts_with("application/apply-patch+")
-}
 
 /// A request about objects of one resource.
 #[derive(Debug)]

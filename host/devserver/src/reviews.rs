@@ -6,19 +6,18 @@ use serde_json::{Map, Value, json};
 use crate::{
     admission::Kind,
     authorization::{bindings, rules::Rule},
+    http::{
+        decode::{self, Decoded, Expected},
+        query::WriteOptions,
+        response::Response,
+    },
     model::{
         members,
         status::{ApiError, Cause, Result},
         time,
         user::User,
     },
-    query::WriteOptions,
-    rest::{
-        ResourceRequest,
-        decode::{self, Decoded, Expected},
-        write::check_namespace,
-    },
-    server::Response,
+    rest::{ResourceRequest, write::check_namespace},
     store::Key,
 };
 

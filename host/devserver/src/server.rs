@@ -1,6 +1,6 @@
 //! HTTP server: one handler for all paths.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::{
     Router,
@@ -8,127 +8,24 @@ use axum::{
     extract::{ConnectInfo, Request as HttpRequest, State},
     response::Response as HttpResponse,
 };
-use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use serde_json::Value;
 
 use crate::{
     api::Api,
     authorization::{self, impersonation},
     discovery,
     faults::{self, Faults, effect::Cut, plan::FaultDecision},
-    https::Peer,
+    http::{https::Peer, origin, request::Request, request_log::RequestRecord, response::Response},
     model::{
         path::{self, Target},
         status::{ApiError, Result},
-        user::User,
     },
-    negotiate::Format,
-    openapi, origin,
-    query::Query,
-    requests::RequestRecord,
-    rest,
-    watch::Watch,
+    openapi, rest,
 };
 
 /// The largest request body, as in Kubernetes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
-
-/// Warnings for a client during its request; each text once.
-#[derive(Debug, Default)]
-pub(crate) struct Warnings(Mutex<Vec<String>>);
-
-impl Warnings {
-    pub(crate) fn add(&self, texts: Vec<String>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for text in texts.into_iter().filter(|t| !t.is_empty()) {
-            if !all.contains(&text) {
-                all.push(text);
-            }
-        }
-    }
-
-    /// All warnings. When they are long in total, each is cut, as in Kubernetes.
-    fn take(&self) -> Vec<String> {
-        const TOTAL: usize = 4 * 1024;
-        const EACH: usize = 256;
-        let mut all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        if all.iter().map(|t| t.chars().count()).sum::<usize>() > TOTAL {
-            all.iter_mut().for_each(|t| *t = t.chars().take(EACH).collect());
-        }
-        all
-    }
-}
-
-/// A completely read request.
-#[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) method: Method,
-    pub(crate) path: String,
-    pub(crate) query: Query,
-    pub(crate) accept: String,
-    /// The media type without parameters.
-    pub(crate) content_type: String,
-    pub(crate) user_agent: String,
-    /// The user of the request.
-    pub(crate) user: User,
-    pub(crate) body: Bytes,
-    /// Why the body is missing; reported only to authorized users.
-    pub(crate) unread: Option<ApiError>,
-    /// Warnings of webhooks.
-    pub(crate) warnings: Warnings,
-    /// The revision of a read, when a fault rule sets one.
-    pub(crate) past: Option<u64>,
-}
-
-/// A response.
-#[derive(Debug)]
-pub(crate) enum Response {
-    /// A complete body.
-    Whole { code: StatusCode, content_type: &'static str, body: Bytes, warnings: Vec<String> },
-    /// Events until the watch ends.
-    Watch(Box<Watch>),
-}
-
-impl Response {
-    /// 200 with a value.
-    pub(crate) fn json(value: &Value) -> Self {
-        Self::with(StatusCode::OK, value)
-    }
-
-    /// A value under a code.
-    pub(crate) fn with(code: StatusCode, value: &Value) -> Self {
-        let body = serde_json::to_vec(value).unwrap_or_default().into();
-        Self::Whole { code, content_type: "application/json", body, warnings: Vec::new() }
-    }
-
-    /// 200 with text.
-    pub(crate) fn text(text: &str) -> Self {
-        let body = Bytes::copy_from_slice(text.as_bytes());
-        Self::Whole { code: StatusCode::OK, content_type: "text/plain; charset=utf-8", body, warnings: Vec::new() }
-    }
-
-    /// A complete body in a negotiated format.
-    pub(crate) fn ready(code: StatusCode, format: Format, body: Bytes) -> Self {
-        Self::Whole { code, content_type: format.content_type(), body, warnings: Vec::new() }
-    }
-
-    /// Adds Warning headers.
-    pub(crate) fn warn(mut self, more: Vec<String>) -> Self {
-        if let Self::Whole { warnings, .. } = &mut self {
-            warnings.extend(more);
-        }
-        self
-    }
-
-    fn code(&self) -> StatusCode {
-        match self {
-            Self::Whole { code, .. } => *code,
-            Self::Watch(_) => StatusCode::OK,
-        }
-    }
-}
 
 /// The router of a server.
 pub(crate) fn router(api: Arc<Api>) -> Router {
@@ -138,19 +35,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
 async fn handle(State(api): State<Arc<Api>>, request: HttpRequest) -> HttpResponse {
     let (parts, body) = request.into_parts();
     let target = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
-    let mut call = Request {
-        method: parts.method,
-        path: parts.uri.path().to_owned(),
-        query: Query::parse(parts.uri.query().unwrap_or_default()),
-        accept: text(&parts.headers, header::ACCEPT),
-        content_type: media_type(&text(&parts.headers, header::CONTENT_TYPE)),
-        user_agent: text(&parts.headers, header::USER_AGENT),
-        user: User::default(),
-        body: Bytes::new(),
-        unread: None,
-        warnings: Warnings::default(),
-        past: None,
-    };
+    let mut call = Request::new(&parts);
     let peer = parts.extensions.get::<ConnectInfo<Peer>>().map(|info| &info.0);
     let known = match origin::check(&parts.headers, peer.is_none()) {
         Ok(()) => identify(&api, &mut call, (&parts.headers, peer), body).await,
@@ -171,7 +56,7 @@ async fn handle(State(api): State<Arc<Api>>, request: HttpRequest) -> HttpRespon
     // A cut connection has no status.
     let code = fate.as_ref().map_or(0, |o| o.as_ref().map_or_else(ApiError::code, Response::code).as_u16());
     api.requests.record(RequestRecord {
-        verb: verb(&call),
+        verb: call.verb(),
         method: call.method.to_string(),
         path: target,
         user_agent: call.user_agent.clone(),
@@ -221,34 +106,6 @@ pub(crate) async fn act(api: &Arc<Api>, call: &Request) -> Result<Response> {
             Err(error) => Err(error.warn(call.warnings.take())),
         },
     }
-}
-
-fn text(headers: &HeaderMap, name: header::HeaderName) -> String {
-    let all: Vec<&str> = headers.get_all(name).iter().filter_map(|v| v.to_str().ok()).collect();
-    all.join(",")
-}
-
-fn media_type(header: &str) -> String {
-    header.split(';').next().unwrap_or_default().trim().to_owned()
-}
-
-/// The verb of a request in Kubernetes' terms.
-pub(crate) fn verb(call: &Request) -> String {
-    let Target::Resource(path) = path::parse(&call.path) else { return call.method.as_str().to_lowercase() };
-    let collection = path.name.is_empty();
-    let verb = match call.method.as_str() {
-        "GET" if path.watch || call.query.flag("watch") => "watch",
-        "GET" if collection => "list",
-        "GET" => "get",
-        "POST" => "create",
-        "PUT" => "update",
-        "PATCH" if rest::is_apply(&call.content_type) => "apply",
-        "PATCH" => "patch",
-        "DELETE" if collection => "deletecollection",
-        "DELETE" => "delete",
-        other => return other.to_lowercase(),
-    };
-    verb.to_owned()
 }
 
 async fn answer(api: &Arc<Api>, call: &Request) -> Result<Response> {

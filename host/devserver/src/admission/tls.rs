@@ -9,17 +9,13 @@ use rustls::{
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
         verify_server_name,
     },
-    crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature},
+    crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
     server::ParsedCertificate,
 };
 
 use super::clients::Identity;
-
-/// The cryptography provider.
-pub(crate) fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
-}
+use crate::http::https::provider;
 
 /// A client configuration that trusts only the certificates of a bundle (PEM); without a bundle, none.
 ///

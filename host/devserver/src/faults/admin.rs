@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::{Fault, Faults, Rules};
 use crate::{
+    http::{request::Request, response::Response},
     model::status::{ApiError, Result},
-    server::{Request, Response},
 };
 
 /// The path of all rules; each rule is below it.

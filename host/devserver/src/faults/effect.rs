@@ -11,8 +11,9 @@ use rustix::process::{Pid, Signal, getuid, kill_process};
 use super::plan::{End, FaultDecision};
 use crate::{
     api::Api,
+    http::{request::Request, response::Response},
     model::status::{ApiError, Result},
-    server::{self, Request, Response},
+    server,
 };
 
 /// The connection is cut instead of a response.

@@ -20,7 +20,7 @@ use super::{
     meeting,
     plan::{TurnKind, place_of},
 };
-use crate::{api::Api, model::status::ApiError, server::Request};
+use crate::{api::Api, http::request::Request, model::status::ApiError};
 
 /// Poll interval for newer versions of a watch that lags by versions.
 const LAG_POLL: Duration = Duration::from_millis(10);

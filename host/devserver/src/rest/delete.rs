@@ -5,19 +5,17 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Map, json};
 
-use super::{ResourceRequest, decode, read};
+use super::{ResourceRequest, read};
 use crate::{
     admission::{self, Attributes, Old, Operation},
     api::Api,
-    definitions, encode,
+    definitions,
+    http::{decode, encode, negotiate, query::ListOptions, response::Response},
     model::{
         kinds::Resource,
         status::{ApiError, Result},
     },
-    negotiate,
-    query::ListOptions,
     resources::deletion::{self, DeleteOptions, Deleted},
-    server::Response,
     store::{ATTEMPTS, Key},
 };
 

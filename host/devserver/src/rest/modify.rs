@@ -7,20 +7,22 @@ use serde_json::{Value, json};
 
 use super::{
     ResourceRequest,
-    decode::{self, Decoded, Expected},
     write::{Failure, Write, check_namespace},
 };
 use crate::{
     authorization::{self, Action},
-    encode,
+    http::{
+        decode::{self, Decoded, Expected},
+        encode, negotiate,
+        query::WriteOptions,
+        response::Response,
+    },
     model::{
         status::{ApiError, Cause, Result},
         versions,
     },
-    negotiate, patch,
-    query::WriteOptions,
+    patch,
     resources::{managed::Writer, validation},
-    server::Response,
     store::{ATTEMPTS, Object},
 };
 

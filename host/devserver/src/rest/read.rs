@@ -8,16 +8,18 @@ use serde_json::{Value, json};
 
 use super::ResourceRequest;
 use crate::{
-    encode::{self, ListMeta},
+    http::{
+        encode::{self, ListMeta},
+        negotiate,
+        query::{ListOptions, Match, parse_version},
+        response::Response,
+        watch::{Selection, Start, Watch},
+    },
     model::{
         kinds::Resource,
         status::{ApiError, Result},
     },
-    negotiate,
-    query::{ListOptions, Match, parse_version},
-    server::Response,
     store::{At, Key, Object, PageRequest, View},
-    watch::{Selection, Start, Watch},
 };
 
 /// Duration of a watch without a timeout, the shortest one of Kubernetes.

@@ -5,28 +5,27 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{
-    ResourceRequest,
-    decode::{self, Expected},
-    delete,
-    write::Failure,
-};
+use super::{ResourceRequest, delete, write::Failure};
 use crate::{
     admission::{self, Attributes, Kind, Old, Operation},
-    body, encode,
+    http::{
+        body,
+        decode::{self, Expected},
+        encode, negotiate,
+        query::WriteOptions,
+        response::Response,
+    },
     model::{
         selector,
         status::{ApiError, Cause, Result},
         time,
     },
-    negotiate, patch,
-    query::WriteOptions,
+    patch,
     resources::{
         deletion::DeleteOptions,
         managed::{self, Writer},
     },
     reviews,
-    server::Response,
     store::{ATTEMPTS, Object},
 };
 

@@ -9,6 +9,7 @@ use crate::{
     api::Api,
     authorization::escalation,
     definitions,
+    http::request::Request,
     model::{
         kinds::Resource,
         members,
@@ -22,7 +23,6 @@ use crate::{
         managed::{self, Writer},
         namespaces, strategy, validation,
     },
-    server::Request,
     store::{Key, Object, WriteError},
 };
 

@@ -9,13 +9,15 @@ use tokio::{sync::watch::Receiver, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    encode,
+    http::{
+        encode,
+        negotiate::{Format, Shape},
+    },
     model::{
         kinds::Resource,
         selector::{FieldSelector, LabelSelector},
         status::ApiError,
     },
-    negotiate::{Format, Shape},
     resources::{
         partial::partial,
         table::{self, TableOptions},

@@ -4,15 +4,17 @@ use data_encoding::HEXLOWER;
 use serde_json::{Map, Value};
 
 use crate::{
-    body::{self, Parsed},
+    http::{
+        body::{self, Parsed},
+        protobuf,
+        query::FieldValidation,
+        request::Request,
+    },
     model::{
         kinds::Resource,
         status::{ApiError, Cause, Result},
         types::{self, WrongType},
     },
-    protobuf,
-    query::FieldValidation,
-    server::Request,
 };
 
 /// The expected kind of a body.

@@ -66,7 +66,7 @@ fn raw(bytes: &[u8]) -> Result<Value> {
         if let (1, Payload::Bytes(json)) = field?
             && !json.is_empty()
         {
-            return Ok(crate::body::json(json)?.value);
+            return Ok(crate::http::body::json(json)?.value);
         }
     }
     Ok(Value::Null)

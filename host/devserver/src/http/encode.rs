@@ -6,12 +6,12 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    http::negotiate::{Format, Shape},
     model::{
         kinds::Resource,
         status::{ApiError, Result},
         versions,
     },
-    negotiate::{Format, Shape},
     resources::{
         partial::partial,
         table::{self, TableOptions},

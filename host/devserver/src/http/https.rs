@@ -7,6 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use rustls::{
     DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme,
     client::danger::HandshakeSignatureValid,
+    crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, UnixTime, pem::PemObject as _},
     server::{
         WebPkiClientVerifier,
@@ -20,12 +21,9 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    admission::tls,
-    model::{
-        error::Error,
-        user::{AUTHENTICATED, User},
-    },
+use crate::model::{
+    error::Error,
+    user::{AUTHENTICATED, User},
 };
 
 mod subject;
@@ -57,7 +55,7 @@ impl Tls {
         let chain = certificates(certificate).map_err(|e| wrong("certificate", &e))?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|e| wrong("private key", &e))?;
         let clients = client_ca.map(|pem| verifier(pem).map_err(|e| wrong("client CA", &e))).transpose()?;
-        let config = ServerConfig::builder_with_provider(tls::provider())
+        let config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|e| wrong("certificate", &e))?;
         let config = match &clients {
@@ -99,8 +97,13 @@ fn verifier(pem: &str) -> Result<Arc<dyn ClientCertVerifier>, String> {
     for certificate in certificates(pem)? {
         roots.add(certificate).map_err(|e| e.to_string())?;
     }
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), tls::provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider());
     verifier.build().map_err(|e| e.to_string())
+}
+
+/// The cryptography provider.
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
 }
 
 /// The client of a connection.

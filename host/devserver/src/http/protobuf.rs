@@ -72,7 +72,7 @@ pub(crate) fn object(body: &[u8]) -> Result<Value> {
         }
     }
     if content_type == "application/json" {
-        return Ok(crate::body::json(raw)?.value);
+        return Ok(crate::http::body::json(raw)?.value);
     }
     let Some((_, known)) = fields::of_kind(&api_version, &kind) else { return Err(Error::Kind { api_version, kind }) };
     let mut map = Map::new();
