@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Options,
+    access::{authentication::Tokens, authorization::Authorizer},
     admission::Hooks,
-    authentication::Tokens,
     faults::{FaultState, Faults},
     http::request_log::RequestLog,
     resources::registry::Registry,
@@ -21,6 +21,7 @@ pub(crate) struct Api {
     pub(crate) store: Arc<Store>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) requests: RequestLog,
+    pub(crate) authorizer: Authorizer,
     pub(crate) tokens: Tokens,
     pub(crate) faults: FaultState,
     pub(crate) hooks: Hooks,
@@ -36,8 +37,10 @@ impl Api {
     /// An empty server.
     pub(crate) fn new(options: Options) -> (Arc<Self>, Feed) {
         let (sender, feed) = mpsc::unbounded_channel();
+        let store = Arc::new(Store::new(options.watch_history, sender));
         let api = Self {
-            store: Arc::new(Store::new(options.watch_history, sender)),
+            authorizer: Authorizer::new(Arc::clone(&store), options.controllers),
+            store,
             registry: Arc::new(Registry::new()),
             requests: RequestLog::new(options.request_history),
             tokens: Tokens::new(options.tokens.clone(), options.anonymous_auth),

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::{
+    access,
     api::Api,
-    model::{members, time, user::User},
+    model::{kinds::RBAC_GROUP, members, time, user::User},
     resources::managed::Writer,
     rest::write::Write,
     store::Key,
@@ -27,7 +28,9 @@ impl Api {
         }
         let spec = json!({"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443, "targetPort": 6443}]});
         self.make("", "services", "default", "kubernetes", json!({"spec": spec}));
-        self.default_roles();
+        for (plural, name, object) in access::authorization::defaults::objects() {
+            self.make(RBAC_GROUP, plural, "", &name, object);
+        }
     }
 
     /// Creates a `v1` object of a group on the server's own behalf, if absent.

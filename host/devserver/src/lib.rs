@@ -30,10 +30,9 @@ use std::{
 use axum::serve::ListenerExt as _;
 use tokio::{net::TcpListener, task::JoinHandle};
 
+mod access;
 mod admission;
 mod api;
-mod authentication;
-mod authorization;
 mod bootstrap;
 mod definitions;
 mod discovery;
@@ -51,8 +50,8 @@ mod server;
 mod store;
 
 pub use crate::http::{https::Tls, request_log::RequestRecord};
+pub use access::authentication::StaticTokens;
 pub use admission::clients::WebhookClients;
-pub use authentication::StaticTokens;
 pub use model::error::Error;
 
 use api::Api;

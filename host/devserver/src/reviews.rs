@@ -4,8 +4,8 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    access::authorization::{bindings, rules::Rule},
     admission::Kind,
-    authorization::{bindings, rules::Rule},
     http::{
         decode::{self, Decoded, Expected},
         query::WriteOptions,
@@ -96,7 +96,7 @@ fn rules(request: &ResourceRequest<'_>, object: &mut Value) -> Result<Value> {
     if namespace.is_empty() {
         return Err(ApiError::bad_request("no namespace on request"));
     }
-    let held = bindings::bound(request.api, &request.call.user, namespace);
+    let held = bindings::bound(&request.api.authorizer, &request.call.user, namespace);
     if let Some(map) = object.as_object_mut() {
         map.insert("spec".to_owned(), json!({}));
         map.insert("metadata".to_owned(), json!({}));

@@ -12,8 +12,8 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::{
+    access::authorization::{self, impersonation},
     api::Api,
-    authorization::{self, impersonation},
     discovery,
     faults::{self, Faults, effect::Cut, plan::FaultDecision},
     http::{https::Peer, origin, request::Request, request_log::RequestRecord, response::Response},
@@ -83,7 +83,7 @@ async fn identify(
         Some(Peer::Stranger) if !headers.contains_key(header::AUTHORIZATION) => return Err(ApiError::unauthorized()),
         _ => api.tokens.authenticate(headers)?,
     };
-    call.user = impersonation::user(api, requester, headers, &authorization::action(call))?;
+    call.user = impersonation::user(&api.authorizer, requester, headers, &authorization::action(call))?;
     match body {
         Ok(whole) => call.body = whole.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => call.unread = Some(ApiError::too_large(BODY_LIMIT)),
@@ -93,7 +93,7 @@ async fn identify(
 }
 
 fn require(api: &Api, call: &Request) -> Result<()> {
-    authorization::require(api, &call.user, &authorization::action(call))
+    api.authorizer.require(&call.user, &authorization::action(call))
 }
 
 /// Authorizes the request and carries it out.

@@ -10,7 +10,7 @@ use super::{
     write::{Failure, Write, check_namespace},
 };
 use crate::{
-    authorization::{self, Action},
+    access::authorization::Action,
     http::{
         decode::{self, Decoded, Expected},
         encode, negotiate,
@@ -99,7 +99,7 @@ impl ResourceRequest<'_> {
             namespace: self.path.namespace.clone(),
             name: self.path.name.clone(),
         };
-        authorization::require(self.api, &self.call.user, &action)
+        self.api.authorizer.require(&self.call.user, &action)
     }
 
     /// Name and namespace of a PUT's body must be those of the URL.

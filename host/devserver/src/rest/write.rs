@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    access::authorization::escalation,
     admission::{self, Attributes, Old, Operation},
     api::Api,
-    authorization::escalation,
     definitions,
     http::request::Request,
     model::{
@@ -152,7 +152,7 @@ impl Write<'_> {
         strategy::prepare_create(&resource, &mut object);
         strategy::drop_disabled(&resource, &mut object);
         defaults::admit(&self.api.store, &resource, &mut object)?;
-        escalation::check(self.api, self.user, &resource, &self.key, &object)?;
+        escalation::check(&self.api.authorizer, self.user, &resource, &self.key, &object)?;
         let causes = validation::create(&resource, &object, resource.is_new_event());
         if causes.is_empty() { Ok(object) } else { Err(self.invalid(&causes)) }
     }
@@ -273,7 +273,7 @@ impl Write<'_> {
 
     /// A new version, if it is valid.
     fn checked(&self, old: &Arc<Object>, mut new: Value) -> Result<Value> {
-        escalation::check(self.api, self.user, self.resource, &self.key, &new)?;
+        escalation::check(&self.api.authorizer, self.user, self.resource, &self.key, &new)?;
         strategy::drop_disabled(self.resource, &mut new);
         defaults::settle(&self.api.store, self.resource, &mut new, &old.value)?;
         let causes = validation::update(self.resource, &self.writer.subresource, &new, &old.value);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    authorization::{self, Action},
+    access::authorization::Action,
     model::{
         members,
         status::{ApiError, Cause, Result},
@@ -29,7 +29,7 @@ pub(super) fn review(request: &ResourceRequest<'_>, object: &mut Value) -> Resul
     }
     let user = if own { request.call.user.clone() } else { user(spec) };
     let action = action(spec);
-    let decision = authorization::decide(request.api, &user, &action);
+    let decision = request.api.authorizer.decide(&user, &action);
     let mut status = json!({"allowed": decision.allowed});
     if let (Some(map), false) = (status.as_object_mut(), decision.reason.is_empty()) {
         map.insert("reason".to_owned(), decision.reason.into());

@@ -8,16 +8,11 @@ use std::collections::BTreeMap;
 
 use http::HeaderMap;
 
-use super::{Action, require};
-use crate::{
-    api::Api,
-    model::{
-        names, path,
-        status::{ApiError, Result},
-        user::{
-            ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User, service_account_groups, split_service_account,
-        },
-    },
+use super::{Action, Authorizer};
+use crate::model::{
+    names, path,
+    status::{ApiError, Result},
+    user::{ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User, service_account_groups, split_service_account},
 };
 
 const EXTRA: &str = "impersonate-extra-";
@@ -31,16 +26,16 @@ const NODES: &str = "system:nodes";
 /// Either a permission for this type of user and this action suffices, or the older general permissions. The first denial is reported.
 ///
 /// * `wants` - the action of the request.
-pub(crate) fn user(api: &Api, requester: User, headers: &HeaderMap, wants: &Action) -> Result<User> {
+pub(crate) fn user(authorizer: &Authorizer, requester: User, headers: &HeaderMap, wants: &Action) -> Result<User> {
     let Some(wanted) = asked(headers)? else { return Ok(requester) };
-    let Some(mode) = mode(&wanted) else { return legacy(api, &requester, wanted) };
-    match constrained(api, &requester, &wanted, mode, wants) {
+    let Some(mode) = mode(&wanted) else { return legacy(authorizer, &requester, wanted) };
+    match constrained(authorizer, &requester, &wanted, mode, wants) {
         Ok(()) => {
             let node = mode == "arbitrary-node";
             let groups = if node { vec![NODES.to_owned()] } else { wanted.groups.clone() };
             Ok(settled(User { groups, ..wanted }))
         }
-        Err(first) => legacy(api, &requester, wanted).map_err(|_second| first),
+        Err(first) => legacy(authorizer, &requester, wanted).map_err(|_second| first),
     }
 }
 
@@ -60,7 +55,7 @@ fn node_name(user: &str) -> Option<&str> {
     user.strip_prefix("system:node:").filter(|name| names::subdomain(name).is_empty())
 }
 
-fn constrained(api: &Api, requester: &User, wanted: &User, mode: &str, wants: &Action) -> Result<()> {
+fn constrained(authorizer: &Authorizer, requester: &User, wanted: &User, mode: &str, wants: &Action) -> Result<()> {
     let on = |verb: &str| format!("impersonate-on:{mode}:{verb}");
     let action = match wants.clone() {
         Action::Object { verb, group, resource, subresource, namespace, name } => {
@@ -68,7 +63,7 @@ fn constrained(api: &Api, requester: &User, wanted: &User, mode: &str, wants: &A
         }
         Action::Url { verb, path } => Action::Url { verb: on(&verb), path },
     };
-    require(api, requester, &action)?;
+    authorizer.require(requester, &action)?;
     let never = |group: &String| group.is_empty() || group == MASTERS;
     if let Some(group) = wanted.groups.iter().find(|g| never(g)) {
         let which = if group.is_empty() { "empty string" } else { MASTERS };
@@ -81,12 +76,12 @@ fn constrained(api: &Api, requester: &User, wanted: &User, mode: &str, wants: &A
     }
     actions(wanted, &format!("impersonate:{mode}"), OTHERS)
         .iter()
-        .try_for_each(|action| require(api, requester, action))
+        .try_for_each(|action| authorizer.require(requester, action))
 }
 
-fn legacy(api: &Api, requester: &User, wanted: User) -> Result<User> {
+fn legacy(authorizer: &Authorizer, requester: &User, wanted: User) -> Result<User> {
     for action in actions(&wanted, "impersonate", "") {
-        require(api, requester, &action)?;
+        authorizer.require(requester, &action)?;
     }
     Ok(settled(wanted))
 }

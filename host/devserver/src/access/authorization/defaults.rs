@@ -1,15 +1,10 @@
 //! Default roles and bindings of every cluster, as far as they concern people and all users.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 
-use crate::{
-    api::Api,
-    model::{
-        kinds::RBAC_GROUP,
-        user::{AUTHENTICATED, MASTERS, UNAUTHENTICATED},
-    },
+use crate::model::{
+    kinds::RBAC_GROUP,
+    user::{AUTHENTICATED, MASTERS, UNAUTHENTICATED},
 };
 
 /// One line per rule: role, verbs, group (`-` is the core group), resources.
@@ -61,28 +56,28 @@ const BINDINGS: &[(&str, &[&str])] = &[
     ("system:public-info-viewer", &[AUTHENTICATED, UNAUTHENTICATED]),
 ];
 
-impl Api {
-    /// Creates the default roles and bindings.
-    pub(crate) fn default_roles(self: &Arc<Self>) {
-        for (name, mut role) in roles() {
-            let mut labels = json!({"kubernetes.io/bootstrapping": "rbac-defaults"});
-            let aggregated = AGGREGATED.iter().find_map(|(role, _, label)| label.filter(|_| *role == name));
-            if let (Some(label), Some(map)) =
-                (name.strip_prefix("system:aggregate-to-").or(aggregated), labels.as_object_mut())
-            {
-                map.insert(aggregation_label(label), "true".into());
-            }
-            role.insert("metadata".to_owned(), metadata(&labels));
-            self.make(RBAC_GROUP, "clusterroles", "", &name, Value::Object(role));
+/// Plural, name and content of the default roles and bindings.
+pub(crate) fn objects() -> Vec<(&'static str, String, Value)> {
+    let mut out = Vec::new();
+    for (name, mut role) in roles() {
+        let mut labels = json!({"kubernetes.io/bootstrapping": "rbac-defaults"});
+        let aggregated = AGGREGATED.iter().find_map(|(role, _, label)| label.filter(|_| *role == name));
+        if let (Some(label), Some(map)) =
+            (name.strip_prefix("system:aggregate-to-").or(aggregated), labels.as_object_mut())
+        {
+            map.insert(aggregation_label(label), "true".into());
         }
-        for (role, groups) in BINDINGS {
-            let subjects: Vec<Value> =
-                groups.iter().map(|g| json!({"kind": "Group", "apiGroup": RBAC_GROUP, "name": g})).collect();
-            let binding = json!({"metadata": metadata(&json!({"kubernetes.io/bootstrapping": "rbac-defaults"})),
-                "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": role}, "subjects": subjects});
-            self.make(RBAC_GROUP, "clusterrolebindings", "", role, binding);
-        }
+        role.insert("metadata".to_owned(), metadata(&labels));
+        out.push(("clusterroles", name, Value::Object(role)));
     }
+    for (role, groups) in BINDINGS {
+        let subjects: Vec<Value> =
+            groups.iter().map(|g| json!({"kind": "Group", "apiGroup": RBAC_GROUP, "name": g})).collect();
+        let binding = json!({"metadata": metadata(&json!({"kubernetes.io/bootstrapping": "rbac-defaults"})),
+            "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": role}, "subjects": subjects});
+        out.push(("clusterrolebindings", (*role).to_owned(), binding));
+    }
+    out
 }
 
 fn metadata(labels: &Value) -> Value {

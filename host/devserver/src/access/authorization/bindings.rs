@@ -4,9 +4,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::Value;
 
-use super::rules::Rule;
+use super::{Authorizer, rules::Rule};
 use crate::{
-    api::Api,
     model::{
         kinds::RBAC_GROUP,
         selector::{self, LabelSelector},
@@ -47,11 +46,11 @@ impl Held {
         }
     }
 
-    fn add(&mut self, api: &Api, user: &User, binding: &Value, namespace: &str) {
+    fn add(&mut self, authorizer: &Authorizer, user: &User, binding: &Value, namespace: &str) {
         let mut subjects = binding.get("subjects").and_then(Value::as_array).into_iter().flatten();
         let Some(subject) = subjects.find(|s| applies(s, user, namespace)) else { return };
         let (kind, name) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
-        match role_rules(api, kind, namespace, name) {
+        match role_rules(authorizer, kind, namespace, name) {
             Ok(rules) => {
                 let binding = text(binding, "/metadata/name");
                 let title = if namespace.is_empty() {
@@ -69,23 +68,23 @@ impl Held {
 }
 
 /// The rules of a user in a namespace, or with an empty namespace in the whole cluster.
-pub(crate) fn held(api: &Api, user: &User, namespace: &str) -> Held {
+pub(crate) fn held(authorizer: &Authorizer, user: &User, namespace: &str) -> Held {
     if user.is_in(MASTERS) {
         let everything = Grant { rules: Rule::everything(), source: String::new() };
         return Held { grants: vec![everything], ..Held::default() };
     }
-    bound(api, user, namespace)
+    bound(authorizer, user, namespace)
 }
 
 /// The rules of a user from bindings.
-pub(crate) fn bound(api: &Api, user: &User, namespace: &str) -> Held {
+pub(crate) fn bound(authorizer: &Authorizer, user: &User, namespace: &str) -> Held {
     let mut held = Held::default();
-    for binding in list(api, "clusterrolebindings", "") {
-        held.add(api, user, &binding.value, "");
+    for binding in list(authorizer, "clusterrolebindings", "") {
+        held.add(authorizer, user, &binding.value, "");
     }
     if !namespace.is_empty() {
-        for binding in list(api, "rolebindings", namespace) {
-            held.add(api, user, &binding.value, namespace);
+        for binding in list(authorizer, "rolebindings", namespace) {
+            held.add(authorizer, user, &binding.value, namespace);
         }
     }
     held
@@ -96,43 +95,49 @@ pub(crate) fn bound(api: &Api, user: &User, namespace: &str) -> Held {
 /// # Errors
 ///
 /// The role does not exist, in the API server's words.
-pub(crate) fn role_rules(api: &Api, kind: &str, namespace: &str, name: &str) -> Result<Vec<Rule>, String> {
+pub(crate) fn role_rules(
+    authorizer: &Authorizer,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+) -> Result<Vec<Rule>, String> {
     let (plural, namespace) = match kind {
         "Role" => ("roles", namespace),
         "ClusterRole" => ("clusterroles", ""),
         other => return Err(format!("unsupported role reference kind: {other:?}")),
     };
-    let role = api
+    let role = authorizer
         .store
         .existing(&qualified(plural, RBAC_GROUP))
         .and_then(|resource_store| resource_store.get(&Key::new(namespace, name)));
     match role {
-        Some(role) => Ok(all_rules(api, &role.value, &mut BTreeSet::new())),
+        Some(role) => Ok(all_rules(authorizer, &role.value, &mut BTreeSet::new())),
         None => Err(format!("{}.{RBAC_GROUP} {name:?} not found", kind.to_lowercase())),
     }
 }
 
 /// The rules of a role. With an `aggregationRule`, the rules of the selected ClusterRoles instead, which a controller copies in a
 /// cluster.
-fn all_rules(api: &Api, role: &Value, seen: &mut BTreeSet<String>) -> Vec<Rule> {
+fn all_rules(authorizer: &Authorizer, role: &Value, seen: &mut BTreeSet<String>) -> Vec<Rule> {
     let selectors = role.pointer("/aggregationRule/clusterRoleSelectors").and_then(Value::as_array);
-    let Some(selectors) = selectors.filter(|_| api.options.controllers) else { return Rule::of_role(role) };
+    let Some(selectors) = selectors.filter(|_| authorizer.aggregates) else { return Rule::of_role(role) };
     if !seen.insert(text(role, "/metadata/name").to_owned()) {
         return Vec::new();
     }
     let parsed: Vec<LabelSelector> =
         selectors.iter().filter_map(|s| LabelSelector::parse(&selector::to_text(Some(s))).ok()).collect();
     let mut rules = Vec::new();
-    for other in list(api, "clusterroles", "") {
+    for other in list(authorizer, "clusterroles", "") {
         if parsed.iter().any(|s| s.matches(&other.value)) {
-            rules.extend(all_rules(api, &other.value, seen));
+            rules.extend(all_rules(authorizer, &other.value, seen));
         }
     }
     rules
 }
 
-fn list(api: &Api, plural: &str, namespace: &str) -> Vec<Arc<Object>> {
-    api.store
+fn list(authorizer: &Authorizer, plural: &str, namespace: &str) -> Vec<Arc<Object>> {
+    authorizer
+        .store
         .existing(&qualified(plural, RBAC_GROUP))
         .map(|resource_store| resource_store.list(namespace).objects)
         .unwrap_or_default()

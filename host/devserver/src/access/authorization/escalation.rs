@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Action, bindings, decide, rules::Rule};
+use super::{Action, Authorizer, bindings, rules::Rule};
 use crate::{
-    api::Api,
     model::{
         kinds::{RBAC_GROUP, Resource},
         status::{ApiError, Result},
@@ -21,7 +20,13 @@ use crate::{
 };
 
 /// Answers 403 when the new role or binding gives more than the writer has. Other kinds pass.
-pub(crate) fn check(api: &Api, user: &User, resource: &Resource, key: &Key, object: &Value) -> Result<()> {
+pub(crate) fn check(
+    authorizer: &Authorizer,
+    user: &User,
+    resource: &Resource,
+    key: &Key,
+    object: &Value,
+) -> Result<()> {
     if resource.group != RBAC_GROUP {
         return Ok(());
     }
@@ -36,12 +41,13 @@ pub(crate) fn check(api: &Api, user: &User, resource: &Resource, key: &Key, obje
             namespace: key.namespace.clone(),
             name: name.to_owned(),
         };
-        decide(api, user, &action).allowed
+        authorizer.decide(user, &action).allowed
     };
     let rules = match resource.plural.as_str() {
         "roles" | "clusterroles" if permitted("escalate", &resource.plural, &key.name) => return Ok(()),
         "roles" | "clusterroles" => {
-            if object.get("aggregationRule").is_some() && !lacking(api, user, "", &Rule::everything()).is_empty() {
+            if object.get("aggregationRule").is_some() && !lacking(authorizer, user, "", &Rule::everything()).is_empty()
+            {
                 return forbidden("must have cluster-admin privileges to use the aggregationRule");
             }
             Rule::of_role(object)
@@ -52,13 +58,13 @@ pub(crate) fn check(api: &Api, user: &User, resource: &Resource, key: &Key, obje
             if permitted("bind", plural, name) {
                 return Ok(());
             }
-            match bindings::role_rules(api, kind, &key.namespace, name) {
+            match bindings::role_rules(authorizer, kind, &key.namespace, name) {
                 Ok(rules) => rules,
                 Err(_) => return Err(ApiError::not_found(RBAC_GROUP, &resource.plural, name)),
             }
         }
     };
-    let lacking = lacking(api, user, &key.namespace, &rules);
+    let lacking = lacking(authorizer, user, &key.namespace, &rules);
     if lacking.is_empty() {
         return Ok(());
     }
@@ -72,8 +78,8 @@ pub(crate) fn check(api: &Api, user: &User, resource: &Resource, key: &Key, obje
 }
 
 /// The parts of rules that a user lacks, as text.
-fn lacking(api: &Api, user: &User, namespace: &str, rules: &[Rule]) -> Vec<String> {
-    let held = bindings::held(api, user, namespace);
+fn lacking(authorizer: &Authorizer, user: &User, namespace: &str, rules: &[Rule]) -> Vec<String> {
+    let held = bindings::held(authorizer, user, namespace);
     let missing = rules.iter().flat_map(Rule::actions).filter(|a| !held.rules().any(|r| r.allows(a)));
     let mut verbs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for action in missing {

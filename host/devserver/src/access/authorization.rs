@@ -6,10 +6,11 @@
 //!
 //! Kubernetes `plugin/pkg/auth/authorizer/rbac` and `apiserver/pkg/endpoints/request/requestinfo.go`.
 
+use std::sync::Arc;
+
 use http::Method;
 
 use crate::{
-    api::Api,
     http::request::Request,
     model::{
         path::{self, ResourcePath, Target},
@@ -17,6 +18,7 @@ use crate::{
         status::{ApiError, Result},
         user::{MASTERS, User},
     },
+    store::Store,
 };
 
 pub(crate) mod bindings;
@@ -35,40 +37,54 @@ pub(crate) struct Decision {
     pub(crate) reason: String,
 }
 
-/// Decides whether a user may perform an action.
-pub(crate) fn decide(api: &Api, user: &User, action: &Action) -> Decision {
-    if user.is_in(MASTERS) {
-        return Decision { allowed: true, reason: String::new() };
-    }
-    let namespace = match action {
-        Action::Object { namespace, .. } => namespace.as_str(),
-        Action::Url { .. } => "",
-    };
-    let held = bindings::held(api, user, namespace);
-    match held.grants.iter().find(|g| g.rules.iter().any(|r| r.allows(action))) {
-        Some(grant) => Decision { allowed: true, reason: format!("RBAC: allowed by {}", grant.source) },
-        None => {
-            let problems = held.problems();
-            let reason = if problems.is_empty() { problems } else { format!("RBAC: {problems}") };
-            Decision { allowed: false, reason }
-        }
-    }
+/// RBAC over the stored roles and bindings.
+#[derive(Debug)]
+pub(crate) struct Authorizer {
+    store: Arc<Store>,
+    /// Whether an aggregated ClusterRole has the rules of the selected roles, which a controller copies in a cluster.
+    aggregates: bool,
 }
 
-/// Answers 403 for an action that the user may not perform.
-pub(crate) fn require(api: &Api, user: &User, action: &Action) -> Result<()> {
-    let decision = decide(api, user, action);
-    if decision.allowed {
-        return Ok(());
+impl Authorizer {
+    pub(crate) fn new(store: Arc<Store>, aggregates: bool) -> Self {
+        Self { store, aggregates }
     }
-    let mut why = format!("User {:?} cannot {action}", user.name);
-    if !decision.reason.is_empty() {
-        why = format!("{why}: {}", decision.reason);
+
+    /// Decides whether a user may perform an action.
+    pub(crate) fn decide(&self, user: &User, action: &Action) -> Decision {
+        if user.is_in(MASTERS) {
+            return Decision { allowed: true, reason: String::new() };
+        }
+        let namespace = match action {
+            Action::Object { namespace, .. } => namespace.as_str(),
+            Action::Url { .. } => "",
+        };
+        let held = bindings::held(self, user, namespace);
+        match held.grants.iter().find(|g| g.rules.iter().any(|r| r.allows(action))) {
+            Some(grant) => Decision { allowed: true, reason: format!("RBAC: allowed by {}", grant.source) },
+            None => {
+                let problems = held.problems();
+                let reason = if problems.is_empty() { problems } else { format!("RBAC: {problems}") };
+                Decision { allowed: false, reason }
+            }
+        }
     }
-    Err(match action {
-        Action::Url { .. } => ApiError::forbidden("", "", "", &why),
-        Action::Object { group, resource, name, .. } => ApiError::forbidden(group, resource, name, &why),
-    })
+
+    /// Answers 403 for an action that the user may not perform.
+    pub(crate) fn require(&self, user: &User, action: &Action) -> Result<()> {
+        let decision = self.decide(user, action);
+        if decision.allowed {
+            return Ok(());
+        }
+        let mut why = format!("User {:?} cannot {action}", user.name);
+        if !decision.reason.is_empty() {
+            why = format!("{why}: {}", decision.reason);
+        }
+        Err(match action {
+            Action::Url { .. } => ApiError::forbidden("", "", "", &why),
+            Action::Object { group, resource, name, .. } => ApiError::forbidden(group, resource, name, &why),
+        })
+    }
 }
 
 /// The action of a request.
