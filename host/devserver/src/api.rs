@@ -8,11 +8,11 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Options,
     access::{authentication::Tokens, authorization::Authorizer},
-    admission::Hooks,
     faults::{FaultState, Faults},
     http::request_log::RequestLog,
     resources::registry::Registry,
     store::{Change, Store},
+    webhooks::Webhooks,
 };
 
 /// The state that requests need.
@@ -24,7 +24,7 @@ pub(crate) struct Api {
     pub(crate) authorizer: Authorizer,
     pub(crate) tokens: Tokens,
     pub(crate) faults: FaultState,
-    pub(crate) hooks: Hooks,
+    pub(crate) webhooks: Webhooks,
     pub(crate) options: Options,
     /// Cancelled when the server shuts down: ends watches and controllers.
     pub(crate) stop: CancellationToken,
@@ -38,14 +38,15 @@ impl Api {
     pub(crate) fn new(options: Options) -> (Arc<Self>, Feed) {
         let (sender, feed) = mpsc::unbounded_channel();
         let store = Arc::new(Store::new(options.watch_history, sender));
+        let registry = Arc::new(Registry::new());
         let api = Self {
             authorizer: Authorizer::new(Arc::clone(&store), options.controllers),
+            webhooks: Webhooks::new(Arc::clone(&store), Arc::clone(&registry), options.webhook_clients.clone()),
             store,
-            registry: Arc::new(Registry::new()),
+            registry,
             requests: RequestLog::new(options.request_history),
             tokens: Tokens::new(options.tokens.clone(), options.anonymous_auth),
             faults: FaultState::new(),
-            hooks: Hooks::default(),
             options,
             stop: CancellationToken::new(),
         };

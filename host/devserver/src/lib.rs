@@ -31,7 +31,6 @@ use axum::serve::ListenerExt as _;
 use tokio::{net::TcpListener, task::JoinHandle};
 
 mod access;
-mod admission;
 mod api;
 mod bootstrap;
 mod definitions;
@@ -48,11 +47,12 @@ mod rest;
 mod reviews;
 mod server;
 mod store;
+mod webhooks;
 
 pub use crate::http::{https::Tls, request_log::RequestRecord};
 pub use access::authentication::StaticTokens;
-pub use admission::clients::WebhookClients;
 pub use model::error::Error;
+pub use webhooks::clients::WebhookClients;
 
 use api::Api;
 use faults::{Faults, Rules};

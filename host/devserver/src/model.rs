@@ -3,6 +3,7 @@
 pub(crate) mod custom;
 pub(crate) mod error;
 pub(crate) mod fields;
+pub(crate) mod json_patch;
 pub(crate) mod kinds;
 pub(crate) mod members;
 pub(crate) mod names;

@@ -10,13 +10,12 @@ use crate::{
         query::{FieldValidation, Query, WriteOptions},
     },
     model::{
+        json_patch,
         kinds::Resource,
         status::{ApiError, Cause, Result},
     },
     resources::managed::{self, Writer},
 };
-
-pub(crate) mod json;
 
 /// The type of a patch, from its media type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +119,7 @@ fn json_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
     }
     let operations = operations(&parsed.value)?;
     let mut object = base.clone();
-    json::apply(&mut object, operations).map_err(|_failed| refused())?;
+    json_patch::apply(&mut object, operations).map_err(|_failed| refused())?;
     finish(input, object, strict)
 }
 
@@ -159,7 +158,7 @@ fn merge_patch(input: &Input<'_>, base: &Value) -> Result<Patched> {
         return Err(ApiError::bad_request(message));
     }
     let mut object = base.clone();
-    json_patch::merge(&mut object, &parsed.value);
+    ::json_patch::merge(&mut object, &parsed.value);
     finish(input, object, parsed.duplicates)
 }
 
@@ -340,12 +339,12 @@ pub(crate) fn scale(content_type: &str, bytes: &[u8], current: &Value) -> Result
     match Kind::of(content_type, false)? {
         Kind::Json => {
             let operations: Vec<Value> = serde_json::from_slice(bytes).map_err(parse)?;
-            json::apply(&mut scale, &operations).map_err(|_failed| refused())?;
+            json_patch::apply(&mut scale, &operations).map_err(|_failed| refused())?;
         }
         // A Scale has no lists: all three types merge alike.
         Kind::Merge | Kind::Strategic | Kind::Apply => {
             let parsed = body::yaml_or_json(bytes).map_err(ApiError::bad_request)?;
-            json_patch::merge(&mut scale, &parsed.value);
+            ::json_patch::merge(&mut scale, &parsed.value);
         }
     }
     Ok(scale)

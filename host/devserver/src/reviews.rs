@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     access::authorization::{bindings, rules::Rule},
-    admission::Kind,
     http::{
         decode::{self, Decoded, Expected},
         query::WriteOptions,
@@ -19,6 +18,7 @@ use crate::{
     },
     rest::{ResourceRequest, write::check_namespace},
     store::Key,
+    webhooks::Kind,
 };
 
 mod access;

@@ -7,7 +7,6 @@ use serde_json::{Map, json};
 
 use super::{ResourceRequest, read};
 use crate::{
-    admission::{self, Attributes, Old, Operation},
     api::Api,
     definitions,
     http::{decode, encode, negotiate, query::ListOptions, response::Response},
@@ -17,6 +16,7 @@ use crate::{
     },
     resources::deletion::{self, DeleteOptions, Deleted},
     store::{ATTEMPTS, Key},
+    webhooks::{self, Attributes, Old, Operation},
 };
 
 /// Namespaces that cannot be deleted.
@@ -37,14 +37,14 @@ impl ResourceRequest<'_> {
     async fn delete_admitted(&self, key: &Key, name: &str, options: &DeleteOptions) -> Result<Deleted> {
         let namespaces = self.resource.is("", "namespaces");
         let attributes = Attributes {
-            api: self.api,
+            webhooks: &self.api.webhooks,
             user: &self.call.user,
             resource: &self.resource,
             subresource: "",
             namespace: if namespaces { &key.name } else { &key.namespace },
             name,
             operation: Operation::Delete,
-            options: admission::delete_options(options),
+            options: webhooks::delete_options(options),
             dry_run: options.dry_run,
             kind: None,
         };

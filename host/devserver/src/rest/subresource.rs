@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::{ResourceRequest, delete, write::Failure};
 use crate::{
-    admission::{self, Attributes, Kind, Old, Operation},
     http::{
         body,
         decode::{self, Expected},
@@ -27,6 +26,7 @@ use crate::{
     },
     reviews,
     store::{ATTEMPTS, Object},
+    webhooks::{self, Attributes, Kind, Old, Operation},
 };
 
 impl ResourceRequest<'_> {
@@ -86,14 +86,14 @@ impl ResourceRequest<'_> {
             None => (Operation::Create, "CreateOptions"),
         };
         let attributes = Attributes {
-            api: self.api,
+            webhooks: &self.api.webhooks,
             user: &self.call.user,
             resource: &self.resource,
             subresource: &self.path.subresource,
             namespace: &self.path.namespace,
             name: &self.path.name,
             operation,
-            options: admission::options(named, &self.call.query),
+            options: webhooks::options(named, &self.call.query),
             dry_run: options.dry_run,
             kind: Some(kind),
         };

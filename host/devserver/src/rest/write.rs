@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     access::authorization::escalation,
-    admission::{self, Attributes, Old, Operation},
     api::Api,
     definitions,
     http::request::Request,
@@ -24,6 +23,7 @@ use crate::{
         namespaces, strategy, validation,
     },
     store::{Key, Object, WriteError},
+    webhooks::{self, Attributes, Old, Operation},
 };
 
 /// A write of one object.
@@ -110,14 +110,14 @@ impl Write<'_> {
     fn admission<'a>(&'a self, name: &'a str, operation: Operation) -> Option<Attributes<'a>> {
         let kind = if operation == Operation::Create { "CreateOptions" } else { "UpdateOptions" };
         Some(Attributes {
-            api: self.api,
+            webhooks: &self.api.webhooks,
             user: self.user,
             resource: self.resource,
             subresource: &self.writer.subresource,
             namespace: if self.resource.is("", "namespaces") { &self.key.name } else { &self.key.namespace },
             name,
             operation,
-            options: admission::options(kind, &self.call?.query),
+            options: webhooks::options(kind, &self.call?.query),
             dry_run: self.dry_run,
             kind: None,
         })

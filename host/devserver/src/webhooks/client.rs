@@ -15,7 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
 use super::{clients::Users, tls};
-use crate::{api::Api, store::Key};
+use crate::store::{Key, Store};
 
 /// Largest response.
 const ANSWER_LIMIT: usize = 3 * 1024 * 1024;
@@ -71,11 +71,11 @@ impl Client {
     /// # Errors
     ///
     /// Why there is no response, in the words of the API server.
-    pub(super) async fn call(&self, api: &Api, review: &Value, timeout: Duration) -> Result<Bytes, String> {
+    pub(super) async fn call(&self, store: &Store, review: &Value, timeout: Duration) -> Result<Bytes, String> {
         let url = self.url(timeout)?;
         let body = serde_json::to_vec(review).map_err(|e| e.to_string())?;
         let posted = |why: String| format!("Post \"{url}\": {why}");
-        match tokio::time::timeout(timeout, self.post(api, &url, body)).await {
+        match tokio::time::timeout(timeout, self.post(store, &url, body)).await {
             Err(_) => Err(posted("context deadline exceeded".to_owned())),
             Ok(Err(why)) => Err(posted(why)),
             Ok(Ok((status, text, body))) => match refusal(status, text, &body) {
@@ -100,10 +100,10 @@ impl Client {
     }
 
     /// One request on a connection of its own. Returns status, whether the response is text, and the body.
-    async fn post(&self, api: &Api, url: &Url, body: Vec<u8>) -> Result<(StatusCode, bool, Bytes), String> {
+    async fn post(&self, store: &Store, url: &Url, body: Vec<u8>) -> Result<(StatusCode, bool, Bytes), String> {
         let config = self.tls.clone()?;
         let host = url.host_str().unwrap_or_default();
-        let stream = self.connect(api, url).await?;
+        let stream = self.connect(store, url).await?;
         let _ = stream.set_nodelay(true);
         let name = host.trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(name).map_err(|e| format!("tls: {e}"))?;
@@ -136,9 +136,9 @@ impl Client {
         }
     }
 
-    async fn connect(&self, api: &Api, url: &Url) -> Result<TcpStream, String> {
+    async fn connect(&self, store: &Store, url: &Url) -> Result<TcpStream, String> {
         if let WebhookAddress::Service { namespace, name, port, .. } = &self.place {
-            let address = service(api, namespace, name, *port)?;
+            let address = service(store, namespace, name, *port)?;
             return TcpStream::connect(address).await.map_err(|e| dial_error(&address.to_string(), &e));
         }
         let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(443));
@@ -149,16 +149,15 @@ impl Client {
 
 /// The first ready address of a Service: from its EndpointSlices, else its Endpoints, else its own, because there is no DNS and no
 /// kube-proxy. Only loopback addresses of Services count, because no others are reachable.
-fn service(api: &Api, namespace: &str, name: &str, port: u16) -> Result<SocketAddr, String> {
+fn service(store: &Store, namespace: &str, name: &str, port: u16) -> Result<SocketAddr, String> {
     let key = Key::new(namespace, name);
-    let service =
-        api.store.resource_store("services").get(&key).ok_or_else(|| format!("service \"{name}\" not found"))?;
+    let service = store.resource_store("services").get(&key).ok_or_else(|| format!("service \"{name}\" not found"))?;
     let ports = service.value.pointer("/spec/ports").and_then(Value::as_array).into_iter().flatten();
     let number = |v: &Value| v.get("port").and_then(Value::as_u64);
     let wanted = ports.clone().find(|p| number(p) == Some(port.into()));
     let wanted = wanted.ok_or_else(|| format!("no service port {port} found for service \"{name}\""))?;
     let port_name = wanted.get("name").and_then(Value::as_str).unwrap_or_default();
-    let slices = api.store.resource_store("endpointslices.discovery.k8s.io").list(namespace).objects;
+    let slices = store.resource_store("endpointslices.discovery.k8s.io").list(namespace).objects;
     let of_service = slices.iter().map(|s| &s.value).filter(|s| {
         let label = s.pointer("/metadata/labels").and_then(|l| l.get("kubernetes.io/service-name"));
         label.and_then(Value::as_str) == Some(name)
@@ -171,7 +170,7 @@ fn service(api: &Api, namespace: &str, name: &str, port: u16) -> Result<SocketAd
     if let Some(address) = from_slices.into_iter().next() {
         return Ok(address);
     }
-    let endpoints = api.store.resource_store("endpoints").get(&key);
+    let endpoints = store.resource_store("endpoints").get(&key);
     let subsets = endpoints.as_ref().and_then(|e| e.value.get("subsets")?.as_array()).into_iter().flatten();
     if let Some(address) =
         subsets.filter_map(|s| socket(s.pointer("/addresses/0/ip")?, s.get("ports")?, port_name)).next()

@@ -84,7 +84,7 @@ impl Attributes<'_> {
         }
         let name = if self.namespace.is_empty() { self.name } else { self.namespace };
         let namespace =
-            namespaces::find(&self.api.store, name).ok_or_else(|| ApiError::not_found("", "namespaces", name))?;
+            namespaces::find(&self.webhooks.store, name).ok_or_else(|| ApiError::not_found("", "namespaces", name))?;
         Ok(selector.matches(&namespace.value))
     }
 
@@ -97,7 +97,7 @@ impl Attributes<'_> {
             return None;
         }
         // All versions of a kind share a resource store, and so do both kinds of events.
-        let (served, resource_store) = (self.api.registry.served(), self.resource.resource_store());
+        let (served, resource_store) = (self.webhooks.registry.served(), self.resource.resource_store());
         let others = served.all().iter().filter(|r| r.resource_store() == resource_store);
         let has = |r: &Resource| self.subresource.is_empty() || r.subresource(self.subresource).is_some();
         others.filter(|r| has(r)).find(|r| matching(r)).map(|r| Target { resource: Arc::clone(r) })

@@ -10,7 +10,6 @@ use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::Api,
     http::{
         decode::{self, Expected},
         encode,
@@ -18,6 +17,7 @@ use crate::{
         request::Request,
     },
     model::{
+        json_patch,
         kinds::Resource,
         members,
         status::{ApiError, Result},
@@ -25,7 +25,6 @@ use crate::{
         user::User,
         versions,
     },
-    patch,
     resources::{defaults, deletion::DeleteOptions, managed},
     store::Object,
 };
@@ -35,10 +34,10 @@ pub(crate) mod clients;
 mod hooks;
 mod matching;
 mod review;
-pub(crate) mod tls;
+mod tls;
 
 use hooks::Hook;
-pub(crate) use hooks::Hooks;
+pub(crate) use hooks::Webhooks;
 use matching::Target;
 use review::{Failure, ReviewResponse};
 
@@ -67,7 +66,7 @@ pub(crate) type Kind = (&'static str, &'static str, &'static str);
 /// The attributes of a write for webhooks.
 #[derive(Debug)]
 pub(crate) struct Attributes<'a> {
-    pub(crate) api: &'a Arc<Api>,
+    pub(crate) webhooks: &'a Webhooks,
     pub(crate) user: &'a User,
     pub(crate) resource: &'a Arc<Resource>,
     pub(crate) subresource: &'a str,
@@ -180,7 +179,7 @@ impl Attributes<'_> {
 
     /// Whether any webhook may match: if not, nothing needs to be prepared for webhooks.
     pub(crate) fn may_change(&self) -> bool {
-        !self.exempt() && !self.api.hooks.mutating(self.api).is_empty()
+        !self.exempt() && !self.webhooks.mutating().is_empty()
     }
 
     /// Calls the mutating webhooks. `None` when nothing changed; `object` and the result are in stored form.
@@ -188,7 +187,7 @@ impl Attributes<'_> {
         if self.exempt() {
             return Ok(None);
         }
-        let hooks = self.api.hooks.mutating(self.api);
+        let hooks = self.webhooks.mutating();
         if hooks.is_empty() {
             return Ok(None);
         }
@@ -212,7 +211,7 @@ impl Attributes<'_> {
     /// The server's own admission plugins for new objects.
     fn plugins(&self, object: &mut Value) -> Result<()> {
         if self.operation == Operation::Create && self.kind.is_none() && self.subresource.is_empty() {
-            defaults::plugins(&self.api.store, self.resource, object)?;
+            defaults::plugins(&self.webhooks.store, self.resource, object)?;
         }
         Ok(())
     }
@@ -256,7 +255,7 @@ impl Attributes<'_> {
         if self.exempt() {
             return Ok(());
         }
-        let hooks = self.api.hooks.validating(self.api);
+        let hooks = self.webhooks.validating();
         let mut asked = Vec::new();
         for hook in hooks.iter() {
             if let Some(target) = self.matches(hook, object, old)? {
@@ -288,7 +287,11 @@ impl Attributes<'_> {
         }
         let api_version = format!("admission.k8s.io/{}", hook.review_version);
         let sent = json!({"kind": "AdmissionReview", "apiVersion": api_version, "request": request});
-        let body = hook.client.call(self.api, &sent, hook.timeout).await.map_err(|why| Failure::not_called(&why))?;
+        let body = hook
+            .client
+            .call(&self.webhooks.store, &sent, hook.timeout)
+            .await
+            .map_err(|why| Failure::not_called(&why))?;
         let mut response = review::read(&body, hook.review_version, &uid, mutating)?;
         call.warnings.add(std::mem::take(&mut response.warnings));
         if !response.allowed {
@@ -325,7 +328,7 @@ impl Attributes<'_> {
         let before = patched.clone();
         for operation in &operations {
             let one = std::slice::from_ref(operation);
-            patch::json::apply(&mut patched, one).map_err(|_failed| broken(&inapplicable(operation)))?;
+            json_patch::apply(&mut patched, one).map_err(|_failed| broken(&inapplicable(operation)))?;
         }
         if patched == before {
             return Ok(None);

@@ -8,10 +8,14 @@ use std::{
 use oarlock_schema::Condition;
 use serde_json::Value;
 
-use super::{client::Client, clients::Users};
+use super::{
+    client::Client,
+    clients::{Users, WebhookClients},
+};
 use crate::{
-    api::Api,
     model::selector::{self, LabelSelector},
+    resources::registry::Registry,
+    store::Store,
 };
 
 /// The resource stores of the webhook configurations.
@@ -55,35 +59,37 @@ pub(super) struct Hook {
 /// A list of webhooks and its version.
 type CachedHooks = Mutex<(u64, Arc<[Hook]>)>;
 
-/// The webhooks, read again when a configuration changed.
+/// The webhooks of the stored configurations, read again when one changed, and what calling them takes.
 #[derive(Debug)]
-pub(crate) struct Hooks {
+pub(crate) struct Webhooks {
+    pub(super) store: Arc<Store>,
+    pub(super) registry: Arc<Registry>,
+    clients: WebhookClients,
     kinds: [CachedHooks; 2],
 }
 
-impl Default for Hooks {
-    fn default() -> Self {
+impl Webhooks {
+    /// * `clients` - the client certificates for webhooks.
+    pub(crate) fn new(store: Arc<Store>, registry: Arc<Registry>, clients: WebhookClients) -> Self {
         let nothing = || Mutex::new((0, Arc::from([])));
-        Self { kinds: [nothing(), nothing()] }
+        Self { store, registry, clients, kinds: [nothing(), nothing()] }
     }
-}
 
-impl Hooks {
     /// The mutating webhooks in call order: by the names of their configurations.
-    pub(super) fn mutating(&self, api: &Api) -> Arc<[Hook]> {
+    pub(super) fn mutating(&self) -> Arc<[Hook]> {
         let ([known, _], [resource_store, _]) = (&self.kinds, RESOURCE_STORES);
-        current(known, api, resource_store, api.options.webhook_clients.mutating())
+        current(known, &self.store, resource_store, self.clients.mutating())
     }
 
     /// The validating webhooks.
-    pub(super) fn validating(&self, api: &Api) -> Arc<[Hook]> {
+    pub(super) fn validating(&self) -> Arc<[Hook]> {
         let ([_, known], [_, resource_store]) = (&self.kinds, RESOURCE_STORES);
-        current(known, api, resource_store, api.options.webhook_clients.validating())
+        current(known, &self.store, resource_store, self.clients.validating())
     }
 }
 
-fn current(known: &CachedHooks, api: &Api, resource_store: &str, users: &Users) -> Arc<[Hook]> {
-    let resource_store = api.store.resource_store(resource_store);
+fn current(known: &CachedHooks, store: &Store, resource_store: &str, users: &Users) -> Arc<[Hook]> {
+    let resource_store = store.resource_store(resource_store);
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     let changed = resource_store.last_change();
     if known.0 != changed {
