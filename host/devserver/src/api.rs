@@ -8,10 +8,11 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Options,
     access::{authentication::Tokens, authorization::Authorizer},
+    controllers::{Controllers, Feed},
     faults::{FaultState, Faults},
     http::request_log::RequestLog,
     resources::registry::Registry,
-    store::{Change, Store},
+    store::Store,
     webhooks::Webhooks,
 };
 
@@ -25,13 +26,11 @@ pub(crate) struct Api {
     pub(crate) tokens: Tokens,
     pub(crate) faults: FaultState,
     pub(crate) webhooks: Webhooks,
+    pub(crate) controllers: Arc<Controllers>,
     pub(crate) options: Options,
     /// Cancelled when the server shuts down: ends watches and controllers.
     pub(crate) stop: CancellationToken,
 }
-
-/// The changes of all resource stores, for the controllers.
-pub(crate) type Feed = mpsc::UnboundedReceiver<(Arc<str>, Change)>;
 
 impl Api {
     /// An empty server.
@@ -42,6 +41,7 @@ impl Api {
         let api = Self {
             authorizer: Authorizer::new(Arc::clone(&store), options.controllers),
             webhooks: Webhooks::new(Arc::clone(&store), Arc::clone(&registry), options.webhook_clients.clone()),
+            controllers: Arc::new(Controllers::new(Arc::clone(&store), Arc::clone(&registry), options.controllers)),
             store,
             registry,
             requests: RequestLog::new(options.request_history),
@@ -59,7 +59,7 @@ impl Api {
 
     /// Creates the namespaces and roles of every cluster, and activates the fault rules.
     pub(crate) fn begin(self: &Arc<Self>) {
-        self.bootstrap();
+        self.controllers.bootstrap();
         if let Err(error) = (Faults { api: self }).add(self.options.faults.clone()) {
             tracing::error!(%error, "fault rules cannot be used");
         }

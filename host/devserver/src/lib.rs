@@ -32,14 +32,11 @@ use tokio::{net::TcpListener, task::JoinHandle};
 
 mod access;
 mod api;
-mod bootstrap;
-mod definitions;
+mod controllers;
 mod discovery;
 pub mod faults;
-mod gc;
 mod http;
 mod model;
-mod namespaces;
 mod openapi;
 mod patch;
 mod resources;
@@ -219,11 +216,10 @@ impl DevServer {
         let (api, feed) = Api::new(options);
         if let Some(dir) = &api.options.data_dir {
             journal::open(&api.store, dir, api.options.data_log_bytes, api.stop.clone())?;
-            definitions::restore(&api);
-            api.store.announce();
+            api.controllers.restore();
         }
         api.begin();
-        let controllers = tokio::spawn(gc::run(Arc::clone(&api), feed));
+        let controllers = tokio::spawn(Arc::clone(&api.controllers).run(feed, api.stop.clone()));
         let server = tokio::spawn(serve(Arc::clone(&api), listener, addr));
         tracing::debug!(%addr, "embedded API server listens");
         Ok(Running { addr, api, server, controllers })
@@ -235,7 +231,7 @@ impl DevServer {
     pub fn router(options: Options) -> axum::Router {
         let (api, feed) = Api::new(options);
         api.begin();
-        tokio::spawn(gc::run(Arc::clone(&api), feed));
+        tokio::spawn(Arc::clone(&api.controllers).run(feed, api.stop.clone()));
         server::router(api)
     }
 }

@@ -11,3 +11,4 @@ pub(crate) mod registry;
 pub(crate) mod strategy;
 pub(crate) mod table;
 pub(crate) mod validation;
+pub(crate) mod write;

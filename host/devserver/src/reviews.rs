@@ -16,7 +16,8 @@ use crate::{
         time,
         user::User,
     },
-    rest::{ResourceRequest, write::check_namespace},
+    resources::write::check_namespace,
+    rest::ResourceRequest,
     store::Key,
     webhooks::Kind,
 };

@@ -42,7 +42,7 @@ pub(crate) enum Deleted {
 }
 
 /// Deletes an object, or marks it when finalizers or a kubelet hold it.
-pub(crate) fn remove(store: &Store, resource: &Arc<Resource>, key: &Key, options: &DeleteOptions) -> Result<Deleted> {
+pub(crate) fn remove(store: &Store, resource: &Resource, key: &Key, options: &DeleteOptions) -> Result<Deleted> {
     for _ in 0..ATTEMPTS {
         let old = store.find(resource, key)?;
         check_preconditions(resource, key, &old, options)?;

@@ -1,19 +1,12 @@
 //! The verbs delete and deletecollection.
 
-use std::sync::Arc;
-
 use http::StatusCode;
 use serde_json::{Map, json};
 
 use super::{ResourceRequest, read};
 use crate::{
-    api::Api,
-    definitions,
     http::{decode, encode, negotiate, query::ListOptions, response::Response},
-    model::{
-        kinds::Resource,
-        status::{ApiError, Result},
-    },
+    model::status::{ApiError, Result},
     resources::deletion::{self, DeleteOptions, Deleted},
     store::{ATTEMPTS, Key},
     webhooks::{self, Attributes, Old, Operation},
@@ -55,7 +48,7 @@ impl ResourceRequest<'_> {
             attributes.validate(self.call, None, Old::Stored(&old)).await?;
             if let Some(outcome) = deletion::attempt(&self.api.store, &self.resource, key, options, &old)? {
                 if !options.dry_run {
-                    definitions::after_write(self.api, &self.resource, key);
+                    self.api.controllers.written(&self.resource, key);
                 }
                 return Ok(outcome);
             }
@@ -116,13 +109,4 @@ impl ResourceRequest<'_> {
         let body = encode::list(&self.resource, &deleted, &meta, format, self.table()?)?;
         Ok(Response::ready(StatusCode::OK, format, body))
     }
-}
-
-/// Deletes an object, or marks it when finalizers or a kubelet hold it. Calls no webhooks.
-pub(crate) fn delete(api: &Arc<Api>, resource: &Arc<Resource>, key: &Key, options: &DeleteOptions) -> Result<Deleted> {
-    let outcome = deletion::remove(&api.store, resource, key, options)?;
-    if !options.dry_run {
-        definitions::after_write(api, resource, key);
-    }
-    Ok(outcome)
 }

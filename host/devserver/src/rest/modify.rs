@@ -5,10 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{
-    ResourceRequest,
-    write::{Failure, Write, check_namespace},
-};
+use super::{ResourceRequest, write::Write};
 use crate::{
     access::authorization::Action,
     http::{
@@ -22,22 +19,25 @@ use crate::{
         versions,
     },
     patch,
-    resources::{managed::Writer, validation},
+    resources::{
+        managed::Writer,
+        validation,
+        write::{Failure, ObjectWrite, check_namespace},
+    },
     store::{ATTEMPTS, Object},
 };
 
 impl ResourceRequest<'_> {
     pub(super) fn write(&self, options: &WriteOptions) -> Write<'_> {
-        Write {
-            api: self.api,
-            user: &self.call.user,
+        let steps = ObjectWrite {
+            store: &self.api.store,
             resource: &self.resource,
             key: self.key(),
             dry_run: options.dry_run,
             writer: Writer::new(options.field_manager.as_deref(), &self.call.user_agent, &self.path.subresource),
             tracked: false,
-            call: Some(self.call),
-        }
+        };
+        Write { api: self.api, call: self.call, resource: &self.resource, steps }
     }
 
     pub(super) async fn create(&self) -> Result<Response> {
@@ -60,7 +60,7 @@ impl ResourceRequest<'_> {
         let mut write = self.write(&options);
         let resource_store = self.api.store.of(&self.resource);
         for _ in 0..ATTEMPTS {
-            let Some(old) = resource_store.get(&write.key) else {
+            let Some(old) = resource_store.get(&write.steps.key) else {
                 if !self.resource.put_creates() || !self.path.subresource.is_empty() {
                     return Err(self.not_found());
                 }
@@ -167,7 +167,7 @@ impl ResourceRequest<'_> {
         let mut write = self.write(&options);
         let resource_store = self.api.store.of(&self.resource);
         for _ in 0..ATTEMPTS {
-            let old = resource_store.get(&write.key);
+            let old = resource_store.get(&write.steps.key);
             let current = old.as_ref().map(|o| encode::value(&self.resource, o));
             if current.is_none() && (kind != patch::Kind::Apply || !self.path.subresource.is_empty()) {
                 return Err(self.not_found());
@@ -178,12 +178,12 @@ impl ResourceRequest<'_> {
                 resource: &self.resource,
                 name: &self.path.name,
                 options: &options,
-                writer: &write.writer,
+                writer: &write.steps.writer,
             };
             let patched = patch::patch(&input, current.as_ref())?;
             self.call.warnings.add(patched.warnings);
             self.check_patched(&patched.object)?;
-            write.tracked = kind == patch::Kind::Apply;
+            write.steps.tracked = kind == patch::Kind::Apply;
             let Some(old) = old else {
                 self.may_create()?;
                 match write.create(patched.object).await {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{ResourceRequest, delete, write::Failure};
+use super::ResourceRequest;
 use crate::{
     http::{
         body,
@@ -23,6 +23,7 @@ use crate::{
     resources::{
         deletion::DeleteOptions,
         managed::{self, Writer},
+        write::Failure,
     },
     reviews,
     store::{ATTEMPTS, Object},
@@ -177,7 +178,7 @@ impl ResourceRequest<'_> {
         let eviction = self.admitted(("policy", "v1", "Eviction"), (body.value, None), &write).await?;
         self.same_name(&eviction, "Eviction")?;
         let options = DeleteOptions::parse(&self.call.query, eviction.get("deleteOptions"))?;
-        delete::delete(self.api, &self.resource, &self.key(), &options)?;
+        self.api.controllers.delete(&self.resource, &self.key(), &options)?;
         let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
         Ok(Response::with(StatusCode::CREATED, &status))
     }
@@ -237,7 +238,7 @@ impl ResourceRequest<'_> {
             patch::check_options(kind, &self.call.query)?;
         }
         let mut write = self.write(&options);
-        write.tracked = apply;
+        write.steps.tracked = apply;
         for _ in 0..ATTEMPTS {
             let old = self.api.store.find(&self.resource, &self.key())?;
             let scale = if verb == "patch" {
@@ -262,9 +263,9 @@ impl ResourceRequest<'_> {
                 )));
             }
             if apply {
-                new = self.applied_scale(&scale, &old, &options, &write.writer)?;
+                new = self.applied_scale(&scale, &old, &options, &write.steps.writer)?;
             }
-            match write.update_own(&old, new) {
+            match write.update_unreviewed(&old, new) {
                 Ok(stored) => return answer(&stored),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Retry) => {}

@@ -42,7 +42,7 @@ fn fill_namespace(request: &ResourceRequest<'_>, object: &mut Value) -> Result<(
         return Err(ApiError::bad_request("namespace is required on this type"));
     }
     let Some(meta) = members::object(object, "metadata") else { return Ok(()) };
-    crate::rest::write::check_namespace(meta, &request.path.namespace)
+    crate::resources::write::check_namespace(meta, &request.path.namespace)
 }
 
 fn check(object: &Value, spec: &Value, own: bool, local: bool) -> Vec<Cause> {

@@ -1,12 +1,10 @@
 //! Controller of CustomResourceDefinitions: their status, the served resources, and their deletion.
 
-use std::sync::Arc;
-
 use oarlock_schema::reconcile_status;
 use serde_json::{Value, json};
 
+use super::Controllers;
 use crate::{
-    api::Api,
     model::{kinds::Resource, time},
     resources::{
         crd::{self, definitions},
@@ -16,43 +14,43 @@ use crate::{
 };
 
 /// Handles a write that concerns CRDs: the definition changed, or the last object of a terminating one is gone.
-pub(crate) fn after_write(api: &Arc<Api>, resource: &Resource, key: &Key) {
+pub(super) fn after_write(controllers: &Controllers, resource: &Resource, key: &Key) {
     if crd::is_crd(resource) {
-        settle(api, &key.name);
+        settle(controllers, &key.name);
     } else if let Some(custom) = &resource.custom
-        && crd::terminating(&api.store, &custom.crd)
+        && crd::terminating(&controllers.store, &custom.crd)
     {
-        settle(api, &custom.crd);
+        settle(controllers, &custom.crd);
     }
 }
 
 /// Serves the stored definitions, and continues interrupted deletions.
-pub(crate) fn restore(api: &Arc<Api>) {
-    crd::serve(&api.store, &api.registry);
-    for definition in definitions(&api.store).list("").objects {
-        settle(api, &definition.key().name);
+pub(super) fn restore(controllers: &Controllers) {
+    crd::serve(&controllers.store, &controllers.registry);
+    for definition in definitions(&controllers.store).list("").objects {
+        settle(controllers, &definition.key().name);
     }
 }
 
 /// Updates the status of a definition, and the served resources.
-fn settle(api: &Arc<Api>, name: &str) {
+fn settle(controllers: &Controllers, name: &str) {
     let key = Key::new("", name);
-    let Some(current) = definitions(&api.store).get(&key) else {
-        gone(api, name);
+    let Some(current) = definitions(&controllers.store).get(&key) else {
+        gone(controllers, name);
         return;
     };
     if crd::deleting(&current.value) {
-        clean_up(api, &key);
+        clean_up(controllers, &key);
         return;
     }
     let now = time::now();
-    edit(&api.store, &key, |crd, others| {
+    edit(&controllers.store, &key, |crd, others| {
         let status = reconcile_status(crd, others, &now);
         if let Some(map) = crd.as_object_mut() {
             map.insert("status".to_owned(), status);
         }
     });
-    crd::serve(&api.store, &api.registry);
+    crd::serve(&controllers.store, &controllers.registry);
 }
 
 /// Changes the present state of a definition.
@@ -70,17 +68,18 @@ fn edit(store: &Store, key: &Key, change: impl Fn(&mut Value, &[&Value])) {
 }
 
 /// Deletes the objects of a definition, then the definition.
-fn clean_up(api: &Arc<Api>, key: &Key) {
+fn clean_up(controllers: &Controllers, key: &Key) {
     let now = time::now();
-    edit(&api.store, key, |crd, _| terminating_condition(crd, &now));
-    let served = api.registry.served();
+    edit(&controllers.store, key, |crd, _| terminating_condition(crd, &now));
+    let served = controllers.registry.served();
     let resource = served.all().iter().find(|r| r.custom.as_ref().is_some_and(|c| c.crd == key.name)).cloned();
     if let Some(resource) = resource {
-        let objects = api.store.of(&resource);
+        let objects = controllers.store.of(&resource);
         for object in objects.list("").objects {
             // An object with a deletion timestamp already waits for its finalizers.
             if !crd::deleting(&object.value)
-                && let Err(error) = deletion::remove(&api.store, &resource, &object.key(), &DeleteOptions::default())
+                && let Err(error) =
+                    deletion::remove(&controllers.store, &resource, &object.key(), &DeleteOptions::default())
             {
                 tracing::debug!(status = %error.code(), "an object of a deleted definition was not deleted");
             }
@@ -89,7 +88,7 @@ fn clean_up(api: &Arc<Api>, key: &Key) {
             return;
         }
     }
-    let resource_store = definitions(&api.store);
+    let resource_store = definitions(&controllers.store);
     while let Some(old) = resource_store.get(key) {
         let mut new = old.value.clone();
         let mut others = false;
@@ -106,7 +105,7 @@ fn clean_up(api: &Arc<Api>, key: &Key) {
             break;
         }
     }
-    gone(api, &key.name);
+    gone(controllers, &key.name);
 }
 
 fn terminating_condition(crd: &mut Value, now: &str) {
@@ -124,16 +123,16 @@ fn terminating_condition(crd: &mut Value, now: &str) {
 }
 
 /// A definition is deleted: its objects are gone, and its names are free.
-fn gone(api: &Arc<Api>, name: &str) {
-    if definitions(&api.store).get(&Key::new("", name)).is_some() {
+fn gone(controllers: &Controllers, name: &str) {
+    if definitions(&controllers.store).get(&Key::new("", name)).is_some() {
         return;
     }
-    crd::serve(&api.store, &api.registry);
-    api.store.remove_resource_store(name);
-    for other in definitions(&api.store).list("").objects {
+    crd::serve(&controllers.store, &controllers.registry);
+    controllers.store.remove_resource_store(name);
+    for other in definitions(&controllers.store).list("").objects {
         let accepted = crd::has_condition(&other.value, "NamesAccepted");
         if !accepted && !crd::deleting(&other.value) {
-            settle(api, &other.key().name);
+            settle(controllers, &other.key().name);
         }
     }
 }

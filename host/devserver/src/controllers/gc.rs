@@ -1,4 +1,4 @@
-//! Built-in controllers: garbage collection by owner references, and deletion of namespaces.
+//! Controller of garbage collection by owner references. It also wakes the controller of namespaces.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -6,14 +6,16 @@ use std::{
 };
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
+use super::{Controllers, Feed, namespaces};
 use crate::{
-    api::{Api, Feed},
     model::kinds::Resource,
-    namespaces,
-    resources::deletion::{DeleteOptions, Propagation},
-    rest::delete,
-    store::{Change, Key, Object},
+    resources::{
+        deletion::{DeleteOptions, Propagation},
+        strategy,
+    },
+    store::{Change, Key, Object, WriteError},
 };
 
 /// An object somewhere in the store.
@@ -71,9 +73,8 @@ impl Graph {
     }
 }
 
-/// Runs until the server stops.
-pub(crate) async fn run(api: Arc<Api>, mut feed: Feed) {
-    let stop = api.stop.clone();
+/// Runs until `stop`.
+pub(super) async fn run(controllers: &Controllers, mut feed: Feed, stop: CancellationToken) {
     let mut graph = Graph::default();
     loop {
         let next = tokio::select! {
@@ -81,18 +82,18 @@ pub(crate) async fn run(api: Arc<Api>, mut feed: Feed) {
             () = stop.cancelled() => return,
         };
         let Some((resource_store, change)) = next else { return };
-        if !api.options.controllers {
+        if !controllers.enabled {
             continue;
         }
         let place = (resource_store, change.key.clone());
         graph.learn(&place, &change);
-        react(&api, &graph, &place, &change);
+        react(controllers, &graph, &place, &change);
         // A write may cause a thousand more; requests run in between.
         tokio::task::yield_now().await;
     }
 }
 
-fn react(api: &Arc<Api>, graph: &Graph, place: &ObjectPlace, change: &Change) {
+fn react(controllers: &Controllers, graph: &Graph, place: &ObjectPlace, change: &Change) {
     let object = &change.object.value;
     let uid = text(object, "/metadata/uid");
     let (resource_store, key) = place;
@@ -100,59 +101,59 @@ fn react(api: &Arc<Api>, graph: &Graph, place: &ObjectPlace, change: &Change) {
         if change.deleted {
             return;
         }
-        namespaces::finish(api, &key.name);
+        namespaces::finish(controllers, &key.name);
     }
     if change.deleted {
         for dependent in graph.dependents(uid) {
-            collect(api, graph, &dependent);
+            collect(controllers, graph, &dependent);
         }
         // Its owner or its namespace may wait for it.
         for owner in owner_uids(object) {
-            if let Some(place) = waiting_owner(api, graph, &owner) {
-                foreground(api, graph, &place);
+            if let Some(place) = waiting_owner(controllers, graph, &owner) {
+                foreground(controllers, graph, &place);
             }
         }
-        namespaces::finish(api, &key.namespace);
+        namespaces::finish(controllers, &key.namespace);
         return;
     }
     if text(object, "/metadata/deletionTimestamp").is_empty() {
         if !owner_uids(object).is_empty() {
-            collect(api, graph, place);
+            collect(controllers, graph, place);
         }
     } else if has_finalizer(object, "orphan") {
-        orphan(api, graph, place, uid);
+        orphan(controllers, graph, place, uid);
     } else if has_finalizer(object, "foregroundDeletion") {
-        foreground(api, graph, place);
+        foreground(controllers, graph, place);
     }
 }
 
-fn resource(api: &Api, resource_store: &str) -> Option<Arc<Resource>> {
-    let served = api.registry.served();
+fn resource(controllers: &Controllers, resource_store: &str) -> Option<Arc<Resource>> {
+    let served = controllers.registry.served();
     served.all().iter().find(|r| r.resource_store() == resource_store && r.verbs.contains(&"delete")).cloned()
 }
 
-fn current(api: &Api, place: &ObjectPlace) -> Option<Arc<Object>> {
-    api.store.existing(&place.0)?.get(&place.1)
+fn current(controllers: &Controllers, place: &ObjectPlace) -> Option<Arc<Object>> {
+    controllers.store.existing(&place.0)?.get(&place.1)
 }
 
 /// The place of an owner that is being deleted in the foreground.
-fn waiting_owner(api: &Api, graph: &Graph, uid: &str) -> Option<ObjectPlace> {
+fn waiting_owner(controllers: &Controllers, graph: &Graph, uid: &str) -> Option<ObjectPlace> {
     let place = graph.alive.get(uid)?;
-    let owner = current(api, place)?;
+    let owner = current(controllers, place)?;
     has_finalizer(&owner.value, "foregroundDeletion").then(|| place.clone())
 }
 
 /// Deletes an object without remaining owners; drops references to deleted owners when others remain.
-fn collect(api: &Arc<Api>, graph: &Graph, place: &ObjectPlace) {
-    let (Some(resource), Some(object)) = (resource(api, &place.0), current(api, place)) else { return };
+fn collect(controllers: &Controllers, graph: &Graph, place: &ObjectPlace) {
+    let (Some(resource), Some(object)) = (resource(controllers, &place.0), current(controllers, place)) else { return };
     let owners = owner_uids(&object.value);
-    let gone: Vec<&String> = owners.iter().filter(|u| !exists(api, graph, &object.value, u)).collect();
+    let gone: Vec<&String> = owners.iter().filter(|u| !exists(controllers, graph, &object.value, u)).collect();
     if gone.is_empty() || !text(&object.value, "/metadata/deletionTimestamp").is_empty() {
         return;
     }
     if gone.len() < owners.len() {
         let gone: Vec<String> = gone.into_iter().cloned().collect();
-        drop_owners(api, place, &gone);
+        drop_owners(controllers, place, &gone);
         return;
     }
     let options = DeleteOptions {
@@ -160,13 +161,13 @@ fn collect(api: &Arc<Api>, graph: &Graph, place: &ObjectPlace) {
         propagation: Some(Propagation::Background),
         ..DeleteOptions::default()
     };
-    if let Err(error) = delete::delete(api, &resource, &place.1, &options) {
+    if let Err(error) = controllers.delete(&resource, &place.1, &options) {
         tracing::debug!(status = %error.code(), name = place.1.name, "a dependent was not collected");
     }
 }
 
 /// Whether an owner exists: the graph shows the past, the store the present.
-fn exists(api: &Api, graph: &Graph, dependent: &Value, uid: &str) -> bool {
+fn exists(controllers: &Controllers, graph: &Graph, dependent: &Value, uid: &str) -> bool {
     if graph.alive.contains_key(uid) {
         return true;
     }
@@ -175,15 +176,15 @@ fn exists(api: &Api, graph: &Graph, dependent: &Value, uid: &str) -> bool {
     let Some(owner) = list.into_iter().flatten().find(|o| text(o, "/uid") == uid) else { return false };
     let api_version = text(owner, "/apiVersion");
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let served = api.registry.served();
+    let served = controllers.registry.served();
     let Some(resource) = served.by_kind(group, version, text(owner, "/kind")) else { return false };
     let namespace = if resource.namespaced { text(dependent, "/metadata/namespace") } else { "" };
-    let found = api.store.of(resource).get(&Key::new(namespace, text(owner, "/name")));
+    let found = controllers.store.of(resource).get(&Key::new(namespace, text(owner, "/name")));
     found.is_some_and(|o| text(&o.value, "/metadata/uid") == uid)
 }
 
-fn drop_owners(api: &Api, place: &ObjectPlace, gone: &[String]) {
-    edit(api, place, |object| {
+fn drop_owners(controllers: &Controllers, place: &ObjectPlace, gone: &[String]) {
+    edit(controllers, place, |object| {
         let Some(meta) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) else { return };
         if let Some(list) = meta.get_mut("ownerReferences").and_then(Value::as_array_mut) {
             list.retain(|o| !gone.iter().any(|g| g == text(o, "/uid")));
@@ -195,8 +196,8 @@ fn drop_owners(api: &Api, place: &ObjectPlace, gone: &[String]) {
 }
 
 /// Changes the present state of an object, if it exists.
-fn edit(api: &Api, place: &ObjectPlace, change: impl Fn(&mut Value)) {
-    let Some(resource_store) = api.store.existing(&place.0) else { return };
+fn edit(controllers: &Controllers, place: &ObjectPlace, change: impl Fn(&mut Value)) {
+    let Some(resource_store) = controllers.store.existing(&place.0) else { return };
     while let Some(old) = resource_store.get(&place.1) {
         let mut new = old.value.clone();
         change(&mut new);
@@ -204,27 +205,30 @@ fn edit(api: &Api, place: &ObjectPlace, change: impl Fn(&mut Value)) {
             return;
         }
         match resource_store.update(&place.1, old.revision, new) {
-            Err(crate::store::WriteError::Modified) => {}
+            Err(WriteError::Modified) => {}
             _ => return,
         }
     }
 }
 
 /// Orphans the dependents, then releases the owner.
-fn orphan(api: &Arc<Api>, graph: &Graph, place: &ObjectPlace, uid: &str) {
+fn orphan(controllers: &Controllers, graph: &Graph, place: &ObjectPlace, uid: &str) {
     for dependent in graph.dependents(uid) {
-        drop_owners(api, &dependent, &[uid.to_owned()]);
+        drop_owners(controllers, &dependent, &[uid.to_owned()]);
     }
-    release(api, place, "orphan");
+    release(controllers, place, "orphan");
 }
 
 /// Deletes the dependents; the owner follows when no blocking one is left.
-fn foreground(api: &Arc<Api>, graph: &Graph, place: &ObjectPlace) {
-    let Some(owner) = current(api, place) else { return };
+fn foreground(controllers: &Controllers, graph: &Graph, place: &ObjectPlace) {
+    let Some(owner) = current(controllers, place) else { return };
     let uid = text(&owner.value, "/metadata/uid");
     let mut blocked = false;
     for dependent in graph.dependents(uid) {
-        let (Some(resource), Some(object)) = (resource(api, &dependent.0), current(api, &dependent)) else { continue };
+        let (Some(resource), Some(object)) = (resource(controllers, &dependent.0), current(controllers, &dependent))
+        else {
+            continue;
+        };
         let list = object.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         let references: Vec<&Value> = list.into_iter().flatten().collect();
         let blocking = references
@@ -232,25 +236,27 @@ fn foreground(api: &Arc<Api>, graph: &Graph, place: &ObjectPlace) {
             .any(|o| text(o, "/uid") == uid && o.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true));
         let others = references.iter().any(|o| text(o, "/uid") != uid && graph.alive.contains_key(text(o, "/uid")));
         if others {
-            drop_owners(api, &dependent, &[uid.to_owned()]);
+            drop_owners(controllers, &dependent, &[uid.to_owned()]);
             continue;
         }
         if text(&object.value, "/metadata/deletionTimestamp").is_empty() {
             let options = DeleteOptions { propagation: Some(Propagation::Foreground), ..DeleteOptions::default() };
-            if let Err(error) = delete::delete(api, &resource, &dependent.1, &options) {
+            if let Err(error) = controllers.delete(&resource, &dependent.1, &options) {
                 tracing::debug!(status = %error.code(), "a dependent was not deleted");
             }
         }
-        blocked |= blocking && current(api, &dependent).is_some();
+        blocked |= blocking && current(controllers, &dependent).is_some();
     }
     if !blocked {
-        release(api, place, "foregroundDeletion");
+        release(controllers, place, "foregroundDeletion");
     }
 }
 
 /// Removes a finalizer, and the object when it was the last one.
-fn release(api: &Arc<Api>, place: &ObjectPlace, finalizer: &str) {
-    let (Some(resource), Some(resource_store)) = (resource(api, &place.0), api.store.existing(&place.0)) else {
+fn release(controllers: &Controllers, place: &ObjectPlace, finalizer: &str) {
+    let (Some(resource), Some(resource_store)) =
+        (resource(controllers, &place.0), controllers.store.existing(&place.0))
+    else {
         return;
     };
     while let Some(old) = resource_store.get(&place.1) {
@@ -262,13 +268,13 @@ fn release(api: &Arc<Api>, place: &ObjectPlace, finalizer: &str) {
                 meta.remove("finalizers");
             }
         }
-        let outcome = if crate::resources::strategy::released(&resource, &new) {
+        let outcome = if strategy::released(&resource, &new) {
             resource_store.delete(&place.1, old.revision)
         } else {
             resource_store.update(&place.1, old.revision, new)
         };
-        if !matches!(outcome, Err(crate::store::WriteError::Modified)) {
-            crate::definitions::after_write(api, &resource, &place.1);
+        if !matches!(outcome, Err(WriteError::Modified)) {
+            controllers.written(&resource, &place.1);
             return;
         }
     }

@@ -4,43 +4,42 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::Controllers;
 use crate::{
-    api::Api,
     model::kinds::Resource,
     resources::{deletion::DeleteOptions, namespaces::find},
-    rest::delete,
     store::{Key, WriteError},
 };
 
 /// Deletes the objects of a terminating namespace; once it is empty, the namespace itself.
 ///
 /// Returns whether finalizers hold some objects: the caller calls again when one is gone.
-pub(crate) fn finish(api: &Arc<Api>, name: &str) -> bool {
-    let Some(namespace) = find(&api.store, name) else { return false };
+pub(super) fn finish(controllers: &Controllers, name: &str) -> bool {
+    let Some(namespace) = find(&controllers.store, name) else { return false };
     if namespace.value.pointer("/metadata/deletionTimestamp").is_none() {
         return false;
     }
     let mut left = false;
-    for resource in namespaced(api) {
-        let resource_store = api.store.of(&resource);
+    for resource in namespaced(controllers) {
+        let resource_store = controllers.store.of(&resource);
         for object in resource_store.list(name).objects {
             let options = DeleteOptions { grace_seconds: Some(0), ..DeleteOptions::default() };
-            if let Err(error) = delete::delete(api, &resource, &object.key(), &options) {
+            if let Err(error) = controllers.delete(&resource, &object.key(), &options) {
                 tracing::debug!(status = %error.code(), kind = resource.kind, "an object of a namespace was not deleted");
             }
         }
         left |= !resource_store.list(name).objects.is_empty();
     }
     if !left {
-        release(api, name);
+        release(controllers, name);
     }
     left
 }
 
 /// One resource per resource store of namespaced objects.
-fn namespaced(api: &Api) -> Vec<Arc<Resource>> {
+fn namespaced(controllers: &Controllers) -> Vec<Arc<Resource>> {
     let mut resource_stores = Vec::new();
-    let served = api.registry.served();
+    let served = controllers.registry.served();
     let all = served.all().iter().filter(|r| r.namespaced && r.verbs.contains(&"delete"));
     all.filter(|r| {
         let new = !resource_stores.contains(&r.resource_store());
@@ -52,9 +51,9 @@ fn namespaced(api: &Api) -> Vec<Arc<Resource>> {
 }
 
 /// Removes the finalizer `kubernetes`.
-fn release(api: &Api, name: &str) {
+fn release(controllers: &Controllers, name: &str) {
     let key = Key::new("", name);
-    let Some(resource_store) = api.store.existing("namespaces") else { return };
+    let Some(resource_store) = controllers.store.existing("namespaces") else { return };
     while let Some(old) = resource_store.get(&key) {
         let mut new = old.value.clone();
         let mut others = false;
