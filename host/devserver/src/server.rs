@@ -8,54 +8,119 @@ use axum::{
     extract::{ConnectInfo, Request as HttpRequest, State},
     response::Response as HttpResponse,
 };
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use tokio::{sync::mpsc, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    access::authorization::{self, impersonation},
-    api::Api,
-    discovery,
-    faults::{self, Faults, effect::Cut, plan::FaultDecision},
-    http::{https::Peer, origin, request::Request, request_log::RequestRecord, response::Response},
-    model::{
-        path::{self, Target},
-        status::{ApiError, Result},
+    access::{
+        authentication::Tokens,
+        authorization::{self, Authorizer, impersonation},
     },
-    openapi, rest,
+    controllers::{Controllers, Feed},
+    faults::{self, FaultState, Faults, Rules, effect::Cut, plan::FaultDecision},
+    handlers::{self, Api},
+    http::{
+        https::Peer,
+        origin,
+        request::Request,
+        request_log::{RequestLog, RequestRecord},
+        response::Response,
+    },
+    model::status::{ApiError, Result},
+    options::Options,
+    resources::registry::Registry,
+    store::Store,
+    webhooks::Webhooks,
 };
 
 /// The largest request body, as in Kubernetes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// The router of a server.
-pub(crate) fn router(api: Arc<Api>) -> Router {
-    Router::new().fallback(handle).with_state(api)
+/// Handlers, with authentication, fault rules and a log around them.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) api: Api,
+    pub(crate) faults: Arc<FaultState>,
+    pub(crate) requests: RequestLog,
 }
 
-async fn handle(State(api): State<Arc<Api>>, request: HttpRequest) -> HttpResponse {
+impl Server {
+    /// An empty server, and the changes of its store.
+    pub(crate) fn new(options: &Options) -> (Arc<Self>, Feed) {
+        let (sender, feed) = mpsc::unbounded_channel();
+        let stop = CancellationToken::new();
+        let store = Arc::new(Store::new(options.watch_history, sender));
+        let registry = Arc::new(Registry::new());
+        // Watches of a kind may start at any version that this server ever returned.
+        for resource in registry.served().all() {
+            store.of(resource);
+        }
+        let clients = options.webhook_clients.clone();
+        let server = Self {
+            faults: Arc::new(FaultState::new(Arc::clone(&store), stop.clone(), options.faults_may_kill)),
+            requests: RequestLog::new(options.request_history),
+            api: Api {
+                authorizer: Authorizer::new(Arc::clone(&store), options.controllers),
+                tokens: Tokens::new(options.tokens.clone(), options.anonymous_auth),
+                webhooks: Webhooks::new(Arc::clone(&store), Arc::clone(&registry), clients),
+                controllers: Arc::new(Controllers::new(Arc::clone(&store), Arc::clone(&registry), options.controllers)),
+                store,
+                registry,
+                stop,
+            },
+        };
+        (Arc::new(server), feed)
+    }
+
+    /// Creates the objects of every cluster, activates the fault rules, and starts the controllers.
+    ///
+    /// Must be called on a tokio runtime.
+    pub(crate) fn begin(&self, rules: Rules, feed: Feed) -> JoinHandle<()> {
+        self.api.controllers.bootstrap();
+        if let Err(error) = self.faults().add(rules) {
+            tracing::error!(%error, "fault rules cannot be used");
+        }
+        tokio::spawn(Arc::clone(&self.api.controllers).run(feed, self.api.stop.clone()))
+    }
+
+    /// The fault rules.
+    pub(crate) fn faults(&self) -> Faults<'_> {
+        Faults { state: &self.faults }
+    }
+}
+
+/// The router of a server.
+pub(crate) fn router(server: Arc<Server>) -> Router {
+    Router::new().fallback(handle).with_state(server)
+}
+
+async fn handle(State(server): State<Arc<Server>>, request: HttpRequest) -> HttpResponse {
     let (parts, body) = request.into_parts();
     let target = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
     let mut call = Request::new(&parts);
     let peer = parts.extensions.get::<ConnectInfo<Peer>>().map(|info| &info.0);
     let known = match origin::check(&parts.headers, peer.is_none()) {
-        Ok(()) => identify(&api, &mut call, (&parts.headers, peer), body).await,
+        Ok(()) => identify(&server.api, &mut call, (&parts.headers, peer), body).await,
         refused => refused,
     };
     if let Some(rule) = faults::admin::rest(&call.path) {
         let shown = parts.headers.contains_key(faults::admin::HEADER);
-        let outcome = known.and_then(|()| require(&api, &call));
-        let outcome = outcome.and_then(|()| faults::admin::answer(&Faults { api: &api }, &call, rule, shown));
-        return respond(&api, &call, None, outcome);
+        let outcome = known.and_then(|()| handlers::require(&server.api, &call));
+        let outcome = outcome.and_then(|()| faults::admin::answer(&server.faults(), &call, rule, shown));
+        return respond(&server, &call, None, outcome);
     }
-    let decision = if known.is_ok() { api.faults.request(&call, || api.store.revision()) } else { None };
+    let decision = if known.is_ok() { server.faults.request(&call) } else { None };
+    call.past = decision.as_ref().and_then(|decision| decision.past());
     let fate = match (&decision, known) {
         (_, Err(error)) => Ok(Err(error)),
-        (None, Ok(())) => Ok(act(&api, &call).await),
-        (Some(decision), Ok(())) => faults::effect::carry_out(&api, &mut call, decision).await,
+        (None, Ok(())) => Ok(handlers::act(&server.api, &call).await),
+        (Some(decision), Ok(())) => server.faults.around(&call, decision, handlers::act(&server.api, &call)).await,
     };
     // A cut connection has no status.
     let code = fate.as_ref().map_or(0, |o| o.as_ref().map_or_else(ApiError::code, Response::code).as_u16());
-    api.requests.record(RequestRecord {
+    server.requests.record(RequestRecord {
         verb: call.verb(),
         method: call.method.to_string(),
         path: target,
@@ -65,13 +130,13 @@ async fn handle(State(api): State<Arc<Api>>, request: HttpRequest) -> HttpRespon
     });
     match fate {
         Err(Cut) => build(StatusCode::OK, "text/plain", Cut::body(), &[]),
-        Ok(outcome) => respond(&api, &call, decision.as_deref(), outcome),
+        Ok(outcome) => respond(&server, &call, decision.as_deref(), outcome),
     }
 }
 
 /// Authenticates the request. The body is always read, so that the connection stays usable.
 async fn identify(
-    api: &Arc<Api>,
+    api: &Api,
     call: &mut Request,
     (headers, peer): (&HeaderMap, Option<&Peer>),
     body: Body,
@@ -92,65 +157,8 @@ async fn identify(
     Ok(())
 }
 
-fn require(api: &Api, call: &Request) -> Result<()> {
-    api.authorizer.require(&call.user, &authorization::action(call))
-}
-
-/// Authorizes the request and carries it out.
-pub(crate) async fn act(api: &Arc<Api>, call: &Request) -> Result<Response> {
-    require(api, call)?;
-    match &call.unread {
-        Some(error) => Err(error.clone()),
-        None => match answer(api, call).await {
-            Ok(answer) => Ok(answer.warn(call.warnings.take())),
-            Err(error) => Err(error.warn(call.warnings.take())),
-        },
-    }
-}
-
-async fn answer(api: &Arc<Api>, call: &Request) -> Result<Response> {
-    match path::parse(&call.path) {
-        Target::Resource(path) => rest::answer(api, call, &path).await,
-        Target::CoreVersions | Target::GroupVersion(..) if call.method != Method::GET => {
-            Err(ApiError::method_not_allowed())
-        }
-        Target::CoreVersions => discovery::core_versions(api, call),
-        Target::Groups => discovery::groups(api, call),
-        Target::Group(group) => discovery::group(api, call, &group),
-        Target::GroupVersion(group, version) => discovery::group_version(api, call, &group, &version),
-        Target::Other => other(api, call),
-    }
-}
-
-fn other(api: &Api, call: &Request) -> Result<Response> {
-    match call.path.as_str() {
-        "/version" | "/version/" if call.method != Method::GET => Err(ApiError::method_not_allowed()),
-        "/" => Ok(Response::json(&discovery::paths(api))),
-        "/version" | "/version/" => Ok(Response::json(&discovery::version())),
-        "/openapi/v2" => Ok(openapi::v2(api, call)),
-        "/openapi/v3" => Ok(openapi::v3_index(api)),
-        path if healthy(path) => Ok(Response::text("ok")),
-        path if path.strip_prefix("/api").is_some_and(|rest| rest.starts_with('/')) => Err(ApiError::no_resource()),
-        path if discovery::inside_builtin(api, path) => Err(ApiError::no_resource()),
-        path => match path.strip_prefix("/openapi/v3/") {
-            Some(rest) => openapi::v3(api, rest),
-            None => Err(ApiError::no_page()),
-        },
-    }
-}
-
-/// Whether a path is a health check, or a part of one.
-fn healthy(path: &str) -> bool {
-    ["/healthz", "/livez", "/readyz"].iter().any(|root| match path.strip_prefix(root) {
-        Some("" | "/" | "/ping" | "/log") => true,
-        Some("/etcd") => *root != "/readyz",
-        Some(part) => part.starts_with("/poststarthook/") || part == "/informer-sync" && *root == "/readyz",
-        None => false,
-    })
-}
-
 fn respond(
-    api: &Arc<Api>,
+    server: &Server,
     call: &Request,
     decision: Option<&FaultDecision>,
     outcome: Result<Response>,
@@ -158,7 +166,8 @@ fn respond(
     let response = match outcome {
         Ok(Response::Watch(watch)) => {
             let content_type = watch.content_type();
-            let lines = faults::stream::watch(api, call, decision.and_then(FaultDecision::lag), watch.stream());
+            let lines =
+                faults::stream::watch(&server.faults, call, decision.and_then(FaultDecision::lag), watch.stream());
             return build(StatusCode::OK, content_type, Body::from_stream(lines), &[]);
         }
         Ok(Response::Whole { code, content_type, body, warnings }) => {

@@ -6,7 +6,6 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::Api,
     http::{
         encode,
         negotiate::{Format, Shape, clauses},
@@ -29,8 +28,7 @@ pub(crate) fn version() -> Value {
 }
 
 /// `/`
-pub(crate) fn paths(api: &Api) -> Value {
-    let served = api.registry.served();
+pub(crate) fn paths(served: &Served) -> Value {
     let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
     for group in served.groups() {
         paths.push(format!("/apis/{group}"));
@@ -55,9 +53,9 @@ fn aggregated(call: &Request) -> Option<&'static str> {
 }
 
 /// Whether a path is below a built-in group.
-pub(crate) fn inside_builtin(api: &Api, path: &str) -> bool {
+pub(crate) fn inside_builtin(served: &Served, path: &str) -> bool {
     let group = path.strip_prefix("/apis/").and_then(|rest| rest.split('/').next());
-    group.is_some_and(|group| !group.is_empty() && api.registry.served().builtin_group(group))
+    group.is_some_and(|group| !group.is_empty() && served.builtin_group(group))
 }
 
 /// A document in the client's format: JSON or YAML. A request for protobuf gets JSON as well.
@@ -88,31 +86,29 @@ fn aggregated_answer(content_type: &'static str, items: &[Value]) -> Response {
 }
 
 /// `/api`
-pub(crate) fn core_versions(api: &Api, call: &Request) -> Result<Response> {
+pub(crate) fn core_versions(served: &Served, call: &Request) -> Result<Response> {
     if let Some(content_type) = aggregated(call) {
-        let served = api.registry.served();
-        let item = json!({"metadata": {}, "versions": [aggregated_version(&served, "", "v1")]});
+        let item = json!({"metadata": {}, "versions": [aggregated_version(served, "", "v1")]});
         return Ok(aggregated_answer(content_type, &[item]));
     }
     document(call, &json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}))
 }
 
 /// `/apis`
-pub(crate) fn groups(api: &Api, call: &Request) -> Result<Response> {
-    let served = api.registry.served();
+pub(crate) fn groups(served: &Served, call: &Request) -> Result<Response> {
     if let Some(content_type) = aggregated(call) {
         let items: Vec<Value> = served
             .groups()
             .into_iter()
             .map(|group| {
                 let versions: Vec<Value> =
-                    served.versions(group).iter().map(|v| aggregated_version(&served, group, v)).collect();
+                    served.versions(group).iter().map(|v| aggregated_version(served, group, v)).collect();
                 json!({"metadata": {"name": group}, "versions": versions})
             })
             .collect();
         return Ok(aggregated_answer(content_type, &items));
     }
-    let groups: Vec<Value> = served.groups().into_iter().map(|g| group_value(&served, g)).collect();
+    let groups: Vec<Value> = served.groups().into_iter().map(|g| group_value(served, g)).collect();
     document(call, &json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
 }
 
@@ -123,12 +119,11 @@ fn group_value(served: &Served, group: &str) -> Value {
 }
 
 /// `/apis/{group}`
-pub(crate) fn group(api: &Api, call: &Request, group: &str) -> Result<Response> {
-    let served = api.registry.served();
+pub(crate) fn group(served: &Served, call: &Request, group: &str) -> Result<Response> {
     if group.is_empty() || served.versions(group).is_empty() {
         return Err(ApiError::no_page());
     }
-    let mut value = group_value(&served, group);
+    let mut value = group_value(served, group);
     if let Some(map) = value.as_object_mut() {
         map.insert("kind".to_owned(), "APIGroup".into());
         map.insert("apiVersion".to_owned(), "v1".into());
@@ -137,8 +132,7 @@ pub(crate) fn group(api: &Api, call: &Request, group: &str) -> Result<Response> 
 }
 
 /// `/api/v1`, `/apis/{group}/{version}`
-pub(crate) fn group_version(api: &Api, call: &Request, group: &str, version: &str) -> Result<Response> {
-    let served = api.registry.served();
+pub(crate) fn group_version(served: &Served, call: &Request, group: &str, version: &str) -> Result<Response> {
     let resources: Vec<Value> = served.of(group, version).flat_map(resource_values).collect();
     if resources.is_empty() {
         return Err(if served.builtin_group(group) { ApiError::no_resource() } else { ApiError::no_page() });

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use http::{Method, StatusCode};
 
 use crate::{
-    api::Api,
+    handlers::{Api, reviews},
     http::{encode, negotiate, request::Request, response::Response},
     model::{
         kinds::Resource,
@@ -13,7 +13,6 @@ use crate::{
         status::{ApiError, Result},
     },
     resources::{registry::Served, table::TableOptions},
-    reviews,
     store::Object,
 };
 
@@ -29,14 +28,14 @@ const FUTURE_WAIT: Duration = Duration::from_secs(3);
 /// A request about objects of one resource.
 #[derive(Debug)]
 pub(crate) struct ResourceRequest<'a> {
-    pub(crate) api: &'a Arc<Api>,
+    pub(crate) api: &'a Api,
     pub(crate) call: &'a Request,
     pub(crate) path: &'a ResourcePath,
     pub(crate) resource: Arc<Resource>,
 }
 
 /// Answers it.
-pub(crate) async fn answer(api: &Arc<Api>, call: &Request, path: &ResourcePath) -> Result<Response> {
+pub(crate) async fn answer(api: &Api, call: &Request, path: &ResourcePath) -> Result<Response> {
     let served = api.registry.served();
     let resource = find(&served, path)?;
     let request = ResourceRequest { api, call, path, resource };

@@ -5,19 +5,19 @@ use oarlock_schema::{Crd, Version};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::Api,
     http::{request::Request, response::Response},
     model::{
         kinds::Resource,
         status::{ApiError, Result},
     },
+    resources::registry::Served,
 };
 
 /// A protobuf document that contains only `swagger: "2.0"`.
 const EMPTY_V2: &[u8] = b"\x0a\x032.0";
 
 /// `/openapi/v2`
-pub(crate) fn v2(api: &Api, call: &Request) -> Response {
+pub(crate) fn v2(served: &Served, call: &Request) -> Response {
     if call.accept.contains("proto-openapi") {
         return Response::Whole {
             code: http::StatusCode::OK,
@@ -26,7 +26,6 @@ pub(crate) fn v2(api: &Api, call: &Request) -> Response {
             warnings: Vec::new(),
         };
     }
-    let served = api.registry.served();
     let (mut paths, mut definitions) = (Map::new(), Map::new());
     for r in served.all() {
         match custom(r, oarlock_schema::openapi_v2) {
@@ -54,13 +53,12 @@ fn move_into(target: &mut Map<String, Value>, from: Option<&mut Value>) {
 }
 
 /// `/openapi/v3`
-pub(crate) fn v3_index(api: &Api) -> Response {
-    let served = api.registry.served();
+pub(crate) fn v3_index(served: &Served) -> Response {
     let mut paths = Map::new();
     for r in served.all() {
         let path = group_path(&r.group, &r.version);
         if !paths.contains_key(&path) {
-            let hash = document_hash(&served, &r.group, &r.version);
+            let hash = document_hash(served, &r.group, &r.version);
             paths.insert(path.clone(), json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")}));
         }
     }
@@ -76,7 +74,7 @@ fn group_path(group: &str, version: &str) -> String {
 }
 
 /// Clients cache documents by their hash for ever, so the hash must change with them.
-fn document_hash(served: &crate::resources::registry::Served, group: &str, version: &str) -> String {
+fn document_hash(served: &Served, group: &str, version: &str) -> String {
     use sha2::{Digest as _, Sha256};
     let mut digest = Sha256::new();
     for r in served.of(group, version) {
@@ -90,14 +88,13 @@ fn document_hash(served: &crate::resources::registry::Served, group: &str, versi
 }
 
 /// `/openapi/v3/{api/v1, apis/group/version}`
-pub(crate) fn v3(api: &Api, rest: &str) -> Result<Response> {
+pub(crate) fn v3(served: &Served, rest: &str) -> Result<Response> {
     let parts: Vec<&str> = rest.split('/').collect();
     let (group, version) = match parts.as_slice() {
         ["api", version] => ("", *version),
         ["apis", group, version] => (*group, *version),
         _ => return Err(ApiError::nothing()),
     };
-    let served = api.registry.served();
     let (mut paths, mut schemas) = (Map::new(), Map::new());
     for r in served.of(group, version) {
         if let Some(mut part) = custom(r, oarlock_schema::openapi_v3) {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::ResourceRequest;
 use crate::{
+    handlers::{patch, reviews},
     http::{
         body,
         decode::{self, Expected},
@@ -19,13 +20,11 @@ use crate::{
         status::{ApiError, Cause, Result},
         time,
     },
-    patch,
     resources::{
         deletion::DeleteOptions,
         managed::{self, Writer},
         write::Failure,
     },
-    reviews,
     store::{ATTEMPTS, Object},
     webhooks::{self, Attributes, Kind, Old, Operation},
 };

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     access::authorization::{bindings, rules::Rule},
+    handlers::rest::ResourceRequest,
     http::{
         decode::{self, Decoded, Expected},
         query::WriteOptions,
@@ -17,7 +18,6 @@ use crate::{
         user::User,
     },
     resources::write::check_namespace,
-    rest::ResourceRequest,
     store::Key,
     webhooks::Kind,
 };

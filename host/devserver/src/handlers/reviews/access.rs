@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::{
     access::authorization::Action,
+    handlers::rest::ResourceRequest,
     model::{
         members,
         status::{ApiError, Cause, Result},
         user::User,
     },
-    rest::ResourceRequest,
 };
 
 const GROUP: &str = "authorization.k8s.io";

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     access::authorization::escalation,
-    api::Api,
+    handlers::Api,
     http::request::Request,
     model::{
         kinds::Resource,

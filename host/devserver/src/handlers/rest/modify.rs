@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{ResourceRequest, write::Write};
 use crate::{
     access::authorization::Action,
+    handlers::patch,
     http::{
         decode::{self, Decoded, Expected},
         encode, negotiate,
@@ -18,7 +19,6 @@ use crate::{
         status::{ApiError, Cause, Result},
         versions,
     },
-    patch,
     resources::{
         managed::Writer,
         validation,
