@@ -24,6 +24,7 @@ use crate::{
 mod discovery;
 mod openapi;
 mod patch;
+mod resource_request;
 mod rest;
 mod reviews;
 

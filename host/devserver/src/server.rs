@@ -116,7 +116,9 @@ async fn handle(State(server): State<Arc<Server>>, request: HttpRequest) -> Http
     let fate = match (&decision, known) {
         (_, Err(error)) => Ok(Err(error)),
         (None, Ok(())) => Ok(handlers::act(&server.api, &call).await),
-        (Some(decision), Ok(())) => server.faults.around(&call, decision, handlers::act(&server.api, &call)).await,
+        (Some(decision), Ok(())) => {
+            server.faults.around(&call, decision, Box::pin(handlers::act(&server.api, &call))).await
+        }
     };
     // A cut connection has no status.
     let code = fate.as_ref().map_or(0, |o| o.as_ref().map_or_else(ApiError::code, Response::code).as_u16());

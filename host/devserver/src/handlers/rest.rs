@@ -5,15 +5,14 @@ use std::{sync::Arc, time::Duration};
 use http::{Method, StatusCode};
 
 use crate::{
-    handlers::{Api, reviews},
-    http::{encode, negotiate, request::Request, response::Response},
+    handlers::{Api, resource_request::ResourceRequest, reviews},
+    http::{request::Request, response::Response},
     model::{
         kinds::Resource,
         path::ResourcePath,
         status::{ApiError, Result},
     },
-    resources::{registry::Served, table::TableOptions},
-    store::Object,
+    resources::registry::Served,
 };
 
 pub(crate) mod delete;
@@ -25,16 +24,7 @@ pub(crate) mod write;
 /// How long a read waits for a future version.
 const FUTURE_WAIT: Duration = Duration::from_secs(3);
 
-/// A request about objects of one resource.
-#[derive(Debug)]
-pub(crate) struct ResourceRequest<'a> {
-    pub(crate) api: &'a Api,
-    pub(crate) call: &'a Request,
-    pub(crate) path: &'a ResourcePath,
-    pub(crate) resource: Arc<Resource>,
-}
-
-/// Answers it.
+/// Answers a request about objects.
 pub(crate) async fn answer(api: &Api, call: &Request, path: &ResourcePath) -> Result<Response> {
     let served = api.registry.served();
     let resource = find(&served, path)?;
@@ -116,22 +106,5 @@ impl ResourceRequest<'_> {
             ("DELETE", false) if resource.verbs.contains(&"deletecollection") => self.delete_collection().await,
             _ => Err(ApiError::method_not_allowed()),
         }
-    }
-
-    /// A response with one object, in the client's form.
-    pub(crate) fn reply(&self, code: StatusCode, object: &Object, warnings: Vec<String>) -> Result<Response> {
-        let format = negotiate::format(&self.call.accept, true)?;
-        let body = encode::single(&self.resource, object, format, self.table()?)?;
-        Ok(Response::ready(code, format, body).warn(warnings))
-    }
-
-    pub(crate) fn table(&self) -> Result<TableOptions> {
-        let asked = self.call.query.get("includeObject").filter(|_| self.call.accept.contains("as=Table"));
-        TableOptions::parse(asked)
-    }
-
-    /// 404 for the object of this request.
-    pub(crate) fn not_found(&self) -> ApiError {
-        ApiError::not_found(&self.resource.group, &self.resource.plural, &self.path.name)
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     access::authorization::{bindings, rules::Rule},
-    handlers::rest::ResourceRequest,
+    handlers::resource_request::ResourceRequest,
     http::{
         decode::{self, Decoded, Expected},
         query::WriteOptions,

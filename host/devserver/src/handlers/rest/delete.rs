@@ -3,8 +3,9 @@
 use http::StatusCode;
 use serde_json::{Map, json};
 
-use super::{ResourceRequest, read};
+use super::read;
 use crate::{
+    handlers::resource_request::ResourceRequest,
     http::{decode, encode, negotiate, query::ListOptions, response::Response},
     model::status::{ApiError, Result},
     resources::deletion::{self, DeleteOptions, Deleted},

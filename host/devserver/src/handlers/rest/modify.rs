@@ -5,10 +5,10 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{ResourceRequest, write::Write};
+use super::write::Write;
 use crate::{
     access::authorization::Action,
-    handlers::patch,
+    handlers::{patch, resource_request::ResourceRequest},
     http::{
         decode::{self, Decoded, Expected},
         encode, negotiate,

@@ -6,8 +6,8 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::ResourceRequest;
 use crate::{
+    handlers::resource_request::ResourceRequest,
     http::{
         encode::{self, ListMeta},
         negotiate,
@@ -26,10 +26,6 @@ use crate::{
 const WATCH_TIMEOUT: Duration = Duration::from_secs(1800);
 
 impl ResourceRequest<'_> {
-    pub(super) fn key(&self) -> Key {
-        Key::new(&self.path.namespace, &self.path.name)
-    }
-
     pub(super) fn get(&self) -> Result<Response> {
         negotiate::format(&self.call.accept, true)?;
         if self.call.query.get("export").is_some() {

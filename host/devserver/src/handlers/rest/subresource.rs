@@ -5,9 +5,8 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::ResourceRequest;
 use crate::{
-    handlers::{patch, reviews},
+    handlers::{patch, resource_request::ResourceRequest, reviews},
     http::{
         body,
         decode::{self, Expected},
@@ -26,7 +25,6 @@ use crate::{
         write::Failure,
     },
     store::{ATTEMPTS, Object},
-    webhooks::{self, Attributes, Kind, Old, Operation},
 };
 
 impl ResourceRequest<'_> {
@@ -70,37 +68,6 @@ impl ResourceRequest<'_> {
             None | Some("") => ApiError::bad_request(format!("pod {name} does not have a host assigned")),
             Some(node) => ApiError::not_found("", "nodes", node),
         }
-    }
-
-    /// Calls the webhooks for an object that is not of the resource's own kind and is not stored: a Scale, a Binding, an Eviction.
-    ///
-    /// * `object` - with its old state, if this is an update.
-    pub(crate) async fn admitted(
-        &self,
-        kind: Kind,
-        (object, old): (Value, Option<&Value>),
-        options: &WriteOptions,
-    ) -> Result<Value> {
-        let (operation, named) = match old {
-            Some(_) => (Operation::Update, "UpdateOptions"),
-            None => (Operation::Create, "CreateOptions"),
-        };
-        let attributes = Attributes {
-            webhooks: &self.api.webhooks,
-            user: &self.call.user,
-            resource: &self.resource,
-            subresource: &self.path.subresource,
-            namespace: &self.path.namespace,
-            name: &self.path.name,
-            operation,
-            options: webhooks::options(named, &self.call.query),
-            dry_run: options.dry_run,
-            kind: Some(kind),
-        };
-        let old = old.map_or(Old::None, Old::Plain);
-        let object = attributes.mutate(self.call, Some(&object), old).await?.unwrap_or(object);
-        attributes.validate(self.call, Some(&object), old).await?;
-        Ok(object)
     }
 
     /// `PUT namespaces/{name}/finalize` sets `spec.finalizers`.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     access::authorization::Action,
-    handlers::rest::ResourceRequest,
+    handlers::resource_request::ResourceRequest,
     model::{
         members,
         status::{ApiError, Cause, Result},
