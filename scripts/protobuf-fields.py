@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of protobuf fields, host/devserver/src/protobuf/fields.txt, from two crates of the registry.
+"""Writes the table of protobuf fields, host/devserver/src/model/fields.txt, from two crates of the registry.
 
     scripts/protobuf-fields.py            # write it
     scripts/protobuf-fields.py --check    # fail when it is not what the crates say
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-TABLE = os.path.join(ROOT, "host/devserver/src/protobuf/fields.txt")
+TABLE = os.path.join(ROOT, "host/devserver/src/model/fields.txt")
 # k8s-pb is made from v1.35.
 PB, OPENAPI = "0.9.0", ("v1_36", "v1_35")
 # The groups the API server serves. Their v1 is enough, with autoscaling/v2.
@@ -232,7 +232,7 @@ def main():
     if "--check" in sys.argv[1:]:
         with open(TABLE, encoding="utf-8") as f:
             if f.read() != text:
-                sys.exit("host/devserver/src/protobuf/fields.txt is not what the crates say: run scripts/protobuf-fields.py")
+                sys.exit("host/devserver/src/model/fields.txt is not what the crates say: run scripts/protobuf-fields.py")
         return
     with open(TABLE, "w", encoding="utf-8") as f:
         f.write(text)

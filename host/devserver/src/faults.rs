@@ -12,12 +12,15 @@ use std::sync::{
 };
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error,
-    api::Api,
-    path::{self, Target},
-    server::{Request, verb},
+    http::request::Request,
+    model::{
+        error::Error,
+        path::{self, Target},
+    },
+    store::Store,
 };
 
 pub(crate) mod admin;
@@ -38,11 +41,18 @@ pub(crate) struct FaultState {
     any: AtomicBool,
     /// Wakes watches and held requests when rules are added or removed, or a client crashes.
     changed: watch::Sender<()>,
+    /// Rules read its revision, and compact it.
+    store: Arc<Store>,
+    /// Cancelled when the server shuts down: ends waits.
+    stop: CancellationToken,
+    /// Whether rules that kill processes are accepted over HTTP.
+    may_kill: bool,
 }
 
 impl FaultState {
-    pub(crate) fn new() -> Self {
-        Self { plan: Mutex::default(), any: AtomicBool::new(false), changed: watch::Sender::new(()) }
+    pub(crate) fn new(store: Arc<Store>, stop: CancellationToken, may_kill: bool) -> Self {
+        let (any, changed) = (AtomicBool::new(false), watch::Sender::new(()));
+        Self { plan: Mutex::default(), any, changed, store, stop, may_kill }
     }
 
     fn ask<R>(&self, f: impl FnOnce(&mut Plan) -> R) -> R {
@@ -60,9 +70,9 @@ impl FaultState {
     }
 
     /// Adds all of the rules, or none.
-    fn add(&self, rules: Rules, revision: u64) -> Result<Vec<String>, Error> {
+    fn add(&self, rules: Rules) -> Result<Vec<String>, Error> {
         let names: Vec<String> = rules.iter().map(|r| r.id.clone()).collect();
-        self.change(|plan| plan.add(rules.into_vec(), revision)).map_err(|at| {
+        self.change(|plan| plan.add(rules.into_vec(), self.store.revision())).map_err(|at| {
             let id = names.get(at).map_or("", String::as_str);
             Error::Fault { rule: at + 1, field: "id".to_owned(), why: format!("there is a rule {id:?} already") }
         })
@@ -73,11 +83,11 @@ impl FaultState {
     }
 
     /// The faults of a request.
-    pub(crate) fn request(&self, call: &Request, revision: impl FnOnce() -> u64) -> Option<Box<FaultDecision>> {
+    pub(crate) fn request(&self, call: &Request) -> Option<Box<FaultDecision>> {
         if !self.any() {
             return None;
         }
-        let decision = self.ask(|plan| plan.request(&meeting(call), revision()))?;
+        let decision = self.ask(|plan| plan.request(&meeting(call), self.store.revision()))?;
         if matches!(decision.end, Some(plan::End::Crash { .. })) {
             // The watches of the crashed client are cut at once.
             self.changed.send_replace(());
@@ -87,7 +97,7 @@ impl FaultState {
 }
 
 fn meeting(call: &Request) -> Meeting {
-    let verb = verb(call);
+    let verb = call.verb();
     let version = call.query.get("resourceVersion");
     let cached = verb == "watch" || (version.is_some() && call.query.get("resourceVersionMatch") != Some("Exact"));
     let place = match path::parse(&call.path) {
@@ -113,7 +123,7 @@ fn meeting(call: &Request) -> Meeting {
 /// The fault rules of a running server.
 #[derive(Debug)]
 pub struct Faults<'a> {
-    pub(crate) api: &'a Arc<Api>,
+    pub(crate) state: &'a FaultState,
 }
 
 impl Faults<'_> {
@@ -123,7 +133,7 @@ impl Faults<'_> {
     ///
     /// [`Error::Fault`] when a rule with the same id exists.
     pub fn add(&self, rules: Rules) -> Result<Vec<String>, Error> {
-        self.api.faults.add(rules, self.api.store.revision())
+        self.state.add(rules)
     }
 
     /// Adds one rule; returns its id.
@@ -138,18 +148,18 @@ impl Faults<'_> {
     /// Removes a rule; false when the id is unknown. Delayed requests and events continue; hanging requests are cut.
     #[must_use]
     pub fn remove(&self, id: &str) -> bool {
-        self.api.faults.change(|plan| plan.remove(id))
+        self.state.change(|plan| plan.remove(id))
     }
 
     /// Removes all rules.
     pub fn clear(&self) {
-        self.api.faults.change(Plan::clear);
+        self.state.change(Plan::clear);
     }
 
     /// The rules in their order, with their counters.
     #[must_use]
     pub fn rules(&self) -> Vec<Report> {
-        self.api.faults.ask(|plan| plan.rules().iter().map(Report::of).collect())
+        self.state.ask(|plan| plan.rules().iter().map(Report::of).collect())
     }
 }
 

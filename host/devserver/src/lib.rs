@@ -19,284 +19,34 @@
 //! # }
 //! ```
 
-use std::{
-    collections::BTreeMap,
-    io,
-    net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::serve::ListenerExt as _;
 use tokio::{net::TcpListener, task::JoinHandle};
 
-mod admission;
-mod api;
-mod authentication;
-mod authorization;
-mod autoscalers;
-mod body;
-mod bootstrap;
-mod crd;
-mod defaults;
-mod discovery;
-mod encode;
-mod events;
+mod access;
+mod controllers;
 pub mod faults;
-mod gc;
-mod https;
-mod kinds;
-mod managed;
-mod namespaces;
-mod negotiate;
-mod openapi;
-mod origin;
-mod patch;
-mod path;
-mod persistence;
-mod protobuf;
-mod quantity;
-mod query;
-mod registry;
-mod requests;
-mod rest;
-mod reviews;
-mod selector;
+mod handlers;
+mod http;
+mod model;
+mod options;
+mod resources;
 mod server;
-mod status;
-mod storage;
-mod strategy;
-mod table;
-mod time;
-mod types;
-mod validation;
-mod versions;
-mod watch;
+mod store;
+mod webhooks;
 
-pub use admission::clients::WebhookClients;
-pub use authentication::StaticTokens;
-pub use https::Tls;
-pub use requests::RequestRecord;
+pub use crate::http::{https::Tls, request_log::RequestRecord};
+pub use access::authentication::StaticTokens;
+pub use model::error::Error;
+pub use options::Options;
+pub use webhooks::clients::WebhookClients;
 
-use api::Api;
-use authentication::User;
-use faults::{Faults, Rules};
-
-/// Configuration of the server; start from `Options::default()`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// Listen address; port 0 chooses a free one. Default `127.0.0.1:0`. Requests without credentials have all permissions: keep it on
-    /// loopback.
-    pub addr: SocketAddr,
-    /// Number of changes kept per kind. A watch or a page from before them gets 410 Gone. Each costs about ten times the size of its
-    /// object as JSON. Default 4096.
-    pub watch_history: usize,
-    /// Number of requests that [`Running::requests`] keeps. Default 10 000.
-    pub request_history: usize,
-    /// Whether garbage collection and namespace deletion run. Default true; without them finalizers wait for the caller, as on an API
-    /// server without a controller manager.
-    pub controllers: bool,
-    /// Bearer tokens and their users. An unknown token, which is neither here nor issued for a service account, gets 401; a request
-    /// without a token is the administrator's. Default none.
-    pub tokens: StaticTokens,
-    /// Whether requests without credentials are `system:anonymous` and subject to RBAC, instead of the administrator's. Default false.
-    pub anonymous_auth: bool,
-    /// Directory that stores objects across restarts; created if absent. Answered changes survive any end of the process, but not always
-    /// a crash of the machine. Default `None`: memory alone.
-    pub data_dir: Option<PathBuf>,
-    /// Bytes of changes in the data directory before a snapshot replaces them. Default 8 MiB.
-    pub data_log_bytes: u64,
-    /// Serves HTTPS instead of HTTP, and accepts client certificates. Default `None`.
-    pub tls: Option<Tls>,
-    /// Client certificates for webhooks. Default none.
-    pub webhook_clients: WebhookClients,
-    /// Fault rules from the start. Default none.
-    pub faults: Rules,
-    /// Whether rules that kill processes are accepted over HTTP. Default false: every client that reaches the server could end any
-    /// process of its user.
-    pub faults_may_kill: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            watch_history: 4096,
-            request_history: 10_000,
-            controllers: true,
-            tokens: StaticTokens::default(),
-            anonymous_auth: false,
-            data_dir: None,
-            data_log_bytes: 8 * 1024 * 1024,
-            tls: None,
-            webhook_clients: WebhookClients::default(),
-            faults: Rules::default(),
-            faults_may_kill: false,
-        }
-    }
-}
-
-impl Options {
-    /// Sets [`addr`](Self::addr).
-    #[must_use]
-    pub fn addr(mut self, addr: SocketAddr) -> Self {
-        self.addr = addr;
-        self
-    }
-
-    /// Sets [`watch_history`](Self::watch_history).
-    #[must_use]
-    pub fn watch_history(mut self, changes: usize) -> Self {
-        self.watch_history = changes;
-        self
-    }
-
-    /// Sets [`request_history`](Self::request_history).
-    #[must_use]
-    pub fn request_history(mut self, requests: usize) -> Self {
-        self.request_history = requests;
-        self
-    }
-
-    /// Sets [`controllers`](Self::controllers).
-    #[must_use]
-    pub fn controllers(mut self, run: bool) -> Self {
-        self.controllers = run;
-        self
-    }
-
-    /// Sets [`tokens`](Self::tokens).
-    #[must_use]
-    pub fn tokens(mut self, tokens: StaticTokens) -> Self {
-        self.tokens = tokens;
-        self
-    }
-
-    /// Sets [`anonymous_auth`](Self::anonymous_auth).
-    #[must_use]
-    pub fn anonymous_auth(mut self, anonymous: bool) -> Self {
-        self.anonymous_auth = anonymous;
-        self
-    }
-
-    /// Sets [`data_dir`](Self::data_dir).
-    #[must_use]
-    pub fn data_dir(mut self, dir: impl Into<PathBuf>) -> Self {
-        self.data_dir = Some(dir.into());
-        self
-    }
-
-    /// Sets [`data_log_bytes`](Self::data_log_bytes).
-    #[must_use]
-    pub fn data_log_bytes(mut self, bytes: u64) -> Self {
-        self.data_log_bytes = bytes;
-        self
-    }
-
-    /// Sets [`tls`](Self::tls).
-    #[must_use]
-    pub fn tls(mut self, tls: Tls) -> Self {
-        self.tls = Some(tls);
-        self
-    }
-
-    /// Sets [`webhook_clients`](Self::webhook_clients).
-    #[must_use]
-    pub fn webhook_clients(mut self, clients: WebhookClients) -> Self {
-        self.webhook_clients = clients;
-        self
-    }
-
-    /// Sets [`faults`](Self::faults).
-    #[must_use]
-    pub fn faults(mut self, rules: Rules) -> Self {
-        self.faults = rules;
-        self
-    }
-
-    /// Sets [`faults_may_kill`](Self::faults_may_kill).
-    #[must_use]
-    pub fn faults_may_kill(mut self, may: bool) -> Self {
-        self.faults_may_kill = may;
-        self
-    }
-}
-
-/// Why a server did not start, or its tokens or fault rules are invalid.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The address is unusable.
-    #[error("cannot listen on {addr}")]
-    Listen {
-        /// The requested address.
-        addr: SocketAddr,
-        /// The operating system's error.
-        #[source]
-        source: io::Error,
-    },
-    /// A line of a token file is invalid.
-    #[error("line {line} of the tokens: {why}")]
-    Tokens {
-        /// The number of the line; the first is 1.
-        line: usize,
-        /// The fault.
-        why: &'static str,
-    },
-    /// A certificate or a key is invalid.
-    #[error("the {what} cannot be used: {why}")]
-    Tls {
-        /// The name of the text.
-        what: &'static str,
-        /// The fault.
-        why: String,
-    },
-    /// An AdmissionConfiguration, or one of its files, is invalid.
-    #[error("cannot use {}: {why}", file.display())]
-    AdmissionConfig {
-        /// The file.
-        file: PathBuf,
-        /// The fault.
-        why: String,
-    },
-    /// A file of the data directory is unusable.
-    #[error("cannot use {} for the data of the API server", path.display())]
-    DataDir {
-        /// The file or the directory.
-        path: PathBuf,
-        /// The operating system's error.
-        #[source]
-        source: io::Error,
-    },
-    /// Another server uses the data directory.
-    #[error("the data directory {} is in use by another API server", dir.display())]
-    DataDirInUse {
-        /// The directory.
-        dir: PathBuf,
-    },
-    /// A file of the data directory is damaged.
-    #[error("{} is damaged at byte {offset}: {why}", file.display())]
-    Damaged {
-        /// The file.
-        file: PathBuf,
-        /// Offset of the first unreadable line.
-        offset: usize,
-        /// The fault.
-        why: String,
-    },
-    /// A fault rule is invalid.
-    #[error("fault rule {rule}, {field}: {why}")]
-    Fault {
-        /// The number of the rule in its list, from 1; 0 is the document itself.
-        rule: usize,
-        /// The path of the field in the rule; `.` is the rule itself.
-        field: String,
-        /// The fault.
-        why: String,
-    },
-}
+use crate::http::https::{Listener, Peer};
+use faults::Faults;
+use model::user::User;
+use server::Server;
+use store::journal;
 
 /// The embedded API server.
 #[derive(Debug)]
@@ -314,44 +64,45 @@ impl DevServer {
         let listen = |source| Error::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
         let addr = listener.local_addr().map_err(listen)?;
-        let (api, feed) = Api::new(options);
-        if let Some(dir) = &api.options.data_dir {
-            persistence::open(&api, dir)?;
+        let (server, feed) = Server::new(&options);
+        let Options { data_dir, data_log_bytes, tls, faults, .. } = options;
+        if let Some(dir) = data_dir {
+            journal::open(&server.api.store, &dir, data_log_bytes, server.api.stop.clone())?;
+            server.api.controllers.restore();
         }
-        api.begin();
-        let controllers = tokio::spawn(gc::run(Arc::clone(&api), feed));
-        let server = tokio::spawn(serve(Arc::clone(&api), listener, addr));
+        let controllers = server.begin(faults, feed);
+        let task = tokio::spawn(serve(Arc::clone(&server), listener, addr, tls.clone()));
         tracing::debug!(%addr, "embedded API server listens");
-        Ok(Running { addr, api, server, controllers })
+        Ok(Running { addr, server, tls, task, controllers })
     }
 
     /// The service without a listener, in memory, for a caller's own listener. Watches end when the router is dropped with its runtime.
     ///
     /// Must be called on a tokio runtime: the controllers run there.
     pub fn router(options: Options) -> axum::Router {
-        let (api, feed) = Api::new(options);
-        api.begin();
-        tokio::spawn(gc::run(Arc::clone(&api), feed));
-        server::router(api)
+        let (server, feed) = Server::new(&options);
+        server.begin(options.faults, feed);
+        server::router(server)
     }
 }
 
 /// Serves until the server stops.
-async fn serve(api: Arc<Api>, listener: TcpListener, addr: SocketAddr) {
-    let router = server::router(Arc::clone(&api));
-    let stop = api.stop.clone().cancelled_owned();
-    let ended = match api.options.tls.clone() {
+async fn serve(server: Arc<Server>, listener: TcpListener, addr: SocketAddr, tls: Option<Tls>) {
+    let stop = server.api.stop.clone();
+    let stopped = stop.clone().cancelled_owned();
+    let router = server::router(server);
+    let ended = match tls {
         Some(tls) => {
-            let listener = https::Listener::new(listener, addr, tls, api.stop.clone());
-            let service = router.into_make_service_with_connect_info::<https::Peer>();
-            axum::serve(listener, service).with_graceful_shutdown(stop).await
+            let listener = Listener::new(listener, addr, tls, stop);
+            let service = router.into_make_service_with_connect_info::<Peer>();
+            axum::serve(listener, service).with_graceful_shutdown(stopped).await
         }
         None => {
             let listener = listener.tap_io(|stream| {
                 // Otherwise every small response waits for the client's delayed acknowledgement.
                 let _ = stream.set_nodelay(true);
             });
-            axum::serve(listener, router).with_graceful_shutdown(stop).await
+            axum::serve(listener, router).with_graceful_shutdown(stopped).await
         }
     };
     if let Err(error) = ended {
@@ -363,8 +114,9 @@ async fn serve(api: Arc<Api>, listener: TcpListener, addr: SocketAddr) {
 #[derive(Debug)]
 pub struct Running {
     addr: SocketAddr,
-    api: Arc<Api>,
-    server: JoinHandle<()>,
+    server: Arc<Server>,
+    tls: Option<Tls>,
+    task: JoinHandle<()>,
     controllers: JoinHandle<()>,
 }
 
@@ -372,7 +124,7 @@ impl Running {
     /// `http://127.0.0.1:PORT`, or `https://…`.
     #[must_use]
     pub fn url(&self) -> String {
-        let scheme = if self.api.options.tls.is_some() { "https" } else { "http" };
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.addr)
     }
 
@@ -380,9 +132,8 @@ impl Running {
     /// the administrator.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
-        let token = self.api.options.tls.as_ref().map(|_| format!("token: {}", self.api.tokens.issue(User::admin())));
-        let trusted =
-            self.api.options.tls.as_ref().map(|tls| format!("\n    certificate-authority-data: {}", tls.authority()));
+        let token = self.tls.as_ref().map(|_| format!("token: {}", self.server.api.tokens.issue(User::admin())));
+        let trusted = self.tls.as_ref().map(|tls| format!("\n    certificate-authority-data: {}", tls.authority()));
         format!(
             "apiVersion: v1\nkind: Config\nclusters:\n- name: oarlock\n  cluster:\n    server: {}{}\ncontexts:\n- name: \
              oarlock\n  context:\n    cluster: oarlock\n    user: oarlock\n    namespace: default\ncurrent-context: \
@@ -396,26 +147,26 @@ impl Running {
     /// The last requests, oldest first. A watch is recorded when it starts.
     #[must_use]
     pub fn requests(&self) -> Vec<RequestRecord> {
-        self.api.requests.records()
+        self.server.requests.records()
     }
 
     /// The number of requests per verb, over the whole life of the server.
     #[must_use]
     pub fn request_counts(&self) -> BTreeMap<String, u64> {
-        self.api.requests.counts()
+        self.server.requests.counts()
     }
 
     /// The fault rules.
     #[must_use]
     pub fn faults(&self) -> Faults<'_> {
-        Faults { api: &self.api }
+        self.server.faults()
     }
 
     /// Ends the watches, finishes current requests, and stops; connections that do not finish within five seconds are cut.
     pub async fn shutdown(mut self) {
-        self.api.stop.cancel();
-        if tokio::time::timeout(Duration::from_secs(5), &mut self.server).await.is_err() {
-            self.server.abort();
+        self.server.api.stop.cancel();
+        if tokio::time::timeout(Duration::from_secs(5), &mut self.task).await.is_err() {
+            self.task.abort();
         }
         // Ends by itself: it observes the same token.
         let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.controllers).await;
@@ -424,6 +175,6 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.api.stop.cancel();
+        self.server.api.stop.cancel();
     }
 }

@@ -1,6 +1,6 @@
 //! HTTP server: one handler for all paths.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::{
     Router,
@@ -8,168 +8,122 @@ use axum::{
     extract::{ConnectInfo, Request as HttpRequest, State},
     response::Response as HttpResponse,
 };
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use serde_json::Value;
+use tokio::{sync::mpsc, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::Api,
-    authentication::User,
-    authorization::{self, impersonation},
-    discovery,
-    faults::{self, Faults, effect::Cut, plan::FaultDecision},
-    https::Peer,
-    negotiate::Format,
-    openapi, origin,
-    path::{self, Target},
-    query::Query,
-    requests::RequestRecord,
-    rest,
-    status::{ApiError, Result},
-    watch::Watch,
+    access::{
+        authentication::Tokens,
+        authorization::{self, Authorizer, impersonation},
+    },
+    controllers::{Controllers, Feed},
+    faults::{self, FaultState, Faults, Rules, effect::Cut, plan::FaultDecision},
+    handlers::{self, Api},
+    http::{
+        https::Peer,
+        origin,
+        request::Request,
+        request_log::{RequestLog, RequestRecord},
+        response::Response,
+    },
+    model::status::{ApiError, Result},
+    options::Options,
+    resources::registry::Registry,
+    store::Store,
+    webhooks::Webhooks,
 };
 
 /// The largest request body, as in Kubernetes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// Warnings for a client during its request; each text once.
-#[derive(Debug, Default)]
-pub(crate) struct Warnings(Mutex<Vec<String>>);
-
-impl Warnings {
-    pub(crate) fn add(&self, texts: Vec<String>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for text in texts.into_iter().filter(|t| !t.is_empty()) {
-            if !all.contains(&text) {
-                all.push(text);
-            }
-        }
-    }
-
-    /// All warnings. When they are long in total, each is cut, as in Kubernetes.
-    fn take(&self) -> Vec<String> {
-        const TOTAL: usize = 4 * 1024;
-        const EACH: usize = 256;
-        let mut all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        if all.iter().map(|t| t.chars().count()).sum::<usize>() > TOTAL {
-            all.iter_mut().for_each(|t| *t = t.chars().take(EACH).collect());
-        }
-        all
-    }
-}
-
-/// A completely read request.
+/// Handlers, with authentication, fault rules and a log around them.
 #[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) method: Method,
-    pub(crate) path: String,
-    pub(crate) query: Query,
-    pub(crate) accept: String,
-    /// The media type without parameters.
-    pub(crate) content_type: String,
-    pub(crate) user_agent: String,
-    /// The user of the request.
-    pub(crate) user: User,
-    pub(crate) body: Bytes,
-    /// Why the body is missing; reported only to authorized users.
-    pub(crate) unread: Option<ApiError>,
-    /// Warnings of webhooks.
-    pub(crate) warnings: Warnings,
-    /// The revision of a read, when a fault rule sets one.
-    pub(crate) past: Option<u64>,
+pub(crate) struct Server {
+    pub(crate) api: Api,
+    pub(crate) faults: Arc<FaultState>,
+    pub(crate) requests: RequestLog,
 }
 
-/// A response.
-#[derive(Debug)]
-pub(crate) enum Response {
-    /// A complete body.
-    Whole { code: StatusCode, content_type: &'static str, body: Bytes, warnings: Vec<String> },
-    /// Events until the watch ends.
-    Watch(Box<Watch>),
-}
-
-impl Response {
-    /// 200 with a value.
-    pub(crate) fn json(value: &Value) -> Self {
-        Self::with(StatusCode::OK, value)
-    }
-
-    /// A value under a code.
-    pub(crate) fn with(code: StatusCode, value: &Value) -> Self {
-        let body = serde_json::to_vec(value).unwrap_or_default().into();
-        Self::Whole { code, content_type: "application/json", body, warnings: Vec::new() }
-    }
-
-    /// 200 with text.
-    pub(crate) fn text(text: &str) -> Self {
-        let body = Bytes::copy_from_slice(text.as_bytes());
-        Self::Whole { code: StatusCode::OK, content_type: "text/plain; charset=utf-8", body, warnings: Vec::new() }
-    }
-
-    /// A complete body in a negotiated format.
-    pub(crate) fn ready(code: StatusCode, format: Format, body: Bytes) -> Self {
-        Self::Whole { code, content_type: format.content_type(), body, warnings: Vec::new() }
-    }
-
-    /// Adds Warning headers.
-    pub(crate) fn warn(mut self, more: Vec<String>) -> Self {
-        if let Self::Whole { warnings, .. } = &mut self {
-            warnings.extend(more);
+impl Server {
+    /// An empty server, and the changes of its store.
+    pub(crate) fn new(options: &Options) -> (Arc<Self>, Feed) {
+        let (sender, feed) = mpsc::unbounded_channel();
+        let stop = CancellationToken::new();
+        let store = Arc::new(Store::new(options.watch_history, sender));
+        let registry = Arc::new(Registry::new());
+        // Watches of a kind may start at any version that this server ever returned.
+        for resource in registry.served().all() {
+            store.of(resource);
         }
-        self
+        let clients = options.webhook_clients.clone();
+        let server = Self {
+            faults: Arc::new(FaultState::new(Arc::clone(&store), stop.clone(), options.faults_may_kill)),
+            requests: RequestLog::new(options.request_history),
+            api: Api {
+                authorizer: Authorizer::new(Arc::clone(&store), options.controllers),
+                tokens: Tokens::new(options.tokens.clone(), options.anonymous_auth),
+                webhooks: Webhooks::new(Arc::clone(&store), Arc::clone(&registry), clients),
+                controllers: Arc::new(Controllers::new(Arc::clone(&store), Arc::clone(&registry), options.controllers)),
+                store,
+                registry,
+                stop,
+            },
+        };
+        (Arc::new(server), feed)
     }
 
-    fn code(&self) -> StatusCode {
-        match self {
-            Self::Whole { code, .. } => *code,
-            Self::Watch(_) => StatusCode::OK,
+    /// Creates the objects of every cluster, activates the fault rules, and starts the controllers.
+    ///
+    /// Must be called on a tokio runtime.
+    pub(crate) fn begin(&self, rules: Rules, feed: Feed) -> JoinHandle<()> {
+        self.api.controllers.bootstrap();
+        if let Err(error) = self.faults().add(rules) {
+            tracing::error!(%error, "fault rules cannot be used");
         }
+        tokio::spawn(Arc::clone(&self.api.controllers).run(feed, self.api.stop.clone()))
+    }
+
+    /// The fault rules.
+    pub(crate) fn faults(&self) -> Faults<'_> {
+        Faults { state: &self.faults }
     }
 }
 
 /// The router of a server.
-pub(crate) fn router(api: Arc<Api>) -> Router {
-    Router::new().fallback(handle).with_state(api)
+pub(crate) fn router(server: Arc<Server>) -> Router {
+    Router::new().fallback(handle).with_state(server)
 }
 
-async fn handle(State(api): State<Arc<Api>>, request: HttpRequest) -> HttpResponse {
+async fn handle(State(server): State<Arc<Server>>, request: HttpRequest) -> HttpResponse {
     let (parts, body) = request.into_parts();
     let target = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
-    let mut call = Request {
-        method: parts.method,
-        path: parts.uri.path().to_owned(),
-        query: Query::parse(parts.uri.query().unwrap_or_default()),
-        accept: text(&parts.headers, header::ACCEPT),
-        content_type: media_type(&text(&parts.headers, header::CONTENT_TYPE)),
-        user_agent: text(&parts.headers, header::USER_AGENT),
-        user: User::default(),
-        body: Bytes::new(),
-        unread: None,
-        warnings: Warnings::default(),
-        past: None,
-    };
+    let mut call = Request::new(&parts);
     let peer = parts.extensions.get::<ConnectInfo<Peer>>().map(|info| &info.0);
     let known = match origin::check(&parts.headers, peer.is_none()) {
-        Ok(()) => identify(&api, &mut call, (&parts.headers, peer), body).await,
+        Ok(()) => identify(&server.api, &mut call, (&parts.headers, peer), body).await,
         refused => refused,
     };
     if let Some(rule) = faults::admin::rest(&call.path) {
         let shown = parts.headers.contains_key(faults::admin::HEADER);
-        let outcome = known.and_then(|()| require(&api, &call));
-        let outcome = outcome.and_then(|()| faults::admin::answer(&Faults { api: &api }, &call, rule, shown));
-        return respond(&api, &call, None, outcome);
+        let outcome = known.and_then(|()| handlers::require(&server.api, &call));
+        let outcome = outcome.and_then(|()| faults::admin::answer(&server.faults(), &call, rule, shown));
+        return respond(&server, &call, None, outcome);
     }
-    let decision = if known.is_ok() { api.faults.request(&call, || api.store.revision()) } else { None };
+    let decision = if known.is_ok() { server.faults.request(&call) } else { None };
+    call.past = decision.as_ref().and_then(|decision| decision.past());
     let fate = match (&decision, known) {
         (_, Err(error)) => Ok(Err(error)),
-        (None, Ok(())) => Ok(act(&api, &call).await),
-        (Some(decision), Ok(())) => faults::effect::carry_out(&api, &mut call, decision).await,
+        (None, Ok(())) => Ok(handlers::act(&server.api, &call).await),
+        (Some(decision), Ok(())) => {
+            server.faults.around(&call, decision, Box::pin(handlers::act(&server.api, &call))).await
+        }
     };
     // A cut connection has no status.
     let code = fate.as_ref().map_or(0, |o| o.as_ref().map_or_else(ApiError::code, Response::code).as_u16());
-    api.requests.record(RequestRecord {
-        verb: verb(&call),
+    server.requests.record(RequestRecord {
+        verb: call.verb(),
         method: call.method.to_string(),
         path: target,
         user_agent: call.user_agent.clone(),
@@ -178,13 +132,13 @@ async fn handle(State(api): State<Arc<Api>>, request: HttpRequest) -> HttpRespon
     });
     match fate {
         Err(Cut) => build(StatusCode::OK, "text/plain", Cut::body(), &[]),
-        Ok(outcome) => respond(&api, &call, decision.as_deref(), outcome),
+        Ok(outcome) => respond(&server, &call, decision.as_deref(), outcome),
     }
 }
 
 /// Authenticates the request. The body is always read, so that the connection stays usable.
 async fn identify(
-    api: &Arc<Api>,
+    api: &Api,
     call: &mut Request,
     (headers, peer): (&HeaderMap, Option<&Peer>),
     body: Body,
@@ -196,7 +150,7 @@ async fn identify(
         Some(Peer::Stranger) if !headers.contains_key(header::AUTHORIZATION) => return Err(ApiError::unauthorized()),
         _ => api.tokens.authenticate(headers)?,
     };
-    call.user = impersonation::user(api, requester, headers, &authorization::action(call))?;
+    call.user = impersonation::user(&api.authorizer, requester, headers, &authorization::action(call))?;
     match body {
         Ok(whole) => call.body = whole.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => call.unread = Some(ApiError::too_large(BODY_LIMIT)),
@@ -205,93 +159,8 @@ async fn identify(
     Ok(())
 }
 
-fn require(api: &Api, call: &Request) -> Result<()> {
-    authorization::require(api, &call.user, &authorization::action(call))
-}
-
-/// Authorizes the request and carries it out.
-pub(crate) async fn act(api: &Arc<Api>, call: &Request) -> Result<Response> {
-    require(api, call)?;
-    match &call.unread {
-        Some(error) => Err(error.clone()),
-        None => match answer(api, call).await {
-            Ok(answer) => Ok(answer.warn(call.warnings.take())),
-            Err(error) => Err(error.warn(call.warnings.take())),
-        },
-    }
-}
-
-fn text(headers: &HeaderMap, name: header::HeaderName) -> String {
-    let all: Vec<&str> = headers.get_all(name).iter().filter_map(|v| v.to_str().ok()).collect();
-    all.join(",")
-}
-
-fn media_type(header: &str) -> String {
-    header.split(';').next().unwrap_or_default().trim().to_owned()
-}
-
-/// The verb of a request in Kubernetes' terms.
-pub(crate) fn verb(call: &Request) -> String {
-    let Target::Resource(path) = path::parse(&call.path) else { return call.method.as_str().to_lowercase() };
-    let collection = path.name.is_empty();
-    let verb = match call.method.as_str() {
-        "GET" if path.watch || call.query.flag("watch") => "watch",
-        "GET" if collection => "list",
-        "GET" => "get",
-        "POST" => "create",
-        "PUT" => "update",
-        "PATCH" if rest::is_apply(&call.content_type) => "apply",
-        "PATCH" => "patch",
-        "DELETE" if collection => "deletecollection",
-        "DELETE" => "delete",
-        other => return other.to_lowercase(),
-    };
-    verb.to_owned()
-}
-
-async fn answer(api: &Arc<Api>, call: &Request) -> Result<Response> {
-    match path::parse(&call.path) {
-        Target::Resource(path) => rest::answer(api, call, &path).await,
-        Target::CoreVersions | Target::GroupVersion(..) if call.method != Method::GET => {
-            Err(ApiError::method_not_allowed())
-        }
-        Target::CoreVersions => discovery::core_versions(api, call),
-        Target::Groups => discovery::groups(api, call),
-        Target::Group(group) => discovery::group(api, call, &group),
-        Target::GroupVersion(group, version) => discovery::group_version(api, call, &group, &version),
-        Target::Other => other(api, call),
-    }
-}
-
-fn other(api: &Api, call: &Request) -> Result<Response> {
-    match call.path.as_str() {
-        "/version" | "/version/" if call.method != Method::GET => Err(ApiError::method_not_allowed()),
-        "/" => Ok(Response::json(&discovery::paths(api))),
-        "/version" | "/version/" => Ok(Response::json(&discovery::version())),
-        "/openapi/v2" => Ok(openapi::v2(api, call)),
-        "/openapi/v3" => Ok(openapi::v3_index(api)),
-        path if healthy(path) => Ok(Response::text("ok")),
-        path if path.strip_prefix("/api").is_some_and(|rest| rest.starts_with('/')) => Err(ApiError::no_resource()),
-        path if discovery::inside_builtin(api, path) => Err(ApiError::no_resource()),
-        path => match path.strip_prefix("/openapi/v3/") {
-            Some(rest) => openapi::v3(api, rest),
-            None => Err(ApiError::no_page()),
-        },
-    }
-}
-
-/// Whether a path is a health check, or a part of one.
-fn healthy(path: &str) -> bool {
-    ["/healthz", "/livez", "/readyz"].iter().any(|root| match path.strip_prefix(root) {
-        Some("" | "/" | "/ping" | "/log") => true,
-        Some("/etcd") => *root != "/readyz",
-        Some(part) => part.starts_with("/poststarthook/") || part == "/informer-sync" && *root == "/readyz",
-        None => false,
-    })
-}
-
 fn respond(
-    api: &Arc<Api>,
+    server: &Server,
     call: &Request,
     decision: Option<&FaultDecision>,
     outcome: Result<Response>,
@@ -299,7 +168,8 @@ fn respond(
     let response = match outcome {
         Ok(Response::Watch(watch)) => {
             let content_type = watch.content_type();
-            let lines = faults::stream::watch(api, call, decision.and_then(FaultDecision::lag), watch.stream());
+            let lines =
+                faults::stream::watch(&server.faults, call, decision.and_then(FaultDecision::lag), watch.stream());
             return build(StatusCode::OK, content_type, Body::from_stream(lines), &[]);
         }
         Ok(Response::Whole { code, content_type, body, warnings }) => {

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::{Fault, Faults, Rules};
 use crate::{
-    server::{Request, Response},
-    status::{ApiError, Result},
+    http::{request::Request, response::Response},
+    model::status::{ApiError, Result},
 };
 
 /// The path of all rules; each rule is below it.
@@ -47,10 +47,10 @@ pub(crate) fn answer(faults: &Faults<'_>, call: &Request, id: &str, shown: bool)
 }
 
 fn add(faults: &Faults<'_>, call: &Request) -> Result<Response> {
-    let refused = |error: crate::Error| ApiError::bad_request(error.to_string());
+    let refused = |error: crate::model::error::Error| ApiError::bad_request(error.to_string());
     let rules = Rules::from_bytes(&call.body).map_err(refused)?;
     let kills = rules.iter().any(|r| matches!(r.fault, Fault::Crash { kill: Some(_) }));
-    if kills && !faults.api.options.faults_may_kill {
+    if kills && !faults.state.may_kill {
         let why = "rules that kill processes are taken over HTTP only by a server that was started to allow it \
                    (--faults-may-kill)";
         return Err(ApiError::forbidden("", "", "", why));

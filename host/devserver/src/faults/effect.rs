@@ -1,6 +1,6 @@
 //! Effects of fault rules on a request.
 
-use std::{io, os::unix::fs::MetadataExt as _, sync::Arc, time::Duration};
+use std::{io, os::unix::fs::MetadataExt as _, time::Duration};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -8,11 +8,13 @@ use futures::{StreamExt as _, stream};
 use http::StatusCode;
 use rustix::process::{Pid, Signal, getuid, kill_process};
 
-use super::plan::{End, FaultDecision};
+use super::{
+    FaultState,
+    plan::{End, FaultDecision},
+};
 use crate::{
-    api::Api,
-    server::{self, Request, Response},
-    status::{ApiError, Result},
+    http::{request::Request, response::Response},
+    model::status::{ApiError, Result},
 };
 
 /// The connection is cut instead of a response.
@@ -31,79 +33,82 @@ impl Cut {
     }
 }
 
-/// Handles a request with a fault.
-pub(crate) async fn carry_out(
-    api: &Arc<Api>,
-    call: &mut Request,
-    decision: &FaultDecision,
-) -> std::result::Result<Result<Response>, Cut> {
-    if decision.compact {
-        api.store.compact();
+impl FaultState {
+    /// Wraps the handling of a request into its faults.
+    ///
+    /// * `act` - the handling of the request; not polled when a fault prevents it.
+    pub(crate) async fn around(
+        &self,
+        call: &Request,
+        decision: &FaultDecision,
+        act: impl Future<Output = Result<Response>> + Send,
+    ) -> std::result::Result<Result<Response>, Cut> {
+        if decision.compact {
+            self.store.compact();
+        }
+        self.wait(decision.before).await;
+        let Some(end) = &decision.end else {
+            let outcome = act.await;
+            self.wait(decision.after).await;
+            return Ok(outcome);
+        };
+        // The handling of a request without a visible response.
+        let unseen = async {
+            if let Err(error) = act.await {
+                tracing::debug!(status = %error.code(), path = call.path, "a request whose answer is lost was refused");
+            }
+            self.wait(decision.after).await;
+        };
+        match end {
+            End::Answer { code, reason, message, retry_after, after_effect } => {
+                if *after_effect {
+                    unseen.await;
+                }
+                let code = StatusCode::from_u16(*code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                Ok(Err(ApiError::injected(code, reason.as_deref(), message.as_deref(), *retry_after)))
+            }
+            End::Hang { rule, after_effect } => {
+                if *after_effect {
+                    unseen.await;
+                }
+                self.until_gone(rule).await;
+                Err(Cut)
+            }
+            End::Cut { after_effect } => {
+                if *after_effect {
+                    unseen.await;
+                }
+                Err(Cut)
+            }
+            End::Crash { kill } => {
+                unseen.await;
+                if let Some(pid) = kill {
+                    end_process(*pid);
+                }
+                Err(Cut)
+            }
+        }
     }
-    call.past = decision.stale.as_ref().map(|s| s.revision);
-    wait(api, decision.before).await;
-    match &decision.end {
-        Some(End::Answer { code, reason, message, retry_after, after_effect }) => {
-            if *after_effect {
-                carried_out(api, call, decision).await;
-            }
-            let code = StatusCode::from_u16(*code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            Ok(Err(ApiError::injected(code, reason.as_deref(), message.as_deref(), *retry_after)))
-        }
-        Some(End::Hang { rule, after_effect }) => {
-            if *after_effect {
-                carried_out(api, call, decision).await;
-            }
-            until_gone(api, rule).await;
-            Err(Cut)
-        }
-        Some(End::Cut { after_effect }) => {
-            if *after_effect {
-                carried_out(api, call, decision).await;
-            }
-            Err(Cut)
-        }
-        Some(End::Crash { kill }) => {
-            carried_out(api, call, decision).await;
-            if let Some(pid) = kill {
-                end_process(*pid);
-            }
-            Err(Cut)
-        }
-        None => {
-            let outcome = server::act(api, call).await;
-            wait(api, decision.after).await;
-            Ok(outcome)
-        }
-    }
-}
 
-/// Carries out a request without a visible response.
-async fn carried_out(api: &Arc<Api>, call: &Request, decision: &FaultDecision) {
-    if let Err(error) = server::act(api, call).await {
-        tracing::debug!(status = %error.code(), path = call.path, "a request whose answer is lost was refused");
-    }
-    wait(api, decision.after).await;
-}
-
-async fn wait(api: &Api, time: Duration) {
-    if time.is_zero() {
-        return;
-    }
-    tokio::select! {
-        () = tokio::time::sleep(time) => {}
-        () = api.stop.cancelled() => {}
-    }
-}
-
-/// Waits until a rule is removed.
-async fn until_gone(api: &Api, rule: &str) {
-    let mut changed = api.faults.changed.subscribe();
-    while api.faults.ask(|plan| plan.holds(rule)) {
+    async fn wait(&self, time: Duration) {
+        if time.is_zero() {
+            return;
+        }
         tokio::select! {
-            // The sender lives in the fault state, so an error is impossible.
-            _ = changed.changed() => {}
-            () = api.stop.cancelled() => return,
+            () = tokio::time::sleep(time) => {}
+            () = self.stop.cancelled() => {}
+        }
+    }
+
+    /// Waits until a rule is removed.
+    async fn until_gone(&self, rule: &str) {
+        let mut changed = self.changed.subscribe();
+        while self.ask(|plan| plan.holds(rule)) {
+            tokio::select! {
+                // The sender lives in the fault state, so an error is impossible.
+                _ = changed.changed() => {}
+                () = self.stop.cancelled() => return,
+            }
         }
     }
 }

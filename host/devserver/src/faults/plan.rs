@@ -50,6 +50,11 @@ pub(crate) struct FaultDecision {
 
 impl FaultDecision {
     /// The rule by which a watch reads the past.
+    /// The revision of a read, when a rule sets one.
+    pub(crate) fn past(&self) -> Option<u64> {
+        self.stale.as_ref().map(|stale| stale.revision)
+    }
+
     pub(crate) fn lag(&self) -> Option<String> {
         self.stale.as_ref().map(|s| s.rule.clone())
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Error, body};
+use crate::{http::body, model::error::Error};
 
 /// A fault rule: matching requests, conditions, and the fault.
 ///

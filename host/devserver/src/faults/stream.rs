@@ -15,12 +15,12 @@ use serde_json::Value;
 use tokio::{sync::watch::Receiver, time::Instant};
 
 use super::{
-    EventFaultDecision, Meeting, Turn,
+    EventFaultDecision, FaultState, Meeting, Turn,
     effect::Cut,
     meeting,
     plan::{TurnKind, place_of},
 };
-use crate::{api::Api, server::Request, status::ApiError};
+use crate::{http::request::Request, model::status::ApiError};
 
 /// Poll interval for newer versions of a watch that lags by versions.
 const LAG_POLL: Duration = Duration::from_millis(10);
@@ -29,7 +29,7 @@ type Lines = Pin<Box<dyn Stream<Item = Result<Bytes, Infallible>> + Send>>;
 
 /// The chunks of a watch after the rules. `lag` is the rule by which the watch reads the past.
 pub(crate) fn watch<L>(
-    api: &Arc<Api>,
+    faults: &Arc<FaultState>,
     call: &Request,
     lag: Option<String>,
     lines: L,
@@ -37,10 +37,10 @@ pub(crate) fn watch<L>(
 where
     L: Stream<Item = Result<Bytes, Infallible>> + Send + 'static,
 {
-    let mut changed = api.faults.changed.subscribe();
+    let mut changed = faults.changed.subscribe();
     changed.mark_changed();
     let state = StreamState {
-        api: Arc::clone(api),
+        faults: Arc::clone(faults),
         meeting: meeting(call),
         lines: Some(Box::pin(lines)),
         changed,
@@ -78,7 +78,7 @@ struct Ahead {
 }
 
 struct StreamState {
-    api: Arc<Api>,
+    faults: Arc<FaultState>,
     meeting: Meeting,
     /// `None` once the lines have ended.
     lines: Option<Lines>,
@@ -117,7 +117,7 @@ impl StreamState {
                 StreamStep::End => return None,
                 StreamStep::Wait(until) => until,
             };
-            let stop = self.api.stop.clone();
+            let stop = self.faults.stop.clone();
             let alarm = async {
                 match until {
                     Some(at) => tokio::time::sleep_until(at).await,
@@ -131,7 +131,7 @@ impl StreamState {
                 () = stop.cancelled() => return None,
                 () = alarm => {}
                 chunk = more(&mut self.lines), if !idle => match chunk {
-                    Some(chunk) if !self.api.faults.any() && self.held.is_empty() => return Some(Ok(chunk)),
+                    Some(chunk) if !self.faults.any() && self.held.is_empty() => return Some(Ok(chunk)),
                     Some(chunk) => self.take(&chunk),
                     None => self.lines = None,
                 },
@@ -142,8 +142,8 @@ impl StreamState {
     /// Applies the present rules to this watch.
     fn look(&mut self) {
         let (meeting, met) = (&self.meeting, &mut self.met);
-        let (turns, crashed) = self.api.faults.ask(|plan| (plan.watch(meeting, met), plan.crashed(&meeting.client)));
-        self.turns.retain(|a| self.api.faults.ask(|plan| plan.holds(&a.turn.rule)));
+        let (turns, crashed) = self.faults.ask(|plan| (plan.watch(meeting, met), plan.crashed(&meeting.client)));
+        self.turns.retain(|a| self.faults.ask(|plan| plan.holds(&a.turn.rule)));
         let now = Instant::now();
         self.turns.extend(turns.into_iter().map(|turn| {
             // Without a condition it is due now.
@@ -156,7 +156,7 @@ impl StreamState {
             self.turns = vec![Ahead { turn, at: Some(now) }];
         }
         if let Some((rule, _)) = &self.stall
-            && !self.api.faults.ask(|plan| plan.holds(rule))
+            && !self.faults.ask(|plan| plan.holds(rule))
         {
             self.stall = None;
         }
@@ -218,7 +218,7 @@ impl StreamState {
     /// The last revision that this watch may show; `None` when it does not read the past.
     fn horizon(&self) -> Option<u64> {
         let rule = self.lag.as_ref()?;
-        self.api.faults.ask(|plan| plan.horizon(rule, self.api.store.revision()))
+        self.faults.ask(|plan| plan.horizon(rule, self.faults.store.revision()))
     }
 
     /// Splits a chunk into lines, and keeps those that the rules leave.
@@ -228,7 +228,7 @@ impl StreamState {
             let line = rest.split_to(end + 1);
             let kind = kind_of(&line).to_owned();
             let parsed = || serde_json::from_slice::<Value>(&line).unwrap_or_default();
-            let decision = self.api.faults.ask(|plan| plan.event(&self.meeting, &kind, || place_of(&parsed())));
+            let decision = self.faults.ask(|plan| plan.event(&self.meeting, &kind, || place_of(&parsed())));
             let EventFaultDecision { dropped: false, copies, delay } = decision else { continue };
             let revision = if self.lag.is_some() { revision_of(&parsed()) } else { 0 };
             // A later line is not sent before an earlier one.

@@ -1,0 +1,4 @@
+//! Who may do what: users of requests, and RBAC.
+
+pub(crate) mod authentication;
+pub(crate) mod authorization;

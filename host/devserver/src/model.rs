@@ -1,0 +1,17 @@
+//! What every other part names: kinds, paths, selectors, field types, users and errors. Nothing here knows stored objects or requests.
+
+pub(crate) mod custom;
+pub(crate) mod error;
+pub(crate) mod fields;
+pub(crate) mod json_patch;
+pub(crate) mod kinds;
+pub(crate) mod members;
+pub(crate) mod names;
+pub(crate) mod path;
+pub(crate) mod quantity;
+pub(crate) mod selector;
+pub(crate) mod status;
+pub(crate) mod time;
+pub(crate) mod types;
+pub(crate) mod user;
+pub(crate) mod versions;
