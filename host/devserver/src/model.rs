@@ -6,7 +6,6 @@ pub(crate) mod fields;
 pub(crate) mod json_patch;
 pub(crate) mod kinds;
 pub(crate) mod members;
-pub(crate) mod names;
 pub(crate) mod path;
 pub(crate) mod quantity;
 pub(crate) mod selector;
@@ -15,3 +14,5 @@ pub(crate) mod time;
 pub(crate) mod types;
 pub(crate) mod user;
 pub(crate) mod versions;
+
+pub(crate) use oarlock_selector::names;

@@ -2,222 +2,16 @@
 
 use serde_json::Value;
 
-use crate::model::{
-    names,
-    status::{ApiError, Result},
-};
+use crate::model::status::{ApiError, Result};
 
 /// A conjunction of requirements on labels; empty matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct LabelSelector(Vec<Requirement>);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Requirement {
-    key: String,
-    operator: Operator,
-    values: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
-    In,
-    NotIn,
-    Exists,
-    Missing,
-    Greater,
-    Less,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
-    Word(String),
-    Symbol(&'static str),
-    End,
-}
-
-impl Token {
-    fn text(&self) -> &str {
-        match self {
-            Self::Word(w) => w,
-            Self::Symbol(s) => s,
-            Self::End => "",
-        }
-    }
-}
-
-fn tokens(text: &str) -> Vec<Token> {
-    let mut out = Vec::new();
-    let mut chars = text.chars().peekable();
-    while let Some(&c) = chars.peek() {
-        if c.is_whitespace() {
-            chars.next();
-        } else if "!=<>(),".contains(c) {
-            chars.next();
-            let double = matches!((c, chars.peek()), ('=' | '!', Some('=')));
-            if double {
-                chars.next();
-            }
-            out.push(Token::Symbol(match (c, double) {
-                ('=', false) => "=",
-                ('=', true) => "==",
-                ('!', true) => "!=",
-                ('!', false) => "!",
-                ('<', _) => "<",
-                ('>', _) => ">",
-                ('(', _) => "(",
-                (')', _) => ")",
-                _ => ",",
-            }));
-        } else {
-            let mut word = String::new();
-            while let Some(&c) = chars.peek() {
-                if c.is_whitespace() || "!=<>(),".contains(c) {
-                    break;
-                }
-                word.push(c);
-                chars.next();
-            }
-            out.push(Token::Word(word));
-        }
-    }
-    out
-}
-
-struct Parser {
-    tokens: Vec<Token>,
-    at: usize,
-}
-
-type Parsed<T> = std::result::Result<T, String>;
-
-impl Parser {
-    fn peek(&self) -> Token {
-        self.tokens.get(self.at).cloned().unwrap_or(Token::End)
-    }
-
-    fn next(&mut self) -> Token {
-        let token = self.peek();
-        self.at += 1;
-        token
-    }
-
-    fn selector(&mut self) -> Parsed<Vec<Requirement>> {
-        let mut out = Vec::new();
-        loop {
-            match self.peek() {
-                Token::Word(_) | Token::Symbol("!") => {
-                    out.push(self.requirement().map_err(|e| format!("unable to parse requirement: {e}"))?);
-                    match self.next() {
-                        Token::End => return Ok(out),
-                        Token::Symbol(",") => match self.peek() {
-                            Token::Word(_) | Token::Symbol("!") => {}
-                            other => {
-                                return Err(format!("found '{}', expected: identifier after ','", other.text()));
-                            }
-                        },
-                        other => return Err(format!("found '{}', expected: ',' or 'end of string'", other.text())),
-                    }
-                }
-                Token::End => return Ok(out),
-                other @ Token::Symbol(_) => {
-                    return Err(format!("found '{}', expected: !, identifier, or 'end of string'", other.text()));
-                }
-            }
-        }
-    }
-
-    fn requirement(&mut self) -> Parsed<Requirement> {
-        if self.peek() == Token::Symbol("!") {
-            self.next();
-            let key = self.key()?;
-            return Ok(Requirement { key, operator: Operator::Missing, values: Vec::new() });
-        }
-        let key = self.key()?;
-        if matches!(self.peek(), Token::End | Token::Symbol(",")) {
-            return Ok(Requirement { key, operator: Operator::Exists, values: Vec::new() });
-        }
-        let operator = match self.next() {
-            Token::Symbol("=" | "==") => Operator::In,
-            Token::Symbol("!=") => Operator::NotIn,
-            Token::Symbol(">") => Operator::Greater,
-            Token::Symbol("<") => Operator::Less,
-            Token::Word(w) if w == "in" => return self.set(key, Operator::In),
-            Token::Word(w) if w == "notin" => return self.set(key, Operator::NotIn),
-            other => {
-                return Err(format!("found '{}', expected: in, notin, =, ==, !=, gt, lt", other.text()));
-            }
-        };
-        let value = match self.peek() {
-            Token::Word(word) => {
-                self.next();
-                word
-            }
-            Token::End | Token::Symbol(",") => String::new(),
-            other @ Token::Symbol(_) => return Err(format!("found '{}', expected: identifier", other.text())),
-        };
-        if matches!(operator, Operator::Greater | Operator::Less) && value.parse::<i64>().is_err() {
-            return Err(format!(
-                "values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
-            ));
-        }
-        check_value(&key, &value)?;
-        Ok(Requirement { key, operator, values: vec![value] })
-    }
-
-    fn key(&mut self) -> Parsed<String> {
-        match self.next() {
-            Token::Word(key) => match names::qualified_name(&key).first() {
-                None => Ok(key),
-                Some(problem) => Err(format!("<nil>: Invalid value: \"{key}\": {problem}")),
-            },
-            other => Err(format!("found '{}', expected: identifier", other.text())),
-        }
-    }
-
-    fn set(&mut self, key: String, operator: Operator) -> Parsed<Requirement> {
-        match self.next() {
-            Token::Symbol("(") => {}
-            other => return Err(format!("found '{}' expected: '('", other.text())),
-        }
-        let mut values = Vec::new();
-        let mut expect_value = true;
-        loop {
-            match self.next() {
-                Token::Word(word) if expect_value => {
-                    check_value(&key, &word)?;
-                    values.push(word);
-                    expect_value = false;
-                }
-                Token::Symbol(",") => {
-                    if expect_value {
-                        values.push(String::new());
-                    }
-                    expect_value = true;
-                }
-                Token::Symbol(")") => {
-                    if expect_value {
-                        values.push(String::new());
-                    }
-                    return Ok(Requirement { key, operator, values });
-                }
-                other => return Err(format!("found '{}', expected: ',' or ')'", other.text())),
-            }
-        }
-    }
-}
-
-fn check_value(key: &str, value: &str) -> Parsed<()> {
-    match names::label_value(value).first() {
-        None => Ok(()),
-        Some(problem) => Err(format!("values[0][{key}]: Invalid value: \"{value}\": {problem}")),
-    }
-}
+pub(crate) struct LabelSelector(oarlock_selector::Selector);
 
 impl LabelSelector {
     /// Parses `a=b,c in (d,e),!f`.
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let mut parser = Parser { tokens: tokens(text), at: 0 };
-        parser.selector().map(Self).map_err(ApiError::bad_request)
+        text.parse().map(Self).map_err(|error: oarlock_selector::ParseError| ApiError::bad_request(error.to_string()))
     }
 
     /// Whether everything matches.
@@ -227,23 +21,8 @@ impl LabelSelector {
 
     /// Whether the labels of an object match.
     pub(crate) fn matches(&self, object: &Value) -> bool {
-        if self.0.is_empty() {
-            return true;
-        }
         let labels = object.pointer("/metadata/labels");
-        self.0.iter().all(|r| {
-            let value = labels.and_then(|l| l.get(&r.key)).and_then(Value::as_str);
-            let number = || value.and_then(|v| v.parse::<i64>().ok());
-            let bound = || r.values.first().and_then(|v| v.parse::<i64>().ok());
-            match r.operator {
-                Operator::In => value.is_some_and(|v| r.values.iter().any(|w| w == v)),
-                Operator::NotIn => value.is_none_or(|v| r.values.iter().all(|w| w != v)),
-                Operator::Exists => value.is_some(),
-                Operator::Missing => value.is_none(),
-                Operator::Greater => number().zip(bound()).is_some_and(|(a, b)| a > b),
-                Operator::Less => number().zip(bound()).is_some_and(|(a, b)| a < b),
-            }
-        })
+        self.0.matches(|key| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str))
     }
 }
 
