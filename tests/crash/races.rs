@@ -60,6 +60,7 @@ async fn x8_a_network_deleted_between_get_desired_and_patch_leaves_nothing() -> 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn x8_a_deployment_replaced_between_get_desired_and_patch_gets_a_network_of_its_own() -> Result<()> {
     with_world(WorldOptions::default(), async |world: Arc<World>| {
+        collected(&world).await?;
         add_plugin(&world)?;
         let (look, go) = world.kubernetes_gate.hold(Method::GET, "/networks/shop");
         let first = world.create_deployment("shop", "10.20.0.1").await?;
