@@ -6,6 +6,10 @@ use http::StatusCode;
 use oarlock_merge::apply::Conflict;
 use serde_json::{Map, Value, json};
 
+mod cause;
+
+pub(crate) use cause::Cause;
+
 /// The result of an operation that can be rejected.
 pub(crate) type Result<T> = std::result::Result<T, ApiError>;
 
@@ -25,61 +29,6 @@ struct Refusal {
     warnings: Vec<String>,
     /// A `Status` that only carries `code` and `message`, as the API server's own internal errors do on some paths.
     bare: bool,
-}
-
-/// One reason why an object is not valid.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cause {
-    reason: &'static str,
-    field: String,
-    message: String,
-}
-
-impl Cause {
-    /// `Invalid value: …`; `value` is printed as JSON.
-    pub(crate) fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
-        Self { reason: "FieldValueInvalid", field: field.into(), message: format!("Invalid value: {value}: {detail}") }
-    }
-
-    /// `Forbidden: …`
-    pub(crate) fn forbidden(field: impl Into<String>, detail: &str) -> Self {
-        Self { reason: "FieldValueForbidden", field: field.into(), message: format!("Forbidden: {detail}") }
-    }
-
-    /// `Required value: …`; an empty detail omits the colon.
-    pub(crate) fn required(field: impl Into<String>, detail: &str) -> Self {
-        let message = if detail.is_empty() { "Required value".to_owned() } else { format!("Required value: {detail}") };
-        Self { reason: "FieldValueRequired", field: field.into(), message }
-    }
-
-    /// `Unsupported value: …: supported values: …`
-    pub(crate) fn unsupported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
-        let list: Vec<String> = supported.iter().map(|s| format!("\"{s}\"")).collect();
-        Self {
-            reason: "FieldValueNotSupported",
-            field: field.into(),
-            message: format!("Unsupported value: {value}: supported values: {}", list.join(", ")),
-        }
-    }
-
-    /// `Duplicate value: …`
-    pub(crate) fn duplicate(field: impl Into<String>, value: &Value) -> Self {
-        Self { reason: "FieldValueDuplicate", field: field.into(), message: format!("Duplicate value: {value}") }
-    }
-
-    /// A cause whose reason and message come from elsewhere.
-    pub(crate) fn raw(reason: &'static str, field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { reason, field: field.into(), message: message.into() }
-    }
-
-    /// The field that is wrong.
-    pub(crate) fn field(&self) -> &str {
-        &self.field
-    }
-
-    fn line(&self) -> String {
-        format!("{}: {}", self.field, self.message)
-    }
 }
 
 /// `deployments.apps`, or `pods` in the core group.
