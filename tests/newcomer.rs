@@ -3,6 +3,7 @@
 
 mod commands;
 mod developing;
+mod finalizers;
 mod mappings;
 mod states;
 mod telling;

@@ -248,7 +248,13 @@ fn remarks(entry: &Value, wide: bool) -> Vec<String> {
         notes.extend(not_granted(next));
     }
     if let Some(left) = entry.get("finalizersLeft").and_then(Value::as_u64).filter(|left| *left > 0) {
-        notes.push(format!("{left} objects still carry its finalizer (--release-finalizers)"));
+        let deleted = entry.get("deletionsBlocked").and_then(Value::as_u64).filter(|deleted| *deleted > 0);
+        let deleted = deleted.map(|deleted| format!(", {deleted} of them are being deleted")).unwrap_or_default();
+        notes.push(format!(
+            "{left} objects keep its finalizer{deleted}: put its file or its grant back, or run \
+             oarlock plugins --release-finalizers {}",
+            name(entry)
+        ));
     }
     notes
 }
@@ -283,7 +289,7 @@ mod tests {
              "instanceMemoryBytes": 1_114_112, "lastError": "it broke", "lease": {"held": true, "holder": "me"},
              "next": {"version": "1.3.0", "state": "awaiting-grant", "reason": "http.origins: https://x"}},
             {"file": "broken.wasm", "state": "failed", "reason": "not a WebAssembly file"},
-            {"name": "old", "state": "retired", "finalizersLeft": 7},
+            {"name": "old", "state": "retired", "finalizersLeft": 7, "deletionsBlocked": 2},
             {"name": "shared", "state": "active", "lease": {"held": false, "holder": "pod-2_ab12", "holderVersion": "2.0.0"}},
         ]});
         let text = table(&all, false);
@@ -295,7 +301,11 @@ mod tests {
         assert_eq!(lines[2], "  next: 1.3.0 is awaiting-grant http.origins: https://x");
         assert!(lines[3].starts_with("broken.wasm"));
         assert_eq!(lines[4], "  not a WebAssembly file");
-        assert_eq!(lines[6], "  7 objects still carry its finalizer (--release-finalizers)");
+        assert_eq!(
+            lines[6],
+            "  7 objects keep its finalizer, 2 of them are being deleted: put its file or its grant back, or run \
+             oarlock plugins --release-finalizers old"
+        );
         assert_eq!(lines[8], "  standby: pod-2_ab12 reconciles, with version 2.0.0");
     }
 

@@ -184,7 +184,7 @@ fn ended(name: &str, removed: &RemovedPlugin) -> Value {
     json!({
         "name": name, "file": removed.file, "state": removed.state.as_str(), "version": removed.version,
         "digest": format!("sha256:{}", removed.digest), "finalizersLeft": removed.held.values().sum::<usize>(),
-        "finalizersLeftOn": held,
+        "finalizersLeftOn": held, "deletionsBlocked": removed.deleting.values().sum::<usize>(),
     })
 }
 
