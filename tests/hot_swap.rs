@@ -101,7 +101,7 @@ async fn transitions(world: &World, name: &str, to: &str) -> Result<usize> {
 }
 
 /// Waits for an event of the host's own object.
-async fn host_event(world: &World, reason: &str, part: &str) -> Result<Value> {
+pub(crate) async fn host_event(world: &World, reason: &str, part: &str) -> Result<Value> {
     eventually(SOON, &format!("an event {reason}: {part}"), || async {
         let events = world.cluster.get("/api/v1/namespaces/default/events").await?.context("no events")?;
         let items = events.get("items").and_then(Value::as_array).cloned().unwrap_or_default();

@@ -1,8 +1,10 @@
 //! What a new user meets on the first day (N1 to N25): errors that name their object, commands that do not damage each other's files, logs
 //! and tables in plain words.
 
+mod checking;
 mod commands;
 mod developing;
+mod finalizers;
 mod mappings;
 mod states;
 mod telling;

@@ -2,7 +2,7 @@ package oarlock
 
 import "oarlock.dev/oarlock/abi"
 
-// Trigger says why the plugin is asked. For logs and metrics; reconciling must not depend on it.
+// Trigger is the cause of a reconcile, for logs and metrics. The result of a reconcile must not depend on it.
 type Trigger = abi.Trigger
 
 // Context is what a reconcile is about: the same for each of its calls.
@@ -41,19 +41,19 @@ func (cx *Context[O]) Object() *O {
 	return cx.object
 }
 
-// Deleting: it is going or gone, and nothing of it should exist.
+// Deleting: the object is being deleted or is gone, and nothing of it should exist.
 func (cx *Context[O]) Deleting() bool { return cx.request.Deleting || cx.Gone() }
 
 // Gone: it no longer exists in the cluster.
 func (cx *Context[O]) Gone() bool { return cx.request.Object == nil && cx.request.Review == nil }
 
-// Trigger says why the plugin is asked.
+// Trigger is the cause of this reconcile.
 func (cx *Context[O]) Trigger() Trigger { return cx.request.Trigger }
 
-// Attempt is 1 for the first try since the last success.
+// Attempt is the number of this attempt; 1 is the first since the last success.
 func (cx *Context[O]) Attempt() int { return int(cx.request.Attempt) }
 
-// CorrelationID ties log lines, events and requests of one reconcile together.
+// CorrelationID is an id that the log lines, events and requests of one reconcile share.
 func (cx *Context[O]) CorrelationID() string { return cx.request.CorrelationID }
 
 // DryRun: nothing may change; requests other than GET, HEAD and granted safe ones are refused.

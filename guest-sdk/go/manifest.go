@@ -26,7 +26,7 @@ type Manifest struct {
 	RequiredConfig []string `json:"-"`
 	// Workers is how many objects are reconciled at the same time. 0: 2.
 	Workers int `json:"workers,omitempty"`
-	// ResyncSeconds: every object is looked at again after this long. 0: 30.
+	// ResyncSeconds is the resync period of every object. 0: 30.
 	ResyncSeconds int `json:"resyncSeconds,omitempty"`
 }
 

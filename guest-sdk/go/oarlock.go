@@ -19,7 +19,8 @@ type Object = map[string]any
 // An error of this package says who tries again; any other is tried again with backoff. A panic is a fault of the plugin: it is logged with
 // its trace, tried again, and counted.
 type Reconciler[O, S any] interface {
-	// Desired is the state the object asks for. Nil: nothing should exist. Not asked while the object is going or gone.
+	// Desired is the state the object asks for. Nil: nothing should exist. The host does not call it when the object
+	// is being deleted or is gone.
 	Desired(cx *Context[O]) (*S, error)
 	// Actual is the state the world is in. Asked again after a patch.
 	Actual(cx *Context[O]) (Observation[S], error)

@@ -53,7 +53,7 @@ export interface Document extends KindRef {
   [field: string]: any;
 }
 
-/** Why the plugin is asked. For logs and metrics; reconciling must not depend on it. */
+/** The cause of a reconcile, for logs and metrics. The result of a reconcile must not depend on it. */
 export type Trigger = "event" | "initial-list" | "resync" | "requeue" | "retry" | "swap" | "admission";
 
 /** What a reconcile is about: the same for each of its calls. */
@@ -81,14 +81,14 @@ export class Context<T extends KubernetesObject = AnyObject> {
   readonly object: T;
   /** When the object is gone: its last known state. */
   readonly lastSeen: T | null;
-  /** It is going or gone: nothing of it should exist. */
+  /** The object is being deleted or is gone: nothing of it should exist. */
   readonly deleting: boolean;
   /** It no longer exists in the cluster. */
   readonly gone: boolean;
   readonly trigger: Trigger;
-  /** 1 for the first try since the last success. */
+  /** The number of this attempt; 1 is the first since the last success. */
   readonly attempt: number;
-  /** Ties log lines, events and requests of one reconcile together. */
+  /** An id that the log lines, events and requests of one reconcile share. */
   readonly correlationId: string;
   /** Nothing may change: requests other than GET, HEAD and granted safe ones are refused. */
   readonly dryRun: boolean;
@@ -108,7 +108,7 @@ export interface Observation<S> {
   requeueAfterMs?: number | null;
 }
 
-/** Refuse the change when the object is no longer the one that was looked at. */
+/** Refuse the change when the object has another uid or resource version by now. */
 export interface Precondition {
   uid?: string;
   resourceVersion?: string;
@@ -199,7 +199,7 @@ type MaybePromise<T> = T | Promise<T>;
 /** What a plugin is: a manifest and three questions about one object at a time. */
 export interface Reconciler<T extends KubernetesObject = AnyObject, S = Json> {
   manifest: Manifest;
-  /** The state the object asks for. Null: nothing should exist. Not asked while the object is going or gone. */
+  /** The state the object asks for. Null: nothing should exist. The host does not call it when the object is being deleted or is gone. */
   desired(cx: Context<T>): MaybePromise<Maybe<S>>;
   /** The state the world is in, and what to write into status. Asked again after a patch. */
   actual(cx: Context<T>): MaybePromise<Maybe<Observation<S>>>;

@@ -17,6 +17,7 @@ pub mod status;
 
 pub use applied::AppliedMemory;
 pub use change::{Change, ObjectRef, PatchKind, Precondition, Propagation};
+pub use finalizer::HeldObjects;
 pub use request::{Identity, WriteError};
 
 use crate::api::{Discovery, GroupVersionKind, ObjectKey, Resource};

@@ -7,6 +7,7 @@ mod compile;
 mod compiling;
 mod completion;
 mod dev;
+mod doctor;
 mod grant;
 mod impersonation;
 mod inspect;
@@ -107,6 +108,10 @@ enum Command {
     ///
     /// The output is ClusterRoles, Roles and bindings, according to the grants, with the reason for each rule.
     Rbac(rbac::RbacArgs),
+    /// Check a directory of plugins against a cluster, before a host runs
+    ///
+    /// Check the files, their grants, the kinds that the API server serves, and the permissions that it gives.
+    Doctor(doctor::DoctorArgs),
     /// Run a plugin against recorded cases, without a cluster
     ///
     /// The cases are the *.yaml files of a folder. The plugin runs in its sandbox.
@@ -148,6 +153,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             Command::Dev(args) => dev::run(args).await,
             Command::Apiserver(args) => apiserver::run(args).await,
             Command::Inspect(args) => inspect::run(args).await,
+            Command::Doctor(args) => doctor::run(args).await,
             Command::Plugins(args) => plugins::plugins(args).await,
             Command::Confirm(args) => plugins::confirm(args).await,
             Command::Grant(args) => grant::run(args).await,

@@ -9,6 +9,7 @@
 mod accept;
 mod access;
 mod actions;
+mod leftovers;
 mod loading;
 mod registry;
 mod retire;
@@ -19,6 +20,7 @@ pub use actions::Action;
 pub use registry::State;
 
 use crate::api::GroupVersionKind;
+use crate::apply::HeldObjects;
 use crate::apply::access::RequiredPermissions;
 use crate::apply::events::Regarding;
 use crate::controller::{Controller, Happened, Notice, Shared, Version};
@@ -39,7 +41,7 @@ use tokio_util::task::TaskTracker;
 /// Drain time of reconciles in flight when a version is replaced, a plugin is removed or the host stops.
 const DRAIN: Duration = Duration::from_secs(20);
 
-/// Poll interval for changes without a notification: synced watches, the end of a quarantine.
+/// Poll interval for changes without a notification: synced watches, the end of a quarantine, objects that cannot be deleted.
 const TICK: Duration = Duration::from_millis(500);
 
 /// A load continues for this long although its file was replaced meanwhile. Otherwise a file that is replaced faster than it compiles
@@ -84,6 +86,8 @@ enum Message {
     Access { plugin: String, required: Arc<RequiredPermissions>, missing: Vec<String> },
     /// A removed plugin has drained.
     Drained { plugin: String, held: Vec<(GroupVersionKind, usize)> },
+    /// A check of the objects that no plugin cleans up ended.
+    Leftovers { found: Vec<(leftovers::Leftover, HeldObjects)>, took: Duration },
     /// A person requests an action.
     Action { action: Action, answer: oneshot::Sender<Result<String, String>> },
 }
@@ -100,6 +104,7 @@ pub struct Lifecycle {
     notices: mpsc::UnboundedSender<Notice>,
     noticed: mpsc::UnboundedReceiver<Notice>,
     last_reported: view::LastReported,
+    leftovers: leftovers::Leftovers,
     /// Draining plugins and versions. The host waits for them before it ends, so that their reconciles finish and their Leases are
     /// released.
     draining: TaskTracker,
@@ -193,6 +198,7 @@ impl Lifecycle {
             notices,
             noticed,
             last_reported: view::LastReported::default(),
+            leftovers: leftovers::Leftovers::default(),
             draining: TaskTracker::new(),
         }
     }
@@ -242,6 +248,7 @@ impl Lifecycle {
                 Some(notice) = self.noticed.recv() => self.notice(notice),
                 _ = tick.tick() => {
                     self.end_orphans();
+                    self.check_leftovers();
                     let patience = if watch.all_asked() { SETTLED_WITHIN } else { PULLED_WITHIN };
                     looked |= began.elapsed() > patience;
                 }
@@ -345,6 +352,7 @@ impl Lifecycle {
             Message::Synced { plugin, version } => self.synced(&plugin, &version),
             Message::Access { plugin, required, missing } => self.access(&plugin, required, missing),
             Message::Drained { plugin, held } => self.drained(&plugin, held),
+            Message::Leftovers { found, took } => self.leftovers_found(found, took),
             Message::Action { action, answer } => self.act(action, answer),
         }
     }

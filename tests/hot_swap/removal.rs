@@ -88,7 +88,7 @@ async fn h7_finalizers_of_a_removed_plugin_are_counted_and_released_on_request()
         })
         .await?;
         let (done, said) = command(&world, &["plugins"]).await?;
-        ensure!(done && said.contains("network") && said.contains("3 objects still carry its finalizer"), "{said}");
+        ensure!(done && said.contains("network") && said.contains("3 objects keep its finalizer"), "{said}");
         let (done, said) = command(&world, &["plugins", "--release-finalizers", "network"]).await?;
         ensure!(done && said.contains("released from 3 objects"), "{said}");
         for i in 0..3 {

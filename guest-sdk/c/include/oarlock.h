@@ -24,7 +24,7 @@ typedef struct {
     const char *kind;
 } oarlock_kind;
 
-/* Why the plugin is asked. For logs; reconciling must not depend on it. */
+/* The cause of a reconcile, for logs. The result of a reconcile must not depend on it. */
 typedef enum {
     OARLOCK_EVENT,
     OARLOCK_INITIAL_LIST,
@@ -51,12 +51,12 @@ typedef struct {
     const json *object;
     /* It no longer exists. */
     bool gone;
-    /* It is going or gone: nothing of it should exist. */
+    /* The object is being deleted or is gone: nothing of it should exist. */
     bool deleting;
     oarlock_trigger trigger;
-    /* 1 for the first try since the last success. */
+    /* The number of this attempt; 1 is the first since the last success. */
     uint32_t attempt;
-    /* Ties log lines, events and requests of one reconcile together. */
+    /* An id that the log lines, events and requests of one reconcile share. */
     const char *correlation_id;
     /* Nothing may change: HTTP requests other than GET, HEAD and granted safe ones are refused. */
     bool dry_run;

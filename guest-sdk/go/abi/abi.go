@@ -14,10 +14,10 @@ type Kind struct {
 // Key names one object of a kind. Namespace is empty for cluster-scoped kinds.
 type Key struct{ Namespace, Name string }
 
-// Trigger says why the plugin is asked. For logs and metrics; reconciling must not depend on it.
+// Trigger is the cause of a reconcile, for logs and metrics. The result of a reconcile must not depend on it.
 type Trigger uint8
 
-// Why the plugin is asked.
+// The causes of a reconcile.
 const (
 	TriggerEvent Trigger = iota
 	TriggerInitialList
@@ -37,7 +37,7 @@ func (t Trigger) String() string {
 	return fmt.Sprintf("trigger %d", uint8(t))
 }
 
-// Request is what the plugin is asked about. The same for every call of one reconcile.
+// Request is the object to reconcile, and the circumstances. All calls of one reconcile get the same one.
 type Request struct {
 	Kind Kind
 	Key  Key
@@ -47,12 +47,12 @@ type Request struct {
 	Object *string
 	// LastSeen is the last state the cache held, when the object is gone.
 	LastSeen *string
-	// Deleting: it is going, and GetDesired is not asked.
+	// Deleting: the object is being deleted, and the host does not call GetDesired.
 	Deleting bool
 	Trigger  Trigger
-	// Attempt is 1 for the first try since the last success.
+	// Attempt is the number of this attempt; 1 is the first since the last success.
 	Attempt uint32
-	// CorrelationID ties log lines, events and requests of one reconcile together.
+	// CorrelationID is an id that the log lines, events and requests of one reconcile share.
 	CorrelationID string
 	// Review is the AdmissionRequest, in admission.
 	Review *string
@@ -101,7 +101,7 @@ type ObjectRef struct {
 	Key  Key
 }
 
-// Precondition refuses a change when the object is no longer the one that was looked at. Nil: it does not count.
+// Precondition refuses a change when the object has another uid or resource version by now. Nil: no condition.
 type Precondition struct{ UID, ResourceVersion *string }
 
 // PatchType is how a patch is written.

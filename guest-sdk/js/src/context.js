@@ -62,7 +62,7 @@ export class Context {
     return this.#json("lastSeen");
   }
 
-  /** It is going or gone: nothing of it should exist. */
+  /** The object is being deleted or is gone: nothing of it should exist. */
   get deleting() {
     return this.#request.deleting || this.gone;
   }
@@ -72,17 +72,17 @@ export class Context {
     return this.#request.object == null && this.#request.review == null;
   }
 
-  /** Why the plugin is asked. For logs and metrics only. */
+  /** The cause of this reconcile, for logs and metrics only. */
   get trigger() {
     return this.#request.trigger;
   }
 
-  /** 1 for the first try since the last success. */
+  /** The number of this attempt; 1 is the first since the last success. */
   get attempt() {
     return this.#request.attempt;
   }
 
-  /** Ties log lines, events and requests of one reconcile together. */
+  /** An id that the log lines, events and requests of one reconcile share. */
   get correlationId() {
     return this.#request.correlationId;
   }

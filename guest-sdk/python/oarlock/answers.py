@@ -31,7 +31,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Precondition:
-    """Refuse the change when the object is no longer the one that was looked at."""
+    """Refuse the change when the object has another uid or resource version by now."""
 
     uid: str | None = None
     resource_version: str | None = None

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Trigger(StrEnum):
-    """Why the plugin is asked. For logs and metrics; reconciling must not depend on it."""
+    """The cause of a reconcile, for logs and metrics. The result of a reconcile must not depend on it."""
 
     EVENT = "event"
     INITIAL_LIST = "initial-list"
@@ -144,7 +144,7 @@ class Context(Generic[T]):
 
     @property
     def deleting(self) -> bool:
-        """It is going or gone: nothing of it should exist."""
+        """The object is being deleted or is gone: nothing of it should exist."""
         return self.request.deleting or self.gone
 
     @property
@@ -154,17 +154,17 @@ class Context(Generic[T]):
 
     @property
     def trigger(self) -> Trigger:
-        """Why the plugin is asked. For logs and metrics only."""
+        """The cause of this reconcile, for logs and metrics only."""
         return self.request.trigger
 
     @property
     def attempt(self) -> int:
-        """1 for the first try since the last success."""
+        """The number of this attempt; 1 is the first since the last success."""
         return self.request.attempt
 
     @property
     def correlation_id(self) -> str:
-        """Ties log lines, events and requests of one reconcile together."""
+        """An id that the log lines, events and requests of one reconcile share."""
         return self.request.correlation_id
 
     @property

@@ -25,7 +25,8 @@ class Reconciler(Protocol):
     """
 
     def desired(self, cx: Context[Any]) -> Any:
-        """The state the object asks for. None: nothing should exist. Not asked while the object is going or gone."""
+        """The state the object asks for. None: nothing should exist. The host does not call it when the object is
+        being deleted or is gone."""
 
     def actual(self, cx: Context[Any]) -> Any:
         """The state the world is in: an `Observation`, or the state alone. None: nothing exists. Asked again after a patch."""

@@ -16,7 +16,7 @@ pub(super) async fn refuse_rebound(
     next: Next,
 ) -> Response {
     if peer.ip().to_canonical().is_loopback() && !names_this_machine(request.headers()) {
-        let why = "from this machine the admin port is asked as localhost or by an IP address; see Host\n";
+        let why = "the Host header of a request from this machine must be localhost or an IP address\n";
         return (StatusCode::FORBIDDEN, why).into_response();
     }
     next.run(request).await

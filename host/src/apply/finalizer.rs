@@ -10,6 +10,17 @@ use std::sync::Arc;
 /// Attempts for objects that change meanwhile.
 const RELEASE_ATTEMPTS: usize = 5;
 
+/// Objects of one kind with a finalizer.
+#[derive(Debug, Default)]
+pub struct HeldObjects {
+    /// Their number.
+    pub objects: usize,
+    /// The number of those that are being deleted.
+    pub deleting: usize,
+    /// Some of those that are being deleted.
+    pub some_deleting: Vec<Object>,
+}
+
 #[derive(serde::Deserialize)]
 struct FinalizerList<'a> {
     #[serde(default)]
@@ -111,6 +122,41 @@ impl Writer {
         failed.map_or(Ok(released), Err)
     }
 
+    /// Counts the objects of a kind with a finalizer, at the API server. A kind that is not served has none.
+    ///
+    /// * `most` - the number of returned objects that are being deleted.
+    ///
+    /// # Errors
+    ///
+    /// The API server's error for a list.
+    pub async fn held_objects(
+        &self,
+        finalizer: &str,
+        kind: &GroupVersionKind,
+        most: usize,
+    ) -> Result<HeldObjects, WriteError> {
+        let (mut held, mut page) = (HeldObjects::default(), String::new());
+        loop {
+            let (objects, next) = match self.list_page(&WriteIdentity::host(), kind, &page).await {
+                Err(WriteError::UnknownKind(_)) => return Ok(HeldObjects::default()),
+                page => page?,
+            };
+            for object in objects.into_iter().filter(|object| object.has_finalizer(finalizer)) {
+                held.objects += 1;
+                if object.deleting() {
+                    held.deleting += 1;
+                    if held.some_deleting.len() < most {
+                        held.some_deleting.push(object);
+                    }
+                }
+            }
+            if next.is_empty() {
+                return Ok(held);
+            }
+            page = next;
+        }
+    }
+
     /// One page of a kind's objects from the API server, and the token of the next page; empty: the last page.
     async fn list_page(
         &self,
@@ -124,8 +170,8 @@ impl Writer {
             outgoing = outgoing.query("continue", page);
         }
         let answer = self.request(write_identity, outgoing).await?;
-        let list: FinalizerList<'_> =
-            serde_json::from_str(&answer).map_err(|e| WriteError::Server(format!("with what is no list: {e}")))?;
+        let list: FinalizerList<'_> = serde_json::from_str(&answer)
+            .map_err(|e| WriteError::Server(format!("with a document that is not a list: {e}")))?;
         let objects = list.items.iter().map(|item| Object::parse_item(item.get(), kind));
         let objects = objects.collect::<Result<Vec<_>, _>>().map_err(|e| WriteError::Server(e.to_string()))?;
         Ok((objects, list.metadata.next.unwrap_or_default()))
@@ -231,6 +277,22 @@ mod tests {
             held += usize::from(read(&client, name).await.has_finalizer("oarlock.dev/p"));
         }
         assert_eq!(held, 2);
+    }
+
+    #[tokio::test]
+    async fn n17_objects_with_a_finalizer_are_counted_and_those_that_are_being_deleted_returned() {
+        let names: Vec<String> = (0..300).map(|number| format!("n{number}")).collect();
+        let (writer, client) = writer(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        for name in ["n7", "n299", "n42"] {
+            let request = http::Request::delete(format!("{PATH}/{name}")).body(Vec::new()).unwrap();
+            client.request_text(request).await.unwrap();
+        }
+        let kind = GroupVersionKind::new("", "v1", "ConfigMap");
+        let held = writer.held_objects("oarlock.dev/p", &kind, 2).await.unwrap();
+        assert_eq!((held.objects, held.deleting, held.some_deleting.len()), (300, 3, 2));
+        assert_eq!(writer.held_objects("oarlock.dev/q", &kind, 2).await.unwrap().objects, 0);
+        let unknown = GroupVersionKind::new("s.io", "v1", "Nothing");
+        assert_eq!(writer.held_objects("oarlock.dev/p", &unknown, 2).await.unwrap().objects, 0);
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! `oarlock plugins` and `oarlock confirm`: the state of a running host, and actions of an operator.
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use clap::Args;
 use http_body_util::{BodyExt as _, Full};
@@ -8,6 +8,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use oarlock::admin::ACTION_HEADER;
 use serde_json::Value;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ struct Admin {
 /// The options of `oarlock plugins`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  oarlock plugins\n  oarlock plugins -o wide\n  oarlock plugins --json\n  oarlock plugins --release-finalizers network\n\nThe exit status is 1 when a plugin is failed or quarantined."
+    after_help = "Examples:\n  oarlock plugins\n  oarlock plugins -o wide\n  oarlock plugins --json\n  oarlock plugins --watch\n  oarlock plugins --release-finalizers network\n\nThe exit status is 1 when a plugin is failed or quarantined."
 )]
 pub(super) struct PluginsArgs {
     #[command(flatten)]
@@ -38,6 +39,10 @@ pub(super) struct PluginsArgs {
     /// Short for -o json
     #[arg(long, conflicts_with = "output")]
     json: bool,
+
+    /// Show the table again every 2 seconds, until interrupted
+    #[arg(short, long, conflicts_with_all = ["json", "release_finalizers"])]
+    watch: bool,
 
     /// Remove the finalizer of a removed plugin from all objects, so that the API server can delete them. Everything that the plugin
     /// created for them stays
@@ -61,6 +66,13 @@ pub(super) async fn plugins(args: PluginsArgs) -> anyhow::Result<()> {
     if let Some(name) = &args.release_finalizers {
         return act(&args.admin, name, "release-finalizers").await;
     }
+    if args.watch {
+        ensure!(
+            matches!(args.output, None | Some(super::Output::Wide)),
+            "--watch shows the table: leave -o out, or use -o wide"
+        );
+        return watch(&args.admin, args.output.is_some()).await;
+    }
     let text = send(&args.admin, "GET", "/plugins").await?;
     let all: Value = serde_json::from_str(&text).context("the host's response is not JSON")?;
     match super::Output::document(args.output, args.json, &all)? {
@@ -72,6 +84,31 @@ pub(super) async fn plugins(args: PluginsArgs) -> anyhow::Result<()> {
         bail!("{} of {of} plugins failed: {}", failed.len(), failed.join(", "));
     }
     Ok(())
+}
+
+/// Interval of `--watch`.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Shows the table again and again: in a terminal in the same place, elsewhere below each other. A host that does not answer is shown, too,
+/// because it may be restarting. Ends when the output is closed.
+async fn watch(admin: &Admin, wide: bool) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    let terminal = out.is_terminal();
+    loop {
+        let shown = match send(admin, "GET", "/plugins").await {
+            Ok(text) => table(&serde_json::from_str(&text).context("the host's response is not JSON")?, wide),
+            Err(error) => format!("{error:#}\n"),
+        };
+        // Home, and clear to the end.
+        let before = if terminal { "\x1b[H\x1b[J" } else { "" };
+        let after = if terminal { "" } else { "\n" };
+        let frame = format!("{before}{}\n{after}", oarlock::text::lines(shown.trim_end()));
+        match out.write_all(frame.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(()),
+            written => written.context("cannot write to standard output")?,
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
 }
 
 /// The plugins that do not reconcile because of a failure, and the number of all.
@@ -248,7 +285,13 @@ fn remarks(entry: &Value, wide: bool) -> Vec<String> {
         notes.extend(not_granted(next));
     }
     if let Some(left) = entry.get("finalizersLeft").and_then(Value::as_u64).filter(|left| *left > 0) {
-        notes.push(format!("{left} objects still carry its finalizer (--release-finalizers)"));
+        let deleted = entry.get("deletionsBlocked").and_then(Value::as_u64).filter(|deleted| *deleted > 0);
+        let deleted = deleted.map(|deleted| format!(", {deleted} of them are being deleted")).unwrap_or_default();
+        notes.push(format!(
+            "{left} objects keep its finalizer{deleted}: put its file or its grant back, or run \
+             oarlock plugins --release-finalizers {}",
+            name(entry)
+        ));
     }
     notes
 }
@@ -283,7 +326,7 @@ mod tests {
              "instanceMemoryBytes": 1_114_112, "lastError": "it broke", "lease": {"held": true, "holder": "me"},
              "next": {"version": "1.3.0", "state": "awaiting-grant", "reason": "http.origins: https://x"}},
             {"file": "broken.wasm", "state": "failed", "reason": "not a WebAssembly file"},
-            {"name": "old", "state": "retired", "finalizersLeft": 7},
+            {"name": "old", "state": "retired", "finalizersLeft": 7, "deletionsBlocked": 2},
             {"name": "shared", "state": "active", "lease": {"held": false, "holder": "pod-2_ab12", "holderVersion": "2.0.0"}},
         ]});
         let text = table(&all, false);
@@ -295,7 +338,11 @@ mod tests {
         assert_eq!(lines[2], "  next: 1.3.0 is awaiting-grant http.origins: https://x");
         assert!(lines[3].starts_with("broken.wasm"));
         assert_eq!(lines[4], "  not a WebAssembly file");
-        assert_eq!(lines[6], "  7 objects still carry its finalizer (--release-finalizers)");
+        assert_eq!(
+            lines[6],
+            "  7 objects keep its finalizer, 2 of them are being deleted: put its file or its grant back, or run \
+             oarlock plugins --release-finalizers old"
+        );
         assert_eq!(lines[8], "  standby: pod-2_ab12 reconciles, with version 2.0.0");
     }
 

@@ -104,7 +104,14 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn read(engine: &Engine, candidate: &Candidate, discovery: Option<&Discovery>) -> anyhow::Result<Plugin> {
+/// Reads a plugin and its grant.
+///
+/// * `discovery` - for the resources of its kinds.
+pub(super) async fn read(
+    engine: &Engine,
+    candidate: &Candidate,
+    discovery: Option<&Discovery>,
+) -> anyhow::Result<Plugin> {
     let mut manifest = inspect::manifest(engine, &candidate.file_name, candidate.read()?).await?;
     // Secrets do not affect permissions, and may not exist on this machine.
     let written = candidate.grant()?;

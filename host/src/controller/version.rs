@@ -4,7 +4,7 @@ use super::{Controller, handler, mapping};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::WriteIdentity;
 use crate::grants::Admission;
-use crate::informer::Subscription;
+use crate::informer::{Object, Subscription};
 use crate::plugin::{Component, Guest, Pool, Reads, StoreOf};
 use oarlock_manifest::PluginManifest;
 use std::collections::HashMap;
@@ -160,6 +160,22 @@ impl Version {
             })
             .filter(|(_, keys)| !keys.is_empty())
             .collect()
+    }
+
+    /// Objects that this version sees, that have the plugin's finalizer and are being deleted.
+    ///
+    /// * `most` - of each kind.
+    #[must_use]
+    pub fn deleting(&self, most: usize) -> Vec<(GroupVersionKind, Arc<Object>)> {
+        let finalizer = self.write_identity.finalizer();
+        let all = crate::informer::ListOptions::default();
+        let mut deleting = Vec::new();
+        for (kind, stores) in self.primaries() {
+            let objects = stores.flat_map(|of| of.store.list(&all));
+            let held = objects.filter(|object| object.deleting() && object.has_finalizer(&finalizer)).take(most);
+            deleting.extend(held.map(|object| (kind.clone(), object)));
+        }
+        deleting
     }
 
     /// Marks a reconcile as in flight on this version, until the token is dropped.

@@ -116,6 +116,9 @@ fn kinds_to_release(registry: &Registry, name: &str) -> Result<Vec<GroupVersionK
     match registry.removed_plugins.get(name) {
         Some(removed) if removed.state == State::Retired => Ok(removed.held.keys().cloned().collect()),
         Some(_) => Err(format!("plugin {name} is still draining: try again in some seconds")),
-        None => Err(format!("no plugin {name} has left finalizers since this host started")),
+        None => Err(format!(
+            "no plugin {name} left finalizers since this host started; the finalizer of an earlier host, oarlock.dev/{name}, can \
+             be removed by hand"
+        )),
     }
 }

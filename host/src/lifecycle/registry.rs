@@ -264,8 +264,10 @@ pub(super) struct RemovedPlugin {
     pub(super) version: String,
     pub(super) digest: String,
     pub(super) file: String,
-    /// The number of objects, by kind, that had the plugin's finalizer at its end.
+    /// The number of objects, by kind, with the plugin's finalizer.
     pub(super) held: BTreeMap<GroupVersionKind, usize>,
+    /// The number of those that are being deleted.
+    pub(super) deleting: BTreeMap<GroupVersionKind, usize>,
     /// When it was removed.
     pub(super) since: Instant,
 }
@@ -353,6 +355,7 @@ mod tests {
                 digest: empty(),
                 file: empty(),
                 held: BTreeMap::new(),
+                deleting: BTreeMap::new(),
                 since: Instant::now(),
             };
             registry.removed(&format!("p{number}"), removed);

@@ -3,6 +3,7 @@
 use super::registry::{FileState, RemovedPlugin, State};
 use super::{DRAIN, Lifecycle, Message, RENAMED_WITHIN, lock};
 use crate::api::GroupVersionKind;
+use std::collections::BTreeMap;
 use tokio::time::Instant;
 
 impl Lifecycle {
@@ -79,6 +80,7 @@ impl Lifecycle {
             digest: manifest.map(|c| c.component.digest.clone()).unwrap_or_default(),
             file: plugin.file.clone(),
             held: plugin.left_behind.iter().map(|kind| (kind.clone(), 0)).collect(),
+            deleting: BTreeMap::new(),
             since: tokio::time::Instant::now(),
         };
         registry.removed(name, removed);
@@ -119,10 +121,13 @@ impl Lifecycle {
             tracing::warn!(
                 plugin = name,
                 objects = left,
-                "objects still carry the finalizer of a plugin that was removed and cannot be deleted before it is back or lets \
-                 go: oarlock plugins --release-finalizers {name}"
+                "objects keep the finalizer of a plugin that does not run, and cannot be deleted: put its file or its grant back, or \
+                 run oarlock plugins --release-finalizers {name}"
             );
-            let message = format!("{left} objects still carry the finalizer of plugin {name}, which was removed");
+            let message = format!(
+                "{left} objects keep the finalizer of plugin {name}, which does not run, and cannot be deleted: put its file or its \
+                 grant back, or run oarlock plugins --release-finalizers {name}"
+            );
             self.event(name, true, "FinalizersLeft", message);
         }
         self.evaluate_waiting();

@@ -41,7 +41,9 @@ impl FileState {
             Self::Failed { reason, .. } => of(State::Failed, vec![reason.clone()]),
             Self::Syncing { version, .. } => of(State::Syncing, version.waiting_for()),
             Self::Blocked { why, .. } => match why {
-                BlockedReason::NoGrant => of(State::AwaitingGrant, vec!["everything: there is no grant".to_owned()]),
+                BlockedReason::NoGrant => {
+                    of(State::AwaitingGrant, vec!["everything, because there is no grant".to_owned()])
+                }
                 BlockedReason::Missing(lines) => of(State::AwaitingGrant, lines.clone()),
                 BlockedReason::Confirmation { drops, objects } => {
                     of(State::AwaitingConfirmation, vec![format!("it drops {drops}; objects concerned: {objects}")])
@@ -184,7 +186,7 @@ fn ended(name: &str, removed: &RemovedPlugin) -> Value {
     json!({
         "name": name, "file": removed.file, "state": removed.state.as_str(), "version": removed.version,
         "digest": format!("sha256:{}", removed.digest), "finalizersLeft": removed.held.values().sum::<usize>(),
-        "finalizersLeftOn": held,
+        "finalizersLeftOn": held, "deletionsBlocked": removed.deleting.values().sum::<usize>(),
     })
 }
 

@@ -10,4 +10,4 @@ use super::bindings::types;
 impl types::Host for super::instance::State {}
 
 /// The error of an import that a guest calls in `describe`.
-const DESCRIBING: &str = "describe is asked without any import but log";
+const DESCRIBING: &str = "describe can use no import except log";

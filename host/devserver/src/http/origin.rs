@@ -31,7 +31,7 @@ pub(crate) fn check(headers: &HeaderMap, plain: bool) -> Result<()> {
     }
     if plain && headers.get_all(header::HOST).iter().any(|host| !host.to_str().is_ok_and(is_near)) {
         return refused(
-            "this server is asked as localhost, by an IP address or by a name of the cluster or the local network (Host), or over HTTPS",
+            "the Host header of a request without HTTPS must be localhost, an IP address, or a name of the cluster or the local network",
         );
     }
     Ok(())

@@ -1,0 +1,214 @@
+//! Objects with the finalizer of a plugin that does not clean up: their number, and a warning for each object that is being deleted.
+//!
+//! The API server does not delete an object before its finalizers are removed. Therefore the host looks for such objects of plugins that
+//! were removed, of kinds that a version dropped, and of plugins in quarantine.
+
+use super::registry::{Registry, State, Task};
+use super::{Lifecycle, Message, lock};
+use crate::api::GroupVersionKind;
+use crate::apply::events::{Event, Regarding};
+use crate::apply::{HeldObjects, WriteIdentity};
+use crate::grants::Grants;
+use crate::informer::Object;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Least time between two checks.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// A check of many objects takes long. The time between two checks is at least this multiple of it.
+const PAUSE: u32 = 100;
+
+/// Objects of one plugin and kind for which one check warns.
+const MOST_AT_ONCE: usize = 20;
+
+/// Objects with a warning that are remembered; further objects get none.
+const MOST_WARNED: usize = 1000;
+
+/// A plugin and a kind whose objects it does not clean up.
+pub(super) type Leftover = (String, GroupVersionKind);
+
+/// The state of the checks.
+#[derive(Debug)]
+pub(super) struct Leftovers {
+    next: Instant,
+    task: Option<Task>,
+    warned: Warned,
+}
+
+impl Default for Leftovers {
+    fn default() -> Self {
+        Self { next: Instant::now(), task: None, warned: Warned::default() }
+    }
+}
+
+/// The objects with a warning, by plugin and uid, so that each gets one.
+#[derive(Debug, Default)]
+struct Warned {
+    objects: HashSet<(String, String)>,
+}
+
+impl Warned {
+    /// Whether this is the first warning of the object.
+    fn insert(&mut self, plugin: &str, uid: &str) -> bool {
+        self.objects.len() < MOST_WARNED && self.objects.insert((plugin.to_owned(), uid.to_owned()))
+    }
+
+    /// Forgets the objects of other plugins.
+    fn retain(&mut self, plugins: &HashSet<&str>) {
+        self.objects.retain(|(plugin, _)| plugins.contains(plugin.as_str()));
+    }
+}
+
+impl Registry {
+    /// Plugins that run again own their objects again; kinds that their version does not clean up are left behind.
+    fn forget_returned(&mut self) {
+        for (name, plugin) in &mut self.plugins {
+            let Some(version) = plugin.controller.current() else { continue };
+            if self.removed_plugins.get(name).is_some_and(|removed| removed.state == State::Retired)
+                && let Some(removed) = self.removed_plugins.remove(name)
+            {
+                plugin.left_behind.extend(removed.held.into_keys().filter(|kind| !version.cleans_up(kind)));
+            }
+        }
+    }
+
+    /// The kinds with objects that no plugin cleans up.
+    fn leftovers(&self) -> Vec<Leftover> {
+        let removed = self
+            .removed_plugins
+            .iter()
+            .filter(|(name, removed)| removed.state == State::Retired && !self.plugins.contains_key(*name));
+        let removed = removed.flat_map(|(name, removed)| removed.held.keys().map(move |kind| (name, kind)));
+        let dropped = self.plugins.iter().flat_map(|(name, plugin)| {
+            let version = plugin.controller.current();
+            let cleaned = move |kind: &GroupVersionKind| version.as_ref().is_none_or(|version| version.cleans_up(kind));
+            plugin.left_behind.iter().filter(move |kind| !cleaned(kind)).map(move |kind| (name, kind))
+        });
+        removed.chain(dropped).map(|(name, kind)| (name.clone(), kind.clone())).collect()
+    }
+
+    /// Stores the result of a check. Returns the reason why the objects cannot be deleted, and what to do; `None`: the plugin is back.
+    fn set_held(&mut self, name: &str, kind: &GroupVersionKind, held: &HeldObjects) -> Option<String> {
+        let release = format!("oarlock plugins --release-finalizers {name}");
+        if let Some(plugin) = self.plugins.get_mut(name) {
+            if !plugin.left_behind.contains(kind) {
+                return None;
+            }
+            if held.objects == 0 {
+                plugin.left_behind.remove(kind);
+            }
+            return Some(format!("plugin {name} does not clean up this kind any more; run {release}"));
+        }
+        let removed = self.removed_plugins.get_mut(name).filter(|removed| removed.state == State::Retired)?;
+        if !removed.held.contains_key(kind) {
+            return None;
+        }
+        if held.objects == 0 {
+            removed.held.remove(kind);
+            removed.deleting.remove(kind);
+        } else {
+            removed.held.insert(kind.clone(), held.objects);
+            removed.deleting.insert(kind.clone(), held.deleting);
+        }
+        if removed.held.is_empty() {
+            self.removed_plugins.remove(name);
+        }
+        Some(format!("plugin {name} does not run; put its file or its grant back, or run {release}"))
+    }
+}
+
+impl Lifecycle {
+    /// Starts a check when one is due.
+    pub(super) fn check_leftovers(&mut self) {
+        let (leftovers, quarantined) = {
+            let mut registry = lock(&self.registry);
+            registry.forget_returned();
+            if self.leftovers.task.is_some() || Instant::now() < self.leftovers.next {
+                return;
+            }
+            let quarantined =
+                registry.plugins.iter().filter(|(_, plugin)| plugin.controller.quarantined_until().is_some());
+            let deleting = quarantined
+                .filter_map(|(name, plugin)| Some((name.clone(), plugin.controller.current()?.deleting(MOST_AT_ONCE))));
+            (registry.leftovers(), deleting.collect::<Vec<_>>())
+        };
+        self.leftovers.next = Instant::now() + INTERVAL;
+        let plugins = leftovers.iter().map(|(name, _)| name.as_str());
+        self.leftovers.warned.retain(&plugins.chain(quarantined.iter().map(|(name, _)| name.as_str())).collect());
+        for (name, objects) in quarantined {
+            let why = format!(
+                "plugin {name} is quarantined; install a version that works, or remove its file and run \
+                 oarlock plugins --release-finalizers {name}"
+            );
+            objects.iter().for_each(|(kind, object)| self.warn_of_deletion(&name, kind, object, &why));
+        }
+        if leftovers.is_empty() {
+            return;
+        }
+        let (writer, messages) = (self.shared.writer.clone(), self.messages.clone());
+        let task = tokio::spawn(async move {
+            let began = Instant::now();
+            let mut found = Vec::new();
+            for (name, kind) in leftovers {
+                match writer.held_objects(&finalizer(&name), &kind, MOST_AT_ONCE).await {
+                    Ok(held) => found.push(((name, kind), held)),
+                    // The last numbers stay: the API server may be away, or the RBAC of the plugin was removed with it.
+                    Err(error) => {
+                        tracing::debug!(plugin = name, %kind, %error, "cannot count the objects with the plugin's finalizer");
+                    }
+                }
+            }
+            // The send fails while the host stops.
+            let _ = messages.send(Message::Leftovers { found, took: began.elapsed() });
+        });
+        self.leftovers.task = Some(Task(task.abort_handle()));
+    }
+
+    /// A check ended.
+    pub(super) fn leftovers_found(&mut self, found: Vec<(Leftover, HeldObjects)>, took: Duration) {
+        self.leftovers.task = None;
+        self.leftovers.next = Instant::now() + INTERVAL.max(took.saturating_mul(PAUSE));
+        for ((name, kind), held) in found {
+            let why = lock(&self.registry).set_held(&name, &kind, &held);
+            if let Some(why) = why {
+                held.some_deleting.iter().for_each(|object| self.warn_of_deletion(&name, &kind, object, &why));
+            }
+        }
+    }
+
+    /// Writes a log line, and an event on the object, once.
+    fn warn_of_deletion(&mut self, plugin: &str, kind: &GroupVersionKind, object: &Object, why: &str) {
+        if !self.leftovers.warned.insert(plugin, object.uid()) {
+            return;
+        }
+        let finalizer = finalizer(plugin);
+        tracing::warn!(plugin, %kind, key = %object.key(), finalizer, "object cannot be deleted: {why}");
+        let message = format!("finalizer {finalizer} keeps this object: {why}");
+        let event = Event { warning: true, reason: "DeletionBlocked".to_owned(), message };
+        self.shared.recorder.record(&WriteIdentity::host(), &Regarding::new(kind, object), event);
+    }
+}
+
+fn finalizer(plugin: &str) -> String {
+    WriteIdentity::new(plugin, Arc::new(Grants::none())).finalizer()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warned_objects_are_bounded_and_forgotten_with_their_plugin() {
+        let mut warned = Warned::default();
+        assert!(warned.insert("p", "a") && !warned.insert("p", "a") && warned.insert("q", "a"));
+        warned.retain(&HashSet::from(["q"]));
+        assert!(warned.insert("p", "a") && !warned.insert("q", "a"));
+        for number in 0..2 * MOST_WARNED {
+            warned.insert("p", &number.to_string());
+        }
+        assert_eq!(warned.objects.len(), MOST_WARNED);
+    }
+}
