@@ -26,11 +26,12 @@ impl Lifecycle {
     /// Checks the permissions of a version, unless the API server allowed exactly these before.
     pub(super) fn ask_access(&self, plugin: &mut Plugin, candidate: &CandidateVersion) {
         let Granting::Grant { grants, .. } = &candidate.granting else { return };
-        let (writer, messages, name) = (self.shared.writer.clone(), self.messages.clone(), candidate.name().to_owned());
+        let (requests, messages, name) =
+            (Arc::clone(self.shared.writer.requests()), self.messages.clone(), candidate.name().to_owned());
         let write_identity = WriteIdentity::new(&name, Arc::new(*grants.clone()));
         let plural = |kind: &oarlock_manifest::Kind| candidate.plurals.get(kind).cloned();
         let required = Arc::new(access::required_permissions(
-            &writer,
+            &requests,
             &write_identity,
             &candidate.manifest(),
             &plural,
@@ -42,7 +43,7 @@ impl Lifecycle {
         plugin.access.allowed = None;
         let task = tokio::spawn(async move {
             loop {
-                let missing = access::check(&writer, &write_identity, &required).await;
+                let missing = access::check(&requests, &write_identity, &required).await;
                 let done = missing.is_empty();
                 let sent =
                     messages.send(Message::Access { plugin: name.clone(), required: Arc::clone(&required), missing });

@@ -59,7 +59,7 @@ impl Lifecycle {
                 return;
             }
         };
-        let (writer, registry) = (self.shared.writer.clone(), Arc::clone(&self.registry));
+        let (finalizers, registry) = (self.shared.writer.finalizers().clone(), Arc::clone(&self.registry));
         tokio::spawn(async move {
             let write_identity = WriteIdentity::new(&name, Arc::new(Grants::none()));
             let mut released = 0;
@@ -69,7 +69,7 @@ impl Lifecycle {
                     None => false,
                     Some(plugin) => plugin.controller.current().is_none_or(|version| version.cleans_up(kind)),
                 };
-                match writer.release_finalizers(&write_identity, kind, &is_back).await {
+                match finalizers.release(&write_identity, kind, &is_back).await {
                     Ok(objects) => released += objects,
                     Err(e) => {
                         let _ = answer

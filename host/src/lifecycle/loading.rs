@@ -120,7 +120,7 @@ impl Load {
             let (plugin, says, file) = (&manifest.name, &compiled.says, &self.candidate.file_name);
             tracing::info!(plugin, says, file, "the manifest has another name: the name in the grant is used");
         }
-        let plurals = plurals(self.shared.writer.discovery(), manifest).await;
+        let plurals = plurals(self.shared.writer.requests().discovery(), manifest).await;
         let granting = self.granting(written, manifest, &plurals).await;
         let granting = granting.map_err(|reason| Failed::new(Some(&manifest.name), reason))?;
         Ok(Read { compiled, plurals, granting })

@@ -1,14 +1,28 @@
 //! Writes of the host's own objects: webhook configurations, certificates.
 
 use super::change::{self, Precondition, Propagation};
-use super::request::{self, Outgoing};
-use super::{HOST, Identity, WriteError, WriteIdentity, Writer};
-use crate::api::{GroupVersionKind, ObjectKey};
+use super::request::Outgoing;
+use super::request_sender::parse_object;
+use super::write_memory::WriteMemory;
+use super::{HOST, Identity, RequestSender, WriteError, WriteIdentity};
+use crate::api::{GroupVersionKind, ObjectKey, Resource};
 use crate::informer::Object;
 use crate::lease::LeadershipGuard;
 use serde_json::Value;
+use std::sync::Arc;
 
-impl Writer {
+/// Writes and reads the host's own objects, as the host.
+#[derive(Clone, Debug)]
+pub struct HostObjects {
+    requests: Arc<RequestSender>,
+    memory: Arc<WriteMemory>,
+}
+
+impl HostObjects {
+    pub(super) fn new(requests: Arc<RequestSender>, memory: Arc<WriteMemory>) -> Self {
+        Self { requests, memory }
+    }
+
     /// Applies a document of the host, taking over its fields from other managers, and returns the present object.
     ///
     /// * `guard` - the write is refused after its end.
@@ -17,16 +31,16 @@ impl Writer {
     /// # Errors
     ///
     /// [`WriteError::Conflict`] when the object has another resourceVersion; otherwise the API server's error.
-    pub async fn apply_own(&self, guard: &LeadershipGuard, document: &Value) -> Result<Object, WriteError> {
+    pub async fn apply(&self, guard: &LeadershipGuard, document: &Value) -> Result<Object, WriteError> {
         let target = change::target_of(document)?;
-        let resource = self.resolve(&target.kind).await?;
+        let resource = self.requests.resolve(&target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         let outgoing = Outgoing::new("PATCH", &resource, &key, "")
             .identity(Identity::Host)
             .body("application/apply-patch+yaml", document)
             .query("fieldManager", HOST)
             .query("force", "true");
-        self.send(&WriteIdentity::host().within(guard), &resource, outgoing).await
+        self.write(&WriteIdentity::host().within(guard), &resource, outgoing).await
     }
 
     /// Creates an object of the host.
@@ -34,15 +48,15 @@ impl Writer {
     /// # Errors
     ///
     /// [`WriteError::Conflict`] when it exists; otherwise the API server's error.
-    pub async fn create_own(&self, document: &Value) -> Result<Object, WriteError> {
+    pub async fn create(&self, document: &Value) -> Result<Object, WriteError> {
         let target = change::target_of(document)?;
-        let resource = self.resolve(&target.kind).await?;
+        let resource = self.requests.resolve(&target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         let outgoing = Outgoing::create(&resource, &key.namespace)
             .identity(Identity::Host)
             .body("application/json", document)
             .query("fieldManager", HOST);
-        self.send(&WriteIdentity::host(), &resource, outgoing).await
+        self.write(&WriteIdentity::host(), &resource, outgoing).await
     }
 
     /// Deletes an object of the host, if it still has this uid.
@@ -50,20 +64,20 @@ impl Writer {
     /// # Errors
     ///
     /// The API server's error; an absent object is none.
-    pub async fn delete_own(
+    pub async fn delete(
         &self,
         guard: &LeadershipGuard,
         kind: &GroupVersionKind,
         key: &ObjectKey,
         uid: &str,
     ) -> Result<(), WriteError> {
-        let resource = self.resolve(kind).await?;
+        let resource = self.requests.resolve(kind).await?;
         let key = change::checked_key(&resource, key)?;
         let precondition = Precondition { uid: Some(uid.to_owned()), resource_version: None };
         let outgoing = Outgoing::new("DELETE", &resource, &key, "")
             .identity(Identity::Host)
             .body("application/json", &change::delete_options(Propagation::Background, &precondition));
-        match self.request(&WriteIdentity::host().within(guard), outgoing).await {
+        match self.requests.send(&WriteIdentity::host().within(guard), outgoing).await {
             Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
             Err(e) => Err(e),
         }
@@ -74,16 +88,27 @@ impl Writer {
     /// # Errors
     ///
     /// The API server's error.
-    pub async fn read_own(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Value>, WriteError> {
-        let resource = self.resolve(kind).await?;
+    pub async fn read(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Value>, WriteError> {
+        let resource = self.requests.resolve(kind).await?;
         let key = change::checked_key(&resource, key)?;
         let outgoing = Outgoing::new("GET", &resource, &key, "").identity(Identity::Host);
-        match self.request(&WriteIdentity::host(), outgoing).await {
-            Ok(answer) => request::parse_object(&answer)
+        match self.requests.send(&WriteIdentity::host(), outgoing).await {
+            Ok(answer) => parse_object(&answer)
                 .and_then(|_| serde_json::from_str(&answer).map_err(|e| WriteError::Server(e.to_string())))
                 .map(Some),
             Err(WriteError::NotFound(_)) => Ok(None),
             Err(e) => Err(e),
         }
+    }
+
+    async fn write(
+        &self,
+        write_identity: &WriteIdentity,
+        resource: &Resource,
+        outgoing: Outgoing,
+    ) -> Result<Object, WriteError> {
+        let object = self.requests.send_for_object(write_identity, outgoing).await?;
+        self.memory.wrote(write_identity, &resource.gvk, &object);
+        Ok(object)
     }
 }
