@@ -93,7 +93,9 @@ impl<'a> Reconcile<'a> {
         let end = self.conclude(end, &mut progress, deleting).await;
         let next = next(&end, deleting);
         if let Ok(end) = &end {
-            self.controller.settle(&self.item.key, !matches!(end, End::Progressing { .. }));
+            let (key, version) = (&self.item.key, &self.controller.version);
+            let settled = !matches!(end, End::Progressing { .. });
+            self.controller.out_of_sync.settle(key, settled, || version.reaches(key));
         }
         self.report(&end, &progress, &next);
         let failure = end.as_ref().err();
