@@ -1,12 +1,15 @@
 //! RBAC checks of a plugin's grant. The host asks the API server when it loads a version, logs missing permissions once, and shows them
 //! until they are allowed.
 
+use super::Message;
 use super::registry::{CandidateVersion, Granting, Plugin, Task};
-use super::{Lifecycle, Message, lock};
-use crate::apply::WriteIdentity;
 use crate::apply::access::{self, RequiredPermissions};
+use crate::apply::{RequestSender, WriteIdentity};
+use crate::controller::Shared;
+use crate::lease::Leases;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Interval of repeated checks while a permission is missing.
 const AGAIN: Duration = Duration::from_secs(15);
@@ -22,12 +25,44 @@ pub(super) struct Access {
     task: Option<Task>,
 }
 
-impl Lifecycle {
+impl Access {
+    /// Stores and logs the missing permissions.
+    pub(super) fn answered(&mut self, plugin: &str, required: Arc<RequiredPermissions>, missing: Vec<String>) {
+        if missing.is_empty() {
+            self.allowed = Some(required);
+            if !self.missing.is_empty() {
+                tracing::info!(plugin, "the API server now allows everything in the grant");
+            }
+        } else if missing != self.missing {
+            let missing = missing.join("; ");
+            tracing::warn!(
+                plugin,
+                missing,
+                "the API server does not allow everything in the grant: apply the output of oarlock rbac"
+            );
+        }
+        self.missing = missing;
+    }
+}
+
+/// Asks the API server for the permissions of plugins. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct AccessChecker {
+    requests: Arc<RequestSender>,
+    leases: Leases,
+    messages: mpsc::UnboundedSender<Message>,
+}
+
+impl AccessChecker {
+    pub(super) fn new(shared: &Shared, messages: mpsc::UnboundedSender<Message>) -> Self {
+        Self { requests: Arc::clone(shared.writer.requests()), leases: shared.leases.clone(), messages }
+    }
+
     /// Checks the permissions of a version, unless the API server allowed exactly these before.
-    pub(super) fn ask_access(&self, plugin: &mut Plugin, candidate: &CandidateVersion) {
+    pub(super) fn check(&self, plugin: &mut Plugin, candidate: &CandidateVersion) {
         let Granting::Grant { grants, .. } = &candidate.granting else { return };
         let (requests, messages, name) =
-            (Arc::clone(self.shared.writer.requests()), self.messages.clone(), candidate.name().to_owned());
+            (Arc::clone(&self.requests), self.messages.clone(), candidate.name().to_owned());
         let write_identity = WriteIdentity::new(&name, Arc::new(*grants.clone()));
         let plural = |kind: &oarlock_manifest::Kind| candidate.plurals.get(kind).cloned();
         let required = Arc::new(access::required_permissions(
@@ -35,7 +70,7 @@ impl Lifecycle {
             &write_identity,
             &candidate.manifest(),
             &plural,
-            self.shared.leases.namespace(),
+            self.leases.namespace(),
         ));
         if plugin.access.allowed.as_ref() == Some(&required) {
             return;
@@ -54,25 +89,5 @@ impl Lifecycle {
             }
         });
         plugin.access.task = Some(Task(task.abort_handle()));
-    }
-
-    /// Stores and logs the missing permissions.
-    pub(super) fn access(&mut self, name: &str, required: Arc<RequiredPermissions>, missing: Vec<String>) {
-        let mut registry = lock(&self.registry);
-        let Some(plugin) = registry.plugins.get_mut(name) else { return };
-        if missing.is_empty() {
-            plugin.access.allowed = Some(required);
-            if !plugin.access.missing.is_empty() {
-                tracing::info!(plugin = name, "the API server now allows everything in the grant");
-            }
-        } else if missing != plugin.access.missing {
-            let missing = missing.join("; ");
-            tracing::warn!(
-                plugin = name,
-                missing,
-                "the API server does not allow everything in the grant: apply the output of oarlock rbac"
-            );
-        }
-        plugin.access.missing = missing;
     }
 }

@@ -1,11 +1,11 @@
 //! Loading of a plugin file: read, compile, describe, validate, and compare with its grant.
 
-use super::lock;
-use super::registry::{CandidateVersion, Compiled, Granting, Registry};
+use super::registry::{CandidateVersion, Compiled, Granting, Registry, Task};
+use super::{Message, lock};
 use crate::api::{Discovery, GroupVersionKind};
 use crate::controller::Shared;
 use crate::grants::Grants;
-use crate::plugin::directory::Candidate;
+use crate::plugin::directory::{Candidate, Found};
 use crate::plugin::{Engine, HttpGate, identity, inspect, load};
 use data_encoding::HEXLOWER;
 use oarlock_manifest::{Kind, PluginGrant, PluginManifest};
@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Deadline of discovery for the plurals of kinds; without a response the host guesses them.
 const DISCOVERY: Duration = Duration::from_secs(3);
@@ -21,21 +22,93 @@ const DISCOVERY: Duration = Duration::from_secs(3);
 /// How long a grant may be absent while it is replaced: longer than the directory takes to report that it is gone, which aborts the load.
 const GRANT_ABSENCE: Duration = Duration::from_secs(1);
 
-/// The input of a load.
-pub(super) struct Load {
-    pub(super) candidate: Candidate,
-    /// Whether the directory has a grant beside the file.
-    pub(super) has_grant: bool,
-    /// Contains the code that is compiled already.
+/// A load continues for this long although its file was replaced meanwhile. Otherwise a file that is replaced faster than it compiles
+/// would never be swapped.
+const LOAD_ANYWAY: Duration = Duration::from_secs(2);
+
+/// Starts the loads of files.
+pub(super) struct Loader {
     pub(super) registry: Arc<Mutex<Registry>>,
-    /// The version that the file's plugin runs: the new grant also applies to it, even if the new code is unusable.
-    pub(super) running: Option<CandidateVersion>,
     pub(super) resync_seconds: Option<u32>,
     pub(super) grant_what_is_asked: bool,
     pub(super) unstated_deadline_seconds: Option<u32>,
     pub(super) engine: Engine,
     pub(super) http: HttpGate,
     pub(super) shared: Shared,
+    pub(super) messages: mpsc::UnboundedSender<Message>,
+}
+
+impl Loader {
+    /// Loads the file's current content, or postpones that until the load of its earlier content ends.
+    pub(super) fn load_now_or_next(&self, name: String, found: Found) {
+        if let Some(file) = lock(&self.registry).files.get_mut(&name)
+            && file.is_under_way(LOAD_ANYWAY)
+            // A changed grant takes effect at once.
+            && file.found.grant == found.grant
+        {
+            file.next = Some(found);
+            return;
+        }
+        self.load(name, found);
+    }
+
+    /// Starts the postponed loads.
+    pub(super) fn load_next(&self) {
+        let next: Vec<_> = {
+            let mut registry = lock(&self.registry);
+            let files = registry.files.iter_mut().filter(|(_, file)| !file.is_under_way(LOAD_ANYWAY));
+            files.filter_map(|(name, file)| Some((name.clone(), file.next.take()?))).collect()
+        };
+        for (name, found) in next {
+            self.load(name, found);
+        }
+    }
+
+    /// Loads the file's current content; an earlier load of the file is aborted.
+    fn load(&self, name: String, found: Found) {
+        let (candidate, has_grant) = (found.candidate.clone(), found.grant.is_some());
+        let mut registry = lock(&self.registry);
+        let running = registry.plugin_of(&name).and_then(|(_, plugin)| plugin.running.as_ref());
+        let running = running.map(|running| running.candidate.clone());
+        let file = registry.file_mut(&name, found);
+        let generation = file.generation;
+        let load = Load {
+            candidate,
+            has_grant,
+            registry: Arc::clone(&self.registry),
+            running,
+            resync_seconds: self.resync_seconds,
+            grant_what_is_asked: self.grant_what_is_asked,
+            unstated_deadline_seconds: self.unstated_deadline_seconds,
+            engine: self.engine.clone(),
+            http: self.http.clone(),
+            shared: self.shared.clone(),
+        };
+        let messages = self.messages.clone();
+        let task = tokio::spawn(async move {
+            let read = load.run().await.map(Box::new);
+            // The send fails while the host stops.
+            let _ = messages.send(Message::Loaded { file: name, generation, read });
+        });
+        file.task = Some(Task(task.abort_handle()));
+    }
+}
+
+/// The input of a load.
+struct Load {
+    candidate: Candidate,
+    /// Whether the directory has a grant beside the file.
+    has_grant: bool,
+    /// Contains the code that is compiled already.
+    registry: Arc<Mutex<Registry>>,
+    /// The version that the file's plugin runs: the new grant also applies to it, even if the new code is unusable.
+    running: Option<CandidateVersion>,
+    resync_seconds: Option<u32>,
+    grant_what_is_asked: bool,
+    unstated_deadline_seconds: Option<u32>,
+    engine: Engine,
+    http: HttpGate,
+    shared: Shared,
 }
 
 /// The result of a load.
@@ -63,7 +136,7 @@ impl Failed {
 }
 
 impl Load {
-    pub(super) async fn run(self) -> Result<Read, Failed> {
+    async fn run(self) -> Result<Read, Failed> {
         let mut read = self.read().await;
         if let (Err(failed), Some(running)) = (&mut read, &self.running) {
             // An unusable grant is the reported failure itself, or the next one.
