@@ -101,6 +101,7 @@ impl HostObjects {
         }
     }
 
+    /// Sends a write whose response is the present object, and records it.
     async fn write(
         &self,
         write_identity: &WriteIdentity,

@@ -2,7 +2,7 @@
 //! until they are allowed.
 
 use super::Message;
-use super::registry::{CandidateVersion, Granting, Plugin, Task};
+use super::registry::{CandidateVersion, Granting, Task};
 use crate::apply::access::{self, RequiredPermissions};
 use crate::apply::{RequestSender, WriteIdentity};
 use crate::controller::Shared;
@@ -59,7 +59,9 @@ impl AccessChecker {
     }
 
     /// Checks the permissions of a version, unless the API server allowed exactly these before.
-    pub(super) fn check(&self, plugin: &mut Plugin, candidate: &CandidateVersion) {
+    ///
+    /// * `known` - the result of the last check.
+    pub(super) fn check(&self, known: &mut Access, candidate: &CandidateVersion) {
         let Granting::Grant { grants, .. } = &candidate.granting else { return };
         let (requests, messages, name) =
             (Arc::clone(&self.requests), self.messages.clone(), candidate.name().to_owned());
@@ -72,10 +74,10 @@ impl AccessChecker {
             &plural,
             self.leases.namespace(),
         ));
-        if plugin.access.allowed.as_ref() == Some(&required) {
+        if known.allowed.as_ref() == Some(&required) {
             return;
         }
-        plugin.access.allowed = None;
+        known.allowed = None;
         let task = tokio::spawn(async move {
             loop {
                 let missing = access::check(&requests, &write_identity, &required).await;
@@ -88,6 +90,6 @@ impl AccessChecker {
                 tokio::time::sleep(AGAIN).await;
             }
         });
-        plugin.access.task = Some(Task(task.abort_handle()));
+        known.task = Some(Task(task.abort_handle()));
     }
 }

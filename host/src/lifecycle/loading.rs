@@ -26,8 +26,10 @@ const GRANT_ABSENCE: Duration = Duration::from_secs(1);
 /// would never be swapped.
 const LOAD_ANYWAY: Duration = Duration::from_secs(2);
 
-/// Starts the loads of files.
+/// Starts the loads of files. Cheap to clone.
+#[derive(Clone)]
 pub(super) struct Loader {
+    /// Contains the code that is compiled already.
     pub(super) registry: Arc<Mutex<Registry>>,
     pub(super) resync_seconds: Option<u32>,
     pub(super) grant_what_is_asked: bool,
@@ -72,18 +74,7 @@ impl Loader {
         let running = running.map(|running| running.candidate.clone());
         let file = registry.file_mut(&name, found);
         let generation = file.generation;
-        let load = Load {
-            candidate,
-            has_grant,
-            registry: Arc::clone(&self.registry),
-            running,
-            resync_seconds: self.resync_seconds,
-            grant_what_is_asked: self.grant_what_is_asked,
-            unstated_deadline_seconds: self.unstated_deadline_seconds,
-            engine: self.engine.clone(),
-            http: self.http.clone(),
-            shared: self.shared.clone(),
-        };
+        let load = Load { candidate, has_grant, running, loader: self.clone() };
         let messages = self.messages.clone();
         let task = tokio::spawn(async move {
             let read = load.run().await.map(Box::new);
@@ -99,16 +90,9 @@ struct Load {
     candidate: Candidate,
     /// Whether the directory has a grant beside the file.
     has_grant: bool,
-    /// Contains the code that is compiled already.
-    registry: Arc<Mutex<Registry>>,
     /// The version that the file's plugin runs: the new grant also applies to it, even if the new code is unusable.
     running: Option<CandidateVersion>,
-    resync_seconds: Option<u32>,
-    grant_what_is_asked: bool,
-    unstated_deadline_seconds: Option<u32>,
-    engine: Engine,
-    http: HttpGate,
-    shared: Shared,
+    loader: Loader,
 }
 
 /// The result of a load.
@@ -178,7 +162,7 @@ impl Load {
         if pulled.and_then(|pulled| pulled.digest.as_ref()).is_some_and(|wanted| *wanted != digest) {
             return Err(unnamed("the file that was pulled was changed since".to_owned()));
         }
-        let known = lock(&self.registry).compiled(&digest);
+        let known = lock(&self.loader.registry).compiled(&digest);
         let mut compiled = match known {
             Some(compiled) => compiled,
             None => self.compile(bytes, began).await?,
@@ -193,7 +177,7 @@ impl Load {
             let (plugin, says, file) = (&manifest.name, &compiled.says, &self.candidate.file_name);
             tracing::info!(plugin, says, file, "the manifest has another name: the name in the grant is used");
         }
-        let plurals = plurals(self.shared.writer.requests().discovery(), manifest).await;
+        let plurals = plurals(self.loader.shared.writer.requests().discovery(), manifest).await;
         let granting = self.granting(written, manifest, &plurals).await;
         let granting = granting.map_err(|reason| Failed::new(Some(&manifest.name), reason))?;
         Ok(Read { compiled, plurals, granting })
@@ -201,11 +185,11 @@ impl Load {
 
     async fn compile(&self, bytes: Vec<u8>, began: tokio::time::Instant) -> Result<Compiled, Failed> {
         let file = &self.candidate.file_name;
-        let guest = inspect::describe_guest(&self.shared.metrics, &self.http, file);
-        let described = load(&self.engine, bytes, &guest).await;
-        self.shared.metrics.remove_plugin(file);
+        let guest = inspect::describe_guest(&self.loader.shared.metrics, &self.loader.http, file);
+        let described = load(&self.loader.engine, bytes, &guest).await;
+        self.loader.shared.metrics.remove_plugin(file);
         let (component, mut manifest) = described.map_err(|e| Failed::new(None, crate::chain(&e)))?;
-        if let Some(seconds) = self.resync_seconds {
+        if let Some(seconds) = self.loader.resync_seconds {
             manifest.resync_seconds = seconds.max(1);
         }
         let duration_ms = crate::milliseconds(began.elapsed());
@@ -228,7 +212,7 @@ impl Load {
     }
 
     async fn read_grant(&self) -> Result<Option<PluginGrant>, String> {
-        let (candidate, unstated) = (self.candidate.clone(), self.unstated_deadline_seconds);
+        let (candidate, unstated) = (self.candidate.clone(), self.loader.unstated_deadline_seconds);
         let read = tokio::task::spawn_blocking(move || {
             let mut grant = candidate.grant()?;
             if let (Some(grant), Some(seconds)) = (&mut grant, unstated)
@@ -252,20 +236,21 @@ impl Load {
         let path = self.candidate.grant_path();
         let mut grant: PluginGrant = match written {
             Some(grant) => grant,
-            None if self.grant_what_is_asked && self.candidate.pulled.is_none() => {
+            None if self.loader.grant_what_is_asked && self.candidate.pulled.is_none() => {
                 tracing::warn!(
                     plugin = manifest.name,
                     "granted everything its manifest asks for, because there is no {}",
                     path.display()
                 );
                 let mut asked = Grants::asked(manifest, BTreeMap::new(), &plural);
-                asked.limits.deadline_seconds = self.unstated_deadline_seconds.unwrap_or(asked.limits.deadline_seconds);
+                asked.limits.deadline_seconds =
+                    self.loader.unstated_deadline_seconds.unwrap_or(asked.limits.deadline_seconds);
                 asked
             }
             None => return Ok(Granting::Nothing),
         };
-        if self.resync_seconds.is_some() {
-            grant.resync_seconds = self.resync_seconds;
+        if self.loader.resync_seconds.is_some() {
+            grant.resync_seconds = self.loader.resync_seconds;
         }
         let folder = path.parent().unwrap_or_else(|| std::path::Path::new("."));
         let grants = Grants::new(&grant, folder).map_err(|e| format!("{}: {}", path.display(), crate::chain(&e)))?;

@@ -80,7 +80,7 @@ impl Swapper {
             metrics: self.metrics.plugin(candidate.name()),
         };
         let component = candidate.compiled.component.clone();
-        self.access.check(plugin, candidate);
+        self.access.check(&mut plugin.access, candidate);
         Some(plugin.controller.prepare(Loaded { manifest: candidate.manifest(), component, guest }))
     }
 
