@@ -113,3 +113,40 @@ impl HostObjects {
         Ok(object)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Discovery;
+    use crate::apply::Writer;
+    use crate::informer::Informers;
+    use crate::metrics::Metrics;
+    use oarlock_devserver::{DevServer, Options};
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn only_the_object_that_was_meant_is_overwritten_or_deleted() {
+        let client = kube::Client::new(DevServer::router(Options::default()), "default");
+        let discovery = Discovery::new(client.clone());
+        let informers = Informers::new(client.clone(), discovery.clone());
+        let writer = Writer::new(client, discovery, informers, Metrics::new());
+        let (objects, guard) = (writer.host_objects(), LeadershipGuard::for_ever());
+        let document = |version: Option<&str>| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "x", "namespace": "default", "resourceVersion": version}})
+        };
+        let (kind, key) = (GroupVersionKind::new("", "v1", "ConfigMap"), ObjectKey::new("default", "x"));
+        assert!(objects.read(&kind, &key).await.unwrap().is_none());
+        let created = objects.create(&document(None)).await.unwrap();
+        let again = objects.create(&document(None)).await;
+        assert!(matches!(&again, Err(WriteError::Conflict(_))), "{again:?}");
+        let applied = objects.apply(&guard, &document(Some("1"))).await;
+        assert!(matches!(&applied, Err(WriteError::Conflict(_))), "{applied:?}");
+        objects.apply(&guard, &document(Some(created.resource_version()))).await.unwrap();
+        let deleted = objects.delete(&guard, &kind, &key, "another").await;
+        assert!(matches!(&deleted, Err(WriteError::Conflict(_))), "{deleted:?}");
+        objects.delete(&guard, &kind, &key, created.uid()).await.unwrap();
+        assert!(objects.read(&kind, &key).await.unwrap().is_none());
+        objects.delete(&guard, &kind, &key, created.uid()).await.unwrap();
+    }
+}

@@ -140,3 +140,33 @@ fn requeue(queue: &WorkQueue<ReconcileKey>, key: &ReconcileKey, next: &Next) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{GroupVersionKind, ObjectKey};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_loses_its_backoff_when_it_is_done_and_keeps_it_when_it_has_to_wait() {
+        let second = Duration::from_secs(1);
+        for (next, delayed, failing) in [
+            (Next::Done, 0, 0),
+            (Next::GivenUp, 0, 0),
+            (Next::LeaseLost, 0, 0),
+            (Next::After(second), 1, 0),
+            (Next::Later(second), 1, 1),
+            (Next::RetryAfter(second), 1, 1),
+            (Next::Retry, 1, 1),
+        ] {
+            let queue = WorkQueue::new("p", crate::workqueue::Config::default());
+            let kind = Arc::new(GroupVersionKind::new("", "v1", "ConfigMap"));
+            let key = ReconcileKey { kind, key: ObjectKey::new("n", "a") };
+            queue.add_rate_limited(key.clone());
+            let item = queue.get().await.unwrap();
+            requeue(&queue, &item.key, &next);
+            queue.done(&item.key);
+            let left = queue.snapshot(1);
+            assert_eq!((left.delayed, left.failing, left.ready), (delayed, failing, 0), "{next:?}");
+        }
+    }
+}
