@@ -165,7 +165,7 @@ impl Admission {
             Certificate::Secret(secret) => CertificateSource::Own { names, secret: Some(secret) },
             Certificate::Files(folder) => CertificateSource::Files(folder),
         };
-        let certificates = Certificates::load(source, shared.writer.clone()).await?;
+        let certificates = Certificates::load(source, shared.writer.host_objects().clone()).await?;
         let authenticates = options.clients.is_some();
         let admitting = Admitting::new(options.clients, certificates.resolver())?;
         let server = Arc::new(WebhookServer {

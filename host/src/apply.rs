@@ -1,33 +1,39 @@
 //! The single writer to the API server: grants, preconditions, writes, and memory of own writes.
 //!
-//! Every write to the API server goes through [`Writer`]: the changes of plugins, and the host's writes on their behalf (finalizers,
-//! status, events). Only Leases have a writer of their own.
+//! Every write to the API server goes through the parts of [`Writer`]: the changes of plugins, the host's writes on their behalf
+//! (finalizers, status, events), and the host's own objects. Only Leases have a writer of their own.
 
 pub mod access;
 pub mod applied;
 mod change;
 pub mod events;
-mod finalizer;
+mod finalizers;
 pub(crate) mod fuzzing;
 mod handover;
-mod host;
+mod host_objects;
 mod request;
+mod request_sender;
 pub mod reviewed;
 pub mod status;
+mod write_memory;
 
 pub use applied::AppliedMemory;
 pub use change::{Change, ObjectRef, PatchKind, Precondition, Propagation};
-pub use finalizer::HeldObjects;
+pub use finalizers::{Finalizers, HeldObjects};
+pub use host_objects::HostObjects;
 pub use request::{Identity, WriteError};
+pub use request_sender::RequestSender;
 
-use crate::api::{Discovery, GroupVersionKind, ObjectKey, Resource};
+use crate::api::{Discovery, ObjectKey, Resource};
 use crate::grants::Grants;
 use crate::informer::{EchoSuppressor, Informers, Object};
 use crate::lease::LeadershipGuard;
 use crate::metrics::Metrics;
 use request::Outgoing;
 use serde_json::Value;
+use status::StatusWriter;
 use std::sync::Arc;
+use write_memory::WriteMemory;
 
 /// The host's own name in the place of a plugin name.
 pub const HOST: &str = "oarlock";
@@ -82,29 +88,33 @@ impl WriteIdentity {
 }
 
 /// The writer to the API server. Cheap to clone.
-#[derive(Clone)]
+///
+/// It carries out the changes of plugins; its parts write what the host writes.
+#[derive(Clone, Debug)]
 pub struct Writer {
-    client: kube::Client,
-    discovery: Discovery,
-    informers: Informers,
-    applied: Arc<AppliedMemory>,
-    echoes: Arc<EchoSuppressor>,
-    metrics: Metrics,
-    impersonate: Option<Arc<str>>,
-}
-
-impl std::fmt::Debug for Writer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Writer").finish_non_exhaustive()
-    }
+    requests: Arc<RequestSender>,
+    memory: Arc<WriteMemory>,
+    status: StatusWriter,
+    finalizers: Finalizers,
+    host_objects: HostObjects,
 }
 
 impl Writer {
     /// A writer that records its writes in `informers`, so that no reconcile acts on an older cache.
     #[must_use]
     pub fn new(client: kube::Client, discovery: Discovery, informers: Informers, metrics: Metrics) -> Self {
-        let (applied, echoes) = (Arc::default(), Arc::default());
-        Self { client, discovery, informers, applied, echoes, metrics, impersonate: None }
+        Self::of(RequestSender::new(client, discovery, metrics), Arc::new(WriteMemory::new(informers)))
+    }
+
+    fn of(requests: RequestSender, memory: Arc<WriteMemory>) -> Self {
+        let requests = Arc::new(requests);
+        Self {
+            status: StatusWriter::new(Arc::clone(&requests), Arc::clone(&memory)),
+            finalizers: Finalizers::new(Arc::clone(&requests), Arc::clone(&memory)),
+            host_objects: HostObjects::new(Arc::clone(&requests), Arc::clone(&memory)),
+            requests,
+            memory,
+        }
     }
 
     /// Sends the changes of each plugin as a ServiceAccount of its own, so that the API server enforces their permissions. The host's
@@ -113,25 +123,50 @@ impl Writer {
     /// * `namespace` - namespace of the ServiceAccounts; see [`service_account`](crate::rbac::service_account).
     #[must_use]
     pub fn impersonating(self, namespace: &str) -> Self {
-        Self { impersonate: Some(namespace.into()), ..self }
+        Self::of(self.requests.impersonating(namespace), self.memory)
     }
 
-    /// Discovery: the resources of the kinds.
+    /// The requests to the API server, for reads and for the writer of events.
     #[must_use]
-    pub fn discovery(&self) -> &Discovery {
-        &self.discovery
+    pub fn requests(&self) -> &Arc<RequestSender> {
+        &self.requests
+    }
+
+    /// The status of primaries.
+    #[must_use]
+    pub fn status(&self) -> &StatusWriter {
+        &self.status
+    }
+
+    /// The finalizers of plugins.
+    #[must_use]
+    pub fn finalizers(&self) -> &Finalizers {
+        &self.finalizers
+    }
+
+    /// The host's own objects.
+    #[must_use]
+    pub fn host_objects(&self) -> &HostObjects {
+        &self.host_objects
     }
 
     /// The memory of applied documents.
     #[must_use]
     pub fn applied(&self) -> &AppliedMemory {
-        &self.applied
+        self.memory.applied()
     }
 
     /// The host's own writes of primaries, for echo suppression.
     #[must_use]
     pub fn echoes(&self) -> &EchoSuppressor {
-        &self.echoes
+        self.memory.echoes()
+    }
+
+    /// Records the handover hints of the previous leader: the caches are not read until they show these versions.
+    ///
+    /// * `hints` - see [`LeadershipGuard::received_hints`](crate::lease::LeadershipGuard::received_hints).
+    pub fn note_handover_hints(&self, hints: &[Value]) {
+        self.memory.note_handover_hints(hints);
     }
 
     /// Carries out one change of a plugin.
@@ -164,12 +199,12 @@ impl Writer {
         precondition: &Precondition,
     ) -> Result<(), WriteError> {
         let target = change::target_of(object)?;
-        let resource = self.resource_of(write_identity, &target.kind).await?;
+        let resource = self.requests.resource_of(write_identity, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         for verb in ["patch", "create"] {
             allowed(write_identity, verb, &resource, subresource, &key)?;
         }
-        let precondition = &self.guarded(write_identity, &resource, &key, precondition);
+        let precondition = &self.memory.guarded(write_identity, &resource, &key, precondition);
         let body = change::with_precondition(object, precondition)?;
         let manager = write_identity.field_manager();
         let mut outgoing = Outgoing::new("PATCH", &resource, &key, subresource)
@@ -180,14 +215,14 @@ impl Writer {
         }
         let written = self.send(write_identity, &resource, outgoing).await?;
         if subresource.is_empty() {
-            self.applied.remember(&manager, &resource.gvk, &written, object);
+            self.memory.applied().remember(&manager, &resource.gvk, &written, object);
         }
         Ok(())
     }
 
     async fn create(&self, write_identity: &WriteIdentity, object: &Value) -> Result<(), WriteError> {
         let target = change::target_of(object)?;
-        let resource = self.resource_of(write_identity, &target.kind).await?;
+        let resource = self.requests.resource_of(write_identity, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         allowed(write_identity, "create", &resource, "", &key)?;
         let outgoing = Outgoing::create(&resource, &key.namespace)
@@ -206,10 +241,10 @@ impl Writer {
         subresource: &str,
         precondition: &Precondition,
     ) -> Result<(), WriteError> {
-        let resource = self.resource_of(write_identity, &target.kind).await?;
+        let resource = self.requests.resource_of(write_identity, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         allowed(write_identity, "patch", &resource, subresource, &key)?;
-        let precondition = &self.guarded(write_identity, &resource, &key, precondition);
+        let precondition = &self.memory.guarded(write_identity, &resource, &key, precondition);
         let body = match kind {
             PatchKind::Json => change::json_patch_with_precondition(patch, precondition)?,
             PatchKind::Merge | PatchKind::Strategic => change::with_precondition(patch, precondition)?,
@@ -228,78 +263,24 @@ impl Writer {
         propagation: Propagation,
         precondition: &Precondition,
     ) -> Result<(), WriteError> {
-        let resource = self.resource_of(write_identity, &target.kind).await?;
+        let resource = self.requests.resource_of(write_identity, &target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
         allowed(write_identity, "delete", &resource, "", &key)?;
-        let precondition = &self.guarded(write_identity, &resource, &key, precondition);
+        let precondition = &self.memory.guarded(write_identity, &resource, &key, precondition);
         let options = change::delete_options(propagation, precondition);
         let outgoing = Outgoing::new("DELETE", &resource, &key, "").body("application/json", &options);
-        match self.request(write_identity, outgoing).await {
+        match self.requests.send(write_identity, outgoing).await {
             Ok(answer) => {
                 // For an object with finalizers the API server returns its present state. For an object that is gone at once it returns a
                 // Status or the last state.
                 match Object::parse(&answer).ok().filter(Object::deleting) {
-                    Some(object) => self.wrote(write_identity, &resource.gvk, &object),
-                    None => self.deleted(write_identity, &resource, &key, precondition),
+                    Some(object) => self.memory.wrote(write_identity, &resource.gvk, &object),
+                    None => self.memory.deleted(write_identity, &resource, &key, precondition),
                 }
                 Ok(())
             }
             Err(WriteError::NotFound(_)) => Ok(()),
             Err(e) => Err(e),
-        }
-    }
-
-    /// Reads one object from the API server. None: it does not exist.
-    ///
-    /// # Errors
-    ///
-    /// The API server's error.
-    pub async fn read(
-        &self,
-        write_identity: &WriteIdentity,
-        identity: Identity,
-        kind: &GroupVersionKind,
-        key: &ObjectKey,
-    ) -> Result<Option<Arc<Object>>, WriteError> {
-        let resource = match identity {
-            Identity::Plugin => self.resource_of(write_identity, kind).await?,
-            Identity::Host => self.resolve(kind).await?,
-        };
-        let key = &change::checked_key(&resource, key)?;
-        match self.request(write_identity, Outgoing::new("GET", &resource, key, "").identity(identity)).await {
-            Ok(answer) => request::parse_object(&answer).map(|o| Some(Arc::new(o))),
-            Err(WriteError::NotFound(_)) => Ok(None),
-            Err(e) => Err(e),
-        }
-    }
-
-    /// The resource of a kind that a plugin names. The API server is not asked about groups outside the grant.
-    ///
-    /// # Errors
-    ///
-    /// [`WriteError::UnknownKind`] when the API server does not serve the kind (yet); [`WriteError::Denied`] and
-    /// [`WriteError::Malformed`] before any request.
-    pub async fn resource_of(
-        &self,
-        write_identity: &WriteIdentity,
-        kind: &GroupVersionKind,
-    ) -> Result<Resource, WriteError> {
-        change::checked_kind(kind)?;
-        if write_identity.grants.allows_group(&kind.group) {
-            return self.resolve(kind).await;
-        }
-        let group = if kind.group.is_empty() { "core" } else { &kind.group };
-        Err(WriteError::Denied(format!(
-            "the grant of plugin {} allows nothing in group {group}",
-            write_identity.plugin
-        )))
-    }
-
-    async fn resolve(&self, kind: &GroupVersionKind) -> Result<Resource, WriteError> {
-        match self.discovery.resolve(kind).await {
-            Ok(Some(resource)) => Ok(resource),
-            Ok(None) => Err(WriteError::UnknownKind(kind.to_string())),
-            Err(e) => Err(WriteError::Transport(crate::chain(&e))),
         }
     }
 
@@ -310,9 +291,8 @@ impl Writer {
         resource: &Resource,
         outgoing: Outgoing,
     ) -> Result<Object, WriteError> {
-        let answer = self.request(write_identity, outgoing).await?;
-        let object = request::parse_object(&answer)?;
-        self.wrote(write_identity, &resource.gvk, &object);
+        let object = self.requests.send_for_object(write_identity, outgoing).await?;
+        self.memory.wrote(write_identity, &resource.gvk, &object);
         Ok(object)
     }
 }
@@ -341,6 +321,7 @@ fn allowed(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::GroupVersionKind;
     use http::{Request, Response};
     use kube::client::Body;
     use serde_json::json;
@@ -412,13 +393,13 @@ mod tests {
         for change in &changes {
             writer.carry_out(&write_identity, change).await.unwrap();
         }
-        writer.read(&write_identity, Identity::Plugin, &kind, &key).await.unwrap();
-        let live = writer.read(&write_identity, Identity::Host, &kind, &key).await.unwrap().unwrap();
-        writer.add_finalizer(&write_identity, &kind, &live).await.unwrap();
-        writer.remove_finalizer(&write_identity, &kind, &live).await.unwrap();
+        writer.requests().read(&write_identity, Identity::Plugin, &kind, &key).await.unwrap();
+        let live = writer.requests().read(&write_identity, Identity::Host, &kind, &key).await.unwrap().unwrap();
+        writer.finalizers().add(&write_identity, &kind, &live).await.unwrap();
+        writer.finalizers().remove(&write_identity, &kind, &live).await.unwrap();
         let status = serde_json::Map::from_iter([("ok".to_owned(), json!(true))]);
-        assert!(writer.write_status(&write_identity, &kind, &live, Some(&status), None).await.unwrap());
-        let (recorder, done) = events::Recorder::start(writer.clone());
+        assert!(writer.status().write(&write_identity, &kind, &live, Some(&status), None).await.unwrap());
+        let (recorder, done) = events::Recorder::start(Arc::clone(writer.requests()));
         let event = events::Event { warning: false, reason: "R".to_owned(), message: "m".to_owned() };
         recorder.record(&write_identity, &events::Regarding::new(&kind, &live), event);
         drop(recorder);
@@ -474,10 +455,10 @@ mod tests {
         let (writer, _journal) = writer(None);
         let of = |group: &str, version: &str| GroupVersionKind::new(group, version, "ConfigMap");
         let write_identity = write_identity();
-        let other = writer.resource_of(&write_identity, &of("apps", "v1")).await;
+        let other = writer.requests().resource_of(&write_identity, &of("apps", "v1")).await;
         assert!(matches!(other, Err(WriteError::Denied(why)) if why.contains("group apps")));
-        let nonsense = writer.resource_of(&write_identity, &of("", "v1/namespaces/a/secrets")).await;
+        let nonsense = writer.requests().resource_of(&write_identity, &of("", "v1/namespaces/a/secrets")).await;
         assert!(matches!(nonsense, Err(WriteError::Malformed(_))));
-        assert!(writer.resource_of(&write_identity, &of("", "v1")).await.is_ok());
+        assert!(writer.requests().resource_of(&write_identity, &of("", "v1")).await.is_ok());
     }
 }

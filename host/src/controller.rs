@@ -2,25 +2,31 @@
 //!
 //! The queue belongs to the plugin, not to a version. So at most one worker holds a key, on any version, and backoff survives a swap.
 
-mod admit;
 mod breaker;
 mod compare;
+mod current_version;
 mod handler;
 mod health;
+mod health_monitor;
 mod lead;
 mod mapping;
+mod out_of_sync;
 mod outcome;
 mod reconcile;
+mod resync;
+mod reviewer;
 mod stats;
 mod tombstones;
 mod version;
 mod worker;
 
-pub use admit::{Admitted, Review, Verdict};
 pub use compare::same as same_state;
+pub use current_version::PinnedVersion;
 pub use health::PROBATION_SHARE;
+pub use health_monitor::{Happened, Notice};
+pub use reviewer::{Admitted, Review, Reviewer, Verdict};
 use version::{EventMode, EventModeCell};
-pub use version::{Loaded, PinnedVersion, Version};
+pub use version::{Loaded, Version};
 
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::events::Recorder;
@@ -30,24 +36,23 @@ use crate::lease::Leases;
 use crate::metrics::{Metrics, PluginMetrics};
 use crate::plugin::{Pool, Reads};
 use crate::workqueue::{Trigger, WorkQueue};
-use arc_swap::ArcSwapOption;
 use breaker::Breaker;
-use health::Health;
+use current_version::CurrentVersion;
+use health_monitor::HealthMonitor;
 use lead::Leadership;
+use out_of_sync::OutOfSync;
+use resync::Resync;
 use serde_json::{Value, json};
 use stats::Stats;
-use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tombstones::Tombstones;
-
-/// Of many objects, the view names this many.
-const SHOWN: usize = 20;
+use worker::Worker;
 
 /// A key of the queue, which contains only names. Cloning a key copies none of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,30 +92,6 @@ pub struct Shared {
     pub leases: Leases,
 }
 
-/// A message from a controller to the lifecycle.
-#[derive(Debug)]
-pub struct Notice {
-    /// Plugin name.
-    pub plugin: String,
-    /// SHA-256 of the version in question.
-    pub digest: String,
-    /// The kind of event.
-    pub what: Happened,
-}
-
-/// See [`Notice`].
-#[derive(Debug, PartialEq, Eq)]
-pub enum Happened {
-    /// The first reconcile on this version ended.
-    FirstReconcile,
-    /// The version passed its probation.
-    Proven,
-    /// The version strikes on too many objects, for this reason.
-    Failing(String),
-    /// The plugin's keys wait for this long.
-    Quarantined(Duration),
-}
-
 /// Sizes of a controller's maps, in entries unless the name says bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sizes {
@@ -128,27 +109,23 @@ pub struct Sizes {
     pub struck: usize,
 }
 
-/// Out-of-sync objects: they still differ from their desired state after the last patch. Shared with the handlers of the watches.
-type OutOfSync = Mutex<BTreeSet<ReconcileKey>>;
-
 /// The controller of one plugin.
 #[derive(Debug)]
 pub struct Controller {
     name: String,
     shared: Shared,
     queue: WorkQueue<ReconcileKey>,
-    version: ArcSwapOption<Version>,
+    version: Arc<CurrentVersion>,
     /// The wanted number of workers.
     workers: watch::Sender<u32>,
     tombstones: Arc<Tombstones>,
-    lead: Leadership,
+    lead: Arc<Leadership>,
     breaker: Breaker,
-    health: Health,
+    health: Arc<HealthMonitor>,
+    reviewer: Reviewer,
     stats: Stats,
-    /// Out-of-sync objects: they still differ from their desired state after the last patch.
     out_of_sync: Arc<OutOfSync>,
     metrics: PluginMetrics,
-    notices: mpsc::UnboundedSender<Notice>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -161,20 +138,23 @@ impl Controller {
     pub fn new(name: &str, shared: Shared, notices: mpsc::UnboundedSender<Notice>) -> Arc<Self> {
         let queue = WorkQueue::new(name, crate::workqueue::Config::default());
         shared.metrics.queue(name).read_from(queue.metrics_source());
+        let metrics = shared.metrics.plugin(name);
+        let version: Arc<CurrentVersion> = Arc::default();
+        let health = Arc::new(HealthMonitor::new(name, Arc::clone(&version), notices));
         Arc::new(Self {
             name: name.to_owned(),
-            metrics: shared.metrics.plugin(name),
-            lead: Leadership::new(shared.leases.election(name)),
+            lead: Arc::new(Leadership::new(shared.leases.election(name))),
+            reviewer: Reviewer::new(name, shared.recorder.clone(), metrics.clone(), Arc::clone(&health)),
             shared,
             queue,
-            version: ArcSwapOption::empty(),
+            version,
             workers: watch::Sender::new(0),
             tombstones: Arc::default(),
             breaker: Breaker::default(),
-            health: Health::default(),
+            health,
             stats: Stats::default(),
-            out_of_sync: Arc::default(),
-            notices,
+            out_of_sync: Arc::new(OutOfSync::new(metrics.clone())),
+            metrics,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         })
@@ -225,7 +205,7 @@ impl Controller {
         self.health.begin(version.objects(), back);
         // The order matters: no event of a kind that only the new version has reaches the old version. Objects that arrive while neither
         // version is live are in the stores, whose keys are enqueued afterwards.
-        let before = self.version.swap(Some(Arc::clone(version)));
+        let before = self.version.replace(Some(Arc::clone(version)));
         if !self.leads() {
             version.set_event_mode(EventMode::Standby);
         } else {
@@ -241,7 +221,7 @@ impl Controller {
         self.stand(version, before.is_none());
         self.set_workers(version.loaded.guest.grants.workers(manifest));
         if before.is_none() {
-            self.tasks.spawn(Arc::clone(self).resync());
+            self.tasks.spawn(self.resync().run());
         }
         before
     }
@@ -266,7 +246,19 @@ impl Controller {
     /// The current version.
     #[must_use]
     pub fn current(&self) -> Option<Arc<Version>> {
-        self.version.load_full()
+        self.version.get()
+    }
+
+    /// The current version, held for one reconcile or review. None: there is none (yet).
+    #[must_use]
+    pub fn pin_version(&self) -> Option<PinnedVersion> {
+        self.version.pin()
+    }
+
+    /// Admission reviews on the plugin.
+    #[must_use]
+    pub fn reviewer(&self) -> &Reviewer {
+        &self.reviewer
     }
 
     /// The plugin's name.
@@ -293,7 +285,7 @@ impl Controller {
             "resyncSeconds": guest.grants.resync(manifest).as_secs(),
             "waitingFor": version.waiting_for(),
             "queueDepth": self.queue.len(),
-            "outOfSync": self.out_of_sync(),
+            "outOfSync": self.out_of_sync.describe(),
             "instanceMemoryBytes": version.pool.most_memory_bytes(),
             "warmInstances": version.pool.idle().instances,
             "warmMemoryBytes": version.pool.idle().memory_bytes,
@@ -350,40 +342,43 @@ impl Controller {
         }
         self.tasks.wait().await;
         self.lead.election.leave().await;
-        self.version.store(None);
+        self.version.replace(None);
     }
 
-    /// Records whether an object is in sync.
-    fn settle(&self, key: &ReconcileKey, settled: bool) {
-        let mut out_of_sync = self.out_of_sync.lock().unwrap_or_else(PoisonError::into_inner);
-        // A swap moves the pointer before it forgets keys, under this lock. So a reconcile that ends on the previous version cannot
-        // record a key that the current version does not reach.
-        let reached = self.current().is_some_and(|version| version.reaches(key));
-        let changed = if settled || !reached { out_of_sync.remove(key) } else { out_of_sync.insert(key.clone()) };
-        if changed {
-            self.metrics.set_out_of_sync(out_of_sync.len());
+    /// Starts workers up to `wanted`. Surplus workers end after their current key.
+    fn set_workers(self: &Arc<Self>, wanted: u32) {
+        let mut started = 0;
+        self.workers.send_modify(|workers| {
+            started = *workers;
+            *workers = wanted;
+        });
+        for index in started..wanted {
+            // A separate receiver: its last seen value is this number.
+            let workers = self.workers.subscribe();
+            self.tasks.spawn(Worker::new(Arc::clone(self), index, workers).work());
+        }
+    }
+
+    fn resync(&self) -> Resync {
+        Resync {
+            version: Arc::clone(&self.version),
+            lead: Arc::clone(&self.lead),
+            queue: self.queue.clone(),
+            tombstones: Arc::clone(&self.tombstones),
+            stop: self.stop.clone(),
+        }
+    }
+
+    /// Enqueues every object of a version.
+    fn enqueue_all(&self, version: &Version, trigger: Trigger) {
+        for key in version.keys() {
+            self.queue.add(key, trigger);
         }
     }
 
     /// Drops the out-of-sync mark and the last error of objects that are not reconciled any more.
     fn forget_what(&self, gone: impl Fn(&ReconcileKey) -> bool) {
-        let mut out_of_sync = self.out_of_sync.lock().unwrap_or_else(PoisonError::into_inner);
-        out_of_sync.retain(|key| !gone(key));
-        self.metrics.set_out_of_sync(out_of_sync.len());
-        drop(out_of_sync);
+        self.out_of_sync.forget(&gone);
         self.stats.forget(gone);
-    }
-
-    /// The number of out-of-sync objects, and some of their keys.
-    fn out_of_sync(&self) -> Value {
-        let out_of_sync = self.out_of_sync.lock().unwrap_or_else(PoisonError::into_inner);
-        let some: Vec<String> = out_of_sync.iter().take(SHOWN).map(ToString::to_string).collect();
-        json!({"objects": out_of_sync.len(), "some": some})
-    }
-
-    fn tell(&self, version: &Version, what: Happened) {
-        let digest = version.loaded.component.digest.clone();
-        // The send fails while the host stops.
-        let _ = self.notices.send(Notice { plugin: self.name.clone(), digest, what });
     }
 }

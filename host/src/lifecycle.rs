@@ -9,11 +9,13 @@
 mod accept;
 mod access;
 mod actions;
+mod host_events;
 mod leftovers;
 mod loading;
 mod registry;
-mod retire;
-mod swap;
+mod retirement;
+mod state_reporter;
+mod swapper;
 mod view;
 
 pub use actions::Action;
@@ -27,29 +29,27 @@ use crate::controller::{Controller, Happened, Notice, Shared, Version};
 use crate::oci::PullStatuses;
 use crate::plugin::directory::{self, Snapshot, Sources};
 use crate::plugin::{Engine, HttpGate};
-use loading::{Load, Read};
+use access::AccessChecker;
+use host_events::HostEvents;
+use leftovers::Leftovers;
+use loading::{Loader, Read};
 use registry::Registry;
+use retirement::Retirement;
 use serde_json::Value;
+use state_reporter::StateReporter;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use swapper::Swapper;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// Drain time of reconciles in flight when a version is replaced, a plugin is removed or the host stops.
 const DRAIN: Duration = Duration::from_secs(20);
 
 /// Poll interval for changes without a notification: synced watches, the end of a quarantine, objects that cannot be deleted.
 const TICK: Duration = Duration::from_millis(500);
-
-/// A load continues for this long although its file was replaced meanwhile. Otherwise a file that is replaced faster than it compiles
-/// would never be swapped.
-const LOAD_ANYWAY: Duration = Duration::from_secs(2);
-
-/// Time that the removal of a file waits for files that appeared with it: one of them may be the renamed file.
-const RENAMED_WITHIN: Duration = Duration::from_secs(1);
 
 /// Longest delay of readiness by a file that is still being written at the start.
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
@@ -92,22 +92,21 @@ enum Message {
     Action { action: Action, answer: oneshot::Sender<Result<String, String>> },
 }
 
-/// The lifecycle of all plugins of a host; see the module.
+/// The lifecycle of all plugins of a host; see the module. It decides, and its parts load, swap, end and report plugins.
 pub struct Lifecycle {
     options: Options,
     shared: Shared,
-    engine: Engine,
-    http: HttpGate,
     registry: Arc<Mutex<Registry>>,
+    loader: Loader,
+    swapper: Swapper,
+    retirement: Retirement,
+    reporter: StateReporter,
+    events: HostEvents,
     messages: mpsc::UnboundedSender<Message>,
     inbox: mpsc::UnboundedReceiver<Message>,
     notices: mpsc::UnboundedSender<Notice>,
     noticed: mpsc::UnboundedReceiver<Notice>,
-    last_reported: view::LastReported,
-    leftovers: leftovers::Leftovers,
-    /// Draining plugins and versions. The host waits for them before it ends, so that their reconciles finish and their Leases are
-    /// released.
-    draining: TaskTracker,
+    leftovers: Leftovers,
 }
 
 impl std::fmt::Debug for Lifecycle {
@@ -187,19 +186,49 @@ impl Lifecycle {
     pub fn new(options: Options, shared: Shared, engine: Engine, http: HttpGate) -> Self {
         let (messages, inbox) = mpsc::unbounded_channel();
         let (notices, noticed) = mpsc::unbounded_channel();
+        let registry: Arc<Mutex<Registry>> = Arc::default();
+        let events = HostEvents::new(shared.recorder.clone(), options.host_object.clone());
+        let loader = Loader {
+            registry: Arc::clone(&registry),
+            resync_seconds: options.resync_seconds,
+            grant_what_is_asked: options.grant_what_is_asked,
+            unstated_deadline_seconds: options.unstated_deadline_seconds,
+            engine,
+            http: http.clone(),
+            shared: shared.clone(),
+            messages: messages.clone(),
+        };
+        let swapper = Swapper {
+            registry: Arc::clone(&registry),
+            http,
+            metrics: shared.metrics.clone(),
+            access: AccessChecker::new(&shared, messages.clone()),
+            events: events.clone(),
+            messages: messages.clone(),
+        };
+        let leftovers = Leftovers::new(
+            Arc::clone(&registry),
+            shared.writer.finalizers().clone(),
+            shared.recorder.clone(),
+            messages.clone(),
+        );
+        let metrics = shared.metrics.clone();
+        let retirement = Retirement::new(Arc::clone(&registry), metrics.clone(), events.clone(), messages.clone());
+        let reporter = StateReporter::new(Arc::clone(&registry), metrics, events.clone());
         Self {
             options,
             shared,
-            engine,
-            http,
-            registry: Arc::default(),
+            registry,
+            loader,
+            swapper,
+            retirement,
+            reporter,
+            events,
             messages,
             inbox,
             notices,
             noticed,
-            last_reported: view::LastReported::default(),
-            leftovers: leftovers::Leftovers::default(),
-            draining: TaskTracker::new(),
+            leftovers,
         }
     }
 
@@ -247,15 +276,15 @@ impl Lifecycle {
                 }
                 Some(notice) = self.noticed.recv() => self.notice(notice),
                 _ = tick.tick() => {
-                    self.end_orphans();
-                    self.check_leftovers();
+                    self.retirement.end_orphans();
+                    self.leftovers.check();
                     let patience = if watch.all_asked() { SETTLED_WITHIN } else { PULLED_WITHIN };
                     looked |= began.elapsed() > patience;
                 }
             }
             came_round();
-            self.load_next();
-            self.tell();
+            self.loader.load_next();
+            self.reporter.report();
             if looked
                 && lock(&self.registry).nothing_is_compiling()
                 && let Some(settled) = settled.take()
@@ -284,88 +313,68 @@ impl Lifecycle {
             let known = lock(&self.registry).files.get(&name).map(|file| file.latest().clone());
             if known.as_ref() != Some(&found) {
                 came |= known.is_none() && looked;
-                self.load_now_or_next(name, found);
+                self.loader.load_now_or_next(name, found);
             }
         }
         for name in gone {
-            self.file_gone(&name, came);
+            for file in self.retirement.file_gone(&name, came) {
+                self.evaluate(&file);
+            }
+            self.retirement.end_orphans();
         }
-    }
-
-    /// Loads the file's current content, or postpones that until the load of its earlier content ends.
-    fn load_now_or_next(&mut self, name: String, found: crate::plugin::directory::Found) {
-        if let Some(file) = lock(&self.registry).files.get_mut(&name)
-            && file.is_under_way(LOAD_ANYWAY)
-            // A changed grant takes effect at once.
-            && file.found.grant == found.grant
-        {
-            file.next = Some(found);
-            return;
-        }
-        self.load(name, found);
-    }
-
-    /// Starts the postponed loads.
-    fn load_next(&mut self) {
-        let next: Vec<_> = {
-            let mut registry = lock(&self.registry);
-            let files = registry.files.iter_mut().filter(|(_, file)| !file.is_under_way(LOAD_ANYWAY));
-            files.filter_map(|(name, file)| Some((name.clone(), file.next.take()?))).collect()
-        };
-        for (name, found) in next {
-            self.load(name, found);
-        }
-    }
-
-    /// Loads the file's current content; an earlier load of the file is aborted.
-    fn load(&mut self, name: String, found: crate::plugin::directory::Found) {
-        let (candidate, has_grant) = (found.candidate.clone(), found.grant.is_some());
-        let mut registry = lock(&self.registry);
-        let running = registry.plugin_of(&name).and_then(|(_, plugin)| plugin.running.as_ref());
-        let running = running.map(|running| running.candidate.clone());
-        let file = registry.file_mut(&name, found);
-        let generation = file.generation;
-        let load = Load {
-            candidate,
-            has_grant,
-            registry: Arc::clone(&self.registry),
-            running,
-            resync_seconds: self.options.resync_seconds,
-            grant_what_is_asked: self.options.grant_what_is_asked,
-            unstated_deadline_seconds: self.options.unstated_deadline_seconds,
-            engine: self.engine.clone(),
-            http: self.http.clone(),
-            shared: self.shared.clone(),
-        };
-        let messages = self.messages.clone();
-        let task = tokio::spawn(async move {
-            let read = load.run().await.map(Box::new);
-            // The send fails while the host stops.
-            let _ = messages.send(Message::Loaded { file: name, generation, read });
-        });
-        file.task = Some(registry::Task(task.abort_handle()));
     }
 
     fn receive(&mut self, message: Message) {
         match message {
             Message::Loaded { file, generation, read } => self.loaded(&file, generation, read),
-            Message::Synced { plugin, version } => self.synced(&plugin, &version),
-            Message::Access { plugin, required, missing } => self.access(&plugin, required, missing),
-            Message::Drained { plugin, held } => self.drained(&plugin, held),
-            Message::Leftovers { found, took } => self.leftovers_found(found, took),
+            Message::Synced { plugin, version } => {
+                if let Some(file) = self.swapper.synced(&plugin, &version) {
+                    // The file may have contained another plugin before.
+                    self.retirement.end_others_of(&file, &plugin);
+                }
+            }
+            Message::Access { plugin: name, required, missing } => {
+                if let Some(plugin) = lock(&self.registry).plugins.get_mut(&name) {
+                    plugin.access.answered(&name, required, missing);
+                }
+            }
+            Message::Drained { plugin, held } => {
+                if self.retirement.drained(&plugin, held) {
+                    self.evaluate_waiting();
+                }
+            }
+            Message::Leftovers { found, took } => self.leftovers.found(found, took),
             Message::Action { action, answer } => self.act(action, answer),
+        }
+    }
+
+    fn act(&mut self, action: Action, answer: oneshot::Sender<Result<String, String>>) {
+        match action {
+            Action::Confirm(name) => {
+                let confirmed = actions::confirm(&mut lock(&self.registry), &name);
+                let done = confirmed.map(|(file, said)| {
+                    self.evaluate(&file);
+                    said
+                });
+                // The requesting client may have closed its connection.
+                let _ = answer.send(done);
+            }
+            Action::ReleaseFinalizers(name) => {
+                let finalizers = self.shared.writer.finalizers().clone();
+                actions::release_finalizers(Arc::clone(&self.registry), finalizers, name, answer);
+            }
         }
     }
 
     fn notice(&mut self, notice: Notice) {
         let Notice { plugin, digest, what } = notice;
         match what {
-            Happened::FirstReconcile => self.first_reconcile(&plugin, &digest),
-            Happened::Proven => self.proven(&plugin, &digest),
-            Happened::Failing(why) => self.failing(&plugin, &digest, &why),
+            Happened::FirstReconcile => self.swapper.first_reconcile(&plugin, &digest),
+            Happened::Proven => self.swapper.proven(&plugin, &digest),
+            Happened::Failing(why) => self.swapper.failing(&plugin, &digest, &why),
             Happened::Quarantined(pause) => {
                 let seconds = pause.as_secs();
-                self.event(
+                self.events.record(
                     &plugin,
                     true,
                     "Quarantined",
@@ -382,8 +391,6 @@ impl Lifecycle {
             std::mem::take(&mut registry.plugins)
         };
         let stopped = futures::future::join_all(controllers.values().map(|plugin| plugin.controller.stop(DRAIN)));
-        self.draining.close();
-        // Each of these tasks has its own deadline.
-        tokio::join!(stopped, self.draining.wait());
+        tokio::join!(stopped, self.retirement.wait());
     }
 }

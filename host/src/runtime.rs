@@ -91,7 +91,7 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     if let Some(namespace) = &options.impersonate {
         writer = writer.impersonating(namespace);
     }
-    let (recorder, recording) = Recorder::start(writer.clone());
+    let (recorder, recording) = Recorder::start(Arc::clone(writer.requests()));
     let shared = Shared { informers, writer, recorder, metrics: metrics.clone(), leases: leases.clone() };
     let lifecycle = Lifecycle::new(
         lifecycle::Options {

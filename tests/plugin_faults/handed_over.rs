@@ -12,7 +12,7 @@ async fn p7_what_an_import_is_handed_is_bounded() -> Result<()> {
         &[
             ("log-huge", &["8192 kib"]),
             ("selector-huge", &["100 requirements"]),
-            ("selector-huge:1000", &["at most 4096"]),
+            ("selector-huge:1000", &["the limit is 4096"]),
             ("url-huge", &["at most 8192"]),
             ("method-huge", &["at most 32"]),
             ("headers-huge", &["at most 100"]),

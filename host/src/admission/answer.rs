@@ -163,7 +163,7 @@ impl WebhookServer {
             validate,
             time,
         );
-        let mut answer = match controller.admit(pinned, &review).await {
+        let mut answer = match controller.reviewer().admit(pinned, &review).await {
             Ok(Admitted { verdict, warnings }) => respond(controller.name(), verdict, warnings),
             Err(failure) => failed(rule, failure),
         };
@@ -224,7 +224,7 @@ impl WebhookServer {
             return Ok(refused(403, "Forbidden", why));
         };
         let review = review(admission_request, object.clone(), admission_request.request(Some(pending)), false, time);
-        let (verdict, warnings) = match chosen.controller.admit(&chosen.pinned, &review).await {
+        let (verdict, warnings) = match chosen.controller.reviewer().admit(&chosen.pinned, &review).await {
             Ok(Admitted { verdict, warnings }) => (verdict, warnings),
             Err(failure) => {
                 let answer = failed(rule, failure);

@@ -3,7 +3,7 @@
 mod issue;
 
 use crate::api::{GroupVersionKind, ObjectKey};
-use crate::apply::{WriteError, Writer};
+use crate::apply::{HostObjects, WriteError};
 use crate::lease::LeadershipGuard;
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
@@ -45,7 +45,7 @@ pub enum Source {
 /// The current certificates. A connection gets the certificate that is current at its handshake; open connections continue.
 pub(super) struct Certificates {
     source: Source,
-    writer: Writer,
+    host_objects: HostObjects,
     issued: Option<Issued>,
     serving: Arc<Serving>,
     bundle: watch::Sender<String>,
@@ -62,10 +62,10 @@ impl ResolvesServerCert for Serving {
 
 impl Certificates {
     /// Reads or issues the first certificates.
-    pub(super) async fn load(source: Source, writer: Writer) -> anyhow::Result<Self> {
+    pub(super) async fn load(source: Source, host_objects: HostObjects) -> anyhow::Result<Self> {
         let (bundle, certified, issued) = match &source {
             Source::Own { names, secret } => {
-                let issued = own(names, secret.as_ref(), &writer, None).await?;
+                let issued = own(names, secret.as_ref(), &host_objects, None).await?;
                 (issued.ca_bundle.clone(), certified(&issued.certificate, &issued.key)?, Some(issued))
             }
             Source::Files(folder) => {
@@ -74,7 +74,7 @@ impl Certificates {
             }
         };
         let serving = Arc::new(Serving(ArcSwap::from_pointee(certified)));
-        Ok(Self { source, writer, issued, serving, bundle: watch::Sender::new(bundle) })
+        Ok(Self { source, host_objects, issued, serving, bundle: watch::Sender::new(bundle) })
     }
 
     /// The CA bundle in PEM, and its changes.
@@ -113,7 +113,7 @@ impl Certificates {
     async fn look(&mut self) -> anyhow::Result<()> {
         let (bundle, certificate, key) = match &self.source {
             Source::Own { names, secret } => {
-                let issued = own(names, secret.as_ref(), &self.writer, self.issued.as_ref()).await?;
+                let issued = own(names, secret.as_ref(), &self.host_objects, self.issued.as_ref()).await?;
                 self.issued = Some(issued.clone());
                 (issued.ca_bundle, issued.certificate, issued.key)
             }
@@ -160,7 +160,7 @@ fn certified(certificate: &str, key: &str) -> anyhow::Result<CertifiedKey> {
 async fn own(
     names: &[String],
     secret: Option<&ObjectKey>,
-    writer: &Writer,
+    host_objects: &HostObjects,
     there: Option<&Issued>,
 ) -> anyhow::Result<Issued> {
     let now = jiff::Timestamp::now().as_second();
@@ -169,7 +169,7 @@ async fn own(
     let kind = GroupVersionKind::new("", "v1", "Secret");
     let mut conflict = None;
     for _ in 0..ATTEMPTS {
-        let stored = writer.read_own(&kind, key).await.with_context(|| format!("cannot read Secret {key}"))?;
+        let stored = host_objects.read(&kind, key).await.with_context(|| format!("cannot read Secret {key}"))?;
         let version = stored.as_ref().and_then(|secret| secret.pointer("/metadata/resourceVersion")).cloned();
         let (issued, is_new) = renewed(stored.as_ref().and_then(from_secret).as_ref())?;
         if !is_new {
@@ -177,9 +177,9 @@ async fn own(
         }
         let written = match version {
             Some(version) => {
-                writer.apply_own(&LeadershipGuard::for_ever(), &to_secret(key, &issued, Some(version))).await
+                host_objects.apply(&LeadershipGuard::for_ever(), &to_secret(key, &issued, Some(version))).await
             }
-            None => writer.create_own(&to_secret(key, &issued, None)).await,
+            None => host_objects.create(&to_secret(key, &issued, None)).await,
         };
         match written {
             Ok(_) => return Ok(issued),

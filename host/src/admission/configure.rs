@@ -219,7 +219,7 @@ impl WebhookConfigReconciler {
         document: &Value,
         version: Option<&str>,
     ) -> Result<(String, bool), String> {
-        let object = self.shared.writer.apply_own(guard, document).await.map_err(|e| e.to_string())?;
+        let object = self.shared.writer.host_objects().apply(guard, document).await.map_err(|e| e.to_string())?;
         let changed = version != Some(object.resource_version());
         if changed {
             let webhooks = document.get("webhooks").and_then(Value::as_array).map_or(0, Vec::len);
@@ -229,8 +229,8 @@ impl WebhookConfigReconciler {
     }
 
     async fn remove(&self, guard: &LeadershipGuard, kind: &str, live: &Object) -> Result<(String, bool), String> {
-        let writer = &self.shared.writer;
-        writer.delete_own(guard, &configuration(kind), live.key(), live.uid()).await.map_err(|e| e.to_string())?;
+        let host_objects = self.shared.writer.host_objects();
+        host_objects.delete(guard, &configuration(kind), live.key(), live.uid()).await.map_err(|e| e.to_string())?;
         tracing::info!(kind, "the webhook configuration was removed: no plugin answers admission");
         Ok((live.resource_version().to_owned(), true))
     }
@@ -239,7 +239,7 @@ impl WebhookConfigReconciler {
     async fn report(&mut self, guard: &LeadershipGuard, kind: &'static str, live: Option<&Object>) {
         let key = ObjectKey::new("", webhooks::NAME);
         // Caches contain no managedFields of other managers.
-        let rival = match self.shared.writer.read_own(&configuration(kind), &key).await {
+        let rival = match self.shared.writer.host_objects().read(&configuration(kind), &key).await {
             Ok(object) => contest::rival(object.as_ref()),
             Err(error) => return tracing::debug!(kind, %error, "the webhook configuration cannot be read"),
         };

@@ -1,7 +1,7 @@
 //! Access reviews: asks the API server in advance for the permissions of a plugin's grant, so that missing ones are reported at once.
 
 use super::request::Outgoing;
-use super::{Identity, WriteError, WriteIdentity, Writer};
+use super::{Identity, RequestSender, WriteError, WriteIdentity};
 use crate::grants::{Permission, Plurals};
 use crate::rbac::{self, Needs, Rule};
 use futures::StreamExt as _;
@@ -35,7 +35,7 @@ pub struct RequiredPermissions {
 /// * `leases` - namespace of the Leases, with leader election.
 #[must_use]
 pub fn required_permissions(
-    writer: &Writer,
+    requests: &RequestSender,
     write_identity: &WriteIdentity,
     manifest: &PluginManifest,
     plurals: &Plurals<'_>,
@@ -46,7 +46,7 @@ pub fn required_permissions(
         host.extend(rbac::of_lease(&write_identity.plugin, namespace));
     }
     let mut plugin = rbac::of_plugin(&write_identity.plugin, &write_identity.grants);
-    match &writer.impersonate {
+    match requests.impersonation_namespace() {
         Some(namespace) => host.extend(rbac::of_impersonator(&write_identity.plugin, namespace)),
         None => host.extend(std::mem::take(&mut plugin)),
     }
@@ -63,14 +63,18 @@ pub fn required_permissions(
 /// # Source
 ///
 /// kubectl `auth can-i`.
-pub async fn check(writer: &Writer, write_identity: &WriteIdentity, required: &RequiredPermissions) -> Vec<String> {
+pub async fn check(
+    requests: &RequestSender,
+    write_identity: &WriteIdentity,
+    required: &RequiredPermissions,
+) -> Vec<String> {
     let until = Instant::now() + DEADLINE;
-    let user = writer.impersonated(write_identity, Identity::Plugin).unwrap_or_default();
+    let user = requests.impersonated(write_identity, Identity::Plugin).unwrap_or_default();
     let mut lines = Vec::new();
     for (identity, needs, who) in
         [(Identity::Host, &required.host, "the host"), (Identity::Plugin, &required.plugin, user.as_str())]
     {
-        let denied = denied(writer, write_identity, identity, needs, until).await;
+        let denied = denied(requests, write_identity, identity, needs, until).await;
         lines.extend(denied.iter().map(|rule| line(rule, who)));
     }
     lines
@@ -78,7 +82,7 @@ pub async fn check(writer: &Writer, write_identity: &WriteIdentity, required: &R
 
 /// The denied part of `needs`.
 async fn denied(
-    writer: &Writer,
+    requests: &RequestSender,
     write_identity: &WriteIdentity,
     identity: Identity,
     needs: &Needs,
@@ -86,7 +90,7 @@ async fn denied(
 ) -> Vec<Rule> {
     let required: Vec<Permission> = needs.permissions().take(REVIEWS).cloned().collect();
     let answers = futures::stream::iter(required).map(|permission| async move {
-        let allowed = review(writer, write_identity, identity, &permission).await;
+        let allowed = review(requests, write_identity, identity, &permission).await;
         (permission, allowed)
     });
     let mut refused: Vec<Permission> = Vec::new();
@@ -102,7 +106,7 @@ async fn denied(
 
 /// Whether a request is allowed; an error when that is unknown.
 async fn review(
-    writer: &Writer,
+    requests: &RequestSender,
     write_identity: &WriteIdentity,
     identity: Identity,
     permission: &Permission,
@@ -120,7 +124,7 @@ async fn review(
     let outgoing = Outgoing::to("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned())
         .identity(identity)
         .body("application/json", &review);
-    let answer: Value = serde_json::from_str(&writer.request(write_identity, outgoing).await?).unwrap_or_default();
+    let answer: Value = serde_json::from_str(&requests.send(write_identity, outgoing).await?).unwrap_or_default();
     let allowed = answer.pointer("/status/allowed").and_then(Value::as_bool);
     allowed.ok_or_else(|| WriteError::Server("with a review that says nothing".to_owned()))
 }
@@ -145,6 +149,7 @@ fn line(rule: &Rule, who: &str) -> String {
 mod tests {
     use super::*;
     use crate::api::Discovery;
+    use crate::apply::Writer;
     use crate::grants::Grants;
     use crate::informer::Informers;
     use crate::metrics::Metrics;
@@ -175,7 +180,12 @@ mod tests {
     }
 
     async fn missing(writer: &Writer, write_identity: &WriteIdentity, manifest: &PluginManifest) -> Vec<String> {
-        check(writer, write_identity, &required_permissions(writer, write_identity, manifest, &|_| None, None)).await
+        check(
+            writer.requests(),
+            write_identity,
+            &required_permissions(writer.requests(), write_identity, manifest, &|_| None, None),
+        )
+        .await
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
-//! Facts about objects that the watches may not show yet: own writes, and handover hints of the previous leader.
+//! Handover hints: what the leader of a plugin knows of objects, for the caches of the next leader.
 
-use super::{Precondition, WriteIdentity, Writer};
-use crate::api::{GroupVersionKind, ObjectKey, Resource};
+use super::WriteIdentity;
+use crate::api::{GroupVersionKind, ObjectKey};
 use crate::informer::Object;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -11,6 +11,11 @@ impl WriteIdentity {
     pub fn add_handover_hint(&self, kind: &GroupVersionKind, object: &Object) {
         let (version, uid) = (Some(object.resource_version()), object.uid());
         self.guard.add_handover_hint(|| named(kind, object.key(), uid, version, &object.labels().collect()));
+    }
+
+    /// Adds the hint that an object is deleted.
+    pub(super) fn add_deletion_hint(&self, kind: &GroupVersionKind, key: &ObjectKey, uid: &str) {
+        self.guard.add_handover_hint(|| named(kind, key, uid, None, &BTreeMap::new()));
     }
 }
 
@@ -31,83 +36,11 @@ fn named(
 }
 
 /// Parses a hint of [`named`]. Without a resourceVersion the object is deleted.
-fn read(known: &Value) -> Option<(GroupVersionKind, Object)> {
+pub(super) fn read(known: &Value) -> Option<(GroupVersionKind, Object)> {
     let field = |name: &str| known.get(name)?.as_str();
     let kind = GroupVersionKind::from_api_version(field("apiVersion")?, field("kind")?);
     let object = Object::parse(&known.to_string()).ok()?;
     (!object.uid().is_empty()).then_some((kind, object))
-}
-
-impl Writer {
-    /// Records the handover hints of the previous leader: the caches are not read until they show these versions.
-    ///
-    /// * `hints` - see [`LeadershipGuard::received_hints`](crate::lease::LeadershipGuard::received_hints).
-    pub fn note_handover_hints(&self, hints: &[Value]) {
-        for (kind, object) in hints.iter().filter_map(read) {
-            if object.resource_version().is_empty() {
-                self.informers.record_delete(&kind, object.key(), object.uid());
-            } else {
-                self.informers.record_object(&kind, &object);
-            }
-        }
-    }
-
-    /// Records a write from its response.
-    pub(super) fn wrote(&self, write_identity: &WriteIdentity, kind: &GroupVersionKind, object: &Object) {
-        self.informers.record_object(kind, object);
-        if self.is_watched(kind, object.key()) {
-            write_identity.add_handover_hint(kind, object);
-        }
-    }
-
-    /// Records that an object is deleted.
-    pub(super) fn ended(&self, write_identity: &WriteIdentity, kind: &GroupVersionKind, key: &ObjectKey, uid: &str) {
-        self.informers.record_delete(kind, key, uid);
-        self.applied.forget(uid);
-        if self.is_watched(kind, key) {
-            write_identity.guard.add_handover_hint(|| named(kind, key, uid, None, &BTreeMap::new()));
-        }
-    }
-
-    fn is_watched(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
-        !self.informers.find(kind, key.namespace()).is_empty()
-    }
-
-    /// A request sent shortly before the loss of a Lease may arrive after another host became leader. The uid restricts it to the object
-    /// that existed when it was sent.
-    pub(super) fn guarded(
-        &self,
-        write_identity: &WriteIdentity,
-        resource: &Resource,
-        key: &ObjectKey,
-        asked: &Precondition,
-    ) -> Precondition {
-        let mut precondition = asked.clone();
-        if write_identity.guard.is_bounded() && precondition.uid.is_none() && !key.name.is_empty() {
-            precondition.uid = self.known_uid(resource, key);
-        }
-        precondition
-    }
-
-    /// The uid of the object in the caches.
-    fn known_uid(&self, resource: &Resource, key: &ObjectKey) -> Option<String> {
-        let stores = self.informers.find(&resource.gvk, key.namespace());
-        stores.iter().find_map(|store| store.get(key)).map(|object| object.uid().to_owned())
-    }
-
-    /// Records a deletion: of the intended uid, or of the uid in the caches.
-    pub(super) fn deleted(
-        &self,
-        write_identity: &WriteIdentity,
-        resource: &Resource,
-        key: &ObjectKey,
-        precondition: &Precondition,
-    ) {
-        let uid = precondition.uid.clone().or_else(|| self.known_uid(resource, key));
-        if let Some(uid) = uid {
-            self.ended(write_identity, &resource.gvk, key, &uid);
-        }
-    }
 }
 
 #[cfg(test)]

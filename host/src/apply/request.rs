@@ -1,20 +1,10 @@
-//! One request to the API server: building, sending with a deadline, classification of the response.
+//! One request to the API server before it is sent: its identity, path, query and body; and why a request fails.
 
-use super::{WriteIdentity, Writer};
 use crate::api::{ObjectKey, Resource};
-use crate::informer::Object;
 use crate::metrics::ApiVerb;
-use bytes::Bytes;
-use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde_json::Value;
 use std::time::Duration;
-
-/// Deadline of one request, from sending it to the end of its response.
-const REQUEST_DEADLINE: Duration = Duration::from_secs(15);
-
-/// Longest response; the API server's own limit for an object is 1.5 MiB in etcd, 3 MiB in a request.
-const ANSWER_LIMIT_BYTES: usize = 16 << 20;
 
 /// Why a write (or a live read) failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -71,7 +61,7 @@ pub enum Identity {
 /// A request before it is sent. Its default identity is the plugin, so that a forgotten setting denies rather than permits.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    identity: Identity,
+    pub(super) identity: Identity,
     method: &'static str,
     path: String,
     query: Vec<(&'static str, String)>,
@@ -116,7 +106,7 @@ impl Outgoing {
     }
 
     /// The verb for metrics.
-    fn verb(&self) -> ApiVerb {
+    pub(super) fn verb(&self) -> ApiVerb {
         match self.method {
             "POST" => ApiVerb::Create,
             "PUT" => ApiVerb::Update,
@@ -141,7 +131,7 @@ impl Outgoing {
 
     /// * `user` - the impersonated user, if any. The API server knows the groups of a ServiceAccount; naming them would need the
     ///   permission to impersonate groups.
-    fn into_request(self, user: Option<&str>) -> Result<http::Request<Body>, WriteError> {
+    pub(super) fn into_request(self, user: Option<&str>) -> Result<http::Request<Body>, WriteError> {
         crate::api::path::check(&self.path).map_err(WriteError::Malformed)?;
         let mut uri = self.path;
         for (i, (name, value)) in self.query.iter().enumerate() {
@@ -162,118 +152,9 @@ impl Outgoing {
     }
 }
 
-impl Writer {
-    /// The impersonated user of a request. None: the host.
-    pub(super) fn impersonated(&self, write_identity: &WriteIdentity, identity: Identity) -> Option<String> {
-        let namespace = self.impersonate.as_deref().filter(|_| identity == Identity::Plugin)?;
-        Some(format!("system:serviceaccount:{namespace}:{}", crate::rbac::service_account(&write_identity.plugin)))
-    }
-
-    /// Sends a request and classifies its response; the body of a success is JSON text.
-    pub(super) async fn request(
-        &self,
-        write_identity: &WriteIdentity,
-        outgoing: Outgoing,
-    ) -> Result<String, WriteError> {
-        let verb = outgoing.verb();
-        if !write_identity.guard.held() {
-            return Err(WriteError::LeaseLost);
-        }
-        let user = self.impersonated(write_identity, outgoing.identity);
-        let request = outgoing.into_request(user.as_deref())?;
-        let exchange = async {
-            let response = self.client.send(request).await.map_err(|e| WriteError::Transport(crate::chain(&e)))?;
-            let (head, body) = response.into_parts();
-            let body = http_body_util::Limited::new(body, ANSWER_LIMIT_BYTES)
-                .collect()
-                .await
-                .map_err(|e| WriteError::Transport(crate::chain(e.as_ref())))?;
-            Ok((head, body.to_bytes()))
-        };
-        let late = || WriteError::Transport(format!("within {} s", REQUEST_DEADLINE.as_secs()));
-        let answered = tokio::select! {
-            biased;
-            () = write_identity.guard.over() => Err(WriteError::LeaseLost),
-            answered = tokio::time::timeout(REQUEST_DEADLINE, exchange) => answered.unwrap_or_else(|_elapsed| Err(late())),
-        };
-        let code = match &answered {
-            Ok((head, _)) => Some(head.status.as_u16()),
-            Err(_) => None,
-        };
-        self.metrics.api_request(&write_identity.plugin, verb, code);
-        let (head, body) = answered?;
-        sort(&head, &body)
-    }
-}
-
-/// The text of a success, or the error of a failure.
-fn sort(head: &http::response::Parts, body: &Bytes) -> Result<String, WriteError> {
-    let status = head.status;
-    if status.is_success() {
-        return String::from_utf8(body.to_vec())
-            .map_err(|_not_utf8| WriteError::Server(format!("{status} with a body that is not UTF-8")));
-    }
-    let parsed: Option<Value> = serde_json::from_slice(body).ok();
-    let message = parsed
-        .as_ref()
-        .and_then(|v| v.get("message"))
-        .and_then(Value::as_str)
-        .map_or_else(|| excerpt(status, body), str::to_owned);
-    Err(match status.as_u16() {
-        404 => WriteError::NotFound(message),
-        409 => WriteError::Conflict(message),
-        400 | 405 | 406 | 413 | 415 | 422 => WriteError::Invalid(message),
-        401 | 403 => WriteError::Forbidden(message),
-        429 => WriteError::TooManyRequests { message, retry_after: retry_after(head) },
-        _ => WriteError::Server(format!("{}: {message}", status.as_u16())),
-    })
-}
-
-/// The text of a body that is no Status, shortened for a log line.
-fn excerpt(status: http::StatusCode, body: &Bytes) -> String {
-    let text = String::from_utf8_lossy(body);
-    let text: String = text.chars().take(200).collect();
-    if text.trim().is_empty() { status.to_string() } else { text }
-}
-
-fn retry_after(head: &http::response::Parts) -> Option<Duration> {
-    let seconds: u64 = head.headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds.min(3600)))
-}
-
-pub(super) fn parse_object(answer: &str) -> Result<Object, WriteError> {
-    Object::parse(answer).map_err(|e| WriteError::Server(format!("with what is not an object: {e}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn sorted(status: u16, headers: &[(&str, &str)], body: &str) -> Result<String, WriteError> {
-        let mut response = http::Response::builder().status(status);
-        for (name, value) in headers {
-            response = response.header(*name, *value);
-        }
-        sort(&response.body(()).unwrap().into_parts().0, &Bytes::copy_from_slice(body.as_bytes()))
-    }
-
-    #[test]
-    fn answers_are_sorted_by_who_has_to_act() {
-        assert_eq!(sorted(200, &[], "{}").unwrap(), "{}");
-        assert!(matches!(sorted(404, &[], ""), Err(WriteError::NotFound(_))));
-        assert!(matches!(sorted(409, &[], r#"{"message":"m"}"#), Err(WriteError::Conflict(m)) if m == "m"));
-        assert!(matches!(sorted(422, &[], "{}"), Err(WriteError::Invalid(_))));
-        assert!(matches!(sorted(403, &[], "<html>"), Err(WriteError::Forbidden(m)) if m == "<html>"));
-        assert!(matches!(sorted(503, &[], ""), Err(WriteError::Server(_))));
-        assert!(matches!(
-            sorted(429, &[("retry-after", "7")], ""),
-            Err(WriteError::TooManyRequests { retry_after: Some(d), .. }) if d.as_secs() == 7
-        ));
-        assert!(matches!(
-            sorted(429, &[("retry-after", "soon")], ""),
-            Err(WriteError::TooManyRequests { retry_after: None, .. })
-        ));
-    }
 
     #[test]
     fn b12_a_request_is_counted_by_its_verb_and_not_by_its_method() {
@@ -297,12 +178,5 @@ mod tests {
             (to("GET").verb(), to("PUT").verb(), to("DELETE").verb()),
             (ApiVerb::Get, ApiVerb::Update, ApiVerb::Delete)
         );
-    }
-
-    #[test]
-    fn garbage_is_an_error_and_not_a_panic() {
-        assert!(parse_object("").is_err());
-        assert!(parse_object("[1]").is_err());
-        assert!(parse_object("{\"metadata\":7}").is_err());
     }
 }

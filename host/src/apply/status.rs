@@ -1,10 +1,12 @@
 //! Status of primaries: the plugin's fields, observedGeneration, and the host's Ready condition.
 
 use super::request::Outgoing;
-use super::{Identity, WriteError, WriteIdentity, Writer, applied};
+use super::write_memory::WriteMemory;
+use super::{Identity, RequestSender, WriteError, WriteIdentity, applied};
 use crate::api::GroupVersionKind;
 use crate::informer::Object;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// Longest message of a condition, in bytes. The API's own limit is 32768.
 const MESSAGE_LIMIT_BYTES: usize = 1024;
@@ -23,7 +25,18 @@ pub struct Ready {
     pub message: String,
 }
 
-impl Writer {
+/// Writes the status of primaries, as the host.
+#[derive(Clone, Debug)]
+pub struct StatusWriter {
+    requests: Arc<RequestSender>,
+    memory: Arc<WriteMemory>,
+}
+
+impl StatusWriter {
+    pub(super) fn new(requests: Arc<RequestSender>, memory: Arc<WriteMemory>) -> Self {
+        Self { requests, memory }
+    }
+
     /// Writes the status if it differs from the stored one. Returns whether it was written.
     ///
     /// The write carries the resourceVersion of the compared state, because the API server does not check the uid in a status. After a
@@ -36,7 +49,7 @@ impl Writer {
     /// # Errors
     ///
     /// The API server's error. A deleted object is no error.
-    pub async fn write_status(
+    pub async fn write(
         &self,
         write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
@@ -47,22 +60,22 @@ impl Writer {
         let mut newest = None;
         for _ in 1..ATTEMPTS {
             let now = newest.as_deref().unwrap_or(object);
-            match self.write_status_on(write_identity, kind, now, object.generation(), observed, ready).await {
+            match self.write_on(write_identity, kind, now, object.generation(), observed, ready).await {
                 Err(WriteError::Conflict(_)) => {}
                 done => return done,
             }
-            let read = self.read(write_identity, Identity::Host, kind, object.key()).await?;
+            let read = self.requests.read(write_identity, Identity::Host, kind, object.key()).await?;
             let Some(same) = read.filter(|found| found.uid() == object.uid()) else { return Ok(false) };
             newest = Some(same);
         }
         let now = newest.as_deref().unwrap_or(object);
-        self.write_status_on(write_identity, kind, now, object.generation(), observed, ready).await
+        self.write_on(write_identity, kind, now, object.generation(), observed, ready).await
     }
 
     /// One attempt, on exactly this state of the object.
     ///
     /// * `generation` - the generation that the status describes; the object may have a later one by now.
-    async fn write_status_on(
+    async fn write_on(
         &self,
         write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
@@ -86,7 +99,7 @@ impl Writer {
         if stored.as_ref() == Some(&wanted) || (stored.is_none() && wanted.is_empty()) {
             return Ok(false);
         }
-        let resource = self.resolve(kind).await?;
+        let resource = self.requests.resolve(kind).await?;
         let (name, uid, version) = (&object.key().name, object.uid(), object.resource_version());
         let mut metadata = json!({"name": name, "uid": uid, "resourceVersion": version});
         if let (Some(fields), false) = (metadata.as_object_mut(), object.key().namespace.is_empty()) {
@@ -100,9 +113,10 @@ impl Writer {
             .identity(Identity::Host)
             .query("fieldManager", &write_identity.host_manager())
             .query("force", "true");
-        let under_way = self.echoes.begin(&write_identity.plugin, object.uid());
-        match self.send(write_identity, &resource, outgoing).await {
+        let under_way = self.memory.echoes().begin(&write_identity.plugin, object.uid());
+        match self.requests.send_for_object(write_identity, outgoing).await {
             Ok(written) => {
+                self.memory.wrote(write_identity, &resource.gvk, &written);
                 under_way.wrote(object.resource_version(), written.resource_version());
                 Ok(true)
             }
@@ -175,7 +189,8 @@ fn date<'a>(condition: &mut Value, before: &impl Fn(&str) -> Option<&'a Value>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex};
+    use crate::apply::Writer;
+    use std::sync::Mutex;
 
     /// A state of an object, as a server returns it.
     fn state(uid: &str, version: &str, generation: i64, status: &Value) -> Value {
@@ -213,7 +228,7 @@ mod tests {
         let write_identity = WriteIdentity::new("p", Arc::new(crate::grants::Grants::none()));
         let first = Object::parse(&state("u", "1", 1, &json!({})).to_string()).unwrap();
         let kind = GroupVersionKind::new("", "v1", "ConfigMap");
-        let outcome = writer.write_status(&write_identity, &kind, &first, None, Some(&ready(true))).await;
+        let outcome = writer.status().write(&write_identity, &kind, &first, None, Some(&ready(true))).await;
         let sent = sent.lock().unwrap().clone();
         (sent, outcome)
     }

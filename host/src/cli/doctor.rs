@@ -153,9 +153,14 @@ async fn check(
         }
     }
     let identity = WriteIdentity::new(name, Arc::new(grants.clone()));
-    let required =
-        access::required_permissions(&cluster.writer, &identity, manifest, &plural, cluster.leases.as_deref());
-    let denied = access::check(&cluster.writer, &identity, &required).await;
+    let required = access::required_permissions(
+        cluster.writer.requests(),
+        &identity,
+        manifest,
+        &plural,
+        cluster.leases.as_deref(),
+    );
+    let denied = access::check(cluster.writer.requests(), &identity, &required).await;
     for line in &denied {
         report.bad(&format!("{name}: the API server does not allow {line}"), "apply the output of oarlock rbac")?;
     }

@@ -2,6 +2,7 @@
 
 use super::ReconcileKey;
 use super::mapping::Mapper;
+use super::out_of_sync::OutOfSync;
 use super::tombstones::Tombstones;
 use super::version::{EventMode, EventModeCell};
 use crate::api::{GroupVersionKind, ObjectKey};
@@ -11,7 +12,7 @@ use crate::plugin::StoreOf;
 use crate::workqueue::{Cause, Trigger, WorkQueue};
 use oarlock_manifest::{Kind, Mapping, PluginManifest};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 pub(super) type Stores = HashMap<GroupVersionKind, Vec<StoreOf>>;
 
@@ -26,7 +27,7 @@ pub(super) struct Handlers {
     pub(super) queue: WorkQueue<ReconcileKey>,
     pub(super) tombstones: Arc<Tombstones>,
     /// Objects shown as out of sync until their key runs again.
-    pub(super) out_of_sync: Arc<super::OutOfSync>,
+    pub(super) out_of_sync: Arc<OutOfSync>,
     pub(super) writer: Writer,
     /// Whether the handlers enqueue keys.
     pub(super) event_mode: Arc<EventModeCell>,
@@ -162,7 +163,7 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
             if cleanup {
                 // The finalizer held the object until cleanup was done, or the object left the selector: the plugin has nothing left to
                 // do. An out-of-sync key runs once more, without a call, to clear that mark.
-                if out_of_sync.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
+                if out_of_sync.contains(&key) {
                     queue.add_event(key, cause);
                 }
                 return;
@@ -246,7 +247,7 @@ mod tests {
         Handlers {
             queue: WorkQueue::new("p", crate::workqueue::Config::default()),
             tombstones: Arc::default(),
-            out_of_sync: Arc::default(),
+            out_of_sync: Arc::new(OutOfSync::new(metrics.plugin("p"))),
             writer: Writer::new(client, discovery, informers, metrics),
             event_mode,
         }
@@ -269,7 +270,7 @@ mod tests {
                 "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"}}));
             let key = ReconcileKey { kind: gvk, key: last.key().clone() };
             if out_of_sync {
-                handlers.out_of_sync.lock().unwrap().insert(key.clone());
+                handlers.out_of_sync.settle(&key, false, || true);
             }
             handlers.queue.add_rate_limited(key.clone());
             tell(&Delta::Deleted(Arc::new(last)));

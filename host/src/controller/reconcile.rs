@@ -93,7 +93,9 @@ impl<'a> Reconcile<'a> {
         let end = self.conclude(end, &mut progress, deleting).await;
         let next = next(&end, deleting);
         if let Ok(end) = &end {
-            self.controller.settle(&self.item.key, !matches!(end, End::Progressing { .. }));
+            let (key, version) = (&self.item.key, &self.controller.version);
+            let settled = !matches!(end, End::Progressing { .. });
+            self.controller.out_of_sync.settle(key, settled, || version.reaches(key));
         }
         self.report(&end, &progress, &next);
         let failure = end.as_ref().err();
@@ -115,7 +117,7 @@ impl<'a> Reconcile<'a> {
         }
         progress.object = Some(Arc::clone(&object));
         self.write_identity.add_handover_hint(&self.item.key.kind, &object);
-        let writer = &self.controller.shared.writer;
+        let finalizers = self.controller.shared.writer.finalizers();
         let (write_identity, kind) = (&self.write_identity, &self.item.key.kind);
         let cleanup = self.version.loaded.manifest.cleanup;
         let ours = write_identity.finalizer();
@@ -125,8 +127,8 @@ impl<'a> Reconcile<'a> {
         }
         // The finalizer is stored before the first side effect.
         if cleanup && !object.deleting() && !has_ours {
-            let with_ours = writer
-                .add_finalizer(write_identity, kind, &object)
+            let with_ours = finalizers
+                .add(write_identity, kind, &object)
                 .await
                 .map_err(|error| Failure::write("add the finalizer", error))?;
             progress.object = Some(with_ours);
@@ -142,8 +144,8 @@ impl<'a> Reconcile<'a> {
         if !object.deleting() {
             return Ok(End::Synced { requeue_after });
         }
-        writer
-            .remove_finalizer(write_identity, kind, &object)
+        finalizers
+            .remove(write_identity, kind, &object)
             .await
             .map_err(|error| Failure::write("remove the finalizer", error))?;
         progress.written.note(|| "remove finalizer".to_owned());
@@ -278,8 +280,8 @@ impl<'a> Reconcile<'a> {
             return end;
         }
         let kind = &self.item.key.kind;
-        let writer = &self.controller.shared.writer;
-        match writer.write_status(&self.write_identity, kind, object, observed.as_ref(), ready.as_ref()).await {
+        let status = self.controller.shared.writer.status();
+        match status.write(&self.write_identity, kind, object, observed.as_ref(), ready.as_ref()).await {
             Ok(false) => end,
             Ok(true) => {
                 progress.written.note(|| "apply status".to_owned());

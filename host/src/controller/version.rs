@@ -1,6 +1,6 @@
 //! A version of a plugin: the loaded code, and the watches it reads from.
 
-use super::{Controller, handler, mapping};
+use super::{ReconcileKey, handler, mapping};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::WriteIdentity;
 use crate::grants::Admission;
@@ -105,6 +105,15 @@ impl Version {
         })
     }
 
+    /// The keys of all objects that the version reconciles.
+    pub(super) fn keys(&self) -> impl Iterator<Item = ReconcileKey> {
+        self.primaries().flat_map(|(kind, stores)| {
+            let kind = Arc::new(kind);
+            let keys = stores.flat_map(|of| of.store.keys());
+            keys.map(move |key| ReconcileKey { kind: Arc::clone(&kind), key })
+        })
+    }
+
     /// Whether the kind is one of the primaries.
     #[must_use]
     pub fn reconciles(&self, kind: &GroupVersionKind) -> bool {
@@ -112,7 +121,7 @@ impl Version {
     }
 
     /// Whether the watches cover this key: the grant may name fewer namespaces than that of the previous version.
-    pub(super) fn reaches(&self, key: &super::ReconcileKey) -> bool {
+    pub(super) fn reaches(&self, key: &ReconcileKey) -> bool {
         let covers = |of: &StoreOf| of.primary && of.store.spec().covers(&key.key.namespace);
         self.stores.get(&*key.kind).is_some_and(|stores| stores.iter().any(covers))
     }
@@ -197,52 +206,6 @@ impl Version {
 
     pub(super) fn set_event_mode(&self, mode: EventMode) {
         self.event_mode.set(mode);
-    }
-}
-
-/// A version with a reconcile or review in flight: the version does not drain before this value is dropped.
-#[derive(Debug)]
-pub struct PinnedVersion {
-    version: Arc<Version>,
-    _in_flight: TaskTrackerToken,
-}
-
-impl PinnedVersion {
-    pub(super) fn held(&self) -> &Arc<Version> {
-        &self.version
-    }
-
-    /// The version's admission rules.
-    #[must_use]
-    pub fn rules(&self) -> &[Admission] {
-        &self.version.admission
-    }
-
-    /// Whether the version's watches are in sync.
-    #[must_use]
-    pub fn synced(&self) -> bool {
-        self.version.synced()
-    }
-
-    /// The version string of the manifest.
-    #[must_use]
-    pub fn version(&self) -> &str {
-        &self.version.loaded.manifest.version
-    }
-}
-
-impl Controller {
-    /// The current version, held for one reconcile or review. None: there is none (yet).
-    #[must_use]
-    pub fn pin_version(&self) -> Option<PinnedVersion> {
-        loop {
-            let version = self.current()?;
-            let in_flight = version.track();
-            // The version was replaced in between and may have drained already.
-            if self.version.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, &version)) {
-                return Some(PinnedVersion { version, _in_flight: in_flight });
-            }
-        }
     }
 }
 

@@ -42,7 +42,7 @@ impl Lifecycle {
             self.apply_grant_change(name, None, &granting);
         }
         self.evaluate(name);
-        self.end_orphans();
+        self.retirement.end_orphans();
     }
 
     /// Evaluates the newest content of a file, after its load or after a change that concerns it.
@@ -75,8 +75,8 @@ impl Lifecycle {
             decide(&registry, name, &candidate)
         };
         match decision {
-            Acceptance::Runs => self.set_file_state(name, FileState::Runs(candidate)),
-            Acceptance::Block(why) => self.set_file_state(name, FileState::Blocked { candidate, why }),
+            Acceptance::Runs => lock(&self.registry).set_file_state(name, FileState::Runs(candidate)),
+            Acceptance::Block(why) => lock(&self.registry).set_file_state(name, FileState::Blocked { candidate, why }),
             Acceptance::Take => self.take(name, candidate),
         }
     }
@@ -119,10 +119,10 @@ impl Lifecycle {
         };
         if !enough {
             tracing::warn!(plugin, file = name, "grant withdrawn or reduced: the plugin ends");
-            self.end(&plugin);
+            self.retirement.end(&plugin);
         } else if candidate.is_none_or(|candidate| candidate.digest() != running.digest()) {
             // With the same code, the change comes as a swap.
-            self.regrant(&plugin, CandidateVersion { granting: granting.clone(), ..running });
+            self.swapper.regrant(&plugin, CandidateVersion { granting: granting.clone(), ..running });
         }
     }
 
@@ -147,18 +147,12 @@ impl Lifecycle {
             access: super::access::Access::default(),
             orphaned: None,
         });
-        let Some(version) = self.prepare(entry, &candidate) else { return };
-        let task = self.when_synced(&plugin, &version);
+        let Some(version) = self.swapper.prepare(entry, &candidate) else { return };
+        let task = self.swapper.when_synced(&plugin, &version);
         drop(registry);
-        self.set_file_state(name, FileState::Syncing { candidate, version });
+        lock(&self.registry).set_file_state(name, FileState::Syncing { candidate, version });
         if let Some(file) = lock(&self.registry).files.get_mut(name) {
             file.task = Some(task);
-        }
-    }
-
-    pub(super) fn set_file_state(&self, name: &str, file_state: FileState) {
-        if let Some(file) = lock(&self.registry).files.get_mut(name) {
-            file.file_state = file_state;
         }
     }
 }

@@ -1,12 +1,15 @@
 //! RBAC checks of a plugin's grant. The host asks the API server when it loads a version, logs missing permissions once, and shows them
 //! until they are allowed.
 
-use super::registry::{CandidateVersion, Granting, Plugin, Task};
-use super::{Lifecycle, Message, lock};
-use crate::apply::WriteIdentity;
+use super::Message;
+use super::registry::{CandidateVersion, Granting, Task};
 use crate::apply::access::{self, RequiredPermissions};
+use crate::apply::{RequestSender, WriteIdentity};
+use crate::controller::Shared;
+use crate::lease::Leases;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Interval of repeated checks while a permission is missing.
 const AGAIN: Duration = Duration::from_secs(15);
@@ -22,27 +25,62 @@ pub(super) struct Access {
     task: Option<Task>,
 }
 
-impl Lifecycle {
+impl Access {
+    /// Stores and logs the missing permissions.
+    pub(super) fn answered(&mut self, plugin: &str, required: Arc<RequiredPermissions>, missing: Vec<String>) {
+        if missing.is_empty() {
+            self.allowed = Some(required);
+            if !self.missing.is_empty() {
+                tracing::info!(plugin, "the API server now allows everything in the grant");
+            }
+        } else if missing != self.missing {
+            let missing = missing.join("; ");
+            tracing::warn!(
+                plugin,
+                missing,
+                "the API server does not allow everything in the grant: apply the output of oarlock rbac"
+            );
+        }
+        self.missing = missing;
+    }
+}
+
+/// Asks the API server for the permissions of plugins. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct AccessChecker {
+    requests: Arc<RequestSender>,
+    leases: Leases,
+    messages: mpsc::UnboundedSender<Message>,
+}
+
+impl AccessChecker {
+    pub(super) fn new(shared: &Shared, messages: mpsc::UnboundedSender<Message>) -> Self {
+        Self { requests: Arc::clone(shared.writer.requests()), leases: shared.leases.clone(), messages }
+    }
+
     /// Checks the permissions of a version, unless the API server allowed exactly these before.
-    pub(super) fn ask_access(&self, plugin: &mut Plugin, candidate: &CandidateVersion) {
+    ///
+    /// * `known` - the result of the last check.
+    pub(super) fn check(&self, known: &mut Access, candidate: &CandidateVersion) {
         let Granting::Grant { grants, .. } = &candidate.granting else { return };
-        let (writer, messages, name) = (self.shared.writer.clone(), self.messages.clone(), candidate.name().to_owned());
+        let (requests, messages, name) =
+            (Arc::clone(&self.requests), self.messages.clone(), candidate.name().to_owned());
         let write_identity = WriteIdentity::new(&name, Arc::new(*grants.clone()));
         let plural = |kind: &oarlock_manifest::Kind| candidate.plurals.get(kind).cloned();
         let required = Arc::new(access::required_permissions(
-            &writer,
+            &requests,
             &write_identity,
             &candidate.manifest(),
             &plural,
-            self.shared.leases.namespace(),
+            self.leases.namespace(),
         ));
-        if plugin.access.allowed.as_ref() == Some(&required) {
+        if known.allowed.as_ref() == Some(&required) {
             return;
         }
-        plugin.access.allowed = None;
+        known.allowed = None;
         let task = tokio::spawn(async move {
             loop {
-                let missing = access::check(&writer, &write_identity, &required).await;
+                let missing = access::check(&requests, &write_identity, &required).await;
                 let done = missing.is_empty();
                 let sent =
                     messages.send(Message::Access { plugin: name.clone(), required: Arc::clone(&required), missing });
@@ -52,26 +90,6 @@ impl Lifecycle {
                 tokio::time::sleep(AGAIN).await;
             }
         });
-        plugin.access.task = Some(Task(task.abort_handle()));
-    }
-
-    /// Stores and logs the missing permissions.
-    pub(super) fn access(&mut self, name: &str, required: Arc<RequiredPermissions>, missing: Vec<String>) {
-        let mut registry = lock(&self.registry);
-        let Some(plugin) = registry.plugins.get_mut(name) else { return };
-        if missing.is_empty() {
-            plugin.access.allowed = Some(required);
-            if !plugin.access.missing.is_empty() {
-                tracing::info!(plugin = name, "the API server now allows everything in the grant");
-            }
-        } else if missing != plugin.access.missing {
-            let missing = missing.join("; ");
-            tracing::warn!(
-                plugin = name,
-                missing,
-                "the API server does not allow everything in the grant: apply the output of oarlock rbac"
-            );
-        }
-        plugin.access.missing = missing;
+        known.task = Some(Task(task.abort_handle()));
     }
 }

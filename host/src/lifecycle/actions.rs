@@ -1,12 +1,11 @@
 //! Actions that people request: confirm a version that drops features, and release leftover finalizers.
 
+use super::lock;
 use super::registry::{BlockedReason, FileState, Registry, State};
-use super::{Lifecycle, lock};
 use crate::api::GroupVersionKind;
-use crate::apply::WriteIdentity;
-use crate::apply::events::Event;
+use crate::apply::{Finalizers, WriteIdentity};
 use crate::grants::Grants;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 
 /// An action on a plugin.
@@ -18,87 +17,64 @@ pub enum Action {
     ReleaseFinalizers(String),
 }
 
-impl Lifecycle {
-    pub(super) fn act(&mut self, action: Action, answer: oneshot::Sender<Result<String, String>>) {
-        match action {
-            Action::Confirm(name) => {
-                let done = self.confirm(&name);
-                // The requesting client may have closed its connection.
-                let _ = answer.send(done);
-            }
-            Action::ReleaseFinalizers(name) => self.release(name, answer),
+/// Marks the version that waits for a confirmation as confirmed. Returns its file, and a line for people.
+pub(super) fn confirm(registry: &mut Registry, name: &str) -> Result<(String, String), String> {
+    let file = registry.files.iter_mut().find_map(|(file_name, file)| match &file.file_state {
+        FileState::Blocked { candidate, why: BlockedReason::Confirmation { drops, .. } }
+            if candidate.name() == name =>
+        {
+            let said = format!("version {} of plugin {name} may drop {drops}", candidate.compiled.manifest.version);
+            file.confirmed = Some(candidate.clone());
+            Some((file_name.clone(), said))
         }
-    }
+        _ => None,
+    });
+    file.ok_or_else(|| format!("no version of plugin {name} waits for a confirmation"))
+}
 
-    fn confirm(&mut self, name: &str) -> Result<String, String> {
-        let waiting = {
-            let mut registry = lock(&self.registry);
-            let file = registry.files.iter_mut().find_map(|(file_name, file)| match &file.file_state {
-                FileState::Blocked { candidate, why: BlockedReason::Confirmation { drops, .. } }
-                    if candidate.name() == name =>
-                {
-                    let said =
-                        format!("version {} of plugin {name} may drop {drops}", candidate.compiled.manifest.version);
-                    file.confirmed = Some(candidate.clone());
-                    Some((file_name.clone(), said))
+/// Removes the plugin's finalizer from the objects that no version of the plugin cleans up any more, in a task that answers at its end.
+pub(super) fn release_finalizers(
+    registry: Arc<Mutex<Registry>>,
+    finalizers: Finalizers,
+    name: String,
+    answer: oneshot::Sender<Result<String, String>>,
+) {
+    let kinds = match kinds_to_release(&lock(&registry), &name) {
+        Ok(kinds) => kinds,
+        Err(why) => {
+            let _ = answer.send(Err(why));
+            return;
+        }
+    };
+    tokio::spawn(async move {
+        let write_identity = WriteIdentity::new(&name, Arc::new(Grants::none()));
+        let mut released = 0;
+        for kind in &kinds {
+            // The plugin's file may be put back at any time; from then on the plugin owns its objects again.
+            let is_back = || match lock(&registry).plugins.get(&name) {
+                None => false,
+                Some(plugin) => plugin.controller.current().is_none_or(|version| version.cleans_up(kind)),
+            };
+            match finalizers.release(&write_identity, kind, &is_back).await {
+                Ok(objects) => released += objects,
+                Err(e) => {
+                    let _ =
+                        answer.send(Err(format!("finalizers of {released} objects released, then {kind} failed: {e}")));
+                    return;
                 }
-                _ => None,
-            });
-            file.ok_or_else(|| format!("no version of plugin {name} waits for a confirmation"))?
-        };
-        let (file, said) = waiting;
-        self.evaluate(&file);
-        Ok(said)
-    }
-
-    fn release(&self, name: String, answer: oneshot::Sender<Result<String, String>>) {
-        let kinds = match kinds_to_release(&lock(&self.registry), &name) {
-            Ok(kinds) => kinds,
-            Err(why) => {
-                let _ = answer.send(Err(why));
-                return;
             }
-        };
-        let (writer, registry) = (self.shared.writer.clone(), Arc::clone(&self.registry));
-        tokio::spawn(async move {
-            let write_identity = WriteIdentity::new(&name, Arc::new(Grants::none()));
-            let mut released = 0;
-            for kind in &kinds {
-                // The plugin's file may be put back at any time; from then on the plugin owns its objects again.
-                let is_back = || match lock(&registry).plugins.get(&name) {
-                    None => false,
-                    Some(plugin) => plugin.controller.current().is_none_or(|version| version.cleans_up(kind)),
-                };
-                match writer.release_finalizers(&write_identity, kind, &is_back).await {
-                    Ok(objects) => released += objects,
-                    Err(e) => {
-                        let _ = answer
-                            .send(Err(format!("finalizers of {released} objects released, then {kind} failed: {e}")));
-                        return;
-                    }
-                }
-                let mut registry = lock(&registry);
-                if let Some(removed) = registry.removed_plugins.get_mut(&name) {
-                    removed.held.remove(kind);
-                }
-                if let Some(plugin) = registry.plugins.get_mut(&name) {
-                    plugin.left_behind.remove(kind);
-                }
-                registry
-                    .removed_plugins
-                    .retain(|_, removed| removed.state != State::Retired || !removed.held.is_empty());
+            let mut registry = lock(&registry);
+            if let Some(removed) = registry.removed_plugins.get_mut(&name) {
+                removed.held.remove(kind);
             }
-            tracing::info!(plugin = name, objects = released, "finalizers released");
-            let _ =
-                answer.send(Ok(format!("finalizer {} released from {released} objects", write_identity.finalizer())));
-        });
-    }
-
-    /// Records an event on the host's own object.
-    pub(super) fn event(&self, plugin: &str, warning: bool, reason: &str, message: String) {
-        let event = Event { warning, reason: reason.to_owned(), message };
-        self.shared.recorder.record(&WriteIdentity::host(), &self.options.host_object.part(plugin), event);
-    }
+            if let Some(plugin) = registry.plugins.get_mut(&name) {
+                plugin.left_behind.remove(kind);
+            }
+            registry.removed_plugins.retain(|_, removed| removed.state != State::Retired || !removed.held.is_empty());
+        }
+        tracing::info!(plugin = name, objects = released, "finalizers released");
+        let _ = answer.send(Ok(format!("finalizer {} released from {released} objects", write_identity.finalizer())));
+    });
 }
 
 fn kinds_to_release(registry: &Registry, name: &str) -> Result<Vec<GroupVersionKind>, String> {

@@ -4,15 +4,16 @@
 //! were removed, of kinds that a version dropped, and of plugins in quarantine.
 
 use super::registry::{Registry, State, Task};
-use super::{Lifecycle, Message, lock};
+use super::{Message, lock};
 use crate::api::GroupVersionKind;
-use crate::apply::events::{Event, Regarding};
-use crate::apply::{HeldObjects, WriteIdentity};
+use crate::apply::events::{Event, Recorder, Regarding};
+use crate::apply::{Finalizers, HeldObjects, WriteIdentity};
 use crate::grants::Grants;
 use crate::informer::Object;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 /// Least time between two checks.
@@ -30,18 +31,16 @@ const MOST_WARNED: usize = 1000;
 /// A plugin and a kind whose objects it does not clean up.
 pub(super) type Leftover = (String, GroupVersionKind);
 
-/// The state of the checks.
+/// Checks for such objects, one check at a time.
 #[derive(Debug)]
 pub(super) struct Leftovers {
+    registry: Arc<Mutex<Registry>>,
+    finalizers: Finalizers,
+    recorder: Recorder,
+    messages: mpsc::UnboundedSender<Message>,
     next: Instant,
     task: Option<Task>,
     warned: Warned,
-}
-
-impl Default for Leftovers {
-    fn default() -> Self {
-        Self { next: Instant::now(), task: None, warned: Warned::default() }
-    }
 }
 
 /// The objects with a warning, by plugin and uid, so that each gets one.
@@ -120,13 +119,22 @@ impl Registry {
     }
 }
 
-impl Lifecycle {
+impl Leftovers {
+    pub(super) fn new(
+        registry: Arc<Mutex<Registry>>,
+        finalizers: Finalizers,
+        recorder: Recorder,
+        messages: mpsc::UnboundedSender<Message>,
+    ) -> Self {
+        Self { registry, finalizers, recorder, messages, next: Instant::now(), task: None, warned: Warned::default() }
+    }
+
     /// Starts a check when one is due.
-    pub(super) fn check_leftovers(&mut self) {
+    pub(super) fn check(&mut self) {
         let (leftovers, quarantined) = {
             let mut registry = lock(&self.registry);
             registry.forget_returned();
-            if self.leftovers.task.is_some() || Instant::now() < self.leftovers.next {
+            if self.task.is_some() || Instant::now() < self.next {
                 return;
             }
             let quarantined =
@@ -135,9 +143,9 @@ impl Lifecycle {
                 .filter_map(|(name, plugin)| Some((name.clone(), plugin.controller.current()?.deleting(MOST_AT_ONCE))));
             (registry.leftovers(), deleting.collect::<Vec<_>>())
         };
-        self.leftovers.next = Instant::now() + INTERVAL;
+        self.next = Instant::now() + INTERVAL;
         let plugins = leftovers.iter().map(|(name, _)| name.as_str());
-        self.leftovers.warned.retain(&plugins.chain(quarantined.iter().map(|(name, _)| name.as_str())).collect());
+        self.warned.retain(&plugins.chain(quarantined.iter().map(|(name, _)| name.as_str())).collect());
         for (name, objects) in quarantined {
             let why = format!(
                 "plugin {name} is quarantined; install a version that works, or remove its file and run \
@@ -148,12 +156,12 @@ impl Lifecycle {
         if leftovers.is_empty() {
             return;
         }
-        let (writer, messages) = (self.shared.writer.clone(), self.messages.clone());
+        let (finalizers, messages) = (self.finalizers.clone(), self.messages.clone());
         let task = tokio::spawn(async move {
             let began = Instant::now();
             let mut found = Vec::new();
             for (name, kind) in leftovers {
-                match writer.held_objects(&finalizer(&name), &kind, MOST_AT_ONCE).await {
+                match finalizers.held_objects(&finalizer(&name), &kind, MOST_AT_ONCE).await {
                     Ok(held) => found.push(((name, kind), held)),
                     // The last numbers stay: the API server may be away, or the RBAC of the plugin was removed with it.
                     Err(error) => {
@@ -164,13 +172,13 @@ impl Lifecycle {
             // The send fails while the host stops.
             let _ = messages.send(Message::Leftovers { found, took: began.elapsed() });
         });
-        self.leftovers.task = Some(Task(task.abort_handle()));
+        self.task = Some(Task(task.abort_handle()));
     }
 
     /// A check ended.
-    pub(super) fn leftovers_found(&mut self, found: Vec<(Leftover, HeldObjects)>, took: Duration) {
-        self.leftovers.task = None;
-        self.leftovers.next = Instant::now() + INTERVAL.max(took.saturating_mul(PAUSE));
+    pub(super) fn found(&mut self, found: Vec<(Leftover, HeldObjects)>, took: Duration) {
+        self.task = None;
+        self.next = Instant::now() + INTERVAL.max(took.saturating_mul(PAUSE));
         for ((name, kind), held) in found {
             let why = lock(&self.registry).set_held(&name, &kind, &held);
             if let Some(why) = why {
@@ -181,14 +189,14 @@ impl Lifecycle {
 
     /// Writes a log line, and an event on the object, once.
     fn warn_of_deletion(&mut self, plugin: &str, kind: &GroupVersionKind, object: &Object, why: &str) {
-        if !self.leftovers.warned.insert(plugin, object.uid()) {
+        if !self.warned.insert(plugin, object.uid()) {
             return;
         }
         let finalizer = finalizer(plugin);
         tracing::warn!(plugin, %kind, key = %object.key(), finalizer, "object cannot be deleted: {why}");
         let message = format!("finalizer {finalizer} keeps this object: {why}");
         let event = Event { warning: true, reason: "DeletionBlocked".to_owned(), message };
-        self.shared.recorder.record(&WriteIdentity::host(), &Regarding::new(kind, object), event);
+        self.recorder.record(&WriteIdentity::host(), &Regarding::new(kind, object), event);
     }
 }
 

@@ -1,11 +1,11 @@
 //! Loading of a plugin file: read, compile, describe, validate, and compare with its grant.
 
-use super::lock;
-use super::registry::{CandidateVersion, Compiled, Granting, Registry};
+use super::registry::{CandidateVersion, Compiled, Granting, Registry, Task};
+use super::{Message, lock};
 use crate::api::{Discovery, GroupVersionKind};
 use crate::controller::Shared;
 use crate::grants::Grants;
-use crate::plugin::directory::Candidate;
+use crate::plugin::directory::{Candidate, Found};
 use crate::plugin::{Engine, HttpGate, identity, inspect, load};
 use data_encoding::HEXLOWER;
 use oarlock_manifest::{Kind, PluginGrant, PluginManifest};
@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Deadline of discovery for the plurals of kinds; without a response the host guesses them.
 const DISCOVERY: Duration = Duration::from_secs(3);
@@ -21,21 +22,77 @@ const DISCOVERY: Duration = Duration::from_secs(3);
 /// How long a grant may be absent while it is replaced: longer than the directory takes to report that it is gone, which aborts the load.
 const GRANT_ABSENCE: Duration = Duration::from_secs(1);
 
-/// The input of a load.
-pub(super) struct Load {
-    pub(super) candidate: Candidate,
-    /// Whether the directory has a grant beside the file.
-    pub(super) has_grant: bool,
+/// A load continues for this long although its file was replaced meanwhile. Otherwise a file that is replaced faster than it compiles
+/// would never be swapped.
+const LOAD_ANYWAY: Duration = Duration::from_secs(2);
+
+/// Starts the loads of files. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Loader {
     /// Contains the code that is compiled already.
     pub(super) registry: Arc<Mutex<Registry>>,
-    /// The version that the file's plugin runs: the new grant also applies to it, even if the new code is unusable.
-    pub(super) running: Option<CandidateVersion>,
     pub(super) resync_seconds: Option<u32>,
     pub(super) grant_what_is_asked: bool,
     pub(super) unstated_deadline_seconds: Option<u32>,
     pub(super) engine: Engine,
     pub(super) http: HttpGate,
     pub(super) shared: Shared,
+    pub(super) messages: mpsc::UnboundedSender<Message>,
+}
+
+impl Loader {
+    /// Loads the file's current content, or postpones that until the load of its earlier content ends.
+    pub(super) fn load_now_or_next(&self, name: String, found: Found) {
+        if let Some(file) = lock(&self.registry).files.get_mut(&name)
+            && file.is_under_way(LOAD_ANYWAY)
+            // A changed grant takes effect at once.
+            && file.found.grant == found.grant
+        {
+            file.next = Some(found);
+            return;
+        }
+        self.load(name, found);
+    }
+
+    /// Starts the postponed loads.
+    pub(super) fn load_next(&self) {
+        let next: Vec<_> = {
+            let mut registry = lock(&self.registry);
+            let files = registry.files.iter_mut().filter(|(_, file)| !file.is_under_way(LOAD_ANYWAY));
+            files.filter_map(|(name, file)| Some((name.clone(), file.next.take()?))).collect()
+        };
+        for (name, found) in next {
+            self.load(name, found);
+        }
+    }
+
+    /// Loads the file's current content; an earlier load of the file is aborted.
+    fn load(&self, name: String, found: Found) {
+        let (candidate, has_grant) = (found.candidate.clone(), found.grant.is_some());
+        let mut registry = lock(&self.registry);
+        let running = registry.plugin_of(&name).and_then(|(_, plugin)| plugin.running.as_ref());
+        let running = running.map(|running| running.candidate.clone());
+        let file = registry.file_mut(&name, found);
+        let generation = file.generation;
+        let load = Load { candidate, has_grant, running, loader: self.clone() };
+        let messages = self.messages.clone();
+        let task = tokio::spawn(async move {
+            let read = load.run().await.map(Box::new);
+            // The send fails while the host stops.
+            let _ = messages.send(Message::Loaded { file: name, generation, read });
+        });
+        file.task = Some(Task(task.abort_handle()));
+    }
+}
+
+/// The input of a load.
+struct Load {
+    candidate: Candidate,
+    /// Whether the directory has a grant beside the file.
+    has_grant: bool,
+    /// The version that the file's plugin runs: the new grant also applies to it, even if the new code is unusable.
+    running: Option<CandidateVersion>,
+    loader: Loader,
 }
 
 /// The result of a load.
@@ -63,7 +120,7 @@ impl Failed {
 }
 
 impl Load {
-    pub(super) async fn run(self) -> Result<Read, Failed> {
+    async fn run(self) -> Result<Read, Failed> {
         let mut read = self.read().await;
         if let (Err(failed), Some(running)) = (&mut read, &self.running) {
             // An unusable grant is the reported failure itself, or the next one.
@@ -105,7 +162,7 @@ impl Load {
         if pulled.and_then(|pulled| pulled.digest.as_ref()).is_some_and(|wanted| *wanted != digest) {
             return Err(unnamed("the file that was pulled was changed since".to_owned()));
         }
-        let known = lock(&self.registry).compiled(&digest);
+        let known = lock(&self.loader.registry).compiled(&digest);
         let mut compiled = match known {
             Some(compiled) => compiled,
             None => self.compile(bytes, began).await?,
@@ -120,7 +177,7 @@ impl Load {
             let (plugin, says, file) = (&manifest.name, &compiled.says, &self.candidate.file_name);
             tracing::info!(plugin, says, file, "the manifest has another name: the name in the grant is used");
         }
-        let plurals = plurals(self.shared.writer.discovery(), manifest).await;
+        let plurals = plurals(self.loader.shared.writer.requests().discovery(), manifest).await;
         let granting = self.granting(written, manifest, &plurals).await;
         let granting = granting.map_err(|reason| Failed::new(Some(&manifest.name), reason))?;
         Ok(Read { compiled, plurals, granting })
@@ -128,11 +185,11 @@ impl Load {
 
     async fn compile(&self, bytes: Vec<u8>, began: tokio::time::Instant) -> Result<Compiled, Failed> {
         let file = &self.candidate.file_name;
-        let guest = inspect::describe_guest(&self.shared.metrics, &self.http, file);
-        let described = load(&self.engine, bytes, &guest).await;
-        self.shared.metrics.remove_plugin(file);
+        let guest = inspect::describe_guest(&self.loader.shared.metrics, &self.loader.http, file);
+        let described = load(&self.loader.engine, bytes, &guest).await;
+        self.loader.shared.metrics.remove_plugin(file);
         let (component, mut manifest) = described.map_err(|e| Failed::new(None, crate::chain(&e)))?;
-        if let Some(seconds) = self.resync_seconds {
+        if let Some(seconds) = self.loader.resync_seconds {
             manifest.resync_seconds = seconds.max(1);
         }
         let duration_ms = crate::milliseconds(began.elapsed());
@@ -155,7 +212,7 @@ impl Load {
     }
 
     async fn read_grant(&self) -> Result<Option<PluginGrant>, String> {
-        let (candidate, unstated) = (self.candidate.clone(), self.unstated_deadline_seconds);
+        let (candidate, unstated) = (self.candidate.clone(), self.loader.unstated_deadline_seconds);
         let read = tokio::task::spawn_blocking(move || {
             let mut grant = candidate.grant()?;
             if let (Some(grant), Some(seconds)) = (&mut grant, unstated)
@@ -179,20 +236,21 @@ impl Load {
         let path = self.candidate.grant_path();
         let mut grant: PluginGrant = match written {
             Some(grant) => grant,
-            None if self.grant_what_is_asked && self.candidate.pulled.is_none() => {
+            None if self.loader.grant_what_is_asked && self.candidate.pulled.is_none() => {
                 tracing::warn!(
                     plugin = manifest.name,
                     "granted everything its manifest asks for, because there is no {}",
                     path.display()
                 );
                 let mut asked = Grants::asked(manifest, BTreeMap::new(), &plural);
-                asked.limits.deadline_seconds = self.unstated_deadline_seconds.unwrap_or(asked.limits.deadline_seconds);
+                asked.limits.deadline_seconds =
+                    self.loader.unstated_deadline_seconds.unwrap_or(asked.limits.deadline_seconds);
                 asked
             }
             None => return Ok(Granting::Nothing),
         };
-        if self.resync_seconds.is_some() {
-            grant.resync_seconds = self.resync_seconds;
+        if self.loader.resync_seconds.is_some() {
+            grant.resync_seconds = self.loader.resync_seconds;
         }
         let folder = path.parent().unwrap_or_else(|| std::path::Path::new("."));
         let grants = Grants::new(&grant, folder).map_err(|e| format!("{}: {}", path.display(), crate::chain(&e)))?;

@@ -329,6 +329,12 @@ impl Registry {
         self.files.entry(name.to_owned()).or_insert(fresh)
     }
 
+    pub(super) fn set_file_state(&mut self, name: &str, file_state: FileState) {
+        if let Some(file) = self.files.get_mut(name) {
+            file.file_state = file_state;
+        }
+    }
+
     pub(super) fn nothing_is_compiling(&self) -> bool {
         !self.files.values().any(|file| matches!(file.file_state, FileState::Compiling) || file.next.is_some())
     }

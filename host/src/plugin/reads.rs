@@ -189,14 +189,15 @@ impl ClusterReads {
             return Ok(schema.clone());
         }
         let definition = GroupVersionKind::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let resource = self.writer.resource_of(&self.write_identity, kind).await.map_err(ReadError::Failed)?;
+        let resource =
+            self.writer.requests().resource_of(&self.write_identity, kind).await.map_err(ReadError::Failed)?;
         let key = ObjectKey::new("", format!("{}.{}", resource.plural, kind.group));
         // Checked by name, also where the grant has nothing in its group.
         let (group, plural) = (&definition.group, "customresourcedefinitions");
         if !self.write_identity.grants.allows("get", group, plural, "", &key.name) {
             return Err(self.refused("get", &definition, plural, &key));
         }
-        let read = self.writer.read(&self.write_identity, Identity::Plugin, &definition, &key).await;
+        let read = self.writer.requests().read(&self.write_identity, Identity::Plugin, &definition, &key).await;
         let none = || ReadError::Refused(format!("{kind} has no definition that says how its lists merge"));
         let object = read.map_err(ReadError::Failed)?.ok_or_else(none)?;
         let document: Value = serde_json::from_str(object.json()).map_err(|_no_json| none())?;
@@ -219,7 +220,12 @@ impl ClusterReads {
     ) -> Result<Option<Arc<Object>>, ReadError> {
         for of in stores {
             if of.store.fresh(key, Instant::now() + FRESH_DEADLINE).await.is_err() {
-                return self.writer.read(&self.write_identity, identity, kind, key).await.map_err(ReadError::Failed);
+                return self
+                    .writer
+                    .requests()
+                    .read(&self.write_identity, identity, kind, key)
+                    .await
+                    .map_err(ReadError::Failed);
             }
             if let Some(object) = of.store.get(key) {
                 return Ok(Some(object));
@@ -230,11 +236,12 @@ impl ClusterReads {
 
     async fn get_live(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
         self.granted("get", kind, key).await?;
-        self.writer.read(&self.write_identity, Identity::Plugin, kind, key).await.map_err(ReadError::Failed)
+        self.writer.requests().read(&self.write_identity, Identity::Plugin, kind, key).await.map_err(ReadError::Failed)
     }
 
     async fn list(&self, kind: &GroupVersionKind, options: &ListOptions) -> Result<Vec<Arc<Object>>, ReadError> {
-        let resource = self.writer.resource_of(&self.write_identity, kind).await.map_err(ReadError::Failed)?;
+        let resource =
+            self.writer.requests().resource_of(&self.write_identity, kind).await.map_err(ReadError::Failed)?;
         let (grants, group, plural) = (&self.write_identity.grants, &kind.group, &resource.plural);
         let namespace = options.namespace.as_deref();
         if !grants.allows_some("list", group, plural, namespace) {
@@ -273,7 +280,8 @@ impl ClusterReads {
     }
 
     async fn granted(&self, verb: &str, kind: &GroupVersionKind, key: &ObjectKey) -> Result<(), ReadError> {
-        let resource = self.writer.resource_of(&self.write_identity, kind).await.map_err(ReadError::Failed)?;
+        let resource =
+            self.writer.requests().resource_of(&self.write_identity, kind).await.map_err(ReadError::Failed)?;
         if self.write_identity.grants.allows(verb, &kind.group, &resource.plural, &key.namespace, &key.name) {
             return Ok(());
         }

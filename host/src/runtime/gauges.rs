@@ -65,7 +65,7 @@ fn maps(shared: &Shared, plugins: &Handle, stats: &[WatchStats]) {
     metrics.set_map("echoes", shared.writer.echoes().len(), None);
     let (documents, bytes) = shared.writer.applied().size();
     metrics.set_map("applied-documents", documents, Some(bytes));
-    metrics.set_map("group-versions", shared.writer.discovery().remembered(), None);
+    metrics.set_map("group-versions", shared.writer.requests().discovery().remembered(), None);
     metrics.set_map("events-waiting", shared.recorder.waiting(), None);
     metrics.set_map("events-written", shared.recorder.remembered(), None);
     let sizes: Vec<Sizes> = plugins.controllers().iter().map(|controller| controller.sizes()).collect();

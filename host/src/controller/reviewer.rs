@@ -1,12 +1,13 @@
 //! Admission reviews on a plugin: its three calls for an object that is not stored yet, within a deadline.
 
-use super::{Controller, PinnedVersion, ReconcileKey, Version, compare};
+use super::health_monitor::HealthMonitor;
+use super::{PinnedVersion, ReconcileKey, Version, compare};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::PatchKind;
-use crate::apply::events::{Event, Regarding};
+use crate::apply::events::{Event, Recorder, Regarding};
 use crate::apply::reviewed::{self, Refused};
 use crate::lease::LeadershipGuard;
-use crate::metrics::Call;
+use crate::metrics::{Call, PluginMetrics};
 use crate::plugin::{CallError, Instance, Outcome, Request, Run, Trigger};
 use futures::FutureExt as _;
 use oarlock_merge::schema::Schema;
@@ -89,7 +90,20 @@ pub struct Admitted {
     pub warnings: Vec<String>,
 }
 
-impl Controller {
+/// Reviews objects on the versions of one plugin.
+#[derive(Debug)]
+pub struct Reviewer {
+    plugin: String,
+    recorder: Recorder,
+    metrics: PluginMetrics,
+    health: Arc<HealthMonitor>,
+}
+
+impl Reviewer {
+    pub(super) fn new(plugin: &str, recorder: Recorder, metrics: PluginMetrics, health: Arc<HealthMonitor>) -> Self {
+        Self { plugin: plugin.to_owned(), recorder, metrics, health }
+    }
+
     /// Reviews an object on a version.
     ///
     /// # Errors
@@ -98,7 +112,7 @@ impl Controller {
     pub async fn admit(&self, pinned: &PinnedVersion, review: &Review) -> Result<Admitted, String> {
         let version = pinned.held();
         let began = Instant::now();
-        let fault = |why: &str| format!("plugin {} (version {}): {why}", self.name, version.loaded.manifest.version);
+        let fault = |why: &str| format!("plugin {} (version {}): {why}", self.plugin, version.loaded.manifest.version);
         let asked = AssertUnwindSafe(self.ask(version, review)).catch_unwind();
         let answered = tokio::select! {
             answered = tokio::time::timeout_at(review.deadline, asked) => answered,
@@ -118,7 +132,7 @@ impl Controller {
         let answered = match answered {
             Ok(Ok(answered)) => answered,
             Ok(Err(_panic)) => {
-                tracing::error!(plugin = self.name, key = %review.key, "the host panicked in a review; please report this");
+                tracing::error!(plugin = self.plugin, key = %review.key, "the host panicked in a review; please report this");
                 return Err(fault("the host panicked; please report this"));
             }
             // The review still waits for an instance or for caches, so the plugin has not begun.
@@ -135,7 +149,7 @@ impl Controller {
         }
         let key = ReconcileKey { kind: Arc::new(review.kind.clone()), key: review.key.clone() };
         if review.authenticated {
-            self.judge(version, &key, began.elapsed(), cause.as_ref().map(|(_, error)| error.as_str()));
+            self.health.judge(version, &key, began.elapsed(), cause.as_ref().map(|(_, error)| error.as_str()));
         }
         match answered {
             Ok(admitted) => Ok(admitted),
@@ -252,15 +266,15 @@ impl Controller {
     fn record(&self, version: &Version, review: &Review, events: Vec<Event>) {
         for event in events {
             if !review.authenticated {
-                tracing::debug!(plugin = self.name, key = %review.key, reason = event.reason, message = event.message, "at admission, unauthenticated");
+                tracing::debug!(plugin = self.plugin, key = %review.key, reason = event.reason, message = event.message, "at admission, unauthenticated");
                 continue;
             }
             if review.dry_run || review.uid.is_empty() || review.key.name.is_empty() {
-                tracing::info!(plugin = self.name, key = %review.key, reason = event.reason, message = event.message, "at admission");
+                tracing::info!(plugin = self.plugin, key = %review.key, reason = event.reason, message = event.message, "at admission");
                 continue;
             }
             let about = Regarding::named(review.kind.clone(), review.key.clone(), &review.uid);
-            self.shared.recorder.record(&version.write_identity, &about, event);
+            self.recorder.record(&version.write_identity, &about, event);
         }
     }
 }

@@ -1,15 +1,74 @@
 //! Swap and rollback of versions: first the watches sync, then the pointer moves, then the previous version drains.
 
-use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Running, Task};
-use super::{DRAIN, Lifecycle, Message, lock};
+use super::access::AccessChecker;
+use super::host_events::HostEvents;
+use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Registry, Running, Task};
+use super::{DRAIN, Message, lock};
 use crate::controller::{Loaded, Version};
 use crate::grants::difference;
-use crate::plugin::Guest;
+use crate::metrics::Metrics;
+use crate::plugin::{Guest, HttpGate};
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-impl Lifecycle {
+impl Plugin {
+    /// Moves the pointer to the version.
+    fn switch(&mut self, candidate: CandidateVersion, version: &Arc<Version>, forward: bool) {
+        if let Some(running) = self.running.as_ref().filter(|running| running.candidate.digest() == candidate.digest())
+        {
+            tell_of_grant(self.controller.name(), &running.candidate.granting, &candidate.granting);
+        }
+        if forward {
+            // A standby proves no version. There the previous version counts as good, because the leader could prove it.
+            let counts = self.last_good.is_none() || !self.controller.leads();
+            if let Some(running) = self.running.take()
+                && !running.failed
+                && (running.proven || counts)
+                && !running.candidate.is(&candidate)
+            {
+                self.last_good = Some(running.candidate);
+            }
+            self.rejected = None;
+        } else {
+            self.last_good = None;
+        }
+        for warning in version.dead_mappings() {
+            tracing::warn!(plugin = self.controller.name(), "{warning}");
+        }
+        let digest = candidate.digest().to_owned();
+        let may_go_back = self.last_good.is_some();
+        if let Some(before) = self.controller.switch(version, !forward) {
+            self.left_behind.extend(left_behind(&before, version));
+            if before.loaded().component.digest != digest {
+                tracing::info!(
+                    plugin = self.controller.name(),
+                    from = before.loaded().manifest.version,
+                    to = version.loaded().manifest.version,
+                    digest,
+                    may_go_back,
+                    "version swapped"
+                );
+            }
+            self.controller.retire(before, DRAIN);
+        }
+        self.running = Some(Running { candidate, proven: false, failed: false, switched: Instant::now() });
+    }
+}
+
+/// Swaps the versions of plugins.
+#[derive(Debug)]
+pub(super) struct Swapper {
+    pub(super) registry: Arc<Mutex<Registry>>,
+    pub(super) http: HttpGate,
+    pub(super) metrics: Metrics,
+    pub(super) access: AccessChecker,
+    pub(super) events: HostEvents,
+    pub(super) messages: mpsc::UnboundedSender<Message>,
+}
+
+impl Swapper {
     /// Opens the watches of a candidate and checks its RBAC permissions. None: the candidate has no grant.
     pub(super) fn prepare(&self, plugin: &mut Plugin, candidate: &CandidateVersion) -> Option<Arc<Version>> {
         let Granting::Grant { grants, .. } = &candidate.granting else { return None };
@@ -18,10 +77,10 @@ impl Lifecycle {
             grants: Arc::new(*grants.clone()),
             cache: Arc::clone(&plugin.cache),
             http: self.http.clone(),
-            metrics: self.shared.metrics.plugin(candidate.name()),
+            metrics: self.metrics.plugin(candidate.name()),
         };
         let component = candidate.compiled.component.clone();
-        self.ask_access(plugin, candidate);
+        self.access.check(&mut plugin.access, candidate);
         Some(plugin.controller.prepare(Loaded { manifest: candidate.manifest(), component, guest }))
     }
 
@@ -35,93 +94,46 @@ impl Lifecycle {
         Task(task.abort_handle())
     }
 
-    /// The watches of a version are in sync: it becomes current, if the file still holds it.
-    pub(super) fn synced(&mut self, name: &str, version: &Arc<Version>) {
+    /// The watches of a version are in sync: it becomes current, if the file still holds it. Returns the file of the new current version.
+    pub(super) fn synced(&self, name: &str, version: &Arc<Version>) -> Option<String> {
         let mut registry = lock(&self.registry);
-        let Some(plugin) = registry.plugins.get(name) else { return };
+        let plugin = registry.plugins.get(name)?;
         let file_name = plugin.file.clone();
-        let wanted = registry.files.get(&file_name).and_then(|file| match &file.file_state {
+        let candidate = registry.files.get(&file_name).and_then(|file| match &file.file_state {
             FileState::Syncing { candidate, version: wanted } if Arc::ptr_eq(wanted, version) => {
                 Some(candidate.clone())
             }
             _ => None,
-        });
-        let Some(candidate) = wanted else { return };
+        })?;
         let confirmed = registry
             .files
             .get(&file_name)
             .and_then(|file| file.confirmed.as_ref())
             .is_some_and(|confirmed| confirmed.is(&candidate));
-        let Some(plugin) = registry.plugins.get_mut(name) else { return };
+        let plugin = registry.plugins.get_mut(name)?;
         let out_of_sight = plugin.controller.current().map_or(0, |current| out_of_sight(&current, version));
         if out_of_sight > 0 && !confirmed {
             let drops = "objects by its selectors or namespaces".to_owned();
             let why = BlockedReason::Confirmation { drops, objects: out_of_sight };
-            drop(registry);
-            self.set_file_state(&file_name, FileState::Blocked { candidate, why });
-            return;
+            registry.set_file_state(&file_name, FileState::Blocked { candidate, why });
+            return None;
         }
-        Self::switch(plugin, candidate.clone(), version, true);
+        plugin.switch(candidate.clone(), version, true);
         if let Some(file) = registry.files.get_mut(&file_name) {
             file.file_state = FileState::Runs(candidate);
             file.task = None;
             file.confirmed = None;
         }
-        drop(registry);
-        // The file may have contained another plugin before.
-        self.end_others_of(&file_name, name);
-    }
-
-    /// Moves the pointer to the version.
-    fn switch(plugin: &mut Plugin, candidate: CandidateVersion, version: &Arc<Version>, forward: bool) {
-        if let Some(running) =
-            plugin.running.as_ref().filter(|running| running.candidate.digest() == candidate.digest())
-        {
-            tell_of_grant(plugin.controller.name(), &running.candidate.granting, &candidate.granting);
-        }
-        if forward {
-            // A standby proves no version. There the previous version counts as good, because the leader could prove it.
-            let counts = plugin.last_good.is_none() || !plugin.controller.leads();
-            if let Some(running) = plugin.running.take()
-                && !running.failed
-                && (running.proven || counts)
-                && !running.candidate.is(&candidate)
-            {
-                plugin.last_good = Some(running.candidate);
-            }
-            plugin.rejected = None;
-        } else {
-            plugin.last_good = None;
-        }
-        for warning in version.dead_mappings() {
-            tracing::warn!(plugin = plugin.controller.name(), "{warning}");
-        }
-        let digest = candidate.digest().to_owned();
-        let may_go_back = plugin.last_good.is_some();
-        if let Some(before) = plugin.controller.switch(version, !forward) {
-            plugin.left_behind.extend(left_behind(&before, version));
-            if before.loaded().component.digest != digest {
-                tracing::info!(
-                    plugin = plugin.controller.name(),
-                    from = before.loaded().manifest.version,
-                    to = version.loaded().manifest.version,
-                    digest,
-                    may_go_back,
-                    "version swapped"
-                );
-            }
-            plugin.controller.retire(before, DRAIN);
-        }
-        plugin.running = Some(Running { candidate, proven: false, failed: false, switched: Instant::now() });
+        Some(file_name)
     }
 
     /// Gives the running version another grant while a new version waits.
-    pub(super) fn regrant(&mut self, name: &str, candidate: CandidateVersion) {
+    pub(super) fn regrant(&self, name: &str, candidate: CandidateVersion) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
         // The watches are open already; only the permissions change.
         let Some(version) = self.prepare(plugin, &candidate) else { return };
-        Self::switch(plugin, candidate, &version, true);
+        plugin.switch(candidate, &version, true);
     }
 
     pub(super) fn first_reconcile(&self, name: &str, digest: &str) {
@@ -134,7 +146,7 @@ impl Lifecycle {
         }
     }
 
-    pub(super) fn proven(&mut self, name: &str, digest: &str) {
+    pub(super) fn proven(&self, name: &str, digest: &str) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
         if let Some(running) = plugin.running.as_mut().filter(|running| running.candidate.digest() == digest) {
@@ -144,7 +156,7 @@ impl Lifecycle {
     }
 
     /// Rolls back to the last good version, once, because the version fails its probation.
-    pub(super) fn failing(&mut self, name: &str, digest: &str, why: &str) {
+    pub(super) fn failing(&self, name: &str, digest: &str, why: &str) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
         let Some(running) = plugin.running.as_mut().filter(|running| running.candidate.digest() == digest) else {
@@ -167,7 +179,7 @@ impl Lifecycle {
         let (bad, back) = (failed.compiled.manifest.version.clone(), good.compiled.manifest.version.clone());
         plugin.rejected = Some((failed.clone(), why.to_owned()));
         let rejected = plugin.rejected.clone();
-        Self::switch(plugin, good, &version, false);
+        plugin.switch(good, &version, false);
         plugin.rejected = rejected;
         let file = plugin.file.clone();
         if let Some(file) = registry.files.get_mut(&file)
@@ -178,7 +190,7 @@ impl Lifecycle {
         drop(registry);
         tracing::warn!(plugin = name, from = bad, to = back, why, "version rolled back");
         let message = format!("version {bad} of plugin {name} was rolled back to {back}: {why}");
-        self.event(name, true, "RolledBack", message);
+        self.events.record(name, true, "RolledBack", message);
     }
 }
 

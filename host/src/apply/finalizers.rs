@@ -1,7 +1,8 @@
 //! Finalizers of plugins: added before the first side effect, removed after cleanup.
 
 use super::request::Outgoing;
-use super::{Identity, WriteError, WriteIdentity, Writer};
+use super::write_memory::WriteMemory;
+use super::{Identity, RequestSender, WriteError, WriteIdentity};
 use crate::api::GroupVersionKind;
 use crate::informer::Object;
 use serde_json::json;
@@ -35,13 +36,24 @@ struct FinalizerListMeta {
     next: Option<String>,
 }
 
-impl Writer {
+/// Writes the finalizers of plugins, as the host.
+#[derive(Clone, Debug)]
+pub struct Finalizers {
+    requests: Arc<RequestSender>,
+    memory: Arc<WriteMemory>,
+}
+
+impl Finalizers {
+    pub(super) fn new(requests: Arc<RequestSender>, memory: Arc<WriteMemory>) -> Self {
+        Self { requests, memory }
+    }
+
     /// Adds the plugin's finalizer and returns the object with it.
     ///
     /// # Errors
     ///
     /// [`WriteError::Conflict`] when `object` is not the newest state: reconcile again.
-    pub async fn add_finalizer(
+    pub async fn add(
         &self,
         write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
@@ -49,7 +61,7 @@ impl Writer {
     ) -> Result<Arc<Object>, WriteError> {
         let mut finalizers: Vec<String> = object.finalizers().map(str::to_owned).collect();
         finalizers.push(write_identity.finalizer());
-        self.set_finalizers(write_identity, kind, object, &finalizers).await
+        self.set(write_identity, kind, object, &finalizers).await
     }
 
     /// Removes the plugin's finalizer. A deleted object is no error.
@@ -57,14 +69,14 @@ impl Writer {
     /// # Errors
     ///
     /// [`WriteError::Conflict`] when `object` is not the newest state: reconcile again.
-    pub async fn remove_finalizer(
+    pub async fn remove(
         &self,
         write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
         object: &Object,
     ) -> Result<(), WriteError> {
         let finalizers = without(object, &write_identity.finalizer());
-        match self.set_finalizers(write_identity, kind, object, &finalizers).await {
+        match self.set(write_identity, kind, object, &finalizers).await {
             Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
             Err(e) => Err(e),
         }
@@ -81,7 +93,7 @@ impl Writer {
     ///
     /// The API server's error for a list or, in the end, for a write; [`WriteError::Denied`] when the plugin is back. A kind that is no
     /// longer served has no objects.
-    pub async fn release_finalizers(
+    pub async fn release(
         &self,
         write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
@@ -105,7 +117,7 @@ impl Writer {
                             write_identity.plugin
                         )));
                     }
-                    match self.write_finalizers(write_identity, kind, object, &without(object, &ours)).await {
+                    match self.write(write_identity, kind, object, &without(object, &ours)).await {
                         Ok(_) | Err(WriteError::NotFound(_)) => released += 1,
                         Err(e) => failed = Some(e),
                     }
@@ -164,12 +176,12 @@ impl Writer {
         kind: &GroupVersionKind,
         page: &str,
     ) -> Result<(Vec<Object>, String), WriteError> {
-        let resource = self.resolve(kind).await?;
+        let resource = self.requests.resolve(kind).await?;
         let mut outgoing = Outgoing::list(&resource).identity(Identity::Host).query("limit", "250");
         if !page.is_empty() {
             outgoing = outgoing.query("continue", page);
         }
-        let answer = self.request(write_identity, outgoing).await?;
+        let answer = self.requests.send(write_identity, outgoing).await?;
         let list: FinalizerList<'_> = serde_json::from_str(&answer)
             .map_err(|e| WriteError::Server(format!("with a document that is not a list: {e}")))?;
         let objects = list.items.iter().map(|item| Object::parse_item(item.get(), kind));
@@ -178,15 +190,15 @@ impl Writer {
     }
 
     /// Writes the finalizers for the plugin; the echo does not enqueue the key.
-    async fn set_finalizers(
+    async fn set(
         &self,
         write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
         object: &Object,
         finalizers: &[String],
     ) -> Result<Arc<Object>, WriteError> {
-        let under_way = self.echoes.begin(&write_identity.plugin, object.uid());
-        let written = self.write_finalizers(write_identity, kind, object, finalizers).await?;
+        let under_way = self.memory.echoes().begin(&write_identity.plugin, object.uid());
+        let written = self.write(write_identity, kind, object, finalizers).await?;
         // Removing the last finalizer ends the object: its event is a deletion, and no echo follows.
         if !(written.deleting() && written.finalizers().len() == 0) {
             under_way.wrote(object.resource_version(), written.resource_version());
@@ -195,14 +207,14 @@ impl Writer {
     }
 
     /// The whole list is written with the resourceVersion, so that the write fails after a concurrent change.
-    async fn write_finalizers(
+    async fn write(
         &self,
         write_identity: &WriteIdentity,
         kind: &GroupVersionKind,
         object: &Object,
         finalizers: &[String],
     ) -> Result<Arc<Object>, WriteError> {
-        let resource = self.resolve(kind).await?;
+        let resource = self.requests.resolve(kind).await?;
         let patch = json!({"metadata": {
             "uid": object.uid(), "resourceVersion": object.resource_version(), "finalizers": finalizers,
         }});
@@ -210,13 +222,12 @@ impl Writer {
             .body("application/merge-patch+json", &patch)
             .identity(Identity::Host)
             .query("fieldManager", &write_identity.host_manager());
-        let answer = self.request(write_identity, outgoing).await?;
-        let written = super::request::parse_object(&answer)?;
+        let written = self.requests.send_for_object(write_identity, outgoing).await?;
         if written.deleting() && written.finalizers().len() == 0 {
             // The object is gone unless it has other finalizers. The response may still have the version before the write.
-            self.ended(write_identity, &resource.gvk, written.key(), written.uid());
+            self.memory.ended(write_identity, &resource.gvk, written.key(), written.uid());
         } else {
-            self.wrote(write_identity, &resource.gvk, &written);
+            self.memory.wrote(write_identity, &resource.gvk, &written);
         }
         Ok(Arc::new(written))
     }
@@ -231,6 +242,7 @@ fn without(object: &Object, finalizer: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::api::{Discovery, ObjectKey};
+    use crate::apply::Writer;
     use crate::grants::Grants;
     use crate::informer::Informers;
     use crate::metrics::Metrics;
@@ -270,7 +282,7 @@ mod tests {
         let asked = AtomicUsize::new(0);
         // The plugin is back before the second write.
         let is_back = || asked.fetch_add(1, Ordering::Relaxed) > 0;
-        let released = writer.release_finalizers(&write_identity(), &kind, &is_back).await;
+        let released = writer.finalizers().release(&write_identity(), &kind, &is_back).await;
         assert!(matches!(&released, Err(WriteError::Denied(why)) if why.contains("1 were released")), "{released:?}");
         let mut held = 0;
         for name in ["a", "b", "c"] {
@@ -288,11 +300,11 @@ mod tests {
             client.request_text(request).await.unwrap();
         }
         let kind = GroupVersionKind::new("", "v1", "ConfigMap");
-        let held = writer.held_objects("oarlock.dev/p", &kind, 2).await.unwrap();
+        let held = writer.finalizers().held_objects("oarlock.dev/p", &kind, 2).await.unwrap();
         assert_eq!((held.objects, held.deleting, held.some_deleting.len()), (300, 3, 2));
-        assert_eq!(writer.held_objects("oarlock.dev/q", &kind, 2).await.unwrap().objects, 0);
+        assert_eq!(writer.finalizers().held_objects("oarlock.dev/q", &kind, 2).await.unwrap().objects, 0);
         let unknown = GroupVersionKind::new("s.io", "v1", "Nothing");
-        assert_eq!(writer.held_objects("oarlock.dev/p", &unknown, 2).await.unwrap().objects, 0);
+        assert_eq!(writer.finalizers().held_objects("oarlock.dev/p", &unknown, 2).await.unwrap().objects, 0);
     }
 
     #[tokio::test]
@@ -300,7 +312,7 @@ mod tests {
         let (writer, client) = writer(&["a"]).await;
         let kind = GroupVersionKind::new("", "v1", "ConfigMap");
         let before = read(&client, "a").await;
-        assert_eq!(writer.release_finalizers(&write_identity(), &kind, &|| false).await.unwrap(), 1);
+        assert_eq!(writer.finalizers().release(&write_identity(), &kind, &|| false).await.unwrap(), 1);
         let after = read(&client, "a").await;
         assert_eq!(after.key(), &ObjectKey::new("default", "a"));
         assert_eq!(after.finalizers().collect::<Vec<_>>(), ["example.org/other"]);

@@ -1,40 +1,62 @@
 //! The end of plugins: the file is gone, the grant is withdrawn, or the file contains another plugin.
 
-use super::registry::{FileState, RemovedPlugin, State};
-use super::{DRAIN, Lifecycle, Message, RENAMED_WITHIN, lock};
+use super::host_events::HostEvents;
+use super::registry::{BlockedReason, FileState, Registry, RemovedPlugin, State};
+use super::{DRAIN, Message, lock};
 use crate::api::GroupVersionKind;
+use crate::metrics::Metrics;
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
-impl Lifecycle {
-    /// A file is gone, and with it its plugin, unless another file has that plugin.
+/// Time that the removal of a file waits for files that appeared with it: one of them may be the renamed file.
+const RENAMED_WITHIN: Duration = Duration::from_secs(1);
+
+/// Ends plugins, and follows their drains.
+#[derive(Debug)]
+pub(super) struct Retirement {
+    registry: Arc<Mutex<Registry>>,
+    metrics: Metrics,
+    events: HostEvents,
+    messages: mpsc::UnboundedSender<Message>,
+    /// Draining plugins and versions. The host waits for them before it ends, so that their reconciles finish and their Leases are
+    /// released.
+    draining: TaskTracker,
+}
+
+impl Retirement {
+    pub(super) fn new(
+        registry: Arc<Mutex<Registry>>,
+        metrics: Metrics,
+        events: HostEvents,
+        messages: mpsc::UnboundedSender<Message>,
+    ) -> Self {
+        Self { registry, metrics, events, messages, draining: TaskTracker::new() }
+    }
+
+    /// A file is gone, and with it its plugin, unless another file has that plugin. Returns the files that claim the plugin.
     ///
     /// * `others_came` - whether files appeared at the same time: one of them may be the renamed file.
-    pub(super) fn file_gone(&mut self, name: &str, others_came: bool) {
-        let claimants: Vec<String> = {
-            let mut registry = lock(&self.registry);
-            registry.files.remove(name);
-            let Some((plugin, _)) = registry.plugin_of(name) else { return };
-            let plugin = plugin.clone();
-            let claimants = registry
-                .files
-                .iter()
-                .filter(|(_, file)| file.file_state.candidate().is_some_and(|o| o.name() == plugin));
-            let claimants: Vec<String> = claimants.map(|(file, _)| file.clone()).collect();
-            if let Some(of) = registry.plugins.get_mut(&plugin) {
-                let wait = if others_came { RENAMED_WITHIN } else { std::time::Duration::ZERO };
-                of.orphaned = Some(Instant::now() + wait);
-            }
-            claimants
-        };
-        for file in claimants {
-            self.evaluate(&file);
+    pub(super) fn file_gone(&self, name: &str, others_came: bool) -> Vec<String> {
+        let mut registry = lock(&self.registry);
+        registry.files.remove(name);
+        let Some((plugin, _)) = registry.plugin_of(name) else { return Vec::new() };
+        let plugin = plugin.clone();
+        let claimants =
+            registry.files.iter().filter(|(_, file)| file.file_state.candidate().is_some_and(|o| o.name() == plugin));
+        let claimants: Vec<String> = claimants.map(|(file, _)| file.clone()).collect();
+        if let Some(of) = registry.plugins.get_mut(&plugin) {
+            let wait = if others_came { RENAMED_WITHIN } else { Duration::ZERO };
+            of.orphaned = Some(Instant::now() + wait);
         }
-        self.end_orphans();
+        claimants
     }
 
     /// Ends plugins whose file is gone, when none of the files that appeared with its removal can be the renamed file.
-    pub(super) fn end_orphans(&mut self) {
+    pub(super) fn end_orphans(&self) {
         let ended: Vec<String> = {
             let registry = lock(&self.registry);
             let done = registry.nothing_is_compiling();
@@ -50,7 +72,7 @@ impl Lifecycle {
     }
 
     /// Ends the plugins that ran from a file before it contained another plugin.
-    pub(super) fn end_others_of(&mut self, file: &str, plugin: &str) {
+    pub(super) fn end_others_of(&self, file: &str, plugin: &str) {
         let others: Vec<String> = {
             let registry = lock(&self.registry);
             let others = registry.plugins.iter().filter(|(name, of)| of.file == file && *name != plugin);
@@ -62,15 +84,14 @@ impl Lifecycle {
     }
 
     /// Drains a plugin: no new keys, timers or watches.
-    pub(super) fn end(&mut self, name: &str) {
+    pub(super) fn end(&self, name: &str) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.remove(name) else { return };
         // The version that was about to replace it needs its watches no longer.
         if let Some(file) = registry.files.get_mut(&plugin.file)
             && let FileState::Syncing { candidate, .. } = &file.file_state
         {
-            file.file_state =
-                FileState::Blocked { candidate: candidate.clone(), why: super::registry::BlockedReason::Draining };
+            file.file_state = FileState::Blocked { candidate: candidate.clone(), why: BlockedReason::Draining };
             file.task = None;
         }
         let manifest = plugin.running.as_ref().map(|running| &running.candidate.compiled);
@@ -81,7 +102,7 @@ impl Lifecycle {
             file: plugin.file.clone(),
             held: plugin.left_behind.iter().map(|kind| (kind.clone(), 0)).collect(),
             deleting: BTreeMap::new(),
-            since: tokio::time::Instant::now(),
+            since: Instant::now(),
         };
         registry.removed(name, removed);
         let (name, messages) = (name.to_owned(), self.messages.clone());
@@ -101,12 +122,12 @@ impl Lifecycle {
         });
     }
 
-    /// A plugin has drained.
-    pub(super) fn drained(&mut self, name: &str, held: Vec<(GroupVersionKind, usize)>) {
-        self.shared.metrics.remove_plugin(name);
+    /// A plugin has drained. Returns whether it was known.
+    pub(super) fn drained(&self, name: &str, held: Vec<(GroupVersionKind, usize)>) -> bool {
+        self.metrics.remove_plugin(name);
         let left: usize = {
             let mut registry = lock(&self.registry);
-            let Some(removed) = registry.removed_plugins.get_mut(name) else { return };
+            let Some(removed) = registry.removed_plugins.get_mut(name) else { return false };
             for (kind, objects) in held {
                 *removed.held.entry(kind).or_default() += objects;
             }
@@ -128,8 +149,14 @@ impl Lifecycle {
                 "{left} objects keep the finalizer of plugin {name}, which does not run, and cannot be deleted: put its file or its \
                  grant back, or run oarlock plugins --release-finalizers {name}"
             );
-            self.event(name, true, "FinalizersLeft", message);
+            self.events.record(name, true, "FinalizersLeft", message);
         }
-        self.evaluate_waiting();
+        true
+    }
+
+    /// Waits for the plugins that drain, when the host ends. Each has its own deadline.
+    pub(super) async fn wait(&self) {
+        self.draining.close();
+        self.draining.wait().await;
     }
 }

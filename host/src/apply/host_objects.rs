@@ -1,0 +1,152 @@
+//! Writes of the host's own objects: webhook configurations, certificates.
+
+use super::change::{self, Precondition, Propagation};
+use super::request::Outgoing;
+use super::request_sender::parse_object;
+use super::write_memory::WriteMemory;
+use super::{HOST, Identity, RequestSender, WriteError, WriteIdentity};
+use crate::api::{GroupVersionKind, ObjectKey, Resource};
+use crate::informer::Object;
+use crate::lease::LeadershipGuard;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Writes and reads the host's own objects, as the host.
+#[derive(Clone, Debug)]
+pub struct HostObjects {
+    requests: Arc<RequestSender>,
+    memory: Arc<WriteMemory>,
+}
+
+impl HostObjects {
+    pub(super) fn new(requests: Arc<RequestSender>, memory: Arc<WriteMemory>) -> Self {
+        Self { requests, memory }
+    }
+
+    /// Applies a document of the host, taking over its fields from other managers, and returns the present object.
+    ///
+    /// * `guard` - the write is refused after its end.
+    /// * `document` - with `metadata.resourceVersion`, the write is refused when the object has another.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Conflict`] when the object has another resourceVersion; otherwise the API server's error.
+    pub async fn apply(&self, guard: &LeadershipGuard, document: &Value) -> Result<Object, WriteError> {
+        let target = change::target_of(document)?;
+        let resource = self.requests.resolve(&target.kind).await?;
+        let key = change::checked_key(&resource, &target.key)?;
+        let outgoing = Outgoing::new("PATCH", &resource, &key, "")
+            .identity(Identity::Host)
+            .body("application/apply-patch+yaml", document)
+            .query("fieldManager", HOST)
+            .query("force", "true");
+        self.write(&WriteIdentity::host().within(guard), &resource, outgoing).await
+    }
+
+    /// Creates an object of the host.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Conflict`] when it exists; otherwise the API server's error.
+    pub async fn create(&self, document: &Value) -> Result<Object, WriteError> {
+        let target = change::target_of(document)?;
+        let resource = self.requests.resolve(&target.kind).await?;
+        let key = change::checked_key(&resource, &target.key)?;
+        let outgoing = Outgoing::create(&resource, &key.namespace)
+            .identity(Identity::Host)
+            .body("application/json", document)
+            .query("fieldManager", HOST);
+        self.write(&WriteIdentity::host(), &resource, outgoing).await
+    }
+
+    /// Deletes an object of the host, if it still has this uid.
+    ///
+    /// # Errors
+    ///
+    /// The API server's error; an absent object is none.
+    pub async fn delete(
+        &self,
+        guard: &LeadershipGuard,
+        kind: &GroupVersionKind,
+        key: &ObjectKey,
+        uid: &str,
+    ) -> Result<(), WriteError> {
+        let resource = self.requests.resolve(kind).await?;
+        let key = change::checked_key(&resource, key)?;
+        let precondition = Precondition { uid: Some(uid.to_owned()), resource_version: None };
+        let outgoing = Outgoing::new("DELETE", &resource, &key, "")
+            .identity(Identity::Host)
+            .body("application/json", &change::delete_options(Propagation::Background, &precondition));
+        match self.requests.send(&WriteIdentity::host().within(guard), outgoing).await {
+            Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Reads an object of the host from the API server, as JSON. None: it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The API server's error.
+    pub async fn read(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Value>, WriteError> {
+        let resource = self.requests.resolve(kind).await?;
+        let key = change::checked_key(&resource, key)?;
+        let outgoing = Outgoing::new("GET", &resource, &key, "").identity(Identity::Host);
+        match self.requests.send(&WriteIdentity::host(), outgoing).await {
+            Ok(answer) => parse_object(&answer)
+                .and_then(|_| serde_json::from_str(&answer).map_err(|e| WriteError::Server(e.to_string())))
+                .map(Some),
+            Err(WriteError::NotFound(_)) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Sends a write whose response is the present object, and records it.
+    async fn write(
+        &self,
+        write_identity: &WriteIdentity,
+        resource: &Resource,
+        outgoing: Outgoing,
+    ) -> Result<Object, WriteError> {
+        let object = self.requests.send_for_object(write_identity, outgoing).await?;
+        self.memory.wrote(write_identity, &resource.gvk, &object);
+        Ok(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Discovery;
+    use crate::apply::Writer;
+    use crate::informer::Informers;
+    use crate::metrics::Metrics;
+    use oarlock_devserver::{DevServer, Options};
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn only_the_object_that_was_meant_is_overwritten_or_deleted() {
+        let client = kube::Client::new(DevServer::router(Options::default()), "default");
+        let discovery = Discovery::new(client.clone());
+        let informers = Informers::new(client.clone(), discovery.clone());
+        let writer = Writer::new(client, discovery, informers, Metrics::new());
+        let (objects, guard) = (writer.host_objects(), LeadershipGuard::for_ever());
+        let document = |version: Option<&str>| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "x", "namespace": "default", "resourceVersion": version}})
+        };
+        let (kind, key) = (GroupVersionKind::new("", "v1", "ConfigMap"), ObjectKey::new("default", "x"));
+        assert!(objects.read(&kind, &key).await.unwrap().is_none());
+        let created = objects.create(&document(None)).await.unwrap();
+        let again = objects.create(&document(None)).await;
+        assert!(matches!(&again, Err(WriteError::Conflict(_))), "{again:?}");
+        let applied = objects.apply(&guard, &document(Some("1"))).await;
+        assert!(matches!(&applied, Err(WriteError::Conflict(_))), "{applied:?}");
+        objects.apply(&guard, &document(Some(created.resource_version()))).await.unwrap();
+        let deleted = objects.delete(&guard, &kind, &key, "another").await;
+        assert!(matches!(&deleted, Err(WriteError::Conflict(_))), "{deleted:?}");
+        objects.delete(&guard, &kind, &key, created.uid()).await.unwrap();
+        assert!(objects.read(&kind, &key).await.unwrap().is_none());
+        objects.delete(&guard, &kind, &key, created.uid()).await.unwrap();
+    }
+}
