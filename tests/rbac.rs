@@ -115,6 +115,6 @@ async fn a_grant_is_written_once_and_compared_from_then_on() -> Result<()> {
 
     fs::copy(repository_root().join("plugins/network/network.yaml"), &yaml)?;
     let (status, printed, why) = grant("--check").await?;
-    ensure!(status == Some(0) && printed.contains("grants all"), "{printed}{why}");
+    ensure!(status == Some(0) && printed.contains("grants everything"), "{printed}{why}");
     Ok(())
 }

@@ -131,7 +131,10 @@ async fn bytes_that_are_not_those_that_were_named_are_refused() -> Result<()> {
     ensure!(error.to_string().contains("its digest is") && error.refuses() && error.passes(), "{error}");
     for (bytes, found) in [(length + 9, length + 1), (length - 1, length - 1), (0, 0)] {
         let error = stage.error("/blobs/", answer(200, &[], &"x".repeat(bytes))?).await?;
-        ensure!(error.to_string().contains(&format!("{length} bytes, {found} came")), "{error}");
+        ensure!(
+            error.to_string().contains(&format!("received {found} bytes, but the manifest says {length}")),
+            "{error}"
+        );
     }
     Ok(())
 }
@@ -201,7 +204,7 @@ async fn lengths_that_are_lies_are_found_out() -> Result<()> {
     for (manifest, blob, says) in [
         (good.clone(), with(wasm.len(), &wasm[..wasm.len() / 2]), "no response from"),
         (good.clone(), with(wasm.len() * 2, &wasm), "no response from"),
-        (good.clone(), with(wasm.len() / 2, &wasm), "came"),
+        (good.clone(), with(wasm.len() / 2, &wasm), "received"),
         (good.clone(), with(usize::MAX, b"x"), "no response from"),
         (good, b"HTTP/1.1 200 OK\r\ncontent-length: nonsense\r\n\r\n".to_vec(), "no response from"),
         (with(1 << 40, b"{"), Vec::new(), "manifest of"),

@@ -320,7 +320,9 @@ mod tests {
     fn a_plugin_without_a_grant_gets_nothing_and_what_is_not_granted_is_not_watched() {
         let yaml = printed(&[plugin(&primary(), None)], true);
         assert!(
-            yaml.contains("# p: has no grant, so it waits") && !yaml.contains("networks") && !yaml.contains("oarlock-p"),
+            yaml.contains("# p: has no grant, so it waits")
+                && !yaml.contains("networks")
+                && !yaml.contains("oarlock-p"),
             "{yaml}"
         );
         let yaml = printed(&[plugin(&primary(), Some(&json!([])))], false);
