@@ -61,25 +61,25 @@ async fn a_project_in_javascript_passes_its_tests_and_is_installed() -> Result<(
 }
 
 #[tokio::test]
-#[ignore = "a minute: make test-all"]
+#[ignore = "minutes: make test-all"]
 async fn a_project_in_typescript_passes_its_tests_and_is_installed() -> Result<()> {
     a_project_passes_its_tests_and_is_installed("ts", "pass 3").await
 }
 
 #[tokio::test]
-#[ignore = "a minute: make test-all"]
+#[ignore = "minutes: make test-all"]
 async fn a_project_in_python_passes_its_tests_and_is_installed() -> Result<()> {
     a_project_passes_its_tests_and_is_installed("python", "Ran 4 tests").await
 }
 
 #[tokio::test]
-#[ignore = "a minute: make test-all"]
+#[ignore = "minutes: make test-all"]
 async fn a_project_in_c_passes_its_tests_and_is_installed() -> Result<()> {
     a_project_passes_its_tests_and_is_installed("c", "3 tests, 0 failed").await
 }
 
 #[tokio::test]
-#[ignore = "a minute: make test-all"]
+#[ignore = "minutes: make test-all"]
 async fn a_project_in_go_passes_its_tests_and_is_installed() -> Result<()> {
     if !go_was_built() {
         return Ok(());

@@ -5,6 +5,7 @@ use oarlock_tests::soak::{Load, Options, Usage, run};
 use std::collections::BTreeMap;
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "minutes: make test-all"]
 async fn two_hours_in_small() -> Result<()> {
     let load = Load { idle: 200, busy: 3, swaps: 2, cuts: 10 };
     let report = run(&Options { hours: 2, load, own_group: false }, &|_| ()).await?;

@@ -117,7 +117,7 @@ async fn n17_an_object_that_a_quarantined_plugin_holds_says_so() -> Result<()> {
         let version =
             |version: &str, mode: &str| misfit_with(version, mode, |manifest| manifest["cleanup"] = json!(true));
         world.plugins.grant("misfit", &grant(&world).cleanup())?;
-        world.plugins.place("misfit.wasm", &version("1", "trap")?)?;
+        world.plugins.place("misfit.wasm", &version("1", "invalid-json-actual")?)?;
         world.start_host().await?;
         let mut uids = Vec::new();
         for i in 0..10 {

@@ -75,11 +75,13 @@ async fn flat(reuses: u32) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make test-all"]
 async fn p20_thousands_of_reconciles_leave_no_memory_behind() -> Result<()> {
     flat(0).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make test-all"]
 async fn p20_thousands_of_reconciles_in_reused_instances_leave_no_memory_behind() -> Result<()> {
     flat(100).await
 }

@@ -346,6 +346,7 @@ async fn initializers_without_a_plugin_and_a_rival_of_the_configuration_raise_al
 
 /// All at once, each in a world of its own: they mostly wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make test-all"]
 async fn every_alert_fires_under_its_fault_and_resolves_after_it() -> Result<()> {
     if tools(["prometheus"])?.is_none() {
         return Ok(());
