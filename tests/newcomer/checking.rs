@@ -35,7 +35,7 @@ async fn n23_doctor_names_each_fault_before_a_host_runs() -> Result<()> {
         world.plugins.grant("network", &grant)?;
         let (good, said) = doctor(&world, &[]).await?;
         let unserved = "FAIL  network: the API server does not serve samplecrd.k8s.io/v1, Kind=Network\n      apply its CustomResourceDefinition";
-        ensure!(!good && said.contains(unserved) && said.contains("1 checks failed"), "{said}");
+        ensure!(!good && said.contains(unserved) && said.contains("1 check failed"), "{said}");
         let nothing = doctor(&world, &["--context", "nowhere"]).await?;
         ensure!(!nothing.0 && nothing.1.contains("FAIL  API server: ") && nothing.1.contains("nowhere"), "{}", nothing.1);
         Ok(())

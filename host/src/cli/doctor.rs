@@ -97,6 +97,7 @@ pub(super) async fn run(args: DoctorArgs) -> anyhow::Result<()> {
     }
     match report.failed {
         0 => Ok(()),
+        1 => bail!("1 check failed"),
         failed => bail!("{failed} checks failed"),
     }
 }
