@@ -29,6 +29,12 @@ const RECONCILE: &str = "oarlock:reconciler/reconcile@";
 /// The version of the contract this host serves.
 pub const CONTRACT_VERSION: &str = "0.1.0";
 
+/// Delay before `describe` is called again because the host was too busy; it doubles up to [`DESCRIBE_AGAIN_MOST`].
+const DESCRIBE_AGAIN: Duration = Duration::from_secs(1);
+
+/// The longest delay before `describe` is called again.
+const DESCRIBE_AGAIN_MOST: Duration = Duration::from_secs(30);
+
 /// Why a file is no plugin.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LoadError {
@@ -119,18 +125,39 @@ impl Component {
 /// Dropping the future leaves no running work, and at most a complete entry in the code cache.
 pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Component, PluginManifest), LoadError> {
     let component = component(engine, Arc::new(bytes)).await?;
-    let run = Run {
-        reads: None,
-        key: String::new(),
-        correlation_id: String::new(),
-        dry_run: true,
-        at_most: None,
-        guard: LeadershipGuard::for_ever(),
+    let describe = || async {
+        let run = Run {
+            reads: None,
+            key: String::new(),
+            correlation_id: String::new(),
+            dry_run: true,
+            at_most: None,
+            guard: LeadershipGuard::for_ever(),
+        };
+        Pool::new(component.clone(), guest.clone(), 0).take(run).await?.describe().await
     };
-    let mut instance = Pool::new(component.clone(), guest.clone(), 0).take(run).await.map_err(LoadError::Describe)?;
-    let text = instance.describe().await.map_err(LoadError::Describe)?;
+    let text = until_not_starved(&guest.plugin, describe).await.map_err(LoadError::Describe)?;
     let manifest = validate::manifest(&text).map_err(LoadError::Manifest)?;
     Ok((component, manifest))
+}
+
+/// Repeats a call for as long as the host is too busy for it: nothing else would load the file again.
+async fn until_not_starved<T, C: Future<Output = Result<T, CallError>>>(
+    plugin: &str,
+    call: impl Fn() -> C,
+) -> Result<T, CallError> {
+    let mut wait = DESCRIBE_AGAIN;
+    loop {
+        match call().await {
+            Err(error @ CallError::Starved { .. }) => {
+                let wait_seconds = wait.as_secs();
+                tracing::warn!(plugin, wait_seconds, "plugin not loaded yet: {error}; the call is repeated");
+            }
+            answer => return answer,
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(DESCRIBE_AGAIN_MOST);
+    }
 }
 
 /// Facts about a file before its compilation.
@@ -297,6 +324,25 @@ mod tests {
         // The fitting entry is used: it is valid code of a component that is no plugin.
         cache.put(&cache.key(&file.digest), &engine.raw().precompile_component(NOTHING).unwrap());
         assert!(matches!(look(), Err(LoadError::NotAPlugin(_))));
+    }
+
+    /// Found under load: the plugin stayed failed, though its file was sound.
+    #[tokio::test(start_paused = true)]
+    async fn a_describe_that_the_host_was_too_busy_for_is_repeated_and_another_failure_is_not() {
+        let calls = std::cell::Cell::new(0);
+        let answer = until_not_starved("p", || async {
+            calls.set(calls.get() + 1);
+            if calls.get() < 8 { Err(CallError::Starved { call: "describe", seconds: 5 }) } else { Ok("manifest") }
+        });
+        let began = Instant::now();
+        assert_eq!(answer.await.unwrap(), "manifest");
+        // 1 + 2 + 4 + 8 + 16 + 30 + 30
+        assert_eq!((calls.get(), began.elapsed().as_secs()), (8, 91));
+
+        let failed =
+            until_not_starved("p", || async { Err::<(), _>(CallError::Deadline { call: "describe", seconds: 5 }) });
+        assert!(matches!(failed.await, Err(CallError::Deadline { .. })));
+        assert_eq!(began.elapsed().as_secs(), 91);
     }
 
     #[test]
