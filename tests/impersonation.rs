@@ -83,7 +83,8 @@ async fn what_a_plugins_account_lacks_is_refused_by_the_api_server_and_named_whe
         ];
         ensure!(lacks == expected, "{lacks:#?}");
         ensure!(missing(&world, "network").await?.is_empty(), "the other plugin lacks nothing");
-        let told = world.log(|line| line.text.contains("does not allow everything in the grant")).await?;
+        let lacking = "does not allow everything in the grant";
+        let told = world.logged(lacking, |line| line.text.contains(lacking)).await?;
         ensure!(told.len() == 1 && told[0].text.contains("networks"), "{told:?}");
 
         let file = std::fs::read_to_string(repository_root().join("tests/fixtures/deployment.yaml"))?;

@@ -101,8 +101,7 @@ async fn a_plugin_without_a_grant_waits_for_one_and_does_nothing() -> Result<()>
             Ok(())
         })
         .await?;
-        let lines = world.log(|line| line.text.contains("network.yaml")).await?;
-        ensure!(!lines.is_empty(), "the log does not say which file is missing");
+        world.logged("the missing file", |line| line.text.contains("network.yaml")).await?;
         steady(Duration::from_secs(2), "silence", || async {
             ensure!(world.neutron_gate.journal().is_empty(), "Neutron was asked");
             let mut writes = world.kubernetes_gate.writes_since(0);

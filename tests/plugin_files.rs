@@ -1,8 +1,8 @@
 //! Files in the plugin directory that are no plugins: each is reported by its name with a reason, and the others run.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use oarlock_tests::harness::{
-    SOON, World, WorldOptions, broken_plugins, built_plugin, eventually, repository_root, text, with_world,
+    LogLine, SOON, World, WorldOptions, broken_plugins, built_plugin, eventually, repository_root, text, with_world,
 };
 use std::{fs, sync::Arc};
 
@@ -30,9 +30,9 @@ async fn files_that_are_no_plugins_are_reported_and_the_others_run() -> Result<(
             })
             .await?;
             ensure!(entry.to_string().to_lowercase().contains(reason), "{name}: {entry} does not say {reason:?}");
-            let lines = world.log(|line| line.text.contains(&format!("{name}.wasm"))).await?;
-            let line = lines.last().with_context(|| format!("the log does not name {name}.wasm"))?;
-            ensure!(line.text.to_lowercase().contains(reason), "{name}: {} does not say {reason:?}", line.text);
+            let named = |line: &LogLine| line.text.contains(&format!("{name}.wasm"));
+            world.logged(reason, |line| named(line) && line.text.to_lowercase().contains(reason)).await?;
+            let lines = world.log(named).await?;
             ensure!(lines.len() <= 2, "{name} is told {} times", lines.len());
         }
         let plugins = world.host(async |host| host.plugins().await).await?.to_string();

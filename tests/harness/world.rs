@@ -307,6 +307,21 @@ impl World {
         self.host(async |host| Ok(host.log(&wanted))).await
     }
 
+    /// Waits for a line of the log that `wanted` accepts; returns all such lines so far. A line arrives after its cause: `/plugins` and
+    /// events may show a change before the log does.
+    ///
+    /// # Errors
+    ///
+    /// No such line within [`SOON`].
+    pub async fn logged<F: Fn(&LogLine) -> bool>(&self, what: &str, wanted: F) -> Result<Vec<LogLine>> {
+        eventually(SOON, &format!("a log line: {what}"), || async {
+            let lines = self.log(&wanted).await?;
+            ensure!(!lines.is_empty(), "none");
+            Ok(lines)
+        })
+        .await
+    }
+
     /// The folder with all logs.
     #[must_use]
     pub fn folder(&self) -> &std::path::Path {

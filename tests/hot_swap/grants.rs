@@ -24,7 +24,7 @@ async fn a_version_that_asks_for_more_waits_and_the_difference_is_told_line_by_l
         ensure!(missing.len() == 2, "{missing:?}");
         for part in ["secrets", "https://example.com"] {
             ensure!(missing.iter().any(|line| line.as_str().is_some_and(|line| line.contains(part))), "{missing:?}");
-            let told = world.log(|line| line.text.contains("not granted") && line.text.contains(part)).await?;
+            let told = world.logged(part, |line| line.text.contains("not granted") && line.text.contains(part)).await?;
             ensure!(told.len() == 1, "{part} is told {} times", told.len());
         }
         host_event(&world, "AwaitingGrant", "secrets").await?;

@@ -65,7 +65,8 @@ async fn n17_an_object_that_a_removed_plugin_holds_says_so_and_names_the_command
         retired(&world, 2, 1).await?;
         let (_, said) = plugins(&world, &[]).await?;
         ensure!(said.contains("2 objects keep its finalizer, 1 of them are being deleted"), "{said}");
-        let lines = world.log(|line| line.text.contains("object cannot be deleted")).await?;
+        let cannot = "object cannot be deleted";
+        let lines = world.logged(cannot, |line| line.text.contains(cannot)).await?;
         ensure!(lines.len() == 1 && lines[0].text.contains("going"), "{lines:?}");
 
         let (done, said) = plugins(&world, &["--release-finalizers", "network"]).await?;

@@ -48,7 +48,7 @@ async fn n2_a_mapping_that_never_matches_is_reported() -> Result<()> {
             Ok(())
         })
         .await?;
-        let lines = world.log(|line| line.text.contains(REFERENCED)).await?;
+        let lines = world.logged(REFERENCED, |line| line.text.contains(REFERENCED)).await?;
         ensure!(lines.len() == 1, "told {} times", lines.len());
         // A version without them has no warning.
         world.plugins.place("misfit.wasm", &of_namespaces("2", &json!([]))?)?;

@@ -31,8 +31,7 @@ async fn n1_the_error_of_a_change_names_the_change() -> Result<()> {
         world.start_host().await?;
         let uid = object(&world, "astray", "apply-nowhere").await?;
         world.event(&uid, "Warning", ERROR).await?;
-        let lines = world.log(|line| line.field("error").as_deref() == Some(ERROR)).await?;
-        ensure!(!lines.is_empty(), "no line of the log says it");
+        world.logged(ERROR, |line| line.field("error").as_deref() == Some(ERROR)).await?;
         Ok(())
     })
     .await

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{
-    Grant, SOON, World, WorldOptions, eventually, misfit_describing, misfit_manifest, text, with_world,
+    Grant, LogLine, SOON, World, WorldOptions, eventually, misfit_describing, misfit_manifest, text, with_world,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -74,8 +74,10 @@ async fn nonsense_in_a_manifest_is_reported_by_name_and_the_others_run() -> Resu
                 Ok(entry)
             })
             .await?;
-            let lines = world.log(|line| line.text.contains(&format!("{name}.wasm"))).await?;
-            let logged = lines.iter().any(|line| line.text.to_lowercase().contains(reason));
+            let of_case = |line: &LogLine| {
+                line.text.contains(&format!("{name}.wasm")) && line.text.to_lowercase().contains(reason)
+            };
+            let logged = world.logged(reason, of_case).await.is_ok();
             if !entry.to_string().to_lowercase().contains(reason) || !logged {
                 wrong.push(format!("{name}: no {reason:?} in {entry}, or not in the log"));
             }
