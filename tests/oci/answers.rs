@@ -198,7 +198,8 @@ async fn lengths_that_are_lies_are_found_out() -> Result<()> {
     let layer = json!({"mediaType": "application/wasm", "digest": Digest::of(&wasm).to_string(), "size": wasm.len()});
     let manifest = json!({"schemaVersion": 2, "layers": [layer]}).to_string();
     let with = |length: usize, body: &[u8]| {
-        [format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n").as_bytes(), body].concat()
+        // Without it, the client would send its next request on this connection, which may be closed by then.
+        [format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n").as_bytes(), body].concat()
     };
     let good = with(manifest.len(), manifest.as_bytes());
     for (manifest, blob, says) in [
