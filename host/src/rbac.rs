@@ -44,7 +44,9 @@ pub fn of_host(manifest: &PluginManifest, grants: &Grants, plurals: &Plurals<'_>
                 add(&kind.group, &plural, &["patch"], "its finalizer");
             }
             // Without manageStatus the host writes the plugin's own status fields, if any; the grant shows whether there may be any.
-            if grants.manage_status(manifest) || grants.allows_some("patch", &kind.group, &status, None) {
+            if (grants.manage_status(manifest) && manifest.manages_status(primary))
+                || grants.allows_some("patch", &kind.group, &status, None)
+            {
                 add(&kind.group, &status, &["patch"], "status of its primary");
             }
             add("", "events", &["get", "create", "patch"], "events about its primary");

@@ -63,6 +63,7 @@ impl Manifest {
             namespaces: Vec::new(),
             label_selector: String::new(),
             field_selector: String::new(),
+            manage_status: None,
         };
         options(&mut primary);
         self.0.primaries.push(primary);

@@ -53,6 +53,14 @@ pub struct PluginManifest {
     pub resync_seconds: u32,
 }
 
+impl PluginManifest {
+    /// Whether the host manages the status of this primary.
+    #[must_use]
+    pub fn manages_status(&self, primary: &Primary) -> bool {
+        self.manage_status && primary.manage_status != Some(false)
+    }
+}
+
 fn default_workers() -> u32 {
     2
 }
@@ -96,6 +104,10 @@ pub struct Primary {
     /// Only objects with these fields, in `--field-selector` notation. Empty: all.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub field_selector: String,
+    /// `false`: the host does not manage the status of this kind, for example because a built-in kind has no `Ready` condition. Without a
+    /// value, the manifest's `manageStatus` decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manage_status: Option<bool>,
 }
 
 impl Primary {

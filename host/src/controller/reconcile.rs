@@ -271,7 +271,7 @@ impl<'a> Reconcile<'a> {
             let (reason, message) = (failure.reason().to_owned(), failure.to_string());
             self.record(Some(object), Event { warning: true, reason, message });
         }
-        let ready = ready(&end, deleting).filter(|_| self.version.loaded.manifest.manage_status);
+        let ready = ready(&end, deleting).filter(|_| self.version.manages_status(&self.item.key.kind));
         // A plugin that observed and returned no status has no fields: the fields of an earlier version are removed.
         let observed = progress.observed.as_ref().map(|o| o.status.clone().unwrap_or_default());
         let wrote = || object.managed().is_some_and(|managed| managed.contains(&self.write_identity.host_manager()));

@@ -126,6 +126,15 @@ impl Version {
         self.stores.get(&*key.kind).is_some_and(|stores| stores.iter().any(covers))
     }
 
+    /// Whether the host manages the status of objects of a kind.
+    pub(super) fn manages_status(&self, kind: &GroupVersionKind) -> bool {
+        let manifest = &self.loaded.manifest;
+        manifest
+            .primaries
+            .iter()
+            .any(|primary| handler::kind(&primary.gvk()) == *kind && manifest.manages_status(primary))
+    }
+
     /// Whether the version removes the plugin's finalizer from objects of a kind.
     #[must_use]
     pub fn cleans_up(&self, kind: &GroupVersionKind) -> bool {
