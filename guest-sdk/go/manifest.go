@@ -36,6 +36,8 @@ type Primary struct {
 	Namespaces    []string `json:"namespaces,omitempty"`
 	LabelSelector string   `json:"labelSelector,omitempty"`
 	FieldSelector string   `json:"fieldSelector,omitempty"`
+	// ManageStatus is false for a kind whose status the host does not manage, such as a built-in one. Nil: as the manifest says.
+	ManageStatus *bool `json:"manageStatus,omitempty"`
 }
 
 // Watch is a kind that is read.

@@ -223,6 +223,8 @@ export type Primary = KindFields & {
   labelSelector?: string;
   /** In `--field-selector` notation. */
   fieldSelector?: string;
+  /** `false`: the host does not manage the status of this kind, such as a built-in one. Without it, the manifest's field decides. */
+  manageStatus?: boolean;
 };
 
 /** From a watched object to the keys it wakes. Those without parameters can be written as their type alone. */

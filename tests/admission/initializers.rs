@@ -93,6 +93,45 @@ async fn they_run_in_order_and_each_must_take_its_own_name_off() -> Result<()> {
     .await
 }
 
+/// Read back from the API server: it calls the host as it calls every webhook.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_selects_an_initializer_and_has_a_record_of_it() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let door = initialized(&world, &["gate.example.com"]).await?;
+        let change = json!({"record": true, "initializers": [{"name": "gate.example.com", "plugin": "gatekeeper", "selection": "OptIn",
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]}]});
+        world.cluster.merge_patch(&format!("{PATH}/first"), &change).await?;
+        let asked = |annotations: &Value| {
+            let mut object = config_map("label");
+            object["metadata"]["annotations"] = annotations.clone();
+            review(&object)
+        };
+        eventually(SOON, "the selection to count", || async {
+            let response = door.ask("/initialize", &asked(&json!({}))).await?;
+            ensure!(allowed(&response) && response.get("patch").is_none(), "{response}");
+            Ok(())
+        })
+        .await?;
+        // A record that an object comes with is none of the host's.
+        let forged = json!({"oarlock.dev/initializers": "gate.example.com, typo.example.com", "oarlock.dev/initialized": "[]"});
+        let response = door.ask("/initialize", &asked(&forged)).await?;
+        ensure!(allowed(&response), "{response}");
+        let warnings = response["warnings"].to_string();
+        ensure!(warnings.contains("no InitializerConfiguration has an initializer typo.example.com"), "{warnings}");
+        let patch = patch(&response)?;
+        let operations = patch.as_array().context("no patch")?;
+        let record = operations.iter().find(|one| text(one, "/path").ends_with("oarlock.dev~1initialized"));
+        let record: Value = serde_json::from_str(&text(record.context("no record")?, "/value"))?;
+        let one = &record[0];
+        ensure!(record.as_array().map(Vec::len) == Some(1), "{record}");
+        ensure!(text(one, "/name") == "gate.example.com" && text(one, "/plugin") == "gatekeeper", "{record}");
+        ensure!(text(one, "/digest").len() == 64 && text(one, "/result") == "Initialized", "{record}");
+        ensure!(!patch.to_string().contains("pending"), "{patch}");
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_needs_two_dots() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {

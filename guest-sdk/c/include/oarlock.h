@@ -307,6 +307,8 @@ typedef struct {
     const char *const *namespaces;
     const char *label_selector;
     const char *field_selector;
+    /* The host does not manage the status of this kind, such as a built-in one, although the manifest has manage_status. */
+    bool unmanaged_status;
 } oarlock_primary;
 
 /* Which keys a change of a watched object wakes. */

@@ -49,6 +49,7 @@ static json *primaries(oarlock_mem *mem, const oarlock_primary *primary) {
         set_texts(one, "namespaces", primary->namespaces);
         set_text(one, "labelSelector", primary->label_selector);
         set_text(one, "fieldSelector", primary->field_selector);
+        if (primary->unmanaged_status) json_set(one, "manageStatus", json_new_bool(mem, false));
         json_append(list, one);
     }
     return list;

@@ -88,10 +88,13 @@ class Primary:
     """In `kubectl -l` notation. Empty: all."""
     field_selector: str = ""
     """In `--field-selector` notation. Empty: all."""
+    manage_status: bool | None = None
+    """False: the host does not manage the status of this kind, such as a built-in one. None: as the manifest says."""
 
     def document(self) -> JsonObject:
         selectors = {"labelSelector": self.label_selector, "fieldSelector": self.field_selector}
-        return self.kind._asdict() | _given({"namespaces": list(self.namespaces), **selectors})
+        status = {} if self.manage_status is None else {"manageStatus": self.manage_status}
+        return self.kind._asdict() | _given({"namespaces": list(self.namespaces), **selectors}) | status
 
 
 @dataclass(frozen=True)

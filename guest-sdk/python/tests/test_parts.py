@@ -127,7 +127,7 @@ class ManifestTest(unittest.TestCase):
                 True,
                 True,
             ),
-            "Primary": Primary(kind("v1", "Pod"), ["n"], "l", "f"),
+            "Primary": Primary(kind("v1", "Pod"), ["n"], "l", "f", False),
             "Watch": Watch(kind("v1", "Pod"), Mapping.all(), ["n"], ["n"], "l", kind("v1", "Pod")),
             "PolicyRule": PolicyRule([""], ["r"], ["v"], ["n"], ["n"]),
             "HttpAccess": HttpAccess(["o"], ["c"], [SafeRequest("POST", "/")]),

@@ -1,7 +1,7 @@
 //! From an AdmissionReview to its response: choice of plugin, version and rule, and the failure policy.
 
 use super::WebhookServer;
-use super::initializers::{self, Initializer};
+use super::initializers::{self, Initializer, Record};
 use super::review::{AdmissionRequest, AdmissionResponse, Unreadable};
 use crate::controller::{Admitted, Controller, PinnedVersion, Review, Verdict};
 use crate::grants::Admission;
@@ -182,17 +182,21 @@ impl WebhookServer {
         let mut pending: Vec<String> = due.iter().map(|initializer| initializer.name.clone()).collect();
         let mut object = admission_request.object.clone();
         let mut answer = AdmissionResponse::default();
+        answer.warnings.extend(initializers::unknown(&all, &object));
+        let mut records = Vec::new();
         for initializer in due {
             let before = initializers::with_pending(object, &pending);
-            let (after, warnings) = match self.run(initializer, admission_request, before, &pending, time).await? {
-                InitializerStep::Refused(refused) => return Ok(refused),
-                InitializerStep::Passed(after, warnings) => (after, warnings),
-            };
+            let (after, warnings, record) =
+                match self.run(initializer, admission_request, before, &pending, time).await? {
+                    InitializerStep::Refused(refused) => return Ok(refused),
+                    InitializerStep::Passed(after, warnings, record) => (after, warnings, record),
+                };
             answer.warnings.extend(warnings);
+            records.extend(Some(record).filter(|_| initializer.record));
             pending.remove(0);
             object = after;
         }
-        answer.changed = Some(initializers::with_pending(object, &[]));
+        answer.changed = Some(initializers::with_records(initializers::with_pending(object, &[]), &records));
         Ok(answer)
     }
 
@@ -223,6 +227,13 @@ impl WebhookServer {
             );
             return Ok(refused(403, "Forbidden", why));
         };
+        let record = |result| Record {
+            name: name.clone(),
+            plugin: plugin.clone(),
+            version: chosen.pinned.version().to_owned(),
+            digest: chosen.pinned.digest().to_owned(),
+            result,
+        };
         let review = review(admission_request, object.clone(), admission_request.request(Some(pending)), false, time);
         let (verdict, warnings) = match chosen.controller.reviewer().admit(&chosen.pinned, &review).await {
             Ok(Admitted { verdict, warnings }) => (verdict, warnings),
@@ -231,7 +242,7 @@ impl WebhookServer {
                 // Failure policy Ignore: the next initializer continues with the unchanged object.
                 return Ok(match answer.refusal {
                     Some(refusal) => refused(refusal.code, &refusal.reason, refusal.message),
-                    None => InitializerStep::Passed(object, answer.warnings),
+                    None => InitializerStep::Passed(object, answer.warnings, record("Ignored")),
                 });
             }
         };
@@ -244,7 +255,7 @@ impl WebhookServer {
         };
         let rest = pending.get(1..).unwrap_or_default();
         Ok(match initializers::pending(&after) {
-            Some(left) if left == rest => InitializerStep::Passed(after, warnings),
+            Some(left) if left == rest => InitializerStep::Passed(after, warnings, record("Initialized")),
             Some(left) if left.contains(name) => {
                 let why = format!(
                     "plugin {plugin} left it pending; it must take its own name off metadata.initializers.pending"
@@ -262,7 +273,7 @@ impl WebhookServer {
 /// Result of one initializer.
 enum InitializerStep {
     Refused(AdmissionResponse),
-    Passed(Value, Vec<String>),
+    Passed(Value, Vec<String>, Record),
 }
 
 /// The rule of the path if it matches the request, else the first rule that matches: indexes change from version to version.

@@ -10,7 +10,7 @@ use crate::api::GroupVersionKind;
 use crate::apply::events::Regarding;
 use crate::grants::{Admission, resource_covers};
 use crate::informer::{ListOptions, Object, Store};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The CRD of InitializerConfiguration, for an API server that lacks it.
@@ -22,6 +22,13 @@ pub(super) fn kind() -> GroupVersionKind {
     GroupVersionKind::new("oarlock.dev", "v1alpha1", "InitializerConfiguration")
 }
 
+/// The annotation of an object with the names of the initializers that it selects, and with `-NAME` for those that it declines, separated by
+/// commas.
+const SELECTION: &str = "oarlock.dev/initializers";
+
+/// The annotation with the initializers that ran, as a JSON list of [`Record`]s.
+const RECORD: &str = "oarlock.dev/initialized";
+
 /// One initializer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Initializer {
@@ -31,6 +38,35 @@ pub(super) struct Initializer {
     pub(super) plugin: String,
     #[serde(default)]
     pub(super) rules: Vec<InitializerRule>,
+    #[serde(default)]
+    pub(super) selection: Selection,
+    /// Whether the configuration asks for records.
+    #[serde(skip)]
+    pub(super) record: bool,
+}
+
+/// Which of the objects that the rules match are initialized.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) enum Selection {
+    /// All.
+    #[default]
+    Always,
+    /// Those whose annotation has the name.
+    OptIn,
+    /// All but those whose annotation has `-NAME`.
+    OptOut,
+}
+
+/// What the host writes about an initializer that ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Record {
+    pub(super) name: String,
+    pub(super) plugin: String,
+    pub(super) version: String,
+    /// The SHA-256 of the plugin's file.
+    pub(super) digest: String,
+    /// `Initialized`, or `Ignored`: the plugin failed, and its failure policy is Ignore.
+    pub(super) result: &'static str,
 }
 
 /// The objects to initialize.
@@ -98,9 +134,14 @@ pub(super) fn all(store: &Store) -> Vec<InitializerConfiguration> {
     struct InitializerDocument {
         #[serde(default)]
         initializers: Vec<Initializer>,
+        #[serde(default)]
+        record: bool,
     }
     let read = |object: &Object| match serde_json::from_str::<InitializerDocument>(object.json()) {
-        Ok(document) => document.initializers,
+        Ok(InitializerDocument { mut initializers, record }) => {
+            initializers.iter_mut().for_each(|initializer| initializer.record = record);
+            initializers
+        }
         Err(error) => {
             tracing::warn!(configuration = %object.key().name, %error, "an InitializerConfiguration cannot be read");
             Vec::new()
@@ -117,10 +158,34 @@ pub(super) fn all(store: &Store) -> Vec<InitializerConfiguration> {
         .collect()
 }
 
-/// The initializers that match a request, in order; each name once.
+/// The entries of the annotation by which an object selects initializers.
+fn selected(object: &Value) -> Vec<&str> {
+    let text = object.pointer("/metadata/annotations").and_then(|annotations| annotations.get(SELECTION)?.as_str());
+    text.unwrap_or_default().split(',').map(str::trim).filter(|entry| !entry.is_empty()).collect()
+}
+
+/// A warning about names in the annotation that no configuration has. None: there is no such name.
+pub(super) fn unknown(all: &[Initializer], object: &Value) -> Option<String> {
+    let known = |entry: &&str| {
+        let name = entry.strip_prefix('-').unwrap_or(entry);
+        all.iter().any(|initializer| initializer.name == name)
+    };
+    let unknown: Vec<&str> = selected(object).into_iter().filter(|entry| !known(entry)).collect();
+    let names = crate::shorten(&unknown.join(", "), 200).to_owned();
+    (!unknown.is_empty())
+        .then(|| format!("annotation {SELECTION}: no InitializerConfiguration has an initializer {names}"))
+}
+
+/// The initializers that match a request and that its object selects, in order; each name once.
 pub(super) fn of<'a>(all: &'a [Initializer], admission_request: &AdmissionRequest) -> Vec<&'a Initializer> {
     let mut found: Vec<&Initializer> = Vec::new();
-    for initializer in all.iter().filter(|initializer| initializer.is_for(admission_request)) {
+    let selected = selected(&admission_request.object);
+    let wanted = |initializer: &&Initializer| match initializer.selection {
+        Selection::Always => true,
+        Selection::OptIn => selected.contains(&initializer.name.as_str()),
+        Selection::OptOut => !selected.iter().any(|entry| entry.strip_prefix('-') == Some(&initializer.name)),
+    };
+    for initializer in all.iter().filter(|initializer| initializer.is_for(admission_request)).filter(wanted) {
         if !found.iter().any(|there| there.name == initializer.name) {
             found.push(initializer);
         }
@@ -136,6 +201,25 @@ pub(super) fn with_pending(mut object: Value, pending: &[String]) -> Value {
     } else {
         let names: Vec<Value> = pending.iter().map(|name| json!({"name": name})).collect();
         metadata.insert("initializers".to_owned(), json!({"pending": names}));
+    }
+    object
+}
+
+/// The object with the records of this review, and without any that it came with.
+pub(super) fn with_records(mut object: Value, records: &[Record]) -> Value {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return object };
+    if records.is_empty() {
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove(RECORD);
+        }
+        return object;
+    }
+    let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+    if annotations.is_null() {
+        *annotations = json!({});
+    }
+    if let Some(annotations) = annotations.as_object_mut() {
+        annotations.insert(RECORD.to_owned(), json!(records).to_string().into());
     }
     object
 }
@@ -170,6 +254,8 @@ mod tests {
                 serde_json::from_value(json!({"apiGroups": groups, "apiVersions": ["v1"], "resources": resources}))
                     .unwrap(),
             ],
+            selection: Selection::Always,
+            record: false,
         };
         let pods = granted(&[""], &["pods"], "CREATE", false);
         assert_eq!(initializer(&[""], &["pods"]).unanswered_by(std::slice::from_ref(&pods)), None);
@@ -198,6 +284,60 @@ mod tests {
             (json!({"pending": [{"name": 7}]}), None),
         ] {
             assert_eq!(pending(&json!({"metadata": {"initializers": initializers}})), expected);
+        }
+    }
+
+    fn request(annotations: &Value) -> AdmissionRequest {
+        let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n", "annotations": annotations}});
+        let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"}, "operation": "CREATE", "object": object, "name": "p", "namespace": "n",
+            "resource": {"group": "", "version": "v1", "resource": "pods"}, "userInfo": {"username": "me"}}});
+        AdmissionRequest::read(review.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn an_object_selects_and_declines_initializers_by_annotation() {
+        let initializer = |name: &str, selection: &str| -> Initializer {
+            let rules = json!([{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}]);
+            serde_json::from_value(json!({"name": name, "plugin": "p", "rules": rules, "selection": selection}))
+                .unwrap()
+        };
+        let all = [initializer("a.b.c", "Always"), initializer("in.b.c", "OptIn"), initializer("out.b.c", "OptOut")];
+        for (annotation, names) in [
+            (json!({}), vec!["a.b.c", "out.b.c"]),
+            (json!({SELECTION: "in.b.c"}), vec!["a.b.c", "in.b.c", "out.b.c"]),
+            (json!({SELECTION: " in.b.c , -out.b.c,-a.b.c,,"}), vec!["a.b.c", "in.b.c"]),
+            (json!({SELECTION: "-in.b.c,out.b.c"}), vec!["a.b.c", "out.b.c"]),
+            (json!({SELECTION: "in.b"}), vec!["a.b.c", "out.b.c"]),
+        ] {
+            let found: Vec<String> = of(&all, &request(&annotation)).iter().map(|one| one.name.clone()).collect();
+            assert_eq!(found, names, "{annotation}");
+        }
+        assert_eq!(unknown(&all, &json!({"metadata": {"annotations": {SELECTION: "in.b.c,-out.b.c"}}})), None);
+        let warning = unknown(&all, &json!({"metadata": {"annotations": {SELECTION: "in.b.c,-x.b.c"}}})).unwrap();
+        assert_eq!(
+            warning,
+            "annotation oarlock.dev/initializers: no InitializerConfiguration has an initializer -x.b.c"
+        );
+    }
+
+    #[test]
+    fn a_record_takes_the_place_of_one_that_the_object_came_with() {
+        let forged = json!({"metadata": {"annotations": {RECORD: "[]", "other": "1"}}});
+        assert_eq!(with_records(forged.clone(), &[]), json!({"metadata": {"annotations": {"other": "1"}}}));
+        let record = Record {
+            name: "a.b.c".to_owned(),
+            plugin: "p".to_owned(),
+            version: "1".to_owned(),
+            digest: "d".to_owned(),
+            result: "Initialized",
+        };
+        for object in [forged, json!({"metadata": {}}), json!({"metadata": {"annotations": null}})] {
+            let object = with_records(object, std::slice::from_ref(&record));
+            let text = object["metadata"]["annotations"][RECORD].as_str().unwrap();
+            let expected =
+                json!([{"name": "a.b.c", "plugin": "p", "version": "1", "digest": "d", "result": "Initialized"}]);
+            assert_eq!(serde_json::from_str::<Value>(text).unwrap(), expected);
         }
     }
 }

@@ -109,11 +109,17 @@ impl OrphanedInitializers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admission::initializers::Selection;
     use crate::api::{GroupVersionKind, ObjectKey};
 
     fn configuration() -> Vec<InitializerConfiguration> {
-        let initializer =
-            |name: &str| Initializer { name: name.to_owned(), plugin: format!("of-{name}"), rules: Vec::new() };
+        let initializer = |name: &str| Initializer {
+            name: name.to_owned(),
+            plugin: format!("of-{name}"),
+            rules: Vec::new(),
+            selection: Selection::Always,
+            record: false,
+        };
         let about = Regarding::named(GroupVersionKind::new("g", "v1", "K"), ObjectKey::new("", "c"), "uid");
         vec![InitializerConfiguration {
             name: "c".to_owned(),

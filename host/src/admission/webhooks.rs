@@ -176,6 +176,7 @@ impl DesiredWebhooks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admission::initializers::Selection;
 
     fn called(plugin: &str, index: usize, change: &Value) -> PluginWebhook {
         let mut rule =
@@ -236,8 +237,13 @@ mod tests {
         assert!(webhook.get("reinvocationPolicy").is_none() && webhook.get("namespaceSelector").is_none());
         let rules =
             serde_json::from_value(json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]})).unwrap();
-        wanted.initializers =
-            vec![Initializer { name: "a.b.c".to_owned(), plugin: "quiet".to_owned(), rules: vec![rules] }];
+        wanted.initializers = vec![Initializer {
+            name: "a.b.c".to_owned(),
+            plugin: "quiet".to_owned(),
+            rules: vec![rules],
+            selection: Selection::Always,
+            record: false,
+        }];
         let [(_, mutating), _] = wanted.documents();
         assert_eq!(mutating.unwrap()["webhooks"][0]["clientConfig"]["url"], "https://127.0.0.1:9443/initialize");
     }

@@ -77,4 +77,10 @@ impl PinnedVersion {
     pub fn version(&self) -> &str {
         &self.version.loaded.manifest.version
     }
+
+    /// The SHA-256 of the version's file, in hexadecimal.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.version.loaded.component.digest
+    }
 }
