@@ -29,8 +29,20 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// The crates below the host. Each knows only those that its Cargo.toml names, which the compiler holds; none may name the host.
-const CRATES: &[&str] =
-    &["api", "devserver", "informer", "lease", "manifest", "merge", "oci", "schema", "selector", "text", "workqueue"];
+const CRATES: &[&str] = &[
+    "api",
+    "devserver",
+    "informer",
+    "lease",
+    "manifest",
+    "merge",
+    "oci",
+    "schema",
+    "selector",
+    "text",
+    "types",
+    "workqueue",
+];
 
 /// The layers of the embedded API server, top first. Modules of one layer do not name each other either.
 const SERVER_LAYERS: &[&[&str]] = &[

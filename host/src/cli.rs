@@ -21,6 +21,7 @@ mod run;
 mod signals;
 mod sources;
 mod test;
+mod types;
 mod version;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -116,6 +117,10 @@ enum Command {
     ///
     /// The cases are the *.yaml files of a folder. The plugin runs in its sandbox.
     Test(test::TestArgs),
+    /// Write types for the objects of a CustomResourceDefinition
+    ///
+    /// The types are source text in a language, on standard output or in a file.
+    Types(types::TypesArgs),
     /// Store a plugin in a registry
     ///
     /// Print the digest to pin it by.
@@ -159,6 +164,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             Command::Grant(args) => grant::run(args).await,
             Command::Rbac(args) => rbac::run(args).await,
             Command::Test(args) => test::run(args).await,
+            Command::Types(args) => types::run(&args),
             Command::Push(args) => push::run(args).await,
             Command::Pull(args) => pull::run(args).await,
             Command::Compile(args) => compile::run(args).await,
