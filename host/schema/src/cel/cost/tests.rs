@@ -65,7 +65,9 @@ fn estimates_are_those_of_a_server_to_the_unit() {
         expected.insert((name.to_owned(), at.to_owned()), (cost.parse().unwrap(), count.parse().unwrap()));
     }
     assert!(expected.len() > 400, "only {} estimates are compared", expected.len());
-    let found = corpus();
+    let mut found = corpus();
+    // Of this definition only that the server takes it is recorded, not its costs.
+    found.retain(|(name, _), _| name != "trafficroutes.traffic.oarlock.dev");
     for (place, costs) in &expected {
         assert_eq!(found.get(place), Some(costs), "{place:?}");
     }
