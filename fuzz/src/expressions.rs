@@ -3,7 +3,8 @@
 use crate::lines;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use oarlock::api::Selector;
-use oarlock_schema::{Condition, JsonPath, validate_crd};
+use oarlock_jsonpath::JsonPath;
+use oarlock_schema::{Condition, validate_crd};
 use serde_json::{Map, Value, json};
 
 /// A selector, one as JSON, and labels as JSON.

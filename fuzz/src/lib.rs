@@ -10,6 +10,7 @@ mod expressions;
 mod files;
 mod merges;
 mod protocols;
+mod types;
 
 /// A target: its name, which is also that of its folder in `corpus`, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -20,6 +21,7 @@ pub const TARGETS: &[Target] = &[
     ("apply", merges::apply),
     ("cel", expressions::cel),
     ("code_cache", files::code_cache),
+    ("crd", types::crd),
     ("field_sets", merges::field_sets),
     ("grant", documents::grant),
     ("jsonpath", expressions::jsonpath),
@@ -29,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     ("patch", merges::patch),
     ("requests", protocols::requests),
     ("selectors", expressions::selectors),
+    ("types", types::types),
     ("wasm", files::wasm),
 ];
 

@@ -2,11 +2,13 @@
 
 use crate::{
     error::Error,
+    meta::object_meta,
     model::{Enum, Field, Model, Struct, Type},
     names::{Scope, is_identifier, pascal},
+    unions,
 };
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Deepest nesting that is followed. An API server rejects deeper schemas by their size.
 const MAX_DEPTH: usize = 64;
@@ -34,6 +36,7 @@ const TAKEN: &[&str] = &[
     "Map",
     "None",
     "NotRequired",
+    "Nullable",
     "Number",
     "Object",
     "Option",
@@ -121,7 +124,7 @@ impl Model {
 }
 
 /// A text of the input, short enough for a message.
-fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(100).collect()
 }
 
@@ -271,8 +274,14 @@ impl<'a> Builder<'a> {
 
     fn string(&mut self, schema: &Value, format: &str, at: At<'_>) -> Type {
         let mut values: Vec<String> = Vec::new();
-        for value in list(schema, "enum").iter().filter_map(Value::as_str) {
-            if !values.iter().any(|known| known == value) {
+        let mut seen = HashSet::new();
+        // controller-gen puts two of them into `allOf`, where a type and a field have one.
+        let mut enums = std::iter::once(schema).chain(list(schema, "allOf")).map(|part| list(part, "enum"));
+        let first = enums.find(|values| !values.is_empty()).unwrap_or_default();
+        let rest: Vec<&[Value]> = enums.filter(|values| !values.is_empty()).collect();
+        let allowed = first.iter().filter(|value| rest.iter().all(|values| values.contains(value)));
+        for value in allowed.filter_map(Value::as_str) {
+            if seen.insert(value) {
                 values.push(value.to_owned());
             }
         }
@@ -352,7 +361,8 @@ fn takes_int_or_string(schema: &Value) -> bool {
 
 /// controller-gen and API servers mark quantities with this pattern.
 fn is_quantity(schema: &Value) -> bool {
-    text(schema, "pattern").starts_with(r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))")
+    let patterns = std::iter::once(schema).chain(list(schema, "allOf")).map(|part| text(part, "pattern"));
+    patterns.into_iter().any(|pattern| pattern.starts_with(r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"))
         || text(schema, "format") == "quantity"
 }
 
@@ -365,44 +375,11 @@ fn field_doc(schema: &Value) -> String {
     doc
 }
 
-/// The description, and the unions: in a structural schema they only say which fields are present.
+/// The description, and the unions.
 fn struct_doc(schema: &Value) -> String {
     let mut doc = text(schema, "description").trim().to_owned();
-    for (key, count) in [("oneOf", "Exactly one"), ("anyOf", "At least one")] {
-        let names = |one: &Value| {
-            let names: Vec<&str> = list(one, "required").iter().filter_map(Value::as_str).collect();
-            (!names.is_empty()).then(|| names.join(" with "))
-        };
-        let groups: Option<Vec<String>> = list(schema, key).iter().map(names).collect();
-        if let Some(groups) = groups.filter(|groups| groups.len() > 1) {
-            doc.push_str(&format!("\n{count} of: {}.", groups.join(", ")));
-        }
+    for rule in unions::rules(schema) {
+        doc.push_str(&format!("\n{rule}"));
     }
     doc
-}
-
-/// The metadata of every object. Fields that controllers seldom read are kept without a type.
-fn object_meta() -> Value {
-    let string = || json!({"type": "string"});
-    let strings = || json!({"type": "object", "additionalProperties": {"type": "string"}});
-    let time = || json!({"type": "string", "format": "date-time"});
-    json!({
-        "type": "object", "required": ["name"], "x-kubernetes-preserve-unknown-fields": true,
-        "description": "The metadata of an object.",
-        "properties": {
-            "name": string(), "namespace": string(), "generateName": string(), "uid": string(), "resourceVersion": string(),
-            "generation": {"type": "integer", "format": "int64"},
-            "creationTimestamp": time(), "deletionTimestamp": time(),
-            "labels": strings(), "annotations": strings(),
-            "finalizers": {"type": "array", "items": string()},
-            "ownerReferences": {"type": "array", "items": {
-                "type": "object", "required": ["apiVersion", "kind", "name", "uid"],
-                "description": "An owner of the object.",
-                "properties": {
-                    "apiVersion": string(), "kind": string(), "name": string(), "uid": string(),
-                    "controller": {"type": "boolean"}, "blockOwnerDeletion": {"type": "boolean"},
-                },
-            }},
-        },
-    })
 }

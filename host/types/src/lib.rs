@@ -1,4 +1,4 @@
-//! Types in Rust, TypeScript and Python for the objects of a CustomResourceDefinition.
+//! Types in Rust, TypeScript, Python, Go and C for the objects of a CustomResourceDefinition.
 //!
 //! ```
 //! use oarlock_types::{Language, Model};
@@ -20,16 +20,25 @@
 //! ```
 
 mod build;
+mod c;
+mod definition;
 mod error;
+mod example;
+mod go;
+mod meta;
 mod model;
 mod names;
 mod python;
 mod rust;
 mod text;
 mod typescript;
+mod unions;
 
 pub use crate::{
+    c::c_prefix,
+    definition::{Column, Definition, DefinitionError},
     error::Error,
+    example::example,
     model::{Enum, Field, Model, Struct, Type},
 };
 
@@ -42,11 +51,15 @@ pub enum Language {
     TypeScript,
     /// Typed dictionaries.
     Python,
+    /// Structs with tags of encoding/json.
+    Go,
+    /// Structs, and functions between them and the JSON values of the SDK, in one header.
+    C,
 }
 
 impl Language {
     /// Every language.
-    pub const ALL: [Self; 3] = [Self::Rust, Self::TypeScript, Self::Python];
+    pub const ALL: [Self; 5] = [Self::Rust, Self::TypeScript, Self::Python, Self::Go, Self::C];
 }
 
 impl Model {
@@ -57,6 +70,8 @@ impl Model {
             Language::Rust => rust::write(self),
             Language::TypeScript => typescript::write(self),
             Language::Python => python::write(self),
+            Language::Go => go::write(self),
+            Language::C => c::write(self),
         }
     }
 }

@@ -61,7 +61,7 @@ pub struct Enum {
 }
 
 /// The type of a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// `true` or `false`.
     Bool,
@@ -123,6 +123,11 @@ impl Model {
     /// Whether a field anywhere has a type within its own for which the predicate holds.
     pub(crate) fn uses(&self, predicate: impl Fn(&Type) -> bool) -> bool {
         self.structs.iter().flat_map(|one| &one.fields).any(|field| field.ty.any(&predicate))
+    }
+
+    /// Whether a field may be absent, null, or have a value.
+    pub(crate) fn has_nullable_fields(&self) -> bool {
+        self.structs.iter().flat_map(|one| &one.fields).any(|field| !field.required && field.ty.non_null().1)
     }
 
     /// Whether a struct takes unknown fields.

@@ -1,6 +1,6 @@
 //! Names: words of a JSON name, in the cases of the languages, unique within their scope.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// Longest name of a type. Names grow with the depth of the schema.
 const LONGEST: usize = 160;
@@ -71,26 +71,31 @@ pub(crate) fn is_identifier(text: &str) -> bool {
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-/// Names that were given in one scope.
+/// Names that were given in one scope, and the number after which the next of the same name is looked for.
 #[derive(Debug, Default)]
-pub(crate) struct Scope(HashSet<String>);
+pub(crate) struct Scope(HashMap<String, u64>);
 
 impl Scope {
     /// A scope in which some names are taken.
     pub(crate) fn with(taken: &[&str]) -> Self {
-        Self(taken.iter().map(|name| (*name).to_owned()).collect())
+        Self(taken.iter().map(|name| ((*name).to_owned(), 1)).collect())
     }
 
     /// The name, cut where it is too long, with a number where it was given before.
     pub(crate) fn unique(&mut self, name: &str) -> String {
         let cut: String = name.chars().take(LONGEST).collect();
+        let line = if cut.ends_with(|last: char| last.is_ascii_digit()) { "_" } else { "" };
+        let mut number = self.0.get(&cut).copied().unwrap_or_default();
         let mut given = cut.clone();
-        let mut number = 1_u64;
-        while !self.0.insert(given.clone()) {
+        while number > 0 {
             number += 1;
-            let line = if cut.ends_with(|last: char| last.is_ascii_digit()) { "_" } else { "" };
             given = format!("{cut}{line}{number}");
+            if !self.0.contains_key(&given) {
+                break;
+            }
         }
+        self.0.insert(cut, number.max(1));
+        self.0.entry(given.clone()).or_insert(1);
         given
     }
 }
@@ -123,5 +128,6 @@ mod tests {
             ["a", "a2", "a3", "String2", "v1", "v1_2"]
         );
         assert_eq!(scope.unique(&"x".repeat(1000)).len(), LONGEST);
+        assert_eq!(["b2", "b", "b", "b"].map(|name| scope.unique(name)), ["b2", "b", "b3", "b4"]);
     }
 }

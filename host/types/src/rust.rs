@@ -12,6 +12,13 @@ const KEYWORDS: &str = include_str!("rust/keywords.txt");
 /// Keywords that cannot be raw identifiers.
 const NEVER: &[&str] = &["self", "super", "crate", "_"];
 
+const NULLABLE: &str = "
+/// Reads null as `Some(None)`: `None` is a field that is absent.
+fn nullable<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(value: D) -> Result<Option<Option<T>>, D::Error> {
+    Deserialize::deserialize(value).map(Some)
+}
+";
+
 pub(crate) fn write(model: &Model) -> String {
     let mut out = String::new();
     let _ = writeln!(
@@ -35,6 +42,9 @@ pub(crate) fn write(model: &Model) -> String {
     }
     for one in &model.enums {
         enumeration(&mut out, one);
+    }
+    if model.has_nullable_fields() {
+        out.push_str(NULLABLE);
     }
     out
 }
@@ -81,16 +91,22 @@ fn structure(out: &mut String, model: &Model, index: usize, one: &Struct) {
             serde.push(format!("rename = {}", quoted_rust(&field.json)));
         }
         let (ty, nullable) = field.ty.non_null();
-        let optional = !field.required || nullable;
         if !field.required {
             serde.push("default".to_owned());
             serde.push("skip_serializing_if = \"Option::is_none\"".to_owned());
+        }
+        if !field.required && nullable {
+            serde.push("deserialize_with = \"nullable\"".to_owned());
         }
         if !serde.is_empty() {
             let _ = writeln!(out, "    #[serde({})]", serde.join(", "));
         }
         let written = ty_name(model, ty);
-        let written = if optional { format!("Option<{written}>") } else { written };
+        let written = match (field.required, nullable) {
+            (true, false) => written,
+            (false, true) => format!("Option<Option<{written}>>"),
+            _ => format!("Option<{written}>"),
+        };
         let _ = writeln!(out, "    pub {name}: {written},");
     }
     if one.open {
@@ -122,7 +138,7 @@ fn enumeration(out: &mut String, one: &Enum) {
     // `Self` is a keyword that cannot be raw.
     let mut names = Scope::with(&["Self"]);
     for value in &one.values {
-        let name = names.unique(&pascal(value));
+        let name = names.unique(&variant(value));
         if name != *value {
             let _ = writeln!(out, "    #[serde(rename = {})]", quoted_rust(value));
         }
@@ -164,4 +180,11 @@ fn has_default(model: &Model, index: usize, seen: &mut Vec<usize>) -> bool {
         _ => true,
     };
     model.structs.get(index).is_some_and(|one| one.fields.iter().all(|field| fits(field, seen)))
+}
+
+/// The name of a variant: `HTTP` is `Http`, as Rust spells acronyms.
+fn variant(value: &str) -> String {
+    let name = pascal(value);
+    let acronym = name.len() > 2 && name.chars().all(|letter| letter.is_ascii_uppercase());
+    if acronym { pascal(&name.to_ascii_lowercase()) } else { name }
 }

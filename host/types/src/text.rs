@@ -10,7 +10,8 @@ const WIDTH: usize = 100;
 /// The lines of a description, wrapped. Nothing in them ends a comment of any language, nor changes the direction of text.
 pub(crate) fn lines(doc: &str) -> Vec<String> {
     let shown: String = doc.chars().take(LONGEST).filter(|letter| *letter == '\n' || is_shown(*letter)).collect();
-    let shown = shown.replace("*/", "* /").replace("/*", "/ *").replace('\\', "/");
+    // A backslash goes first: what it becomes could end a comment. A trigraph of C is one more way to write it.
+    let shown = shown.replace('\\', "/").replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/");
     let mut lines = Vec::new();
     for line in shown.trim().lines() {
         let mut wrapped = String::new();
@@ -82,6 +83,17 @@ pub(crate) fn quoted_wide(text: &str) -> String {
     })
 }
 
+/// As [`quoted`], as C and Go read it: an escape for each byte of UTF-8, and none that begins a trigraph of C.
+pub(crate) fn quoted_bytes(text: &str) -> String {
+    let escaped = escaped(text, |out, letter| {
+        let mut bytes = [0; 4];
+        for byte in letter.encode_utf8(&mut bytes).bytes() {
+            let _ = write!(out, "\\{byte:03o}");
+        }
+    });
+    escaped.replace("??", "?\\077")
+}
+
 fn escaped(text: &str, escape: impl Fn(&mut String, char)) -> String {
     let mut out = "\"".to_owned();
     for letter in text.chars() {
@@ -102,6 +114,7 @@ mod tests {
     #[test]
     fn a_description_ends_no_comment_and_hides_no_text() {
         assert_eq!(lines("a */ b\n\n\n/* c \u{202e}d\u{2028}e\u{7}"), ["a * / b", "", "/ * c de"]);
+        assert_eq!(lines("a *\\ b /\\* c ??\\"), ["a * / b // * c ? ?/"]);
         assert!(lines(&"word ".repeat(100_000)).iter().all(|line| line.len() <= WIDTH));
     }
 
@@ -110,5 +123,6 @@ mod tests {
         assert_eq!(quoted("a\"\\\n€"), r#""a\"\\\u000a\u20ac""#);
         assert_eq!(quoted_rust("\u{1f600}"), r#""\u{1f600}""#);
         assert_eq!(quoted_wide("é"), r#""\U000000e9""#);
+        assert_eq!(quoted_bytes("é1??=\\"), r#""\303\2511?\077=\\""#);
     }
 }

@@ -9,6 +9,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use std::{env, fs, path::Path};
 
+#[expect(unreachable_pub, clippy::enum_variant_names, reason = "as users have it; the names are the API's")]
+#[rustfmt::skip]
+#[path = "golden/deployment.rs"]
+mod deployment;
 #[expect(unreachable_pub, reason = "as users have it")]
 #[rustfmt::skip]
 #[path = "golden/difficult.rs"]
@@ -18,8 +22,29 @@ mod difficult;
 #[path = "golden/network.rs"]
 mod network;
 
+#[path = "support/inlined.rs"]
+mod inlined;
+#[path = "support/objects.rs"]
+mod objects;
+
 const DEFINITIONS: [(&str, &str); 2] =
     [("difficult", "tests/difficult.yaml"), ("network", "../../plugins/network/crd.yaml")];
+
+/// What Deployment refers to in the OpenAPI document of a real API server, without descriptions.
+fn components() -> Map<String, Value> {
+    let document: Value = serde_json::from_str(include_str!("deployment.json")).unwrap();
+    document["components"]["schemas"].as_object().unwrap().clone()
+}
+
+const ENDINGS: [(Language, &str); 5] = [
+    (Language::Rust, "rs"),
+    (Language::TypeScript, "ts"),
+    (Language::Python, "py"),
+    (Language::Go, "go"),
+    (Language::C, "h"),
+];
+
+const DEPLOYMENT: &str = "io.k8s.api.apps.v1.Deployment";
 
 fn definition(path: &str) -> Value {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
@@ -28,9 +53,11 @@ fn definition(path: &str) -> Value {
 
 #[test]
 fn the_types_are_as_recorded() {
-    for (name, path) in DEFINITIONS {
-        let model = Model::of_definition(&definition(path), None).unwrap();
-        for (language, ending) in [(Language::Rust, "rs"), (Language::TypeScript, "ts"), (Language::Python, "py")] {
+    let of_definition = |(name, path)| (name, Model::of_definition(&definition(path), None).unwrap());
+    let components = components();
+    let of_server = Model::of_schema("apps", "v1", "Deployment", &components[DEPLOYMENT], &components).unwrap();
+    for (name, model) in DEFINITIONS.into_iter().map(of_definition).chain([("deployment", of_server)]) {
+        for (language, ending) in ENDINGS {
             let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.{ending}"));
             let text = model.write(language);
             if env::var_os("UPDATE_EXPECT").is_some() {
@@ -41,75 +68,40 @@ fn the_types_are_as_recorded() {
     }
 }
 
-/// An object of a schema. Optional fields may be missing; only required ones may be null: elsewhere null and absent are one to the types.
-fn object(random: &mut fastrand::Rng, schema: &Value) -> Value {
-    if schema["x-kubernetes-int-or-string"] == true {
-        return if random.bool() { json!(random.i64(..)) } else { json!("100m") };
-    }
-    if let Some(values) = schema["enum"].as_array().filter(|values| !values.is_empty()) {
-        return random.choice(values).unwrap().clone();
-    }
-    match schema["type"].as_str() {
-        Some("boolean") => json!(random.bool()),
-        Some("integer") if schema["format"] == "int32" => json!(random.i32(..)),
-        Some("integer") => json!(random.i64(..)),
-        Some("number") => json!(random.f64()),
-        Some("string") if schema["format"] == "date-time" => json!("2026-01-02T03:04:05.000Z"),
-        Some("string") => json!(*random.choice(["", "a", "é\n\"", "*/"].iter()).unwrap()),
-        Some("array") => (0..random.usize(..3)).map(|_| nullable(random, &schema["items"])).collect(),
-        Some("object") => {
-            let mut made = Map::new();
-            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-                if schema["required"].as_array().is_some_and(|all| all.contains(&json!(name))) {
-                    made.insert(name.clone(), nullable(random, property));
-                } else if random.bool() {
-                    made.insert(name.clone(), object(random, property));
-                }
-            }
-            if schema["additionalProperties"].is_object() {
-                for name in ["a", "b/c"] {
-                    made.insert(name.to_owned(), nullable(random, &schema["additionalProperties"]));
-                }
-            } else if schema["x-kubernetes-preserve-unknown-fields"] == true {
-                made.insert("unknown".to_owned(), json!({"a": [1, null]}));
-            }
-            Value::Object(made)
-        }
-        _ => [json!({"a": null}), json!(1), json!("x")][random.usize(..3)].clone(),
-    }
-}
-
-fn nullable(random: &mut fastrand::Rng, schema: &Value) -> Value {
-    if schema["nullable"] == true && random.bool() { Value::Null } else { object(random, schema) }
-}
-
-fn objects_pass_through<T: DeserializeOwned + Serialize>(path: &str) {
-    let definition = definition(path);
-    let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-    let api_version = format!("{}/v1", definition["spec"]["group"].as_str().unwrap());
+fn objects_pass_through<T: DeserializeOwned + Serialize>(api_version: &str, kind: &str, schema: &Value) {
     let mut random = fastrand::Rng::with_seed(1);
     for _ in 0..1000 {
-        let mut made = object(&mut random, schema);
-        made["apiVersion"] = json!(api_version);
-        made["kind"] = definition["spec"]["names"]["kind"].clone();
-        made["metadata"] = json!({"name": "a", "labels": {"b": "c"}, "managedFields": [{"manager": "m"}]});
+        let made = objects::whole(&mut random, api_version, kind, schema, 50);
         let read: T = serde_json::from_value(made.clone()).unwrap_or_else(|error| panic!("{error}: {made}"));
         assert_eq!(serde_json::to_value(&read).unwrap(), made);
     }
 }
 
-#[test]
-fn objects_of_the_schema_pass_through_the_types_of_rust() {
-    objects_pass_through::<difficult::Difficult>(DEFINITIONS[0].1);
-    objects_pass_through::<network::Network>(DEFINITIONS[1].1);
+fn objects_of_a_definition_pass_through<T: DeserializeOwned + Serialize>(path: &str) {
+    let definition = definition(path);
+    let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    let api_version = format!("{}/v1", definition["spec"]["group"].as_str().unwrap());
+    objects_pass_through::<T>(&api_version, definition["spec"]["names"]["kind"].as_str().unwrap(), schema);
 }
 
 #[test]
-fn null_of_an_optional_field_is_absent_and_fields_outside_the_schema_are_dropped() {
+fn objects_of_the_schema_pass_through_the_types_of_rust() {
+    objects_of_a_definition_pass_through::<difficult::Difficult>(DEFINITIONS[0].1);
+    objects_of_a_definition_pass_through::<network::Network>(DEFINITIONS[1].1);
+    let components = components();
+    let schema = inlined::inlined(&components[DEPLOYMENT], &components);
+    objects_pass_through::<deployment::Deployment>("apps/v1", "Deployment", &schema);
+}
+
+#[test]
+fn null_is_kept_where_it_is_allowed_and_fields_outside_the_schema_are_dropped() {
     let object = json!({"apiVersion": "example.com/v1", "kind": "Difficult", "metadata": {"name": "a"},
-        "spec": {"type": "t", "mode": "on", "limit": null, "port": null, "typo": 1}});
+        "spec": {"type": "t", "mode": "on", "limit": null, "port": null, "name": null, "typo": 1}});
     let read: difficult::Difficult = serde_json::from_value(object).unwrap();
-    assert_eq!(serde_json::to_value(&read).unwrap()["spec"], json!({"type": "t", "mode": "on", "limit": null}));
+    assert_eq!(
+        serde_json::to_value(&read).unwrap()["spec"],
+        json!({"type": "t", "mode": "on", "limit": null, "name": null})
+    );
 }
 
 fn of_schema(schema: &Value, components: &Value) -> Result<Model, Error> {
@@ -130,6 +122,14 @@ fn hostile_schemas_end_in_an_error_with_a_path() {
     assert!(told.contains("more than 50000 fields"), "{told}");
     let told = of_schema(&json!({"properties": {"a": {"$ref": "#/x/Gone"}}}), &json!({})).unwrap_err().to_string();
     assert_eq!(told, "a: the schema refers to \"#/x/Gone\", which the document does not contain");
+    // One name for all of them.
+    let alike: Map<String, Value> = (0xe000..0xf800_u32)
+        .map(|letter| (char::from_u32(letter).unwrap().to_string(), json!({"type": "string"})))
+        .collect();
+    let model = of_schema(&json!({"properties": {"a": {"properties": alike}}}), &json!({})).unwrap();
+    for language in Language::ALL {
+        assert!(model.write(language).len() < 2_000_000);
+    }
     let chain = json!({"A": {"$ref": "A"}});
     assert!(matches!(of_schema(&json!({"properties": {"a": {"$ref": "A"}}}), &chain), Err(Error::Depth { .. })));
     let kind = Model::of_schema("", "v1", "A{}", &json!({}), &Map::new()).unwrap_err().to_string();

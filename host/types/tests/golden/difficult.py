@@ -14,6 +14,8 @@ Quantity = int | float | str
 
 DifficultSpecMode = Literal["", "on", "On", "ON", "a\"b"]
 
+DifficultSpecProtocol = Literal["TCP", "UDP"]
+
 
 # A kind * / with / * difficult / names.
 class Difficult(TypedDict):
@@ -24,26 +26,50 @@ class Difficult(TypedDict):
 
 
 # Exactly one of: from, self.
+# At most one of: any, port.
 DifficultSpec = TypedDict("DifficultSpec", {
+    "": "NotRequired[str]",
+    "-": "NotRequired[str]",
     "3rd": "NotRequired[bool]",
+    "a,b": "NotRequired[str]",
     "any": "NotRequired[Any]",
+    # ``PEM``, or ''
+    #
+    # A Heading
+    #
+    # [it]: ends here ? ?/
+    "certificate": "NotRequired[str]",
+    "code": "NotRequired[int]",
     "from": "NotRequired[str]",
     "labels": "NotRequired[dict[str, str]]",
     "large": "NotRequired[int]",
     "limit": "IntOrString | None",
+    "lists": "NotRequired[dict[str, list[bool] | None]]",
     "matrix": "NotRequired[list[list[int | None]]]",
     "memory": "NotRequired[Quantity]",
     # Default: "on".
     "mode": "DifficultSpecMode",
+    "name": "NotRequired[str | None]",
     "none": "NotRequired[str]",
     "open": "NotRequired[DifficultSpecOpen]",
+    "parts": "NotRequired[dict[str, DifficultSpecParts | None]]",
+    "places": "NotRequired[list[str | None] | None]",
     "pod-cidr": "NotRequired[str]",
     "podCIDR": "NotRequired[str]",
     "port": "NotRequired[IntOrString]",
+    "ports": "NotRequired[list[IntOrString | None]]",
+    "protocol": "NotRequired[DifficultSpecProtocol]",
     "ratio": "NotRequired[float]",
     "rules": "NotRequired[dict[str, DifficultSpecRules]]",
     "self": "NotRequired[str]",
+    "share": "NotRequired[float | None]",
     "since": "NotRequired[Time]",
+    # ``PEM``, or ''
+    #
+    # A Heading
+    #
+    # [it]: ends here
+    "target": "NotRequired[DifficultSpecTarget | None]",
     # The keyword of Rust.
     "type": "str",
 })
@@ -54,12 +80,27 @@ class DifficultSpecOpen(TypedDict):
     other: NotRequired[str]
 
 
+class DifficultSpecParts(TypedDict):
+    int: NotRequired[int]
+
+
 class DifficultSpecRules(TypedDict):
     spec: NotRequired[DifficultSpecRulesSpec]
 
 
 class DifficultSpecRulesSpec(TypedDict):
     spec: NotRequired[str]
+
+
+# ``PEM``, or ''
+#
+# A Heading
+#
+# [it]: ends here
+# Exactly one field.
+class DifficultSpecTarget(TypedDict):
+    podIPs: NotRequired[list[str]]
+    url: NotRequired[str]
 
 
 # The metadata of an object.

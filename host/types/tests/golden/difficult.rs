@@ -37,12 +37,28 @@ impl Difficult {
 }
 
 /// Exactly one of: from, self.
+/// At most one of: any, port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DifficultSpec {
+    #[serde(rename = "", default, skip_serializing_if = "Option::is_none")]
+    pub empty: Option<String>,
+    #[serde(rename = "-", default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<String>,
     #[serde(rename = "3rd", default, skip_serializing_if = "Option::is_none")]
     pub _3rd: Option<bool>,
+    #[serde(rename = "a,b", default, skip_serializing_if = "Option::is_none")]
+    pub a_b: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub any: Option<serde_json::Value>,
+    /// ``PEM``, or ''
+    ///
+    /// A Heading
+    ///
+    /// [it]: ends here ? ?/
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,15 +67,23 @@ pub struct DifficultSpec {
     pub large: Option<i64>,
     pub limit: Option<IntOrString>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lists: Option<BTreeMap<String, Option<Vec<bool>>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Vec<Vec<Option<i32>>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Quantity>,
     /// Default: "on".
     pub mode: DifficultSpecMode,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "nullable")]
+    pub name: Option<Option<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub none: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<DifficultSpecOpen>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<BTreeMap<String, Option<DifficultSpecParts>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "nullable")]
+    pub places: Option<Option<Vec<Option<String>>>>,
     #[serde(rename = "pod-cidr", default, skip_serializing_if = "Option::is_none")]
     pub pod_cidr: Option<String>,
     #[serde(rename = "podCIDR", default, skip_serializing_if = "Option::is_none")]
@@ -67,13 +91,26 @@ pub struct DifficultSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<IntOrString>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ports: Option<Vec<Option<IntOrString>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<DifficultSpecProtocol>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<BTreeMap<String, DifficultSpecRules>>,
     #[serde(rename = "self", default, skip_serializing_if = "Option::is_none")]
     pub self_: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "nullable")]
+    pub share: Option<Option<f64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
+    /// ``PEM``, or ''
+    ///
+    /// A Heading
+    ///
+    /// [it]: ends here
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "nullable")]
+    pub target: Option<Option<DifficultSpecTarget>>,
     /// The keyword of Rust.
     pub r#type: String,
 }
@@ -88,6 +125,12 @@ pub struct DifficultSpecOpen {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DifficultSpecParts {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub int: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DifficultSpecRules {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<DifficultSpecRulesSpec>,
@@ -97,6 +140,20 @@ pub struct DifficultSpecRules {
 pub struct DifficultSpecRulesSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<String>,
+}
+
+/// ``PEM``, or ''
+///
+/// A Heading
+///
+/// [it]: ends here
+/// Exactly one field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DifficultSpecTarget {
+    #[serde(rename = "podIPs", default, skip_serializing_if = "Option::is_none")]
+    pub pod_ips: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// The metadata of an object.
@@ -155,4 +212,17 @@ pub enum DifficultSpecMode {
     ON,
     #[serde(rename = "a\"b")]
     AB,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum DifficultSpecProtocol {
+    #[serde(rename = "TCP")]
+    Tcp,
+    #[serde(rename = "UDP")]
+    Udp,
+}
+
+/// Reads null as `Some(None)`: `None` is a field that is absent.
+fn nullable<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(value: D) -> Result<Option<Option<T>>, D::Error> {
+    Deserialize::deserialize(value).map(Some)
 }

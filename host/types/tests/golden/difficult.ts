@@ -17,27 +17,57 @@ export interface Difficult {
   spec: DifficultSpec;
 }
 
-/** Exactly one of: from, self. */
+/**
+ * Exactly one of: from, self.
+ * At most one of: any, port.
+ */
 export interface DifficultSpec {
+  ""?: string;
+  "-"?: string;
   "3rd"?: boolean;
+  "a,b"?: string;
   any?: unknown;
+  /**
+   * ``PEM``, or ''
+   *
+   * A Heading
+   *
+   * [it]: ends here ? ?/
+   */
+  certificate?: string;
+  code?: number;
   from?: string;
   labels?: Record<string, string>;
   large?: number;
   limit: IntOrString | null;
+  lists?: Record<string, boolean[] | null>;
   matrix?: (number | null)[][];
   memory?: Quantity;
   /** Default: "on". */
   mode: DifficultSpecMode;
+  name?: string | null;
   none?: string;
   open?: DifficultSpecOpen;
+  parts?: Record<string, DifficultSpecParts | null>;
+  places?: (string | null)[] | null;
   "pod-cidr"?: string;
   podCIDR?: string;
   port?: IntOrString;
+  ports?: (IntOrString | null)[];
+  protocol?: DifficultSpecProtocol;
   ratio?: number;
   rules?: Record<string, DifficultSpecRules>;
   self?: string;
+  share?: number | null;
   since?: Time;
+  /**
+   * ``PEM``, or ''
+   *
+   * A Heading
+   *
+   * [it]: ends here
+   */
+  target?: DifficultSpecTarget | null;
   /** The keyword of Rust. */
   type: string;
 }
@@ -48,12 +78,29 @@ export interface DifficultSpecOpen {
   [field: string]: unknown;
 }
 
+export interface DifficultSpecParts {
+  int?: number;
+}
+
 export interface DifficultSpecRules {
   spec?: DifficultSpecRulesSpec;
 }
 
 export interface DifficultSpecRulesSpec {
   spec?: string;
+}
+
+/**
+ * ``PEM``, or ''
+ *
+ * A Heading
+ *
+ * [it]: ends here
+ * Exactly one field.
+ */
+export interface DifficultSpecTarget {
+  podIPs?: string[];
+  url?: string;
 }
 
 /** The metadata of an object. */
@@ -85,3 +132,5 @@ export interface ObjectMetaOwnerReferences {
 }
 
 export type DifficultSpecMode = "" | "on" | "On" | "ON" | "a\"b";
+
+export type DifficultSpecProtocol = "TCP" | "UDP";

@@ -33,11 +33,11 @@ class NetworkSpec(TypedDict):
 
 # The observed state in Neutron. The plugin writes it.
 class NetworkStatus(TypedDict):
-    # Range of the subnet in Neutron.
+    # Range of the first subnet in Neutron.
     cidr: NotRequired[str]
     # Conditions of the Network. Ready is True when the network and its subnet match the spec.
     conditions: NotRequired[list[NetworkStatusConditions]]
-    # Gateway of the subnet in Neutron.
+    # Gateway of the first subnet in Neutron.
     gateway: NotRequired[str]
     # Id of the network in Neutron.
     networkId: NotRequired[str]
@@ -45,8 +45,10 @@ class NetworkStatus(TypedDict):
     observedGeneration: NotRequired[int]
     # Id of the OpenStack project of the network, if known.
     projectId: NotRequired[str]
-    # Id of the subnet in Neutron.
+    # Id of the first subnet in Neutron.
     subnetId: NotRequired[str]
+    # The subnets in Neutron.
+    subnets: NotRequired[list[NetworkStatusSubnets]]
 
 
 class NetworkStatusConditions(TypedDict):
@@ -62,6 +64,17 @@ class NetworkStatusConditions(TypedDict):
     status: NetworkStatusConditionsStatus
     # Type of the condition, such as Ready.
     type: str
+
+
+class NetworkStatusSubnets(TypedDict):
+    # Range of the subnet in Neutron.
+    cidr: str
+    # Gateway of the subnet in Neutron.
+    gateway: NotRequired[str]
+    # Name of the subnet in the spec of v2; default where a v1 client created it.
+    name: str
+    # Id of the subnet in Neutron.
+    subnetId: str
 
 
 # The metadata of an object.

@@ -43,13 +43,13 @@ pub struct NetworkSpec {
 /// The observed state in Neutron. The plugin writes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetworkStatus {
-    /// Range of the subnet in Neutron.
+    /// Range of the first subnet in Neutron.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cidr: Option<String>,
     /// Conditions of the Network. Ready is True when the network and its subnet match the spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Vec<NetworkStatusConditions>>,
-    /// Gateway of the subnet in Neutron.
+    /// Gateway of the first subnet in Neutron.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<String>,
     /// Id of the network in Neutron.
@@ -61,9 +61,12 @@ pub struct NetworkStatus {
     /// Id of the OpenStack project of the network, if known.
     #[serde(rename = "projectId", default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,
-    /// Id of the subnet in Neutron.
+    /// Id of the first subnet in Neutron.
     #[serde(rename = "subnetId", default, skip_serializing_if = "Option::is_none")]
     pub subnet_id: Option<String>,
+    /// The subnets in Neutron.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subnets: Option<Vec<NetworkStatusSubnets>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,6 +85,20 @@ pub struct NetworkStatusConditions {
     pub status: NetworkStatusConditionsStatus,
     /// Type of the condition, such as Ready.
     pub r#type: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetworkStatusSubnets {
+    /// Range of the subnet in Neutron.
+    pub cidr: String,
+    /// Gateway of the subnet in Neutron.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<String>,
+    /// Name of the subnet in the spec of v2; default where a v1 client created it.
+    pub name: String,
+    /// Id of the subnet in Neutron.
+    #[serde(rename = "subnetId")]
+    pub subnet_id: String,
 }
 
 /// The metadata of an object.

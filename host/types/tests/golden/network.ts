@@ -30,11 +30,11 @@ export interface NetworkSpec {
 
 /** The observed state in Neutron. The plugin writes it. */
 export interface NetworkStatus {
-  /** Range of the subnet in Neutron. */
+  /** Range of the first subnet in Neutron. */
   cidr?: string;
   /** Conditions of the Network. Ready is True when the network and its subnet match the spec. */
   conditions?: NetworkStatusConditions[];
-  /** Gateway of the subnet in Neutron. */
+  /** Gateway of the first subnet in Neutron. */
   gateway?: string;
   /** Id of the network in Neutron. */
   networkId?: string;
@@ -42,8 +42,10 @@ export interface NetworkStatus {
   observedGeneration?: number;
   /** Id of the OpenStack project of the network, if known. */
   projectId?: string;
-  /** Id of the subnet in Neutron. */
+  /** Id of the first subnet in Neutron. */
   subnetId?: string;
+  /** The subnets in Neutron. */
+  subnets?: NetworkStatusSubnets[];
 }
 
 export interface NetworkStatusConditions {
@@ -59,6 +61,17 @@ export interface NetworkStatusConditions {
   status: NetworkStatusConditionsStatus;
   /** Type of the condition, such as Ready. */
   type: string;
+}
+
+export interface NetworkStatusSubnets {
+  /** Range of the subnet in Neutron. */
+  cidr: string;
+  /** Gateway of the subnet in Neutron. */
+  gateway?: string;
+  /** Name of the subnet in the spec of v2; default where a v1 client created it. */
+  name: string;
+  /** Id of the subnet in Neutron. */
+  subnetId: string;
 }
 
 /** The metadata of an object. */
