@@ -1,57 +1,22 @@
-//! Index of a watch's objects: lookup by key, namespace, owner, label and reference.
+//! Indexes of a watch's objects: lookup by key, namespace, owner, label and declared index.
 
-use super::object::Object;
+use super::{
+    indexer::{DeclaredIndex, Indexed, Indexer},
+    object::Object,
+};
 use oarlock_api::{ObjectKey, Selector};
 use serde_json::Value;
 use std::{
     borrow::Borrow,
+    cell::OnceCell,
     cmp::Ordering,
     collections::{BTreeSet, HashMap},
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
 
-/// Most indexed label keys and pointers per store. They come from selectors and watches of controllers; lists by further ones scan every
-/// object.
-const INDEXED_FIELDS: usize = 16;
-
-/// An indexed field, once a list asked for it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Field {
-    /// The value of this label.
-    Label(Box<str>),
-    /// The string, or each string of a list, at this JSON pointer.
-    Pointer(Box<str>),
-}
-
-impl Field {
-    fn each(&self, object: &Object, mut see: impl FnMut(&str)) {
-        match self {
-            Self::Label(label) => {
-                if let Some(value) = object.label(label) {
-                    see(value);
-                }
-            }
-            Self::Pointer(pointer) => {
-                let Ok(document) = serde_json::from_str::<Value>(object.json()) else { return };
-                match document.pointer(pointer) {
-                    Some(Value::String(text)) => see(text),
-                    Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).for_each(see),
-                    _ => {}
-                }
-            }
-        }
-    }
-}
-
-/// A name that an object refers to.
-#[derive(Clone, Debug)]
-pub struct Reference {
-    /// JSON pointer to a string or a list of strings.
-    pub pointer: String,
-    /// The referenced name.
-    pub name: String,
-}
+/// Most label keys with an index per store. They come from selectors of lists; lists by further ones scan every object.
+const INDEXED_LABELS: usize = 16;
 
 /// The objects that a list selects; all by default.
 #[derive(Clone, Debug, Default)]
@@ -62,15 +27,15 @@ pub struct ListOptions {
     pub label_selector: Option<Selector>,
     /// Only objects with an owner reference to this uid.
     pub owner_uid: Option<String>,
-    /// Only objects that refer to this name.
-    pub reference: Option<Reference>,
+    /// Only objects with this value in an index.
+    pub indexed: Option<Indexed>,
     /// At most this many objects.
     pub limit: Option<usize>,
 }
 
 /// An object in a set that is sorted by key, without a second copy of the key.
 #[derive(Clone, Debug)]
-struct IndexEntry(Arc<Object>);
+pub(crate) struct IndexEntry(pub(crate) Arc<Object>);
 
 impl Borrow<ObjectKey> for IndexEntry {
     fn borrow(&self) -> &ObjectKey {
@@ -98,7 +63,7 @@ impl PartialEq for IndexEntry {
 
 impl Eq for IndexEntry {}
 
-type Entries = BTreeSet<IndexEntry>;
+pub(crate) type Entries = BTreeSet<IndexEntry>;
 
 /// Objects by the hash of one of their texts. The lookup compares the text again.
 type Index = HashMap<u64, Entries>;
@@ -109,8 +74,9 @@ type Index = HashMap<u64, Entries>;
 pub(crate) struct Table {
     objects: Entries,
     by_owner: Index,
-    /// Indexes that lists asked for.
-    by_field: HashMap<Field, Index>,
+    /// By the values of labels that lists asked for.
+    by_label: HashMap<Box<str>, Index>,
+    declared: HashMap<Indexer, DeclaredIndex>,
     heap_bytes: usize,
 }
 
@@ -137,10 +103,14 @@ impl Table {
         for owner in entry.0.owners() {
             self.by_owner.entry(hash(owner.uid)).or_default().insert(entry.clone());
         }
-        for (field, values) in &mut self.by_field {
-            field.each(&entry.0, |value| {
+        for (label, values) in &mut self.by_label {
+            if let Some(value) = entry.0.label(label) {
                 values.entry(hash(value)).or_default().insert(entry.clone());
-            });
+            }
+        }
+        let document = Document::default();
+        for (indexer, index) in &mut self.declared {
+            index.insert(&entry, indexer.values(document.of(&entry.0)));
         }
         self.heap_bytes += entry.0.heap_bytes();
         self.objects.insert(entry);
@@ -152,35 +122,70 @@ impl Table {
         for owner in object.owners() {
             forget(&mut self.by_owner, owner.uid, key);
         }
-        for (field, values) in &mut self.by_field {
-            field.each(&object, |value| forget(values, value, key));
+        for (label, values) in &mut self.by_label {
+            if let Some(value) = object.label(label) {
+                forget(values, value, key);
+            }
+        }
+        let document = Document::default();
+        for (indexer, index) in &mut self.declared {
+            index.remove(key, indexer.values(document.of(&object)));
         }
         Some(object)
     }
 
-    /// The field that an index for `options` would need, if there is no index yet.
-    pub(crate) fn wants_index(&self, options: &ListOptions) -> Option<Field> {
-        let (field, _) = options.fields()?;
-        let room = self.by_field.len() < INDEXED_FIELDS && !self.by_field.contains_key(&field);
-        (room && options.owner_uid.is_none()).then_some(field)
+    /// The label that an index for `options` would need, if there is no index yet.
+    pub(crate) fn wants_index(&self, options: &ListOptions) -> Option<Box<str>> {
+        let (label, _) = options.label()?;
+        let room = self.by_label.len() < INDEXED_LABELS && !self.by_label.contains_key(label);
+        (room && options.owner_uid.is_none() && options.indexed.is_none()).then(|| label.into())
     }
 
-    pub(crate) fn add_index(&mut self, field: Field) {
-        if self.by_field.len() >= INDEXED_FIELDS || self.by_field.contains_key(&field) {
+    pub(crate) fn add_label(&mut self, label: Box<str>) {
+        if self.by_label.len() >= INDEXED_LABELS || self.by_label.contains_key(&label) {
             return;
         }
         let mut values = Index::new();
         for entry in &self.objects {
-            field.each(&entry.0, |value| {
+            if let Some(value) = entry.0.label(&label) {
                 values.entry(hash(value)).or_default().insert(entry.clone());
-            });
+            }
         }
-        self.by_field.insert(field, values);
+        self.by_label.insert(label, values);
+    }
+
+    /// Adds a user of a declared index. The first one makes the index.
+    pub(crate) fn declare(&mut self, indexer: &Indexer) {
+        let Self { objects, declared, .. } = self;
+        let index = declared.entry(indexer.clone()).or_insert_with(|| {
+            let mut index = DeclaredIndex::default();
+            for entry in &*objects {
+                index.insert(entry, indexer.values(Document::default().of(&entry.0)));
+            }
+            index
+        });
+        index.users += 1;
+    }
+
+    /// Removes a user of a declared index. The last one removes the index.
+    pub(crate) fn undeclare(&mut self, indexer: &Indexer) {
+        if let Some(index) = self.declared.get_mut(indexer) {
+            index.users = index.users.saturating_sub(1);
+            if index.users == 0 {
+                self.declared.remove(indexer);
+            }
+        }
     }
 
     /// Matching objects in the order of their keys.
     pub(crate) fn list(&self, options: &ListOptions) -> Vec<Arc<Object>> {
         let limit = options.limit.unwrap_or(usize::MAX);
+        if let Some(Indexed { indexer, value }) = &options.indexed
+            && let Some(index) = self.declared.get(indexer)
+        {
+            let found = index.candidates(value, indexer).into_iter().filter(|object| options.matches_metadata(object));
+            return found.take(limit).cloned().collect();
+        }
         let found = |object: &&Arc<Object>| options.matches(object);
         if let Some(candidates) = self.candidates(options) {
             return candidates.into_iter().map(|entry| &entry.0).filter(found).take(limit).cloned().collect();
@@ -196,14 +201,24 @@ impl Table {
         }
     }
 
-    /// Sorted candidates for `options` from an index, perhaps too many; `None` if no index applies.
+    /// Sorted candidates for `options` from an index by owner or label, perhaps too many; `None` if no index applies.
     fn candidates(&self, options: &ListOptions) -> Option<BTreeSet<&IndexEntry>> {
         if let Some(uid) = &options.owner_uid {
             return Some(self.by_owner.get(&hash(uid)).into_iter().flatten().collect());
         }
-        let (field, wanted) = options.fields()?;
-        let values = self.by_field.get(&field)?;
+        let (label, wanted) = options.label()?;
+        let values = self.by_label.get(label)?;
         Some(wanted.iter().filter_map(|value| values.get(&hash(value))).flatten().collect())
+    }
+}
+
+/// The document of one object, parsed when the first index needs it.
+#[derive(Default)]
+struct Document(OnceCell<Value>);
+
+impl Document {
+    fn of(&self, object: &Object) -> &Value {
+        self.0.get_or_init(|| serde_json::from_str(object.json()).unwrap_or_default())
     }
 }
 
@@ -214,34 +229,22 @@ fn hash(text: &str) -> u64 {
 }
 
 impl ListOptions {
-    /// A field that an index can serve, and its possible values.
-    fn fields(&self) -> Option<(Field, Vec<&str>)> {
-        if let Some(reference) = &self.reference {
-            return Some((Field::Pointer(reference.pointer.as_str().into()), vec![&reference.name]));
-        }
+    /// A label whose index can serve the list, and its possible values.
+    fn label(&self) -> Option<(&str, Vec<&str>)> {
         let (label, wanted) = self.label_selector.as_ref()?.indexable()?;
-        Some((Field::Label(label.into()), wanted.iter().map(String::as_str).collect()))
+        Some((label, wanted.iter().map(String::as_str).collect()))
     }
 
     /// Whether the options select this object; the limit does not count.
     pub fn matches(&self, object: &Object) -> bool {
+        self.matches_metadata(object) && self.indexed.as_ref().is_none_or(|indexed| indexed.has(object))
+    }
+
+    /// As [`matches`](Self::matches), without the declared index.
+    fn matches_metadata(&self, object: &Object) -> bool {
         self.namespace.as_ref().is_none_or(|ns| **ns == *object.key().namespace)
             && self.owner_uid.as_ref().is_none_or(|uid| object.owners().any(|o| o.uid == uid.as_str()))
             && self.label_selector.as_ref().is_none_or(|s| s.matches(|label| object.label(label)))
-            && self.reference.as_ref().is_none_or(|reference| reference.is_held_by(object))
-    }
-}
-
-impl Reference {
-    fn is_held_by(&self, object: &Object) -> bool {
-        let mut held = false;
-        // A text search shows quickly that most objects lack the name, unless JSON spells it with escapes.
-        if object.json().contains(&self.name)
-            || self.name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.')
-        {
-            Field::Pointer(self.pointer.as_str().into()).each(object, |text| held |= text == self.name);
-        }
-        held
     }
 }
 
@@ -260,6 +263,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     fn object(ns: usize, name: usize, label: Option<usize>, owner: Option<usize>) -> Arc<Object> {
         let labels = label.map_or(json!({}), |l| json!({"app": format!("v{l}"), "all": "x"}));
@@ -268,6 +272,10 @@ mod tests {
             "ownerReferences": owners});
         let held = label.map(|l| json!([format!("v{l}"), "all", "all"])).unwrap_or(json!("v9"));
         Arc::new(Object::parse(&json!({"metadata": metadata, "spec": {"uses": held}}).to_string()).unwrap())
+    }
+
+    fn uses() -> Indexer {
+        Indexer::pointer("/spec/uses")
     }
 
     fn queries() -> Vec<ListOptions> {
@@ -287,10 +295,16 @@ mod tests {
                 }
             }
         }
-        for name in ["v0", "v1", "v9", "all", "absent"] {
+        for value in ["v0", "v1", "v9", "all", "absent"] {
             for namespace in &namespaces {
-                let reference = Some(Reference { pointer: "/spec/uses".to_owned(), name: name.to_owned() });
-                queries.push(ListOptions { namespace: namespace.clone(), reference, ..ListOptions::default() });
+                for label_selector in [None, Some("app=v0".parse().unwrap())] {
+                    queries.push(ListOptions {
+                        namespace: namespace.clone(),
+                        label_selector,
+                        indexed: Some(Indexed { indexer: uses(), value: value.to_owned() }),
+                        ..ListOptions::default()
+                    });
+                }
             }
         }
         queries
@@ -309,8 +323,8 @@ mod tests {
             let mut table = Table::default();
             for (i, (insert, ns, name, label, owner)) in steps.into_iter().enumerate() {
                 if i == index_at {
-                    table.add_index(Field::Label("app".into()));
-                    table.add_index(Field::Pointer("/spec/uses".into()));
+                    table.add_label("app".into());
+                    table.declare(&uses());
                 }
                 let object = object(ns, name, label, owner);
                 if insert { table.insert(object) } else { table.remove(object.key()); }
@@ -329,39 +343,57 @@ mod tests {
             for key in keys {
                 table.remove(&key);
             }
-            prop_assert!(table.by_owner.is_empty() && table.by_field.values().all(HashMap::is_empty));
+            prop_assert!(table.by_owner.is_empty() && table.by_label.values().all(HashMap::is_empty));
+            prop_assert!(table.declared.values().all(DeclaredIndex::is_empty));
             prop_assert_eq!(table.heap_bytes(), 0);
         }
     }
 
     #[test]
-    fn fields_are_indexed_once_asked_for_and_not_without_bound() {
+    fn labels_are_indexed_once_asked_for_and_not_without_bound() {
         let mut table = Table::default();
         table.insert(object(0, 0, Some(1), None));
         for i in 0..100 {
             let options =
                 ListOptions { label_selector: Some(format!("k{i}=x").parse().unwrap()), ..ListOptions::default() };
-            if let Some(field) = table.wants_index(&options) {
-                table.add_index(field);
+            if let Some(label) = table.wants_index(&options) {
+                table.add_label(label);
             }
             assert!(table.wants_index(&options).is_none());
         }
-        assert_eq!(table.by_field.len(), INDEXED_FIELDS);
+        assert_eq!(table.by_label.len(), INDEXED_LABELS);
     }
 
-    /// A lookup among many primaries, for the keys that a watched object enqueues.
+    /// A lookup among many objects, for example for the keys that a watched object enqueues.
     #[test]
-    fn b15_who_refers_to_a_name_is_found_without_a_look_at_the_others() {
+    fn b15_a_declared_index_finds_its_objects_without_a_look_at_the_others() {
+        let looks = Arc::new(AtomicUsize::new(0));
+        let counting = {
+            let looks = Arc::clone(&looks);
+            Indexer::new("counting", move |document, found| {
+                looks.fetch_add(1, Relaxed);
+                found(document.pointer("/spec/uses/0").and_then(Value::as_str).unwrap_or_default());
+            })
+        };
         let mut table = Table::default();
         for name in 0..500 {
             table.insert(object(name % 3, name, Some(name), None));
         }
-        let reference = Some(Reference { pointer: "/spec/uses".to_owned(), name: "v7".to_owned() });
-        let options = ListOptions { reference, ..ListOptions::default() };
-        assert!(table.candidates(&options).is_none());
-        let field = table.wants_index(&options).expect("it helps");
-        table.add_index(field);
-        assert_eq!(table.candidates(&options).map(|found| found.len()), Some(1));
-        assert_eq!(table.list(&options).len(), 1);
+        table.declare(&counting);
+        table.declare(&counting);
+        assert_eq!(looks.swap(0, Relaxed), 500, "each object once");
+        let options = |value: &str| {
+            let indexed = Some(Indexed { indexer: counting.clone(), value: value.to_owned() });
+            ListOptions { indexed, ..ListOptions::default() }
+        };
+        assert_eq!(table.list(&options("v7")).len(), 1);
+        assert_eq!(table.list(&options("all")).len(), 0);
+        assert_eq!(looks.load(Relaxed), 0, "a list evaluates nothing");
+        table.undeclare(&counting);
+        assert_eq!(table.declared.len(), 1, "one user is left");
+        table.undeclare(&counting);
+        assert!(table.declared.is_empty());
+        assert_eq!(table.list(&options("v7")).len(), 1, "a list without an index looks at each object");
+        assert_eq!(looks.load(Relaxed), 500);
     }
 }

@@ -15,6 +15,7 @@
 #[doc(hidden)]
 pub mod fuzzing;
 mod index;
+mod indexer;
 mod list_watch;
 mod object;
 mod own_writes;
@@ -23,7 +24,8 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use index::{ListOptions, Reference};
+pub use index::ListOptions;
+pub use indexer::{Indexed, Indexer};
 pub use object::{Malformed, Object, Owner};
 pub use own_writes::echoes::{EchoSuppressor, WriteInFlight};
 pub use store::{Stale, Store};
@@ -225,7 +227,7 @@ impl Informers {
             watch.store.clone()
         };
         let registration = store.subscribe(handler);
-        Subscription { hub: Arc::clone(&self.hub), spec, store, registration }
+        Subscription { hub: Arc::clone(&self.hub), spec, store, registration, indexers: Vec::new() }
     }
 
     fn start(&self, spec: WatchSpec) -> Watch {
@@ -313,6 +315,7 @@ pub struct Subscription {
     spec: WatchSpec,
     store: Store,
     registration: Arc<Registration>,
+    indexers: Vec<Indexer>,
 }
 
 impl fmt::Debug for Subscription {
@@ -330,6 +333,14 @@ impl Subscription {
     /// The state of the watch.
     pub fn status(&self) -> WatchStatus {
         self.store.status()
+    }
+
+    /// Adds indexes to the store, for as long as a subscription declares them. A new index evaluates each stored object once.
+    pub fn declare(&mut self, indexers: impl IntoIterator<Item = Indexer>) {
+        for indexer in indexers {
+            self.store.declare(&indexer);
+            self.indexers.push(indexer);
+        }
     }
 
     /// Waits until all existing objects are stored.
@@ -356,6 +367,9 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.registration.live.store(false, Release);
+        for indexer in &self.indexers {
+            self.store.undeclare(indexer);
+        }
         let mut watches = self.hub.watches();
         if let Some(watch) = watches.get_mut(&self.spec) {
             watch.subscribers = watch.subscribers.saturating_sub(1);

@@ -7,6 +7,7 @@ pub(super) use changes::{Registration, Relist};
 use super::{
     WatchSpec, WatchStatus,
     index::{ListOptions, Table},
+    indexer::Indexer,
     object::{Object, Strings},
     own_writes::{Freshness, OwnWrites},
 };
@@ -98,13 +99,22 @@ impl Store {
 
     /// Matching objects, ordered by namespace and name.
     ///
-    /// Lists by owner and namespace use an index; lists by a label or a reference do so from the second list by its key or pointer.
+    /// Lists by owner and namespace use an index. Lists by a label do so from the second list by its key. Lists by an [`Indexer`] do so
+    /// while a subscription declares it ([`Subscription::declare`](crate::Subscription::declare)).
     pub fn list(&self, options: &ListOptions) -> Vec<Arc<Object>> {
         let wanted = self.read().table.wants_index(options);
-        if let Some(field) = wanted {
-            self.write().table.add_index(field);
+        if let Some(label) = wanted {
+            self.write().table.add_label(label);
         }
         self.read().table.list(options)
+    }
+
+    pub(super) fn declare(&self, indexer: &Indexer) {
+        self.write().table.declare(indexer);
+    }
+
+    pub(super) fn undeclare(&self, indexer: &Indexer) {
+        self.write().table.undeclare(indexer);
     }
 
     /// The keys of all objects, ordered.

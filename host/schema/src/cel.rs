@@ -136,12 +136,23 @@ impl Rule {
 ///
 /// apiextensions-apiserver `pkg/apiserver/schema/cel/validation.go`.
 pub(crate) fn check_rules(node: &Node, rules: &Rules, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    check_rules_at(node, rules, value, old, "")
+}
+
+/// [`check_rules`] of a value with a path.
+pub(crate) fn check_rules_at(
+    node: &Node,
+    rules: &Rules,
+    value: &Value,
+    old: Option<&Value>,
+    path: &str,
+) -> Vec<FieldError> {
     if !node.has_rules {
         return Vec::new();
     }
     FUNCTIONS.with(|functions| {
         let mut walk = Walk { functions, errors: Vec::new() };
-        walk.node(node, rules, Pair { value, old, former: old, unchanged: old == Some(value) }, "", 0);
+        walk.node(node, rules, Pair { value, old, former: old, unchanged: old == Some(value) }, path, 0);
         walk.errors
     })
 }
@@ -285,7 +296,7 @@ fn place(path: &str, field_path: Option<&str>, node: &Node) -> String {
     let Some(field_path) = field_path else { return path.to_owned() };
     let mut out = path.to_owned();
     let mut at = Some(node);
-    for step in crate::jsonpath::field_steps(field_path).unwrap_or_default() {
+    for step in oarlock_jsonpath::field_steps(field_path).unwrap_or_default() {
         let is_key = at.is_some_and(|n| !n.properties.contains_key(&step));
         if is_key {
             out.push_str(&format!("[{step}]"));

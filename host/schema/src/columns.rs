@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::jsonpath::JsonPath;
+use oarlock_jsonpath::JsonPath;
 
 const NAME_HELP: &str = "Name must be unique within a namespace. Is required when creating resources, although some \
      resources may allow a client to request the generation of an appropriate name automatically. Name is primarily \

@@ -8,15 +8,10 @@ mod status;
 mod structural;
 mod validate;
 
+use oarlock_jsonpath::{JsonPath, field_steps};
 use serde_json::{Value, json};
 
-use crate::{
-    columns::PrinterColumn,
-    error::FieldError,
-    jsonpath::{JsonPath, field_steps},
-    meta, names,
-    schema::StructuralSchema,
-};
+use crate::{columns::PrinterColumn, error::FieldError, meta, names, schema::StructuralSchema};
 
 pub use self::{
     fields::prune_crd,
@@ -37,6 +32,8 @@ pub struct Crd {
     pub namespaced: bool,
     /// In the order they are written.
     pub versions: Vec<Version>,
+    /// `spec.conversion.webhook`; `None` with the strategy `None`.
+    pub conversion: Option<Value>,
 }
 
 /// The names of a custom resource.
@@ -124,6 +121,11 @@ impl Crd {
                 categories: texts(names, "categories"),
             },
             namespaced: text(spec, "scope") == "Namespaced",
+            conversion: spec
+                .get("conversion")
+                .filter(|c| text(c, "strategy") == "Webhook")
+                .and_then(|c| c.get("webhook"))
+                .cloned(),
             versions: list(spec, "versions").iter().map(|v| Version::read(v, &group, &text(names, "kind"))).collect(),
             group,
         }
@@ -268,6 +270,10 @@ pub fn default_crd(crd: &mut Value) {
     }
     if spec.get("conversion").is_none_or(Value::is_null) {
         spec.insert("conversion".to_owned(), json!({"strategy": "None"}));
+    }
+    let service = spec.get_mut("conversion").and_then(|c| c.pointer_mut("/webhook/clientConfig/service"));
+    if let Some(service) = service.and_then(Value::as_object_mut) {
+        service.entry("port").or_insert_with(|| 443.into());
     }
 }
 

@@ -11,6 +11,7 @@ use base64::{
     engine::general_purpose::{GeneralPurpose, PAD},
 };
 use regex::Regex;
+use serde_json::Value;
 
 /// Whether `text` matches `format`; true for a format that is not validated.
 pub(crate) fn matches(format: &str, text: &str) -> bool {
@@ -42,6 +43,77 @@ pub(crate) fn matches(format: &str, text: &str) -> bool {
         "k8s-long-name" => crate::names::dns1123_subdomain(text).is_ok(),
         _ => true,
     }
+}
+
+/// Formats of strings that an API server knows, without their dashes.
+const KNOWN: [&str; 26] = [
+    "bsonobjectid",
+    "uri",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+    "byte",
+    "password",
+    "date",
+    "duration",
+    "datetime",
+    "k8sshortname",
+    "k8slongname",
+];
+
+/// The formats in a CustomResourceDefinition that an API server does not know, and so ignores, in order.
+///
+/// # Source
+///
+/// apiextensions-apiserver `pkg/registry/customresourcedefinition/strategy.go`, `pkg/apiserver/validation/formats.go`.
+#[must_use]
+pub fn unknown_formats(crd: &Value) -> Vec<String> {
+    let versions = crd.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let mut unknown = Vec::new();
+    for schema in versions.filter_map(|version| version.pointer("/schema/openAPIV3Schema")) {
+        walk(schema, &mut unknown, 0);
+    }
+    unknown
+}
+
+fn walk(schema: &Value, unknown: &mut Vec<String>, depth: usize) {
+    let text = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
+    let format = text("format");
+    let known = match text("type") {
+        "" | "string" => KNOWN.contains(&format.replace('-', "").as_str()),
+        "integer" => matches!(format, "int32" | "int64"),
+        "number" => matches!(format, "float" | "double"),
+        _ => false,
+    };
+    if !format.is_empty() && !known {
+        unknown.push(format.to_owned());
+    }
+    if depth >= crate::node::MAX_DEPTH {
+        return;
+    }
+    for key in ["items", "additionalProperties", "not"] {
+        schema.get(key).into_iter().for_each(|part| walk(part, unknown, depth + 1));
+    }
+    for key in ["allOf", "anyOf", "oneOf"] {
+        let parts = schema.get(key).and_then(Value::as_array).into_iter().flatten();
+        parts.for_each(|part| walk(part, unknown, depth + 1));
+    }
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    properties.for_each(|(_, part)| walk(part, unknown, depth + 1));
 }
 
 static HEX_COLOR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$").ok());
@@ -246,6 +318,21 @@ fn luhn(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    /// As kube-apiserver 1.36 warns.
+    #[test]
+    fn a_format_is_known_for_its_type_only_and_a_property_called_format_is_none() {
+        let schema = json!({"type": "object", "properties": {
+            "format": {"type": "string", "format": "date-time", "default": {"format": "x"}},
+            "a": {"type": "integer", "format": "double"},
+            "b": {"type": "array", "items": {"type": "string", "format": "colour"}},
+            "c": {"type": "object", "additionalProperties": {"type": "number", "format": "float"}},
+            "d": {"type": "string", "anyOf": [{"format": "ipv9"}]}}});
+        let crd =
+            json!({"spec": {"versions": [{"name": "v1"}, {"name": "v2", "schema": {"openAPIV3Schema": schema}}]}});
+        assert_eq!(unknown_formats(&crd), ["double", "colour", "ipv9"]);
+    }
 
     #[test]
     fn formats_accept_and_refuse() {

@@ -35,7 +35,6 @@ mod defaults;
 mod error;
 mod formats;
 mod go;
-mod jsonpath;
 mod lists;
 mod meta;
 mod names;
@@ -55,7 +54,7 @@ pub use crate::{
     },
     defaults::normalize_numbers,
     error::{FieldError, Reason, invalid_status},
-    jsonpath::{JsonPath, ParseError},
+    formats::unknown_formats,
     openapi::{openapi_v2, openapi_v3},
     schema::StructuralSchema,
 };

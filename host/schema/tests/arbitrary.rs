@@ -1,8 +1,7 @@
 //! Arbitrary JSON as schema, as object and as definition.
 
-use oarlock_schema::{
-    Crd, JsonPath, StructuralSchema, normalize_numbers, openapi_v2, openapi_v3, prune_crd, validate_crd,
-};
+use oarlock_jsonpath::JsonPath;
+use oarlock_schema::{Crd, StructuralSchema, normalize_numbers, openapi_v2, openapi_v3, prune_crd, validate_crd};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

@@ -10,12 +10,16 @@ fn read(name: &str) -> Value {
 }
 
 fn version() -> Version {
-    let mut definition = read("crd.yaml");
+    version_in("crd.yaml", "v1")
+}
+
+fn version_in(file: &str, version: &str) -> Version {
+    let mut definition = read(file);
     assert_eq!(prune_crd(&mut definition), Vec::<String>::new());
     let crd = Crd::parse(&definition).unwrap_or_else(|errors| panic!("{errors:#?}"));
     assert_eq!(crd.name, "networks.samplecrd.k8s.io");
     assert_eq!(crd.names.short_names, ["net"]);
-    crd.version("v1").unwrap().clone()
+    crd.version(version).unwrap().clone()
 }
 
 fn network(cidr: &str, gateway: &str) -> Value {
@@ -163,4 +167,76 @@ fn a_status_is_checked_and_shown() {
         ),
         "{found:#?}"
     );
+}
+
+#[test]
+fn both_files_have_the_same_v1() {
+    assert_eq!(read("crd.yaml")["spec"]["versions"][0], read("crd-v2.yaml")["spec"]["versions"][0]);
+}
+
+/// What v2 refuses of these subnets.
+fn refusals_of_v2(subnets: &Value, old: Option<&Value>) -> Vec<String> {
+    let of = |subnets: &Value| json!({"apiVersion": "samplecrd.k8s.io/v2", "kind": "Network", "metadata": {"name": "n"}, "spec": {"subnets": subnets}});
+    let old = old.map(of);
+    let found = version_in("crd-v2.yaml", "v2").schema.validate(&of(subnets), old.as_ref());
+    found.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_example_of_v2_is_accepted() {
+    let mut example = read("example-v2.yaml");
+    let version = version_in("crd-v2.yaml", "v2");
+    assert!(version.schema.prune(&mut example).is_empty());
+    assert_eq!(refusals_of_v2(&example["spec"]["subnets"], None), Vec::<String>::new());
+}
+
+#[test]
+fn faults_of_v2_are_named_at_their_subnet() {
+    let subnet = |name: &str, cidr: &str, gateway: &str| json!({"name": name, "cidr": cidr, "gateway": gateway});
+    let good = subnet("a", "10.0.0.0/24", "10.0.0.1");
+    let mut pools = subnet("b", "10.1.0.0/24", "10.1.0.1");
+    pools["allocationPools"] = json!([{"start": "10.1.0.4", "end": "10.2.0.9"}]);
+    for (subnets, expect) in [
+        (
+            json!([good, subnet("b", "10.1.0.0/24", "10.2.0.1")]),
+            "spec.subnets[1].gateway: Invalid value: gateway 10.2.0.1 is outside of cidr 10.1.0.0/24",
+        ),
+        (
+            json!([good, subnet("b", "10.0.0.128/25", "10.0.0.129")]),
+            "spec.subnets: Invalid value: the ranges of two subnets must not overlap",
+        ),
+        (
+            json!([good, subnet("b", "10.0.0.0/16", "10.0.0.129")]),
+            "spec.subnets: Invalid value: the ranges of two subnets must not overlap",
+        ),
+        (json!([good, subnet("a", "10.1.0.0/24", "10.1.0.1")]), "spec.subnets[1]: Duplicate value: {\"name\":\"a\"}"),
+        (
+            json!([good, pools]),
+            "spec.subnets[1].allocationPools: Invalid value: allocationPools must have addresses of cidr",
+        ),
+        (json!([]), "spec.subnets: Invalid value: 0: spec.subnets in body should have at least 1 items"),
+    ] {
+        let found = refusals_of_v2(&subnets, None);
+        assert!(found.iter().any(|said| said == expect), "{expect}: {found:#?}");
+    }
+}
+
+#[test]
+fn subnets_come_and_go_but_for_the_first() {
+    let subnet = |name: &str, third: u8| json!({"name": name, "cidr": format!("10.{third}.0.0/24"), "gateway": format!("10.{third}.0.1")});
+    let (a, b, c) = (subnet("a", 0), subnet("b", 1), subnet("c", 2));
+    let old = json!([a, b]);
+    for allowed in [json!([a]), json!([a, c]), json!([a, c, b])] {
+        assert_eq!(refusals_of_v2(&allowed, Some(&old)), Vec::<String>::new());
+    }
+    for refused in [json!([b, a]), json!([b]), json!([c, a])] {
+        let found = refusals_of_v2(&refused, Some(&old));
+        assert_eq!(
+            found,
+            ["spec.subnets: Invalid value: the first subnet must stay the first; v1 clients see it as the only one"]
+        );
+    }
+    let found = refusals_of_v2(&json!([a, subnet("b", 9)]), Some(&old));
+    let expect = "spec.subnets[1].cidr: Invalid value: \"10.9.0.0/24\": cidr cannot be changed; remove the subnet and add one with another name";
+    assert_eq!(found, [expect]);
 }

@@ -309,20 +309,21 @@ fn writes_are_answered_as_recorded() {
 
 #[test]
 fn definitions_with_rules_are_answered_as_recorded() {
-    let mut server = Server::default();
+    let mut compared = 0;
     for (name, case) in cases("cel") {
         for (i, step) in case["steps"].as_array().unwrap().iter().enumerate() {
             let place = format!("{name} step {i}: {}", step["body"]["metadata"]["name"]);
-            let answer = server.answer(step).unwrap();
+            // A dry run: nothing is there before it.
+            let answer = Server::default().answer(step).unwrap();
             let expect = &step["expect"];
             assert_eq!(expect["status"], answer.code, "{place}: {:#}", answer.body);
             if answer.code >= 400 {
                 assert_eq!(sorted_causes(&expect["body"]), sorted_causes(&answer.body), "{place}");
             }
-            server.compared += 1;
+            compared += 1;
         }
     }
-    assert!(server.compared >= 500, "only {} answers were compared", server.compared);
+    assert!(compared >= 500, "only {compared} answers were compared");
 }
 
 /// The definitions in YAML files below `folder`.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{list, rules, text};
 use crate::{
-    defaults,
+    cel, defaults,
     error::FieldError,
     node::{MAX_DEPTH, Node},
     prune,
@@ -331,8 +331,10 @@ impl Checker<'_> {
             self.invalid(&field, default, "must not have unknown fields");
         }
         defaults::default_object(&node, &mut value);
-        for error in validate_value(&node, &value, None, Base(&field)) {
-            self.errors.push(error);
+        let mut errors = validate_value(&node, &value, None, Base(&field));
+        if errors.is_empty() {
+            errors = cel::check_rules_at(&node, &cel::Rules::compile(&node), &value, None, &field);
         }
+        self.errors.extend(errors);
     }
 }

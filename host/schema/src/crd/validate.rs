@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use oarlock_jsonpath::{JsonPath, field_steps};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -11,7 +12,6 @@ use super::{
 };
 use crate::{
     error::FieldError,
-    jsonpath::{JsonPath, field_steps},
     names::{self, MIXED_CASE},
 };
 

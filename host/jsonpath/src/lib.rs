@@ -1,4 +1,8 @@
-//! JSONPath: the subset of printer columns, selectable fields and scale paths.
+//! JSONPath: the subset that Kubernetes uses in printer columns, selectable fields and scale paths.
+
+mod plain;
+
+pub use plain::PlainPath;
 
 use serde_json::Value;
 use std::cell::Cell;
@@ -90,7 +94,7 @@ impl JsonPath {
     }
 
     /// The names of a path that consists only of fields.
-    pub(crate) fn plain_fields(&self) -> Option<Vec<&str>> {
+    fn plain_fields(&self) -> Option<Vec<&str>> {
         self.steps
             .iter()
             .map(|step| match step {
@@ -101,8 +105,9 @@ impl JsonPath {
     }
 }
 
-/// The names along a plain path such as `.spec['a.b'].c`.
-pub(crate) fn field_steps(text: &str) -> Option<Vec<String>> {
+/// The names along a path of fields, such as `.spec['a.b'].c`. None: the path has other steps, or is invalid.
+#[must_use]
+pub fn field_steps(text: &str) -> Option<Vec<String>> {
     let path = JsonPath::parse(text).ok()?;
     Some(path.plain_fields()?.into_iter().map(str::to_owned).collect())
 }
