@@ -26,6 +26,8 @@ use tokio::{net::TcpListener, task::JoinHandle};
 
 mod access;
 mod controllers;
+mod conversion;
+mod crypto;
 pub mod faults;
 mod handlers;
 mod http;
@@ -34,19 +36,20 @@ mod options;
 mod resources;
 mod server;
 mod store;
+mod webhook_client;
 mod webhooks;
 
 pub use crate::http::{https::Tls, request_log::RequestRecord};
 pub use access::authentication::StaticTokens;
 pub use model::error::Error;
 pub use options::Options;
-pub use webhooks::clients::WebhookClients;
+pub use webhook_client::users::WebhookClients;
 
 use crate::http::https::{Listener, Peer};
 use faults::Faults;
 use model::user::User;
 use server::Server;
-use store::journal;
+use store::journal::{self, Journal};
 
 /// The embedded API server.
 #[derive(Debug)]
@@ -162,7 +165,8 @@ impl Running {
         self.server.faults()
     }
 
-    /// Ends the watches, finishes current requests, and stops; connections that do not finish within five seconds are cut.
+    /// Ends the watches, finishes current requests, and stops; connections that do not finish within five seconds are cut. Afterwards
+    /// the data directory is free.
     pub async fn shutdown(mut self) {
         self.server.api.stop.cancel();
         if tokio::time::timeout(Duration::from_secs(5), &mut self.task).await.is_err() {
@@ -170,6 +174,12 @@ impl Running {
         }
         // Ends by itself: it observes the same token.
         let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.controllers).await;
+        let store = Arc::clone(&self.server.api.store);
+        match tokio::task::spawn_blocking(move || store.journal().map_or(Ok(()), Journal::close)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the data directory stays locked until the process ends"),
+            Err(error) => tracing::warn!(%error, "the data directory stays locked until the process ends"),
+        }
     }
 }
 

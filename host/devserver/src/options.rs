@@ -5,7 +5,9 @@ use std::{
     path::PathBuf,
 };
 
-use crate::{access::authentication::StaticTokens, faults::Rules, http::https::Tls, webhooks::clients::WebhookClients};
+use crate::{
+    access::authentication::StaticTokens, faults::Rules, http::https::Tls, webhook_client::users::WebhookClients,
+};
 
 /// Configuration of the server; start from `Options::default()`.
 #[derive(Debug, Clone)]

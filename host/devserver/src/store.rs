@@ -9,7 +9,6 @@ use std::{
     },
 };
 
-use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use crate::model::{kinds::Resource, status::ApiError};
@@ -21,7 +20,7 @@ mod restore;
 mod view;
 
 use journal::{Journal, Record};
-pub(crate) use object::{Change, Key, Object};
+pub(crate) use object::{Change, Content, Key, Object};
 pub(crate) use pages::{At, PageRequest, Snapshot};
 pub(crate) use view::View;
 
@@ -64,12 +63,12 @@ struct ResourceStoreState {
 }
 
 impl ResourceStoreState {
-    /// Creates a change of an object; `value` is the new state, `None` a deletion.
-    fn change(&self, key: &Key, revision: u64, value: Option<Value>) -> Option<Change> {
+    /// Creates a change of an object; `content` is the new state, `None` a deletion.
+    fn change(&self, key: &Key, revision: u64, content: Option<Content>) -> Option<Change> {
         let previous = self.objects.get(key).cloned();
-        let deleted = value.is_none();
-        let object = match value {
-            Some(value) => Object::new(value, revision),
+        let deleted = content.is_none();
+        let object = match content {
+            Some(content) => Object::new(content, revision),
             None => previous.as_ref()?.at(revision),
         };
         Some(Change { revision, object: Arc::new(object), previous, deleted, key: key.clone() })
@@ -174,14 +173,19 @@ impl ResourceStore {
     }
 
     /// Stores a new object.
-    pub(crate) fn create(&self, key: &Key, value: Value) -> Result<Arc<Object>, WriteError> {
+    pub(crate) fn create(&self, key: &Key, content: impl Into<Content>) -> Result<Arc<Object>, WriteError> {
         let free = |s: &ResourceStoreState| if s.objects.contains_key(key) { Err(WriteError::Exists) } else { Ok(()) };
-        self.commit(key, Some(value), free)
+        self.commit(key, Some(content.into()), free)
     }
 
     /// Replaces the version that has revision `expected`.
-    pub(crate) fn update(&self, key: &Key, expected: u64, value: Value) -> Result<Arc<Object>, WriteError> {
-        self.commit(key, Some(value), |s| s.expect(key, expected))
+    pub(crate) fn update(
+        &self,
+        key: &Key,
+        expected: u64,
+        content: impl Into<Content>,
+    ) -> Result<Arc<Object>, WriteError> {
+        self.commit(key, Some(content.into()), |s| s.expect(key, expected))
     }
 
     /// Removes the version with revision `expected`; returns it at the revision of the deletion.
@@ -192,7 +196,7 @@ impl ResourceStore {
     fn commit(
         &self,
         key: &Key,
-        value: Option<Value>,
+        content: Option<Content>,
         check: impl FnOnce(&ResourceStoreState) -> Result<(), WriteError>,
     ) -> Result<Arc<Object>, WriteError> {
         let change = self.write(|s| {
@@ -202,7 +206,7 @@ impl ResourceStore {
             check(s)?;
             // The revision is taken under the lock: a reader of the counter under the lock sees all older writes.
             let revision = self.clock.fetch_add(1, Ordering::SeqCst) + 1;
-            let change = s.change(key, revision, value).ok_or(WriteError::Missing)?;
+            let change = s.change(key, revision, content).ok_or(WriteError::Missing)?;
             // Also under the lock: the changes of a kind are stored in their order.
             self.keep(&change)?;
             s.settle(change.clone(), self.history);
@@ -221,7 +225,7 @@ impl ResourceStore {
         let record = if change.deleted {
             Record::gone(&self.name, &change.key, change.revision)
         } else {
-            Record::put(&self.name, &change.key, change.revision, &change.object.value)
+            Record::put(&self.name, &change.key, &change.object)
         };
         journal.append(&record).map_err(|error| {
             tracing::error!(%error, "a change is refused, because it cannot be written to the data directory");

@@ -10,9 +10,9 @@ use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    conversion,
     http::{
         decode::{self, Expected},
-        encode,
         query::Query,
         request::Request,
     },
@@ -29,12 +29,9 @@ use crate::{
     store::Object,
 };
 
-mod client;
-pub(crate) mod clients;
 mod hooks;
 mod matching;
 mod review;
-mod tls;
 
 use hooks::Hook;
 pub(crate) use hooks::Webhooks;
@@ -85,6 +82,7 @@ pub(crate) struct Attributes<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Old<'a> {
     None,
+    /// In the version of [`Attributes::resource`].
     Stored(&'a Object),
     /// An object of the kind in [`Attributes::kind`].
     Plain(&'a Value),
@@ -226,13 +224,13 @@ impl Attributes<'_> {
         again: bool,
     ) -> Result<()> {
         for (number, hook) in hooks.iter().enumerate() {
-            let Some(target) = self.matches(hook, object.as_ref(), old)? else { continue };
+            let Some(target) = self.matches(hook, object.as_ref(), old).await? else { continue };
             if again && !rounds.again.contains(&number) {
                 continue;
             }
             let outcome = self.ask(call, hook, &target, object.as_ref(), old, true).await;
             let outcome = match outcome {
-                Ok(response) => self.patched(hook, &target, &response, object.as_ref(), old),
+                Ok(response) => self.patched(hook, &target, &response, object.as_ref(), old).await,
                 Err(failure) => Err(failure),
             };
             match outcome {
@@ -258,7 +256,7 @@ impl Attributes<'_> {
         let hooks = self.webhooks.validating();
         let mut asked = Vec::new();
         for hook in hooks.iter() {
-            if let Some(target) = self.matches(hook, object, old)? {
+            if let Some(target) = self.matches(hook, object, old).await? {
                 asked.push((hook, target));
             }
         }
@@ -281,9 +279,11 @@ impl Attributes<'_> {
     ) -> std::result::Result<ReviewResponse, Failure> {
         let uid = uuid::Uuid::new_v4().to_string();
         let mut request = self.request(target, &uid);
+        let object = self.shown_or_null(target, object).await.map_err(Failure::Refused)?;
+        let old = self.shown_old(target, old).await.map_err(Failure::Refused)?;
         if let Some(map) = request.as_object_mut() {
-            map.insert("object".to_owned(), object.map_or(Value::Null, |o| self.shown(target, o)));
-            map.insert("oldObject".to_owned(), shown_old(target, old));
+            map.insert("object".to_owned(), object);
+            map.insert("oldObject".to_owned(), old);
         }
         let api_version = format!("admission.k8s.io/{}", hook.review_version);
         let sent = json!({"kind": "AdmissionReview", "apiVersion": api_version, "request": request});
@@ -301,7 +301,7 @@ impl Attributes<'_> {
     }
 
     /// The object with a webhook's patch; `None` when the patch changes nothing.
-    fn patched(
+    async fn patched(
         &self,
         hook: &Hook,
         target: &Target,
@@ -324,7 +324,7 @@ impl Attributes<'_> {
         if let Some(other) = response.patch_type.as_deref().filter(|t| *t != "JSONPatch") {
             return Err(Failure::NotCalled(format!("unsupported patch type \"{other}\"")));
         }
-        let mut patched = self.shown(target, object);
+        let mut patched = self.shown(target, object).await.map_err(Failure::Refused)?;
         let before = patched.clone();
         for operation in &operations {
             let one = std::slice::from_ref(operation);
@@ -333,25 +333,42 @@ impl Attributes<'_> {
         if patched == before {
             return Ok(None);
         }
-        let patched = self.stored(target, patched, object, old).map_err(|why| broken(&why))?;
+        let patched = self.stored(target, patched, object, old).await.map_err(|why| broken(&why))?;
         Ok(Some(patched).filter(|p| p != object))
     }
 
+    async fn shown_or_null(&self, target: &Target, object: Option<&Value>) -> Result<Value> {
+        match object {
+            Some(object) => self.shown(target, object).await,
+            None => Ok(Value::Null),
+        }
+    }
+
     /// An object in the form sent to a webhook.
-    fn shown(&self, target: &Target, object: &Value) -> Value {
+    async fn shown(&self, target: &Target, object: &Value) -> Result<Value> {
         if self.kind.is_some() {
-            return object.clone();
+            return Ok(object.clone());
         }
         let resource = &target.resource;
-        let converted = versions::to_served(resource, object)
-            .or_else(|| resource.custom.as_ref().and_then(|custom| custom.converted(object)));
-        let mut shown = converted.unwrap_or_else(|| object.clone());
+        let mut shown = match versions::to_served(resource, object) {
+            Some(shown) => shown,
+            None => conversion::between(&self.webhooks.store, self.resource, resource, object.clone()).await?,
+        };
         resource.stamp(&mut shown);
-        shown
+        Ok(shown)
+    }
+
+    /// The old object in the form sent to a webhook.
+    async fn shown_old(&self, target: &Target, old: Old<'_>) -> Result<Value> {
+        match old {
+            Old::None => Ok(Value::Null),
+            Old::Plain(value) => Ok(value.clone()),
+            Old::Stored(object) => self.shown(target, &object.value).await,
+        }
     }
 
     /// The stored form of an object from a webhook: without unknown fields, with defaults.
-    fn stored(
+    async fn stored(
         &self,
         target: &Target,
         mut patched: Value,
@@ -363,7 +380,9 @@ impl Attributes<'_> {
             return Ok(patched);
         }
         decode::restrict(Expected::of(&target.resource), &mut patched).map_err(|e| e.decoding)?;
-        let mut patched = versions::to_stored(&target.resource, patched, old.value());
+        let patched = versions::to_stored(&target.resource, patched, old.value());
+        let converted = conversion::between(&self.webhooks.store, &target.resource, self.resource, patched).await;
+        let mut patched = converted.map_err(|e| e.message().to_owned())?;
         self.resource.stamp(&mut patched);
         defaults::fill_in(self.resource, &mut patched).map_err(|e| e.message().to_owned())?;
         // Webhooks cannot change the field owners.
@@ -375,14 +394,5 @@ impl Attributes<'_> {
             };
         }
         Ok(patched)
-    }
-}
-
-/// The old object in the form sent to a webhook.
-fn shown_old(target: &Target, old: Old<'_>) -> Value {
-    match old {
-        Old::None => Value::Null,
-        Old::Plain(value) => value.clone(),
-        Old::Stored(object) => encode::value(&target.resource, object),
     }
 }

@@ -204,7 +204,7 @@ fn edit(controllers: &Controllers, place: &ObjectPlace, change: impl Fn(&mut Val
         if new == old.value {
             return;
         }
-        match resource_store.update(&place.1, old.revision, new) {
+        match resource_store.update(&place.1, old.revision, old.with(new)) {
             Err(WriteError::Modified) => {}
             _ => return,
         }
@@ -271,7 +271,7 @@ fn release(controllers: &Controllers, place: &ObjectPlace, finalizer: &str) {
         let outcome = if strategy::released(&resource, &new) {
             resource_store.delete(&place.1, old.revision)
         } else {
-            resource_store.update(&place.1, old.revision, new)
+            resource_store.update(&place.1, old.revision, old.with(new))
         };
         if !matches!(outcome, Err(WriteError::Modified)) {
             controllers.written(&resource, &place.1);

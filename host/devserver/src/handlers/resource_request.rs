@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Api;
 use crate::{
+    conversion,
     http::{encode, negotiate, query::WriteOptions, request::Request, response::Response},
     model::{
         kinds::Resource,
@@ -31,6 +32,16 @@ impl ResourceRequest<'_> {
     /// The key of its object.
     pub(crate) fn key(&self) -> Key {
         Key::new(&self.path.namespace, &self.path.name)
+    }
+
+    /// A stored object in the version of this request.
+    pub(crate) async fn in_version(&self, object: Arc<Object>) -> Result<Arc<Object>> {
+        conversion::served_one(&self.api.store, &self.resource, object).await
+    }
+
+    /// The object of this request, in its version, or 404.
+    pub(crate) async fn find(&self) -> Result<Arc<Object>> {
+        self.in_version(self.api.store.find(&self.resource, &self.key())?).await
     }
 
     /// Calls the webhooks for an object that is not of the resource's own kind and is not stored: a Scale, a Binding, an Eviction.
@@ -64,7 +75,7 @@ impl ResourceRequest<'_> {
         Ok(object)
     }
 
-    /// A response with one object, in the client's form.
+    /// A response with one object, which is in the version of the request.
     pub(crate) fn reply(&self, code: StatusCode, object: &Object, warnings: Vec<String>) -> Result<Response> {
         let format = negotiate::format(&self.call.accept, true)?;
         let body = encode::single(&self.resource, object, format, self.table()?)?;

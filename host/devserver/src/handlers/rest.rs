@@ -95,9 +95,9 @@ impl ResourceRequest<'_> {
             return Err(if known { ApiError::no_resource() } else { ApiError::method_not_allowed() });
         }
         match (self.call.method.as_str(), named) {
-            ("GET", false) => self.list_or_watch(),
-            ("GET", true) if path.watch || self.call.query.flag("watch") => self.list_or_watch(),
-            ("GET", true) => self.get(),
+            ("GET", false) => self.list_or_watch().await,
+            ("GET", true) if path.watch || self.call.query.flag("watch") => self.list_or_watch().await,
+            ("GET", true) => self.get().await,
             ("POST", false) if resource.verbs == ["create"] => reviews::create(self).await,
             ("POST", false) => self.create().await,
             ("PUT", true) => self.replace().await,

@@ -24,12 +24,11 @@ fn head(kind: &str, api_version: &str) -> String {
     format!("{{\"kind\":{},\"apiVersion\":{},", Value::from(kind), Value::from(api_version))
 }
 
-/// An object of the store in the version of `resource`.
+/// A built-in object of the store in the version of `resource`. Custom resources are already in it: see [`crate::conversion`].
 ///
 /// `None` when the stored form is the requested one, so that the stored bytes can be sent.
 fn converted(resource: &Resource, object: &Object) -> Option<Value> {
     versions::to_served(resource, &object.value)
-        .or_else(|| resource.custom.as_ref().and_then(|custom| custom.view(&object.value, object.revision)))
 }
 
 /// The object as a value with kind and apiVersion.

@@ -7,7 +7,6 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use rustls::{
     DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme,
     client::danger::HandshakeSignatureValid,
-    crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, UnixTime, pem::PemObject as _},
     server::{
         WebPkiClientVerifier,
@@ -21,6 +20,7 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
+use crate::crypto::provider;
 use crate::model::{
     error::Error,
     user::{AUTHENTICATED, User},
@@ -99,11 +99,6 @@ fn verifier(pem: &str) -> Result<Arc<dyn ClientCertVerifier>, String> {
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider());
     verifier.build().map_err(|e| e.to_string())
-}
-
-/// The cryptography provider.
-pub(crate) fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
 }
 
 /// The client of a connection.

@@ -9,6 +9,7 @@ use tokio::{sync::watch::Receiver, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    conversion,
     http::{
         encode,
         negotiate::{Format, Shape},
@@ -16,13 +17,13 @@ use crate::{
     model::{
         kinds::Resource,
         selector::{FieldSelector, LabelSelector},
-        status::ApiError,
+        status::{ApiError, Result as ApiResult},
     },
     resources::{
         partial::partial,
         table::{self, TableOptions},
     },
-    store::{Change, Object, TooOld, View},
+    store::{Change, Object, Store, TooOld, View},
 };
 
 /// Most changes in one chunk of the response.
@@ -40,6 +41,11 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
+    /// Whether all objects of the namespace are selected.
+    fn selects_all(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
     /// Whether an object of a list is selected; the list is already limited to the namespace.
     pub(crate) fn matches(&self, resource: &Resource, object: &Object) -> bool {
         if !self.labels.matches(&object.value) {
@@ -70,6 +76,7 @@ pub(crate) enum Start {
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) resource: Arc<Resource>,
+    pub(crate) store: Arc<Store>,
     pub(crate) view: View,
     pub(crate) selection: Selection,
     pub(crate) start: Start,
@@ -144,7 +151,7 @@ impl WatchState {
                 return None;
             }
             let mut out = Vec::new();
-            let drained = self.collect(&mut out);
+            let drained = self.collect(&mut out).await;
             if !out.is_empty() {
                 return Some(out.into());
             }
@@ -181,16 +188,21 @@ impl WatchState {
         }
         let snapshot = self.watch.view.list(&self.watch.selection.namespace);
         self.cursor = snapshot.revision;
-        let (selection, resource) = (&self.watch.selection, &self.watch.resource);
-        self.pending = snapshot.objects.into_iter().filter(|o| selection.matches(resource, o)).collect();
+        self.pending = snapshot.objects.into();
         self.mark_due = self.watch.start == Start::PresentWithMark;
     }
 
     /// Writes the events that can be sent now; false when more is waiting.
-    fn collect(&mut self, out: &mut Vec<u8>) -> bool {
+    async fn collect(&mut self, out: &mut Vec<u8>) -> bool {
         if !self.pending.is_empty() {
-            for object in self.pending.drain(..self.pending.len().min(BATCH)).collect::<Vec<_>>() {
-                self.event(out, "ADDED", &object);
+            let objects = self.pending.drain(..self.pending.len().min(BATCH)).collect();
+            match self.served(objects).await {
+                Ok(objects) => {
+                    for object in objects.iter().filter(|o| self.selects(o)).collect::<Vec<_>>() {
+                        self.event(out, "ADDED", object);
+                    }
+                }
+                Err(error) => self.fail(out, &error),
             }
             return false;
         }
@@ -205,13 +217,13 @@ impl WatchState {
             Ok(found) => found,
             Err(too_old) => {
                 let message = format!("too old resource version: {} ({})", self.cursor, too_old.oldest);
-                line(out, "ERROR", ApiError::expired(message).to_value().to_string().as_bytes());
-                self.done = true;
+                self.fail(out, &ApiError::expired(message));
                 return true;
             }
         };
-        for change in &found.changes {
-            self.change(out, change);
+        if let Err(error) = self.changes(out, &found.changes).await {
+            self.fail(out, &error);
+            return true;
         }
         let last = if found.drained { found.seen } else { found.changes.last().map_or(0, |c| c.revision) };
         self.cursor = self.cursor.max(last);
@@ -219,18 +231,48 @@ impl WatchState {
         found.drained
     }
 
-    /// The event of a change for a client that only sees the selected objects.
-    fn change(&mut self, out: &mut Vec<u8>, change: &Change) {
-        let (selection, resource) = (&self.watch.selection, &self.watch.resource);
-        if !selection.namespace.is_empty() && selection.namespace != change.key.namespace {
-            return;
+    /// Ends the watch with an error event.
+    fn fail(&mut self, out: &mut Vec<u8>, error: &ApiError) {
+        line(out, "ERROR", error.to_value().to_string().as_bytes());
+        self.done = true;
+    }
+
+    /// Objects in the version of the watch.
+    async fn served(&self, objects: Vec<Arc<Object>>) -> ApiResult<Vec<Arc<Object>>> {
+        conversion::served(&self.watch.store, &self.watch.resource, objects).await
+    }
+
+    fn selects(&self, object: &Object) -> bool {
+        self.watch.selection.matches(&self.watch.resource, object)
+    }
+
+    /// The events of changes.
+    async fn changes(&mut self, out: &mut Vec<u8>, changes: &[Change]) -> ApiResult<()> {
+        let namespace = &self.watch.selection.namespace;
+        let seen = |c: &&Change| namespace.is_empty() || *namespace == c.key.namespace;
+        let changes: Vec<&Change> = changes.iter().filter(seen).collect();
+        let objects = self.served(changes.iter().map(|c| Arc::clone(&c.object)).collect()).await?;
+        let previous = if self.watch.selection.selects_all() {
+            Vec::new()
+        } else {
+            self.served(changes.iter().filter_map(|c| c.previous.clone()).collect()).await?
+        };
+        let mut previous = previous.into_iter();
+        for (change, object) in changes.into_iter().zip(objects) {
+            let before = change.previous.as_ref().map(|stored| previous.next().unwrap_or_else(|| Arc::clone(stored)));
+            self.change(out, change, &object, before);
         }
-        let before = change.previous.as_ref().filter(|p| selection.matches(resource, p));
-        let now = !change.deleted && selection.matches(resource, &change.object);
+        Ok(())
+    }
+
+    /// The event of a change for a client that only sees the selected objects.
+    fn change(&mut self, out: &mut Vec<u8>, change: &Change, object: &Object, before: Option<Arc<Object>>) {
+        let before = before.filter(|p| self.selects(p));
+        let now = !change.deleted && self.selects(object);
         match (before, now) {
-            (None, true) => self.event(out, "ADDED", &change.object),
-            (Some(_), true) => self.event(out, "MODIFIED", &change.object),
-            (Some(_), false) if change.deleted => self.event(out, "DELETED", &change.object),
+            (None, true) => self.event(out, "ADDED", object),
+            (Some(_), true) => self.event(out, "MODIFIED", object),
+            (Some(_), false) if change.deleted => self.event(out, "DELETED", object),
             // The object left the selection: it is deleted for the client, at the version of the change.
             (Some(previous), false) => self.event(out, "DELETED", &previous.at(change.revision)),
             (None, false) => {}

@@ -1,6 +1,6 @@
 //! Served versions of custom resources: schema, conversion and settings.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use oarlock_schema::{Crd, PrinterColumn, Scale, StructuralSchema};
 use serde_json::Value;
@@ -10,11 +10,13 @@ use serde_json::Value;
 pub(crate) struct CustomVersion {
     /// The name of the CRD.
     pub(crate) crd: String,
-    /// The whole definition, for documents about it.
+    /// The name of this version.
+    pub(crate) name: Arc<str>,
+    /// The name of the storage version.
+    pub(crate) storage: Arc<str>,
+    /// The whole definition, with all versions and the conversion webhook.
     pub(crate) definition: Arc<Crd>,
     pub(crate) schema: StructuralSchema,
-    /// The schema of the storage version, when it differs.
-    pub(crate) storage: Option<StructuralSchema>,
     /// Objects before this revision were written under another schema.
     pub(crate) since: u64,
     pub(crate) openapi: Value,
@@ -25,30 +27,36 @@ pub(crate) struct CustomVersion {
 }
 
 impl CustomVersion {
-    /// A stored object in this version; `None` when it equals the stored form.
+    /// A stored object as its own version's schema has it now: without unknown fields, with defaults.
     ///
+    /// * `version` - the version that it is stored in.
     /// * `revision` - the revision of the object.
-    pub(crate) fn view(&self, stored: &Value, revision: u64) -> Option<Value> {
-        if self.storage.is_none() && revision >= self.since {
-            return None;
+    pub(crate) fn decoded<'a>(&self, version: &str, revision: u64, stored: &'a Value) -> Cow<'a, Value> {
+        if *version == *self.name && revision >= self.since {
+            return Cow::Borrowed(stored);
         }
         let mut value = stored.clone();
-        if let Some(storage) = &self.storage {
-            storage.default(&mut value);
+        if let Some(version) = self.definition.version(version) {
+            version.schema.prune(&mut value);
+            version.schema.default(&mut value);
         }
-        self.schema.prune(&mut value);
-        if self.storage.is_none() {
-            self.schema.default(&mut value);
-        }
-        Some(value)
+        Cow::Owned(value)
     }
 
-    /// A value to be stored, in this version; `None` when it equals the stored form.
-    pub(crate) fn converted(&self, value: &Value) -> Option<Value> {
-        self.storage.as_ref()?;
-        let mut value = value.clone();
-        self.schema.prune(&mut value);
-        Some(value)
+    /// Fills in the defaults of the storage version.
+    ///
+    /// An API server does that in each read. Here a stored object already has them.
+    pub(crate) fn default_as_stored(&self, object: &mut Value) {
+        if let Some(version) = self.definition.version(&self.storage) {
+            version.schema.default(object);
+        }
+    }
+
+    /// Drops the fields that a version lacks.
+    pub(crate) fn prune_to(&self, version: &str, object: &mut Value) {
+        if let Some(version) = self.definition.version(version) {
+            version.schema.prune(object);
+        }
     }
 
     /// Drops fields that this version lacks and returns their paths.
@@ -56,11 +64,8 @@ impl CustomVersion {
         self.schema.prune(object)
     }
 
-    /// Fills in defaults; fields that the storage version lacks are lost.
+    /// Fills in defaults.
     pub(crate) fn default(&self, object: &mut Value) {
         self.schema.default(object);
-        if let Some(storage) = &self.storage {
-            storage.prune(object);
-        }
     }
 }

@@ -71,7 +71,7 @@ fn resources(store: &Store, definition: &Object, before: &[Arc<Resource>]) -> Ve
     let Ok(crd) = Crd::parse(&definition.value).map(Arc::new) else { return Vec::new() };
     // The resource store exists before the resource is served, so that a watch can begin at the version of the definition.
     let resource_store = store.resource_store(&crd.name);
-    let storage = crd.storage_version();
+    let storage: Arc<str> = crd.storage_version().map_or("", |v| &v.name).into();
     let served = crd.served_versions();
     let version = |v: &&Version| {
         let old = before.iter().find_map(|r| {
@@ -80,9 +80,10 @@ fn resources(store: &Store, definition: &Object, before: &[Arc<Resource>]) -> Ve
         });
         let custom = CustomVersion {
             crd: crd.name.clone(),
+            name: v.name.as_str().into(),
+            storage: Arc::clone(&storage),
             definition: Arc::clone(&crd),
             schema: v.schema.clone(),
-            storage: storage.filter(|s| s.name != v.name).map(|s| s.schema.clone()),
             since: old.map_or_else(|| resource_store.revision(), |o| o.since),
             openapi: v.openapi.clone(),
             scale: v.scale.clone(),

@@ -65,16 +65,16 @@ pub(crate) fn attempt(
     let mut new = old.value.clone();
     let plan = mark(resource, &mut new, options);
     if options.dry_run {
-        let object = Arc::new(Object::new(new, old.revision));
+        let object = Arc::new(Object::new(old.with(new), old.revision));
         return Ok(Some(if plan == DeletionPlan::Remove { Deleted::Gone(object) } else { Deleted::Marked(object) }));
     }
     let changed = !strategy::same(&new, &old.value);
     let outcome = match plan {
         DeletionPlan::Mark if !changed => return Ok(Some(Deleted::Marked(Arc::clone(old)))),
-        DeletionPlan::Mark => resource_store.update(key, old.revision, new).map(Deleted::Marked),
+        DeletionPlan::Mark => resource_store.update(key, old.revision, old.with(new)).map(Deleted::Marked),
         DeletionPlan::Remove => resource_store.delete(key, old.revision).map(Deleted::Gone),
         DeletionPlan::MarkAndRemove => resource_store
-            .update(key, old.revision, new)
+            .update(key, old.revision, old.with(new))
             .and_then(|marked| resource_store.delete(key, marked.revision).map(Deleted::Gone)),
     };
     match outcome {

@@ -3,6 +3,7 @@
 use oarlock_schema::FieldError;
 use serde_json::Value;
 
+use super::crd;
 use crate::model::{
     custom::CustomVersion,
     kinds::{RBAC_GROUP, Resource},
@@ -92,12 +93,17 @@ pub(crate) fn warnings(resource: &Resource, object: &Value) -> Vec<String> {
     }
 }
 
-/// Warnings about unqualified finalizers of custom resources; existing ones are not repeated.
+/// Warnings about unqualified finalizers of custom resources, and about unknown formats of definitions; existing ones are not repeated.
 pub(crate) fn unqualified(resource: &Resource, object: &Value, old: Option<&Value>) -> Vec<String> {
     let of = |value: &Value| -> Vec<String> {
         let list = value.pointer("/metadata/finalizers").and_then(Value::as_array).into_iter().flatten();
         list.filter_map(Value::as_str).map(str::to_owned).collect()
     };
+    if crd::is_crd(resource) {
+        let before = old.map(oarlock_schema::unknown_formats).unwrap_or_default();
+        let new = oarlock_schema::unknown_formats(object).into_iter().filter(|format| !before.contains(format));
+        return new.map(|format| format!("unrecognized format {format:?}")).collect();
+    }
     let before = old.map(of).unwrap_or_default();
     let known = |name: &str| matches!(name, "orphan" | "foregroundDeletion");
     let new = of(object).into_iter().filter(|name| !name.contains('/') && !known(name) && !before.contains(name));

@@ -13,13 +13,14 @@ use super::{
     strategy, validation,
 };
 use crate::{
+    conversion,
     model::{
         kinds::Resource,
         members,
         status::{ApiError, Cause, Result},
         time, versions,
     },
-    store::{Key, Object, Store, WriteError},
+    store::{Content, Key, Object, Store, WriteError},
 };
 
 /// A write of one object.
@@ -73,8 +74,11 @@ pub(crate) fn create_own(
     }
     let writer = Writer { manager: "kube-apiserver".to_owned(), subresource: String::new(), time: time::now() };
     let mut write = ObjectWrite { store, resource, key, dry_run: false, writer, tracked: false };
-    let created =
-        write.begin(object).and_then(|o| write.complete(o)).and_then(|o| write.valid(o)).and_then(|o| write.create(o));
+    let created = write
+        .begin(object)
+        .and_then(|o| write.complete(o))
+        .and_then(|o| write.valid(o))
+        .and_then(|o| write.create(o.into()));
     if let Err(error) = &created {
         // Another client created it, or its namespace is gone again.
         let Key { namespace, name } = &write.key;
@@ -139,17 +143,24 @@ impl ObjectWrite<'_> {
         if causes.is_empty() { Ok(object) } else { Err(self.invalid(&causes)) }
     }
 
-    /// Stores a new object.
-    pub(crate) fn create(&self, object: Value) -> Result<Arc<Object>> {
-        let resource_store = self.store.of(self.resource);
-        if self.dry_run {
-            if resource_store.get(&self.key).is_some() {
-                return Err(self.exists());
-            }
-            let object = Object::new(object, 0);
-            return Ok(Arc::new(object.without_version()));
+    /// The result of a dry run that creates an object.
+    pub(crate) async fn imagine(&self, object: Value) -> Result<Arc<Object>> {
+        if self.store.of(self.resource).get(&self.key).is_some() {
+            return Err(self.exists());
         }
-        resource_store.create(&self.key, object).map_err(|e| match e {
+        let object = conversion::stored_and_read(self.store, self.resource, object).await?;
+        Ok(Arc::new(self.in_version(object, 0).without_version()))
+    }
+
+    /// An object in the version of the request.
+    fn in_version(&self, value: Value, revision: u64) -> Object {
+        let version = self.resource.custom.as_ref().map(|custom| Arc::clone(&custom.name));
+        Object::new(Content { value, version }, revision)
+    }
+
+    /// Stores a new object, which is in the storage version.
+    pub(crate) fn create(&self, object: Content) -> Result<Arc<Object>> {
+        self.store.of(self.resource).create(&self.key, object).map_err(|e| match e {
             WriteError::Closed => ApiError::no_page(),
             WriteError::Unsaved => ApiError::unsaved(),
             _ => self.exists(),
@@ -225,24 +236,44 @@ impl ObjectWrite<'_> {
         Ok(new)
     }
 
-    /// Stores a new version; deletes the object when nothing holds it any longer.
-    pub(crate) fn replace(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Replaced, Failure> {
+    /// Stores a new version; deletes the object when nothing holds it any longer. `old` and `new` are in the version of the request.
+    pub(crate) async fn replace(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Replaced, Failure> {
         let resource_store = self.store.of(self.resource);
         if strategy::released(self.resource, &new) {
-            let last = Arc::new(Object::new(new, old.revision));
+            let last = Arc::new(self.in_version(new, old.revision));
             if self.dry_run {
                 return Ok(Replaced::Kept(last));
             }
             resource_store.delete(&self.key, old.revision).map_err(|e| self.failure(e))?;
             return Ok(Replaced::Stored(last));
         }
-        if strategy::same(&new, &old.value) || managed::same_but_for_times(&new, &old.value) {
+        let same = strategy::same(&new, &old.value) || managed::same_but_for_times(&new, &old.value);
+        if same && !self.moves_storage(old).await? {
             return Ok(Replaced::Kept(Arc::clone(old)));
         }
         if self.dry_run {
-            return Ok(Replaced::Kept(Arc::new(Object::new(new, old.revision))));
+            let new = conversion::stored_and_read(self.store, self.resource, new).await?;
+            return Ok(Replaced::Kept(Arc::new(self.in_version(new, old.revision))));
         }
+        let new = conversion::stored(self.store, self.resource, new).await?;
         resource_store.update(&self.key, old.revision, new).map(Replaced::Stored).map_err(|e| self.failure(e))
+    }
+
+    /// Whether a write that changes nothing for its client changes what is stored: the object is stored in another version than the storage
+    /// version, as before a storage migration, or has fields that the version of the client lacks.
+    async fn moves_storage(&self, old: &Object) -> Result<bool> {
+        let Some(custom) = &self.resource.custom else { return Ok(false) };
+        let Some(stored) = self.store.of(self.resource).get(&self.key).filter(|s| s.revision == old.revision) else {
+            return Ok(false);
+        };
+        if conversion::version_of(custom, &stored) != custom.storage {
+            return Ok(true);
+        }
+        if custom.storage == custom.name {
+            return Ok(false);
+        }
+        let again = conversion::stored(self.store, self.resource, old.value.clone()).await?;
+        Ok(Object::new(again, stored.revision).value != stored.value)
     }
 
     fn failure(&self, error: WriteError) -> Failure {

@@ -91,6 +91,7 @@ async fn snapshots(store: Arc<Store>, stop: CancellationToken) {
 /// Begins a new log, and writes the state before it into a snapshot.
 fn save(store: &Store) -> io::Result<()> {
     let Some(journal) = store.journal() else { return Ok(()) };
+    let _saving = journal.saving();
     let generation = journal.rotate()?;
     let (new, path) = (journal.dir().join("snapshot.new"), journal.dir().join(name("snapshot", generation)));
     let mut out = BufWriter::new(File::create(&new)?);
@@ -101,7 +102,7 @@ fn save(store: &Store) -> io::Result<()> {
         let (revision, objects) = resource_store.saved();
         out.write_all(&Record::Shelf { shelf: resource_store.name.clone(), revision }.to_line())?;
         for (key, object) in objects {
-            out.write_all(&Record::put(&resource_store.name, &key, object.revision, &object.value).to_line())?;
+            out.write_all(&Record::put(&resource_store.name, &key, &object).to_line())?;
         }
     }
     out.write_all(&Record::End {}.to_line())?;

@@ -18,17 +18,35 @@ impl Key {
     }
 }
 
+/// What a write stores: a value, and the API version it is in.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub(crate) value: Value,
+    /// As [`Object::version`].
+    pub(crate) version: Option<Arc<str>>,
+}
+
+impl From<Value> for Content {
+    fn from(value: Value) -> Self {
+        Self { value, version: None }
+    }
+}
+
 /// One version of one object, without `kind` and `apiVersion`: the response adds those.
 #[derive(Debug)]
 pub(crate) struct Object {
     pub(crate) value: Value,
     pub(crate) revision: u64,
+    /// The API version of the value, such as `v1`. `None` for built-in kinds, and for custom resources from a data directory that does not
+    /// record it: these are in the storage version.
+    pub(crate) version: Option<Arc<str>>,
     body: OnceLock<Bytes>,
 }
 
 impl Object {
     /// Stores a value with the revision in its metadata.
-    pub(crate) fn new(mut value: Value, revision: u64) -> Self {
+    pub(crate) fn new(content: impl Into<Content>, revision: u64) -> Self {
+        let Content { mut value, version } = content.into();
         if let Value::Object(map) = &mut value {
             map.remove("kind");
             map.remove("apiVersion");
@@ -36,7 +54,7 @@ impl Object {
                 meta.insert("resourceVersion".to_owned(), revision.to_string().into());
             }
         }
-        Self { value, revision, body: OnceLock::new() }
+        Self { value, revision, version, body: OnceLock::new() }
     }
 
     /// The JSON of the value; serialized once.
@@ -60,7 +78,12 @@ impl Object {
 
     /// The same content at another revision.
     pub(crate) fn at(&self, revision: u64) -> Self {
-        Self::new(self.value.clone(), revision)
+        Self::new(self.with(self.value.clone()), revision)
+    }
+
+    /// Another value in the same API version.
+    pub(crate) fn with(&self, value: Value) -> Content {
+        Content { value, version: self.version.clone() }
     }
 }
 

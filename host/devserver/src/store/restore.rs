@@ -2,18 +2,16 @@
 
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 
-use serde_json::Value;
-
-use super::{Change, Key, Object, ResourceStore, Store, journal::Journal};
+use super::{Change, Content, Key, Object, ResourceStore, Store, journal::Journal};
 
 impl Store {
     /// Applies a change from a log; a change that the resource store already contains is ignored. `None` is a deletion.
-    pub(crate) fn replay(&self, name: &str, revision: u64, key: &Key, value: Option<Value>) {
+    pub(crate) fn replay(&self, name: &str, revision: u64, key: &Key, content: Option<Content>) {
         let resource_store =
             self.existing(name).unwrap_or_else(|| self.put_resource_store(name, revision.saturating_sub(1)));
         resource_store.write(|s| {
             if revision > s.last_change()
-                && let Some(change) = s.change(key, revision, value)
+                && let Some(change) = s.change(key, revision, content)
             {
                 s.settle(change, self.history);
             }
@@ -28,9 +26,9 @@ impl Store {
     }
 
     /// An object as it was when its resource store began.
-    pub(crate) fn place(&self, name: &str, revision: u64, key: &Key, value: Value) {
+    pub(crate) fn place(&self, name: &str, revision: u64, key: &Key, content: Content) {
         let resource_store = self.resource_store(name);
-        resource_store.write(|s| s.objects.insert(key.clone(), Arc::new(Object::new(value, revision))));
+        resource_store.write(|s| s.objects.insert(key.clone(), Arc::new(Object::new(content, revision))));
     }
 
     fn put_resource_store(&self, name: &str, compacted: u64) -> Arc<ResourceStore> {

@@ -8,14 +8,14 @@ use std::{
 use oarlock_schema::Condition;
 use serde_json::Value;
 
-use super::{
-    client::Client,
-    clients::{Users, WebhookClients},
-};
 use crate::{
     model::selector::{self, LabelSelector},
     resources::registry::Registry,
     store::Store,
+    webhook_client::{
+        Client,
+        users::{Users, WebhookClients},
+    },
 };
 
 /// The resource stores of the webhook configurations.

@@ -11,7 +11,6 @@ use serde_json::Value;
 use super::{
     Attributes, Old, Operation,
     hooks::{Hook, Rule},
-    shown_old,
 };
 use crate::{
     model::{
@@ -58,14 +57,14 @@ impl Rule {
 
 impl Attributes<'_> {
     /// The resource for the review; `None` when the webhook does not match.
-    pub(super) fn matches(&self, hook: &Hook, object: Option<&Value>, old: Old<'_>) -> Result<Option<Target>> {
+    pub(super) async fn matches(&self, hook: &Hook, object: Option<&Value>, old: Old<'_>) -> Result<Option<Target>> {
         let in_namespace = self.in_namespace(&hook.namespaces, object);
         if matches!(in_namespace, Ok(false)) || !selects(&hook.objects, object, old) {
             return Ok(None);
         }
         let Some(target) = self.target(hook) else { return Ok(None) };
         in_namespace?;
-        if hook.conditions.is_empty() || self.conditions_hold(hook, &target, object, old)? {
+        if hook.conditions.is_empty() || self.conditions_hold(hook, &target, object, old).await? {
             return Ok(Some(target));
         }
         Ok(None)
@@ -103,9 +102,15 @@ impl Attributes<'_> {
         others.filter(|r| has(r)).find(|r| matching(r)).map(|r| Target { resource: Arc::clone(r) })
     }
 
-    fn conditions_hold(&self, hook: &Hook, target: &Target, object: Option<&Value>, old: Old<'_>) -> Result<bool> {
-        let object = object.map_or(Value::Null, |o| self.shown(target, o));
-        let old = shown_old(target, old);
+    async fn conditions_hold(
+        &self,
+        hook: &Hook,
+        target: &Target,
+        object: Option<&Value>,
+        old: Old<'_>,
+    ) -> Result<bool> {
+        let object = self.shown_or_null(target, object).await?;
+        let old = self.shown_old(target, old).await?;
         let request = self.request(target, "");
         let variables = [("object", &object), ("oldObject", &old), ("request", &request)];
         let mut errors = Vec::new();

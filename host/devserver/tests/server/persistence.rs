@@ -169,6 +169,32 @@ async fn a_second_server_on_the_directory_is_refused_and_so_is_a_damaged_file() 
     assert!(damaged.contains("log-000001") && damaged.contains(&format!("byte {begin}")), "{damaged}");
 }
 
+/// Other tests of this process start programs: until such a program runs, it holds every lock of the process.
+#[tokio::test]
+async fn the_directory_of_a_server_that_was_shut_down_is_free_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::default().data_dir(dir.path());
+    let ended = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let starting = std::thread::spawn({
+        let ended = std::sync::Arc::clone(&ended);
+        move || {
+            while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+                std::process::Command::new("true").status().unwrap();
+            }
+        }
+    });
+    let mut refused = None;
+    for _ in 0..200 {
+        match DevServer::start(options.clone()).await {
+            Ok(running) => running.shutdown().await,
+            Err(error) => refused = Some(error.to_string()),
+        }
+    }
+    ended.store(true, std::sync::atomic::Ordering::Relaxed);
+    starting.join().unwrap();
+    assert_eq!(refused, None);
+}
+
 #[tokio::test]
 async fn the_log_is_replaced_by_a_snapshot_and_nothing_is_missing() {
     let dir = tempfile::tempdir().unwrap();

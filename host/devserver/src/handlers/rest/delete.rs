@@ -1,10 +1,13 @@
 //! The verbs delete and deletecollection.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use serde_json::{Map, json};
 
 use super::read;
 use crate::{
+    conversion,
     handlers::resource_request::ResourceRequest,
     http::{decode, encode, negotiate, query::ListOptions, response::Response},
     model::status::{ApiError, Result},
@@ -45,8 +48,10 @@ impl ResourceRequest<'_> {
         for _ in 0..ATTEMPTS {
             let old = self.api.store.find(&self.resource, key)?;
             deletion::check_preconditions(&self.resource, key, &old, options)?;
-            attributes.mutate(self.call, None, Old::Stored(&old)).await?;
-            attributes.validate(self.call, None, Old::Stored(&old)).await?;
+            let shown = self.in_version(Arc::clone(&old)).await?;
+            attributes.mutate(self.call, None, Old::Stored(&shown)).await?;
+            attributes.validate(self.call, None, Old::Stored(&shown)).await?;
+            let old = conversion::migrated(&self.api.store, &self.resource, &old, &shown).await?;
             if let Some(outcome) = deletion::attempt(&self.api.store, &self.resource, key, options, &old)? {
                 if !options.dry_run {
                     self.api.controllers.written(&self.resource, key);
@@ -88,7 +93,9 @@ impl ResourceRequest<'_> {
                     "details": details});
                 Ok(Response::ready(StatusCode::OK, format, encode::bytes(&status, format)?))
             }
-            Deleted::Gone(object) | Deleted::Marked(object) => self.reply(StatusCode::OK, &object, Vec::new()),
+            Deleted::Gone(object) | Deleted::Marked(object) => {
+                self.reply(StatusCode::OK, &*self.in_version(object).await?, Vec::new())
+            }
         }
     }
 
@@ -97,7 +104,7 @@ impl ResourceRequest<'_> {
         let options = self.delete_options()?;
         let list = ListOptions::parse(&self.call.query, false)?;
         read::check_fields(&self.resource, &list)?;
-        let (page, meta) = self.page(&list)?;
+        let (page, meta) = self.page(&list).await?;
         let mut deleted = Vec::new();
         for object in page {
             match self.delete_admitted(&object.key(), "", &options).await {

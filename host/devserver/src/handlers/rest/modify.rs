@@ -24,7 +24,7 @@ use crate::{
         validation,
         write::{Failure, ObjectWrite, check_namespace},
     },
-    store::{ATTEMPTS, Object},
+    store::{ATTEMPTS, Key, Object, ResourceStore},
 };
 
 impl ResourceRequest<'_> {
@@ -60,7 +60,7 @@ impl ResourceRequest<'_> {
         let mut write = self.write(&options);
         let resource_store = self.api.store.of(&self.resource);
         for _ in 0..ATTEMPTS {
-            let Some(old) = resource_store.get(&write.steps.key) else {
+            let Some(old) = self.present(&resource_store, &write.steps.key).await? else {
                 if !self.resource.put_creates() || !self.path.subresource.is_empty() {
                     return Err(self.not_found());
                 }
@@ -87,6 +87,14 @@ impl ResourceRequest<'_> {
             }
         }
         Err(write.modified())
+    }
+
+    /// The present state of an object, in the version of the request.
+    async fn present(&self, resource_store: &ResourceStore, key: &Key) -> Result<Option<Arc<Object>>> {
+        match resource_store.get(key) {
+            Some(object) => self.in_version(object).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// A PUT or apply that creates needs the verb `create` as well.
@@ -167,7 +175,7 @@ impl ResourceRequest<'_> {
         let mut write = self.write(&options);
         let resource_store = self.api.store.of(&self.resource);
         for _ in 0..ATTEMPTS {
-            let old = resource_store.get(&write.steps.key);
+            let old = self.present(&resource_store, &write.steps.key).await?;
             let current = old.as_ref().map(|o| encode::value(&self.resource, o));
             if current.is_none() && (kind != patch::Kind::Apply || !self.path.subresource.is_empty()) {
                 return Err(self.not_found());

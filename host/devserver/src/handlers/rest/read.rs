@@ -7,6 +7,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::{
+    conversion,
     handlers::resource_request::ResourceRequest,
     http::{
         encode::{self, ListMeta},
@@ -26,7 +27,7 @@ use crate::{
 const WATCH_TIMEOUT: Duration = Duration::from_secs(1800);
 
 impl ResourceRequest<'_> {
-    pub(super) fn get(&self) -> Result<Response> {
+    pub(super) async fn get(&self) -> Result<Response> {
         negotiate::format(&self.call.accept, true)?;
         if self.call.query.get("export").is_some() {
             let message = "the export parameter, deprecated since v1.14, is no longer supported";
@@ -40,6 +41,7 @@ impl ResourceRequest<'_> {
             }
         }
         let object = self.view().get(&self.key()).ok_or_else(|| self.not_found())?;
+        let object = self.in_version(object).await?;
         self.reply(StatusCode::OK, &object, Vec::new())
     }
 
@@ -48,13 +50,13 @@ impl ResourceRequest<'_> {
         View::new(self.api.store.of(&self.resource), self.call.past)
     }
 
-    pub(super) fn list_or_watch(&self) -> Result<Response> {
+    pub(super) async fn list_or_watch(&self) -> Result<Response> {
         let mut options = ListOptions::parse(&self.call.query, self.path.watch)?;
         check_fields(&self.resource, &options)?;
         if !self.path.name.is_empty() {
             options.fields = options.fields.and_name(&self.path.name);
         }
-        if options.watch { self.watch(&options) } else { self.list(&options) }
+        if options.watch { self.watch(&options) } else { self.list(&options).await }
     }
 
     fn watch(&self, options: &ListOptions) -> Result<Response> {
@@ -69,6 +71,7 @@ impl ResourceRequest<'_> {
         };
         Ok(Response::Watch(Box::new(Watch {
             resource: Arc::clone(&self.resource),
+            store: Arc::clone(&self.api.store),
             view: self.view(),
             selection: self.selection(options),
             start,
@@ -88,24 +91,28 @@ impl ResourceRequest<'_> {
         }
     }
 
-    fn list(&self, options: &ListOptions) -> Result<Response> {
+    async fn list(&self, options: &ListOptions) -> Result<Response> {
         let format = negotiate::list_format(&self.call.accept)?;
-        let (objects, meta) = self.page(options)?;
+        let (objects, meta) = self.page(options).await?;
         let body = encode::list(&self.resource, &objects, &meta, format, self.table()?)?;
         Ok(Response::ready(StatusCode::OK, format, body))
     }
 
-    /// The objects of a list, or its next page.
-    pub(super) fn page(&self, options: &ListOptions) -> Result<(Vec<Arc<Object>>, ListMeta)> {
+    /// The objects of a list, or its next page, in the version of the request.
+    pub(super) async fn page(&self, options: &ListOptions) -> Result<(Vec<Arc<Object>>, ListMeta)> {
         let token = options.continue_token.as_deref().map(ContinueToken::parse).transpose()?;
         let at = self.time_of(options, token.as_ref())?;
         let selection = self.selection(options);
         // Any version is served from a cache, which has no pages.
         let any_version = options.resource_version.as_deref() == Some("0");
+        let limit = if options.limit == 0 || any_version { usize::MAX } else { options.limit };
+        // Fields are selected in the version of the request, which stored objects may not be in.
+        let converted = self.resource.custom.as_ref().is_some_and(|c| !c.selectable.is_empty());
+        let by_fields = converted && !selection.fields.is_empty();
         let wanted = PageRequest {
             namespace: &self.path.namespace,
             after: token.as_ref().map(|t| &t.after),
-            limit: if options.limit == 0 || any_version { usize::MAX } else { options.limit },
+            limit: if by_fields { usize::MAX } else { limit },
             count: selection.labels.is_empty() && selection.fields.is_empty(),
             rest: token.as_ref().and_then(|t| t.rest),
         };
@@ -117,11 +124,21 @@ impl ResourceRequest<'_> {
                 "The resourceVersion for the provided list is too old."
             })
         };
-        let matches = |object: &Object| selection.matches(&self.resource, object);
+        let matches = |object: &Object| {
+            if by_fields { selection.labels.matches(&object.value) } else { selection.matches(&self.resource, object) }
+        };
         let page = self.view().resource_store().page(&wanted, at, matches).map_err(too_old)?;
-        let (revision, rest) = (page.revision, page.remaining);
-        let continue_token = page.next.map(|after| ContinueToken { revision, after, rest }.to_text());
-        Ok((page.objects, ListMeta { revision, continue_token, remaining: rest }))
+        let (revision, rest, mut next) = (page.revision, page.remaining, page.next);
+        let mut objects = conversion::served(&self.api.store, &self.resource, page.objects).await?;
+        if by_fields {
+            objects.retain(|object| selection.matches(&self.resource, object));
+            if objects.len() > limit {
+                objects.truncate(limit);
+                next = objects.last().map(|object| object.key());
+            }
+        }
+        let continue_token = next.map(|after| ContinueToken { revision, after, rest }.to_text());
+        Ok((objects, ListMeta { revision, continue_token, remaining: rest }))
     }
 
     /// The revision of a list.

@@ -50,7 +50,7 @@ impl ResourceRequest<'_> {
             ("token", _) => reviews::token(self).await,
             ("finalize", _) => self.finalize().await,
             ("attach" | "exec" | "log" | "portforward" | "proxy", _) => Err(self.unreachable()),
-            (_, "get") => self.get(),
+            (_, "get") => self.get().await,
             (_, "update") => self.replace().await,
             _ => self.patch().await,
         }
@@ -194,7 +194,7 @@ impl ResourceRequest<'_> {
             Ok(Response::ready(StatusCode::OK, format, encode::bytes(&self.scale_of(object), format)?))
         };
         if verb == "get" {
-            return answer(&*self.api.store.find(&self.resource, &self.key())?);
+            return answer(&*self.find().await?);
         }
         let options =
             WriteOptions::parse(&self.call.query, if verb == "patch" { "PatchOptions" } else { "UpdateOptions" })?;
@@ -206,7 +206,7 @@ impl ResourceRequest<'_> {
         let mut write = self.write(&options);
         write.steps.tracked = apply;
         for _ in 0..ATTEMPTS {
-            let old = self.api.store.find(&self.resource, &self.key())?;
+            let old = self.find().await?;
             let scale = if verb == "patch" {
                 patch::scale(&self.call.content_type, &self.call.body, &self.scale_of(&old))?
             } else {
@@ -231,7 +231,7 @@ impl ResourceRequest<'_> {
             if apply {
                 new = self.applied_scale(&scale, &old, &options, &write.steps.writer)?;
             }
-            match write.update_unreviewed(&old, new) {
+            match write.update_unreviewed(&old, new).await {
                 Ok(stored) => return answer(&stored),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Retry) => {}

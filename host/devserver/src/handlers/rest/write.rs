@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::{
     access::authorization::escalation,
+    conversion,
     handlers::Api,
     http::request::Request,
     model::{
@@ -49,11 +50,12 @@ impl Write<'_> {
         self.check_escalation(&object)?;
         let object = self.steps.valid(object)?;
         self.attributes(&name, Operation::Create).validate(self.call, Some(&object), Old::None).await?;
-        let stored = self.steps.create(object)?;
-        if !self.steps.dry_run {
-            self.api.controllers.created(self.resource, &self.steps.key);
+        if self.steps.dry_run {
+            return self.steps.imagine(object).await;
         }
-        Ok(stored)
+        let stored = self.steps.create(conversion::stored(self.steps.store, self.resource, object).await?)?;
+        self.api.controllers.created(self.resource, &self.steps.key);
+        conversion::served_one(self.steps.store, self.resource, stored).await
     }
 
     /// The attributes of this write for webhooks.
@@ -97,14 +99,18 @@ impl Write<'_> {
         }
         let new = self.checked(old, tracked)?;
         attributes.validate(self.call, Some(&new), Old::Stored(old)).await?;
-        self.replace(old, new)
+        self.replace(old, new).await
     }
 
     /// [`Self::update`] without webhooks.
-    pub(crate) fn update_unreviewed(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Arc<Object>, Failure> {
+    pub(crate) async fn update_unreviewed(
+        &self,
+        old: &Arc<Object>,
+        new: Value,
+    ) -> std::result::Result<Arc<Object>, Failure> {
         let new = self.steps.prepared(old, new)?;
         let new = self.checked(old, new)?;
-        self.replace(old, new)
+        self.replace(old, new).await
     }
 
     /// A new version, if the writer may store it and it is valid.
@@ -117,11 +123,11 @@ impl Write<'_> {
         escalation::check(&self.api.authorizer, &self.call.user, self.resource, &self.steps.key, object)
     }
 
-    fn replace(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Arc<Object>, Failure> {
-        match self.steps.replace(old, new)? {
+    async fn replace(&self, old: &Arc<Object>, new: Value) -> std::result::Result<Arc<Object>, Failure> {
+        match self.steps.replace(old, new).await? {
             Replaced::Stored(object) => {
                 self.api.controllers.written(self.resource, &self.steps.key);
-                Ok(object)
+                Ok(conversion::served_one(self.steps.store, self.resource, object).await?)
             }
             Replaced::Kept(object) => Ok(object),
         }

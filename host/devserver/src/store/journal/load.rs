@@ -9,7 +9,7 @@ use std::{
 use super::{Record, at, name, record};
 use crate::{
     model::error::Error,
-    store::{Key, Store},
+    store::{Content, Key, Store},
 };
 
 /// Reads all files into a store; returns the number of the log to continue, and the size of its snapshot.
@@ -81,11 +81,13 @@ fn read(store: &Store, path: &Path, tail: Tail) -> Result<u64, Error> {
 
 fn apply(store: &Store, record: Record<'static>, tail: Tail) {
     match record {
-        Record::Put { shelf, revision, namespace, name, value } if tail == Tail::Whole => {
-            store.place(&shelf, revision, &Key::new(&namespace, &name), value.into_owned());
-        }
-        Record::Put { shelf, revision, namespace, name, value } => {
-            store.replay(&shelf, revision, &Key::new(&namespace, &name), Some(value.into_owned()));
+        Record::Put { shelf, revision, namespace, name, version, value } => {
+            let key = Key::new(&namespace, &name);
+            let content = Content { value: value.into_owned(), version: version.map(Into::into) };
+            match tail {
+                Tail::Whole => store.place(&shelf, revision, &key, content),
+                Tail::Torn | Tail::Log => store.replay(&shelf, revision, &key, Some(content)),
+            }
         }
         Record::Gone { shelf, revision, namespace, name } => {
             store.replay(&shelf, revision, &Key::new(&namespace, &name), None);
@@ -122,11 +124,12 @@ pub(super) fn remove_before(dir: &Path, generation: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use crate::store::Object;
+    use serde_json::json;
     use tokio::sync::mpsc;
 
-    fn object(name: &str) -> Value {
-        json!({"metadata": {"name": name, "namespace": "n"}})
+    fn object(name: &str, revision: u64) -> Object {
+        Object::new(json!({"metadata": {"name": name, "namespace": "n"}}), revision)
     }
 
     fn lines(records: &[Record<'_>]) -> Vec<Vec<u8>> {
@@ -134,12 +137,11 @@ mod tests {
     }
 
     fn log() -> Vec<Vec<u8>> {
-        let (a, b) = (object("a"), object("b"));
         lines(&[
-            Record::put("maps", &Key::new("n", "a"), 101, &a),
-            Record::put("maps", &Key::new("n", "b"), 102, &b),
+            Record::put("maps", &Key::new("n", "a"), &object("a", 101)),
+            Record::put("maps", &Key::new("n", "b"), &object("b", 102)),
             Record::gone("maps", &Key::new("n", "a"), 103),
-            Record::put("maps", &Key::new("n", "c"), 104, &object("c")),
+            Record::put("maps", &Key::new("n", "c"), &object("c", 104)),
         ])
     }
 
@@ -190,17 +192,16 @@ mod tests {
     fn a_snapshot_and_the_logs_from_it_on_are_read_and_older_ones_go() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, lines: &[Vec<u8>]| fs::write(dir.path().join(name), lines.concat()).unwrap();
-        let (a, b) = (object("a"), object("b"));
         write("log-000001", &log());
         let snapshot = lines(&[
             Record::Shelf { shelf: "maps".into(), revision: 110 },
-            Record::put("maps", &Key::new("n", "a"), 110, &a),
+            Record::put("maps", &Key::new("n", "a"), &object("a", 110)),
             Record::End {},
         ]);
         write("snapshot-000002", &snapshot);
         // The deletion is older than the snapshot's state of this kind: it concerns another `a`.
         write("log-000002", &lines(&[Record::gone("maps", &Key::new("n", "a"), 109)]));
-        write("log-000003", &lines(&[Record::put("maps", &Key::new("n", "b"), 111, &b)]));
+        write("log-000003", &lines(&[Record::put("maps", &Key::new("n", "b"), &object("b", 111))]));
         let (store, (generation, size)) = loaded(dir.path()).unwrap();
         assert_eq!((names(&store), generation), (vec!["a".to_owned(), "b".to_owned()], 3));
         assert_eq!(size, u64::try_from(snapshot.concat().len()).unwrap());
@@ -221,7 +222,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut all = log();
         all.push(Record::Dropped { shelf: "maps".into() }.to_line());
-        all.push(Record::put("maps", &Key::new("n", "d"), 105, &object("d")).to_line());
+        all.push(Record::put("maps", &Key::new("n", "d"), &object("d", 105)).to_line());
         fs::write(dir.path().join("log-000001"), all.concat()).unwrap();
         assert_eq!(names(&loaded(dir.path()).unwrap().0), ["d"]);
     }

@@ -7,6 +7,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use rustix::fs::{FlockOperation, flock};
 use tokio::sync::Notify;
 
 use super::{Record, name, record};
@@ -19,7 +20,9 @@ pub(crate) struct Journal {
     grown: Notify,
     /// Size of the log at which a snapshot replaces it.
     limit: u64,
-    _lock: File,
+    lock: File,
+    /// Held while a snapshot is written.
+    saving: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -31,14 +34,30 @@ struct JournalState {
     snapshot: u64,
     /// A change was partly written and could not be rolled back: no further change can be stored.
     broken: bool,
+    /// The directory may belong to another server.
+    closed: bool,
 }
 
 impl Journal {
     /// Continues the log of a generation; `snapshot` is the size of its snapshot.
     pub(super) fn open(dir: &Path, generation: u64, snapshot: u64, limit: u64, lock: File) -> io::Result<Self> {
         let (file, length) = begin(dir, generation)?;
-        let state = JournalState { file, generation, length, snapshot, broken: false };
-        Ok(Self { dir: dir.to_owned(), state: Mutex::new(state), grown: Notify::new(), limit, _lock: lock })
+        let state = JournalState { file, generation, length, snapshot, broken: false, closed: false };
+        let (state, saving) = (Mutex::new(state), Mutex::new(()));
+        Ok(Self { dir: dir.to_owned(), state, grown: Notify::new(), limit, lock, saving })
+    }
+
+    /// Ends the writing and unlocks the directory, after a snapshot that is being written. Later changes are refused.
+    pub(crate) fn close(&self) -> io::Result<()> {
+        let _saved = self.saving();
+        self.state().closed = true;
+        // Not left to the end of the file: programs that are just being started may share it.
+        Ok(flock(&self.lock, FlockOperation::Unlock)?)
+    }
+
+    /// Keeps the directory locked while a snapshot is written.
+    pub(super) fn saving(&self) -> MutexGuard<'_, ()> {
+        self.saving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -53,6 +72,7 @@ impl Journal {
     pub(crate) fn append(&self, record: &Record<'_>) -> io::Result<()> {
         let line = record.to_line();
         let mut state = self.state();
+        state.open()?;
         if state.broken {
             return Err(io::Error::other("an earlier change could not be written"));
         }
@@ -75,6 +95,7 @@ impl Journal {
     /// Begins a new log; returns its generation.
     pub(super) fn rotate(&self) -> io::Result<u64> {
         let mut state = self.state();
+        state.open()?;
         let generation = state.generation + 1;
         let (file, length) = begin(&self.dir, generation)?;
         state.file = file;
@@ -90,6 +111,12 @@ impl Journal {
 
     fn state(&self) -> MutexGuard<'_, JournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl JournalState {
+    fn open(&self) -> io::Result<()> {
+        if self.closed { Err(io::Error::other("the server has ended")) } else { Ok(()) }
     }
 }
 
@@ -127,5 +154,16 @@ mod tests {
         // The written part is unknown: later lines would be unreadable.
         store.journal().unwrap().state().file = file;
         assert_eq!(resource_store.create(&key("c"), object("c")).unwrap_err(), WriteError::Unsaved);
+    }
+    #[test]
+    fn a_closed_journal_stores_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = File::create(dir.path().join("lock")).unwrap();
+        let journal = Journal::open(dir.path(), 1, 0, 1000, lock).unwrap();
+        journal.close().unwrap();
+        let before = std::fs::read(dir.path().join(name("log", 1))).unwrap();
+        assert!(journal.append(&Record::Begun { revision: 7 }).is_err() && journal.rotate().is_err());
+        assert_eq!(std::fs::read(dir.path().join(name("log", 1))).unwrap(), before);
+        assert!(!dir.path().join(name("log", 2)).exists());
     }
 }

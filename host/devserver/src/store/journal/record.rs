@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::store::Key;
+use crate::store::{Key, Object};
 
 /// The version of the files.
 pub(super) const FORMAT: u32 = 1;
@@ -24,7 +24,16 @@ pub(crate) enum Record<'a> {
     /// A server started: all its revisions are above this one.
     Begun { revision: u64 },
     /// An object was created or changed.
-    Put { shelf: Cow<'a, str>, revision: u64, namespace: Cow<'a, str>, name: Cow<'a, str>, value: Cow<'a, Value> },
+    Put {
+        shelf: Cow<'a, str>,
+        revision: u64,
+        namespace: Cow<'a, str>,
+        name: Cow<'a, str>,
+        /// The API version of a custom resource.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        version: Option<Cow<'a, str>>,
+        value: Cow<'a, Value>,
+    },
     /// An object was deleted.
     Gone { shelf: Cow<'a, str>, revision: u64, namespace: Cow<'a, str>, name: Cow<'a, str> },
     /// A kind is no longer served; its objects were deleted before.
@@ -36,9 +45,11 @@ pub(crate) enum Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    pub(crate) fn put(shelf: &'a str, key: &Key, revision: u64, value: &'a Value) -> Self {
+    pub(crate) fn put(shelf: &'a str, key: &Key, object: &'a Object) -> Self {
         let (namespace, name) = (key.namespace.clone().into(), key.name.clone().into());
-        Self::Put { shelf: shelf.into(), revision, namespace, name, value: Cow::Borrowed(value) }
+        let version = object.version.as_deref().map(Cow::Borrowed);
+        let value = Cow::Borrowed(&object.value);
+        Self::Put { shelf: shelf.into(), revision: object.revision, namespace, name, version, value }
     }
 
     pub(crate) fn gone(shelf: &'a str, key: &Key, revision: u64) -> Self {
@@ -73,15 +84,19 @@ fn checksum(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Content;
     use serde_json::json;
 
     #[test]
     fn a_record_reads_what_it_writes() {
-        let (key, value) = (Key::new("n s", "a\"b\n"), json!({"a": "\n\u{2028}", "n": 1.5}));
+        let key = Key::new("n s", "a\"b\n");
+        let object = Object::new(json!({"a": "\n\u{2028}", "n": 1.5}), 7);
+        let custom = Object::new(Content { value: json!({}), version: Some("v1beta1".into()) }, 8);
         let records = [
             Record::Format(FORMAT),
             Record::Begun { revision: 6 },
-            Record::put("pods", &key, 7, &value),
+            Record::put("pods", &key, &object),
+            Record::put("networks.example.com", &key, &custom),
             Record::gone("pods", &key, 8),
             Record::Dropped { shelf: "x".into() },
             Record::Shelf { shelf: "x".into(), revision: 9 },

@@ -32,14 +32,14 @@ pub struct WebhookClients {
 
 /// The users of a kubeconfig, by webhook names.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Users {
+pub(crate) struct Users {
     by_target: BTreeMap<String, Option<Arc<Identity>>>,
     /// For other webhooks: the user of the current context.
     others: Option<Arc<Identity>>,
 }
 
 /// A certificate with its chain, and its key.
-pub(super) struct Identity {
+pub(crate) struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
 }
@@ -62,7 +62,7 @@ impl Identity {
         Ok(Self { chain, key })
     }
 
-    pub(super) fn parts(&self) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+    pub(crate) fn parts(&self) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
         (self.chain.clone(), self.key.clone_key())
     }
 }
@@ -118,11 +118,11 @@ impl WebhookClients {
         Ok(clients)
     }
 
-    pub(super) fn mutating(&self) -> &Users {
+    pub(crate) fn mutating(&self) -> &Users {
         &self.mutating
     }
 
-    pub(super) fn validating(&self) -> &Users {
+    pub(crate) fn validating(&self) -> &Users {
         &self.validating
     }
 }
@@ -145,7 +145,7 @@ impl Users {
     /// The client certificate for a webhook.
     ///
     /// * `host` - host of its URL; for a Service `NAME.NAMESPACE.svc`.
-    pub(super) fn of(&self, host: &str, port: u16) -> Option<Arc<Identity>> {
+    pub(crate) fn of(&self, host: &str, port: u16) -> Option<Arc<Identity>> {
         let with_port = format!("{host}:{port}");
         let targets = if port == 443 { vec![with_port.as_str(), host] } else { vec![with_port.as_str()] };
         for target in targets {

@@ -14,8 +14,11 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
-use super::{clients::Users, tls};
+mod tls;
+pub(crate) mod users;
+
 use crate::store::{Key, Store};
+use users::Users;
 
 /// Largest response.
 const ANSWER_LIMIT: usize = 3 * 1024 * 1024;
@@ -33,7 +36,7 @@ enum WebhookAddress {
 
 /// The client of a webhook, from its `clientConfig`.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     place: WebhookAddress,
     /// An error if the TLS configuration is invalid.
     tls: Result<Arc<ClientConfig>, String>,
@@ -41,7 +44,7 @@ pub(super) struct Client {
 
 impl Client {
     /// * `users` - the client certificates for webhooks.
-    pub(super) fn new(config: &Value, users: &Users) -> Self {
+    pub(crate) fn new(config: &Value, users: &Users) -> Self {
         let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let place = match (config.get("service"), text(config, "url").parse()) {
             (Some(service), _) => WebhookAddress::Service {
@@ -71,7 +74,7 @@ impl Client {
     /// # Errors
     ///
     /// Why there is no response, in the words of the API server.
-    pub(super) async fn call(&self, store: &Store, review: &Value, timeout: Duration) -> Result<Bytes, String> {
+    pub(crate) async fn call(&self, store: &Store, review: &Value, timeout: Duration) -> Result<Bytes, String> {
         let url = self.url(timeout)?;
         let body = serde_json::to_vec(review).map_err(|e| e.to_string())?;
         let posted = |why: String| format!("Post \"{url}\": {why}");

@@ -14,8 +14,8 @@ use rustls::{
     server::ParsedCertificate,
 };
 
-use super::clients::Identity;
-use crate::http::https::provider;
+use super::users::Identity;
+use crate::crypto::provider;
 
 /// A client configuration that trusts only the certificates of a bundle (PEM); without a bundle, none.
 ///
