@@ -10,6 +10,8 @@ mod certificates;
 mod clients;
 mod configure;
 mod contest;
+mod conversion;
+mod definitions;
 pub(crate) mod fuzzing;
 mod initializers;
 mod orphaned_initializers;
@@ -31,8 +33,10 @@ use anyhow::Context as _;
 use certificates::Certificates;
 use clients::Admitting;
 use configure::WebhookConfigReconciler;
+use definitions::ConversionConfigReconciler;
 use initializers::Initializer;
 use review::AdmissionResponse;
+use serve::Ends;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -75,9 +79,7 @@ pub enum Certificate {
 #[derive(Debug)]
 pub struct Admission {
     addr: SocketAddr,
-    stop: CancellationToken,
-    /// Ends the reconciler of the webhook configurations; cancelled with `stop` at the latest.
-    leaves: CancellationToken,
+    ends: Ends,
     tasks: TaskTracker,
 }
 
@@ -86,6 +88,8 @@ pub struct Admission {
 struct WebhookServer {
     lifecycle: lifecycle::Handle,
     metrics: Metrics,
+    /// How the API server reaches this host.
+    client_config: WebhookClientConfig,
     ended: RecentlyRemoved,
     /// None: the host has not read them yet.
     initializers: RwLock<Option<Vec<Initializer>>>,
@@ -124,6 +128,10 @@ impl WebhookServer {
     fn series(&self, path: &Path) -> Option<String> {
         match path {
             Path::Initialize => Some(webhooks::INITIALIZE.to_owned()),
+            Path::Convert { plugin } => {
+                self.lifecycle.converter(plugin)?;
+                Some(format!("/convert/{plugin}"))
+            }
             Path::Rule { plugin, validate, .. } => {
                 self.lifecycle.controller(plugin)?;
                 Some(format!("/{}/{plugin}", if *validate { "validate" } else { "mutate" }))
@@ -171,11 +179,19 @@ impl Admission {
         let server = Arc::new(WebhookServer {
             lifecycle: lifecycle.clone(),
             metrics: shared.metrics.clone(),
+            client_config: client_config.clone(),
             ended: RecentlyRemoved::default(),
             initializers: RwLock::default(),
         });
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let election = shared.leases.host_election();
+        let conversions = ConversionConfigReconciler::new(
+            Arc::clone(&server),
+            shared.clone(),
+            client_config.clone(),
+            certificates.bundle(),
+            election.clone(),
+        );
         let reconciler = WebhookConfigReconciler::new(
             Arc::clone(&server),
             shared,
@@ -183,17 +199,19 @@ impl Admission {
             certificates.bundle(),
             election.clone(),
         );
-        tasks.spawn(serve::serve(server, listener, admitting.now(), stop.clone()));
+        let leaves = stop.child_token();
+        let ends = Ends { leaves: leaves.clone(), stop: stop.clone() };
+        tasks.spawn(serve::serve(server, listener, admitting.now(), ends.clone()));
         tasks.spawn(stop.clone().run_until_cancelled_owned(admitting.keep()));
         tasks.spawn(stop.clone().run_until_cancelled_owned(certificates.keep()));
-        let leaves = stop.child_token();
+        tasks.spawn(leaves.clone().run_until_cancelled_owned(conversions.run()));
         let keeping = leaves.clone();
         tasks.spawn(async move {
             keeping.run_until_cancelled_owned(reconciler.run()).await;
             election.leave().await;
         });
         tracing::info!(%addr, %client_config, authenticates, "admission server listening");
-        Ok(Self { addr, stop, leaves, tasks })
+        Ok(Self { addr, ends, tasks })
     }
 
     /// The listen address.
@@ -203,14 +221,14 @@ impl Admission {
     }
 
     /// Stops writing the webhook configurations; other hosts write them, or they stay as they are. The server continues to answer
-    /// reviews.
+    /// reviews, each on a connection that ends with its response.
     pub fn leave(&self) {
-        self.leaves.cancel();
+        self.ends.leaves.cancel();
     }
 
     /// Accepts no further review and finishes those in flight.
     pub async fn close(self) {
-        self.stop.cancel();
+        self.ends.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
     }

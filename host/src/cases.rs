@@ -145,7 +145,7 @@ impl Player {
             metrics: self.metrics.plugin(&self.manifest.name),
         };
         let run = Run {
-            reads: Some(Arc::new(Reads::recorded(objects))),
+            reads: Some(Arc::new(Reads::recorded(&self.manifest, objects))),
             key: request.key.to_string(),
             correlation_id: request.correlation_id.clone(),
             dry_run: request.dry_run,

@@ -6,8 +6,10 @@ mod apiserver;
 mod compile;
 mod compiling;
 mod completion;
+mod crd;
 mod dev;
 mod doctor;
+mod generated;
 mod grant;
 mod impersonation;
 mod inspect;
@@ -121,6 +123,10 @@ enum Command {
     ///
     /// The types are source text in a language, on standard output or in a file.
     Types(types::TypesArgs),
+    /// Write the CustomResourceDefinition of a type
+    ///
+    /// The type is a JSON Schema, as generators of Rust, TypeScript and Python print it.
+    Crd(crd::CrdArgs),
     /// Store a plugin in a registry
     ///
     /// Print the digest to pin it by.
@@ -164,7 +170,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             Command::Grant(args) => grant::run(args).await,
             Command::Rbac(args) => rbac::run(args).await,
             Command::Test(args) => test::run(args).await,
-            Command::Types(args) => types::run(&args),
+            Command::Types(args) => types::run(args).await,
+            Command::Crd(args) => crd::run(&args),
             Command::Push(args) => push::run(args).await,
             Command::Pull(args) => pull::run(args).await,
             Command::Compile(args) => compile::run(args).await,

@@ -4,6 +4,7 @@
 
 mod breaker;
 mod compare;
+mod conversion;
 mod current_version;
 mod handler;
 mod health;
@@ -21,6 +22,8 @@ mod version;
 mod worker;
 
 pub use compare::same as same_state;
+use conversion::CurrentConverter;
+pub use conversion::{Conversion, Converter};
 pub use current_version::PinnedVersion;
 pub use health::PROBATION_SHARE;
 pub use health_monitor::{Happened, Notice};
@@ -116,6 +119,7 @@ pub struct Controller {
     shared: Shared,
     queue: WorkQueue<ReconcileKey>,
     version: Arc<CurrentVersion>,
+    converter: CurrentConverter,
     /// The wanted number of workers.
     workers: watch::Sender<u32>,
     tombstones: Arc<Tombstones>,
@@ -148,6 +152,7 @@ impl Controller {
             shared,
             queue,
             version,
+            converter: CurrentConverter::default(),
             workers: watch::Sender::new(0),
             tombstones: Arc::default(),
             breaker: Breaker::default(),
@@ -173,23 +178,30 @@ impl Controller {
             event_mode: Arc::clone(&event_mode),
         };
         let (subscriptions, stores) = handler::subscribe(&loaded.manifest, &self.shared.informers, &handlers);
-        let reads = Arc::new(Reads::new(write_identity.clone(), self.shared.writer.clone(), stores.clone()));
+        let reads =
+            Arc::new(Reads::new(&loaded.manifest, write_identity.clone(), self.shared.writer.clone(), stores.clone()));
         let workers = loaded.guest.grants.workers(&loaded.manifest);
         let admission = loaded.guest.grants.admission(&loaded.manifest);
-        let pool = Pool::new(loaded.component.clone(), loaded.guest.clone(), workers);
-        Arc::new(Version {
+        let pool = Arc::new(Pool::new(loaded.component.clone(), loaded.guest.clone(), workers));
+        let converter = Converter::new(&loaded, &self.name, &pool, &self.metrics);
+        let version = Arc::new(Version {
             loaded,
             pool,
             write_identity,
             reads,
             admission,
+            converter,
             subscriptions,
             stores,
             event_mode,
             worked: AtomicBool::new(false),
             under_way: TaskTracker::new(),
             cancel: CancellationToken::new(),
-        })
+        });
+        if self.version.get().is_none() {
+            self.converter.set(version.converter.clone());
+        }
+        version
     }
 
     /// Makes a version current and enqueues all its objects at low priority. Returns the previous version.
@@ -218,6 +230,7 @@ impl Controller {
             self.forget_what(|key| !version.reaches(key));
         }
         drop(turn);
+        self.converter.set(version.converter.clone());
         self.stand(version, before.is_none());
         self.set_workers(version.loaded.guest.grants.workers(manifest));
         if before.is_none() {
@@ -259,6 +272,12 @@ impl Controller {
     #[must_use]
     pub fn reviewer(&self) -> &Reviewer {
         &self.reviewer
+    }
+
+    /// The plugin's conversions. None: it has none (yet).
+    #[must_use]
+    pub fn converter(&self) -> Option<Arc<Converter>> {
+        self.converter.get()
     }
 
     /// The plugin's name.

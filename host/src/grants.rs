@@ -5,11 +5,13 @@
 mod admission;
 mod asked;
 mod compare;
+mod conversion;
 mod permission;
 
 pub use admission::{Admission, both as both_selectors, fault as admission_fault, resource_covers};
 pub use asked::{Plurals, guess_plural};
 pub use compare::difference;
+pub use conversion::is_definition_name;
 pub use permission::{PERMISSIONS, Permission, each};
 
 use oarlock_manifest::{GrantedAdmission, Limits, PluginGrant, PluginManifest, PolicyRule, SafeRequest};
@@ -108,6 +110,7 @@ pub struct Grants {
     cleanup: bool,
     manage_status: bool,
     admission: Vec<GrantedAdmission>,
+    conversions: Vec<String>,
     origins: BTreeSet<String>,
     safe_requests: Vec<SafeRequest>,
     config: BTreeMap<String, String>,
@@ -127,6 +130,7 @@ impl Grants {
             cleanup: false,
             manage_status: false,
             admission: Vec::new(),
+            conversions: Vec::new(),
             origins: BTreeSet::new(),
             safe_requests: Vec::new(),
             config: BTreeMap::new(),
@@ -191,6 +195,10 @@ impl Grants {
         {
             return Err(Error::Limit(fault));
         }
+        if let Some(name) = grant.conversions.iter().find(|name| !is_definition_name(name)) {
+            let fault = format!("conversions has {name:?}, which is not the name of a CustomResourceDefinition");
+            return Err(Error::Limit(crate::quoted(&fault, FAULT_BYTES)));
+        }
         let origins = grant.http.origins.iter().map(|o| parse_origin(o)).collect::<Result<_, _>>()?;
         Ok(Self {
             partial: grant.partial,
@@ -198,6 +206,7 @@ impl Grants {
             cleanup: grant.cleanup,
             manage_status: grant.manage_status,
             admission: grant.admission.clone(),
+            conversions: grant.conversions.clone(),
             origins,
             safe_requests: grant.http.safe_requests.clone(),
             config,
@@ -231,6 +240,12 @@ impl Grants {
     #[must_use]
     pub fn admission(&self, manifest: &PluginManifest) -> Vec<Admission> {
         admission::granted(&self.admission, manifest)
+    }
+
+    /// The granted conversions of a manifest: names of definitions.
+    #[must_use]
+    pub fn conversions(&self, manifest: &PluginManifest) -> Vec<String> {
+        manifest.conversions.iter().filter(|name| self.conversions.contains(name)).cloned().collect()
     }
 
     /// The namespaces, of those that the manifest asks for, where a kind may be listed and watched. `None`: everywhere. An empty list:
@@ -294,6 +309,11 @@ impl Grants {
     #[must_use]
     pub fn manage_status(&self, manifest: &PluginManifest) -> bool {
         manifest.manage_status && self.manage_status
+    }
+
+    /// Removes finalizer and status from a manifest where they are not granted.
+    pub fn withhold(&self, manifest: &mut PluginManifest) {
+        (manifest.cleanup, manifest.manage_status) = (self.cleanup(manifest), self.manage_status(manifest));
     }
 
     /// The rules of the grant.
@@ -473,11 +493,16 @@ mod tests {
                     ..Grants::asked(&manifest(), BTreeMap::new(), &|_| None)
                 };
                 let grants = Grants::without_secrets(&grant).unwrap();
-                assert_eq!(grants.cleanup(&asking(asked, false)), asked && granted);
-                assert_eq!(grants.manage_status(&asking(false, asked)), asked && granted);
+                let both = asked && granted;
+                assert_eq!(grants.cleanup(&asking(asked, false)), both);
+                let mut left = asking(asked, asked);
+                grants.withhold(&mut left);
+                assert_eq!((left.cleanup, left.manage_status), (both, both));
             }
         }
-        assert!(!Grants::none().cleanup(&asking(true, true)) && !Grants::none().manage_status(&asking(true, true)));
+        let mut left = asking(true, true);
+        Grants::none().withhold(&mut left);
+        assert_eq!((left.cleanup, left.manage_status), (false, false));
     }
 
     #[test]

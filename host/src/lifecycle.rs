@@ -9,6 +9,7 @@
 mod accept;
 mod access;
 mod actions;
+mod conversions;
 mod host_events;
 mod leftovers;
 mod loading;
@@ -25,7 +26,7 @@ use crate::api::GroupVersionKind;
 use crate::apply::HeldObjects;
 use crate::apply::access::RequiredPermissions;
 use crate::apply::events::Regarding;
-use crate::controller::{Controller, Happened, Notice, Shared, Version};
+use crate::controller::{Controller, Converter, Happened, Notice, Shared, Version};
 use crate::oci::PullStatuses;
 use crate::plugin::directory::{self, Snapshot, Sources};
 use crate::plugin::{Engine, HttpGate};
@@ -37,6 +38,7 @@ use registry::Registry;
 use retirement::Retirement;
 use serde_json::Value;
 use state_reporter::StateReporter;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -146,6 +148,23 @@ impl Handle {
     #[must_use]
     pub fn controllers(&self) -> Vec<Arc<Controller>> {
         lock(&self.registry).plugins.values().map(|plugin| Arc::clone(&plugin.controller)).collect()
+    }
+
+    /// The conversions of a plugin that runs, is about to, or ended while definitions depend on its conversions.
+    #[must_use]
+    pub fn converter(&self, plugin: &str) -> Option<Arc<Converter>> {
+        lock(&self.registry).converter(plugin)
+    }
+
+    /// The conversions of all plugins, by definition. Of two plugins, the one that runs converts.
+    #[must_use]
+    pub fn converters(&self) -> BTreeMap<String, Arc<Converter>> {
+        lock(&self.registry).converters()
+    }
+
+    /// Records the definitions that this host converts for, with the number of their objects.
+    pub fn set_converted(&self, converted: BTreeMap<String, usize>) {
+        lock(&self.registry).converted = converted;
     }
 
     /// Whether a plugin that does not run may be about to: a file is compiling, or its first version waits for its watches.
@@ -276,6 +295,7 @@ impl Lifecycle {
                 }
                 Some(notice) = self.noticed.recv() => self.notice(notice),
                 _ = tick.tick() => {
+                    lock(&self.registry).forget_unused_converters();
                     self.retirement.end_orphans();
                     self.leftovers.check();
                     let patience = if watch.all_asked() { SETTLED_WITHIN } else { PULLED_WITHIN };
@@ -350,6 +370,9 @@ impl Lifecycle {
 
     fn act(&mut self, action: Action, answer: oneshot::Sender<Result<String, String>>) {
         match action {
+            Action::Confirm(name) if lock(&self.registry).ended_converters.contains_key(&name) => {
+                let _ = answer.send(conversions::confirm_end(&mut lock(&self.registry), &name));
+            }
             Action::Confirm(name) => {
                 let confirmed = actions::confirm(&mut lock(&self.registry), &name);
                 let done = confirmed.map(|(file, said)| {
@@ -388,6 +411,7 @@ impl Lifecycle {
         let controllers = {
             let mut registry = lock(&self.registry);
             registry.files.clear();
+            registry.ended_converters.clear();
             std::mem::take(&mut registry.plugins)
         };
         let stopped = futures::future::join_all(controllers.values().map(|plugin| plugin.controller.stop(DRAIN)));

@@ -287,6 +287,14 @@ impl Metrics {
         }
     }
 
+    /// Counts objects of a conversion request.
+    pub fn converted(&self, plugin: &str, converted: bool, objects: usize) {
+        let known = self.known();
+        if known.plugins.contains_key(plugin) {
+            self.shared.admission.converted(plugin, converted, objects);
+        }
+    }
+
     /// Sets the number of unanswered initializers of each InitializerConfiguration.
     pub fn set_unanswered(&self, counts: &BTreeMap<&str, usize>) {
         self.shared.admission.set_unanswered(counts);

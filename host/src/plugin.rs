@@ -11,6 +11,7 @@ pub mod engine;
 pub(crate) mod fuzzing;
 mod http_gate;
 pub mod identity;
+pub(crate) mod indexes;
 pub mod inspect;
 mod instance;
 mod load;

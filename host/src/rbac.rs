@@ -55,6 +55,9 @@ pub fn of_host(manifest: &PluginManifest, grants: &Grants, plurals: &Plurals<'_>
     if !grants.admission(manifest).is_empty() {
         of_admission(&mut needs, plugin);
     }
+    for definition in grants.conversions(manifest) {
+        of_conversion(&mut needs, plugin, &definition);
+    }
     for watch in &manifest.watches {
         let (kind, plural) = (watch.gvk(), plural_of(&watch.gvk(), plurals));
         for namespace in places(grants.namespaces(&kind.group, &plural, &watch.namespaces, &watch.names)) {
@@ -83,6 +86,22 @@ fn of_admission(needs: &mut Needs, plugin: &str) {
         &["list", "watch"],
     );
     needs.add(plugin, "events about initializers", "default", "", "events", &["get", "create", "patch"]);
+}
+
+/// Permissions of the host to be the conversion webhook of a definition.
+fn of_conversion(needs: &mut Needs, plugin: &str, definition: &str) {
+    for verb in ["get", "list", "watch", "patch"] {
+        let one = Permission {
+            namespace: String::new(),
+            group: "apiextensions.k8s.io".to_owned(),
+            resource: "customresourcedefinitions".to_owned(),
+            name: definition.to_owned(),
+            verb: verb.to_owned(),
+        };
+        needs.insert(one, plugin, "the conversion webhook of a definition");
+    }
+    let (plural, group) = definition.split_once('.').unwrap_or((definition, ""));
+    needs.add(plugin, "the number of objects that depend on its conversion", "", group, plural, &["list"]);
 }
 
 /// Permissions of the host to store its certificates in the Secret [`ADMISSION_SECRET`] in its namespace.

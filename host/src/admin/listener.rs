@@ -22,7 +22,7 @@ use tower::ServiceExt as _;
 pub(super) const CONNECTIONS: usize = 64;
 
 /// Deadline for the head of a request, from the previous response or from the connection on.
-const HEAD: Duration = Duration::from_secs(10);
+pub(super) const HEAD: Duration = Duration::from_secs(10);
 
 /// Drain time of responses in flight at shutdown.
 const DRAIN: Duration = Duration::from_secs(5);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Poll interval while a plugin or the initializers are still loading.
-const ASK_AGAIN: Duration = Duration::from_millis(20);
+pub(super) const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Time limits of a review.
 #[derive(Clone, Copy, Debug)]
@@ -28,12 +28,17 @@ pub(super) enum Path {
     Rule { plugin: String, index: usize, validate: bool },
     /// All initializers that match the object.
     Initialize,
+    /// A plugin's conversions.
+    Convert { plugin: String },
 }
 
 impl Path {
     pub(super) fn parse(path: &str) -> Option<Self> {
         if path == super::webhooks::INITIALIZE {
             return Some(Self::Initialize);
+        }
+        if let Some(plugin) = path.strip_prefix("/convert/") {
+            return (!plugin.is_empty() && !plugin.contains('/')).then(|| Self::Convert { plugin: plugin.to_owned() });
         }
         let mut parts = path.strip_prefix('/')?.split('/');
         let validate = match parts.next()? {
@@ -48,7 +53,7 @@ impl Path {
     /// The plugin to which the host charges a review on this path.
     pub(super) fn plugin(&self) -> &str {
         match self {
-            Self::Rule { plugin, .. } => plugin,
+            Self::Rule { plugin, .. } | Self::Convert { plugin } => plugin,
             Self::Initialize => super::webhooks::INITIALIZE,
         }
     }
@@ -81,6 +86,7 @@ impl WebhookServer {
                 Ok(self.by_rule(&chosen, admission_request, *validate, time).await)
             }
             Path::Initialize => self.initialize(admission_request, time).await,
+            Path::Convert { .. } => Err(Unreadable::new(400, "expected a ConversionReview")),
         }
     }
 

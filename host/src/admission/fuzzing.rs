@@ -1,8 +1,9 @@
-//! Fuzzing of AdmissionReviews: see [`crate::fuzzing`].
+//! Fuzzing of AdmissionReviews and ConversionReviews: see [`crate::fuzzing`].
 
 #![expect(clippy::expect_used, reason = "a broken promise ends the fuzzing")]
 
 use super::answer::Path;
+use super::conversion::ConversionRequest;
 use super::review::{AdmissionRequest, AdmissionResponse};
 use super::serve::timeout_of;
 use crate::api::path;
@@ -10,7 +11,7 @@ use oarlock_merge::{json_patch, steps::Budget};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Reads a review, and builds each kind of response to it.
+/// Reads a review of either kind, and builds each kind of response to it.
 ///
 /// * `target` - path and query of the request.
 /// * `body` - body of the request.
@@ -19,6 +20,9 @@ pub fn review(target: &str, body: &[u8]) {
     assert!(timeout_of(query) <= Duration::from_secs(60), "the API server would have given up");
     if let Some(Path::Rule { plugin, .. }) = Path::parse(path) {
         assert!(!plugin.contains('/'), "{plugin:?}");
+    }
+    if let Err(unreadable) = ConversionRequest::read(body) {
+        assert!(unreadable.status == 400 && unreadable.message.len() < 2048, "a long complaint: {unreadable}");
     }
     let admission_request = match AdmissionRequest::read(body) {
         Ok(admission_request) => admission_request,

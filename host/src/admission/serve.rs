@@ -5,6 +5,7 @@ mod limits;
 use super::WebhookServer;
 use super::answer::{Path, Time};
 use super::clients::{Accepting, Client};
+use super::conversion::ConversionRequest;
 use super::review::{AdmissionRequest, Unreadable};
 use arc_swap::ArcSwap;
 use bytes::{Bytes, BytesMut};
@@ -17,7 +18,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::sync::{Notify, OwnedSemaphorePermit, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -29,8 +30,9 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Deadline of the first request after the handshake.
 const FIRST: Duration = Duration::from_secs(10);
 
-/// Deadline of the head of each further request.
-const HEAD: Duration = Duration::from_secs(90);
+/// Deadline of the head of each further request. Longer than 90 s, after which an API server closes an idle connection: a request that
+/// meets the end of its connection fails, because Go repeats no POST.
+const HEAD: Duration = Duration::from_secs(120);
 
 /// Largest body: two objects of the API server's size limit, and the fields around them.
 const BODY_BYTES: usize = 16 << 20;
@@ -47,18 +49,28 @@ const TIMEOUT: Duration = Duration::from_secs(super::webhooks::TIMEOUT_SECONDS a
 /// Least and greatest margin between the response and the API server's timeout.
 const MARGIN: std::ops::RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_millis(500);
 
+/// The two steps in which the server ends.
+#[derive(Debug, Clone)]
+pub(super) struct Ends {
+    /// The host stops: it leaves the webhook configurations to others, and each response closes its connection, so that API servers open
+    /// the next one to another host. Cancelled with `stop` at the latest.
+    pub(super) leaves: CancellationToken,
+    /// The server closes the connections that are left.
+    pub(super) stop: CancellationToken,
+}
+
 /// Accepts connections until `stop` is cancelled, then finishes the reviews in flight.
 pub(super) async fn serve(
     server: Arc<WebhookServer>,
     listener: TcpListener,
     accepting: Arc<ArcSwap<Accepting>>,
-    stop: CancellationToken,
+    ends: Ends,
 ) {
     let limits = Arc::new(ServerLimits::new());
     let tasks = TaskTracker::new();
     loop {
         let stream = tokio::select! {
-            () = stop.cancelled() => break,
+            () = ends.stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
@@ -70,13 +82,13 @@ pub(super) async fn serve(
             },
         };
         let permit = tokio::select! {
-            () = stop.cancelled() => break,
+            () = ends.stop.cancelled() => break,
             Some(permit) = limits.connection() => permit,
         };
         let connection = Connection {
             server: Arc::clone(&server),
             limits: Arc::clone(&limits),
-            stop: stop.clone(),
+            ends: ends.clone(),
             client: Client::Unknown,
         };
         tasks.spawn(connection.run(stream, accepting.load_full(), permit));
@@ -89,7 +101,7 @@ pub(super) async fn serve(
 struct Connection {
     server: Arc<WebhookServer>,
     limits: Arc<ServerLimits>,
-    stop: CancellationToken,
+    ends: Ends,
     /// The client that the handshake showed.
     client: Client,
 }
@@ -107,7 +119,7 @@ impl Connection {
             Err(_elapsed) => return,
         };
         self.client = accepting.client(tls.get_ref().1);
-        let (stop, limits) = (self.stop.clone(), Arc::clone(&self.limits));
+        let (stop, limits) = (self.ends.stop.clone(), Arc::clone(&self.limits));
         let asked = Arc::new(Notify::new());
         let asks = Arc::clone(&asked);
         let service = hyper::service::service_fn(move |request| {
@@ -149,7 +161,7 @@ impl Connection {
         let label = Path::parse(&path);
         let answered = match &label {
             None => Err(Unreadable::new(404, "there is no such webhook here")),
-            Some(path) => self.review(path, request, began, timeout).await,
+            Some(path) => self.answer(path, request, began, timeout).await,
         };
         let (status, body) = match answered {
             Ok(body) => (StatusCode::OK, body),
@@ -166,10 +178,13 @@ impl Connection {
         let mut response = Response::new(Full::new(body));
         *response.status_mut() = status;
         response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+        if self.ends.leaves.is_cancelled() {
+            response.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
+        }
         response
     }
 
-    async fn review(
+    async fn answer(
         &self,
         path: &Path,
         request: Request<Incoming>,
@@ -185,7 +200,7 @@ impl Connection {
             ));
         }
         if request.method().as_str() != "POST" {
-            return Err(Unreadable::new(405, "an AdmissionReview must be sent with POST"));
+            return Err(Unreadable::new(405, "a review must be sent with POST"));
         }
         let content_type =
             request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -195,17 +210,34 @@ impl Connection {
             return Err(Unreadable::new(415, format!("expected content type application/json, found {found:?}")));
         }
         // Before the review takes a slot: reviews for a plugin that is still loading must not block those for ready plugins.
-        self.server.ready(path, limits::latest(deadline, timeout)).await?;
-        let body = request.into_body();
-        let _body = self.limits.body(body.size_hint().exact(), deadline).await?;
-        let body = read(body, deadline).await?;
-        let _permit = self.limits.review(path.plugin(), deadline, timeout).await?;
+        let latest = limits::latest(deadline, timeout);
+        if let Path::Convert { plugin } = path {
+            let converter = self.server.converter(plugin, latest).await?;
+            let (body, _room) = self.body(request.into_body(), deadline).await?;
+            let _permit = self.limits.conversion(plugin, latest).await?;
+            let conversion = ConversionRequest::read(&body)?;
+            drop(body);
+            return Ok(Bytes::from(self.server.convert(&converter, conversion, deadline).await.to_string()));
+        }
+        self.server.ready(path, latest).await?;
+        let (body, _room) = self.body(request.into_body(), deadline).await?;
+        let _permit = self.limits.review(path.plugin(), latest).await?;
         let mut admission_request = AdmissionRequest::read(&body)?;
         drop(body);
         admission_request.authenticated = self.client == Client::Authenticated;
         let answer = self.server.answer(path, &admission_request, Time { arrived, deadline }).await?;
         self.server.count(path, &answer);
         Ok(Bytes::from(answer.to_json(&admission_request).to_string()))
+    }
+
+    /// Reads a body. Its share of the memory for bodies is held for as long as the request, because the parsed review is as large.
+    async fn body(
+        &self,
+        body: Incoming,
+        deadline: Instant,
+    ) -> Result<(Bytes, Option<SemaphorePermit<'_>>), Unreadable> {
+        let room = self.limits.body(body.size_hint().exact(), deadline).await?;
+        Ok((read(body, deadline).await?, room))
     }
 }
 

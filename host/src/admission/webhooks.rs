@@ -72,6 +72,19 @@ pub(super) fn plugin_of(webhook: &str) -> Option<&str> {
     webhook.strip_suffix(SUFFIX)?.split_once('.').map(|(_, plugin)| plugin)
 }
 
+/// The `clientConfig` of a webhook at a path of this host.
+///
+/// * `ca_bundle` - PEM.
+pub(super) fn client_config(at: &WebhookClientConfig, ca_bundle: &str, path: &str) -> Value {
+    let bundle = base64::prelude::BASE64_STANDARD.encode(ca_bundle);
+    match at {
+        WebhookClientConfig::Service { namespace, name, port } => json!({
+            "caBundle": bundle, "service": {"namespace": namespace, "name": name, "port": port, "path": path}
+        }),
+        WebhookClientConfig::Url(base) => json!({"caBundle": bundle, "url": format!("{base}{path}")}),
+    }
+}
+
 impl DesiredWebhooks {
     /// The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration. None: it would have no webhooks.
     pub(super) fn documents(&self) -> [(&'static str, Option<Value>); 2] {
@@ -100,7 +113,7 @@ impl DesiredWebhooks {
         let mut webhook = json!({
             "name": format!("rule-{index}.{plugin}{SUFFIX}"),
             "admissionReviewVersions": ["v1"],
-            "clientConfig": self.client_config(&path(called)),
+            "clientConfig": client_config(&self.client_config, &self.ca_bundle, &path(called)),
             "rules": [{
                 "operations": rule.operations, "apiGroups": rule.api_groups, "apiVersions": rule.api_versions,
                 "resources": rule.resources, "scope": rule.scope.as_deref().unwrap_or("*"),
@@ -142,7 +155,7 @@ impl DesiredWebhooks {
         let mut webhook = json!({
             "name": format!("initializers{SUFFIX}"),
             "admissionReviewVersions": ["v1"],
-            "clientConfig": self.client_config(INITIALIZE),
+            "clientConfig": client_config(&self.client_config, &self.ca_bundle, INITIALIZE),
             "rules": rules,
             "failurePolicy": "Fail",
             "matchPolicy": "Equivalent",
@@ -154,16 +167,6 @@ impl DesiredWebhooks {
             fields.insert("namespaceSelector".to_owned(), selector);
         }
         Some(webhook)
-    }
-
-    fn client_config(&self, path: &str) -> Value {
-        let bundle = base64::prelude::BASE64_STANDARD.encode(&self.ca_bundle);
-        match &self.client_config {
-            WebhookClientConfig::Service { namespace, name, port } => json!({
-                "caBundle": bundle, "service": {"namespace": namespace, "name": name, "port": port, "path": path}
-            }),
-            WebhookClientConfig::Url(base) => json!({"caBundle": bundle, "url": format!("{base}{path}")}),
-        }
     }
 
     fn not_own_namespace(&self) -> Option<Value> {

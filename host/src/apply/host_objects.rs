@@ -83,6 +83,24 @@ impl HostObjects {
         }
     }
 
+    /// The number of objects of a kind, at the API server. A kind that is not served has none.
+    ///
+    /// # Errors
+    ///
+    /// The API server's error.
+    pub async fn count(&self, kind: &GroupVersionKind) -> Result<usize, WriteError> {
+        let resource = match self.requests.resolve(kind).await {
+            Err(WriteError::UnknownKind(_)) => return Ok(0),
+            resource => resource?,
+        };
+        let outgoing = Outgoing::list(&resource).query("limit", "1");
+        let answer = self.requests.send(&WriteIdentity::host(), outgoing).await?;
+        let list: Value = serde_json::from_str(&answer).map_err(|e| WriteError::Server(e.to_string()))?;
+        let items = list.get("items").and_then(Value::as_array).map_or(0, Vec::len);
+        let rest = list.pointer("/metadata/remainingItemCount").and_then(Value::as_u64).unwrap_or(0);
+        Ok(items.saturating_add(usize::try_from(rest).unwrap_or(usize::MAX)))
+    }
+
     /// Reads an object of the host from the API server, as JSON. None: it does not exist.
     ///
     /// # Errors

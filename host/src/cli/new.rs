@@ -1,18 +1,22 @@
 //! `oarlock new`.
 
 mod project;
+mod resource;
+mod values;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use oarlock_manifest::Kind;
-use project::{File, SOURCES, Values};
+use project::{File, SOURCES};
+use resource::Resource;
 use std::path::{Path, PathBuf};
+use values::Values;
 
 /// The options of `oarlock new`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  oarlock new greeter --lang rust --kind apps/v1/Deployment\n\nThe project contains its SDK and the contract. Of Oarlock it needs only this command."
+    after_help = "Examples:\n  oarlock new greeter --lang rust --kind apps/v1/Deployment\n  oarlock new webapp --lang ts --crd crd.yaml\n\nThe project contains its SDK and the contract. Of Oarlock it needs only this command."
 )]
 pub(super) struct NewArgs {
     /// Name of the plugin: a DNS label of at most 40 characters that begins with a letter
@@ -23,9 +27,13 @@ pub(super) struct NewArgs {
     #[arg(long, value_parser = PossibleValuesParser::new(project::languages(SOURCES)))]
     lang: String,
 
-    /// Kind that the plugin reconciles: VERSION/KIND or GROUP/VERSION/KIND
-    #[arg(long, default_value = "v1/ConfigMap", value_parser = project::kind)]
-    kind: Kind,
+    /// Kind that the plugin reconciles: VERSION/KIND or GROUP/VERSION/KIND [default: the one that --crd defines, or v1/ConfigMap]
+    #[arg(long, value_parser = project::kind)]
+    kind: Option<Kind>,
+
+    /// YAML or JSON file with the CustomResourceDefinition of the kind. The project contains it, and types of its objects
+    #[arg(long, value_name = "FILE")]
+    crd: Option<PathBuf>,
 
     /// Folder of the project, new or empty [default: NAME in the current folder]
     #[arg(long, value_name = "DIR")]
@@ -38,17 +46,29 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<()> {
     if !is_free(&folder).with_context(|| format!("cannot read the folder {shown}"))? {
         bail!("{shown} exists and is not an empty folder: choose another name, or another folder with --dir");
     }
-    let values = Values::new(&args.name, &args.kind);
-    for file in project::files(SOURCES, &args.lang, &values) {
+    let resource = resource(args)?;
+    let values = Values::new(&args.name, &resource, &args.lang);
+    let files = project::files(SOURCES, &args.lang, &resource, &values)
+        .with_context(|| format!("cannot make types of {}", resource.kind.kind))?;
+    for file in files {
         write(&folder, &file).with_context(|| format!("cannot write {} in {shown}", file.path))?;
     }
     super::say(&format!(
         "{shown}: a plugin in {} that reconciles {}; next:\n  {}",
         args.lang,
-        args.kind.kind,
+        resource.kind.kind,
         next(&folder, &oarlock(), values.apply()).join("\n  ")
     ))?;
     Ok(())
+}
+
+/// What the project reconciles.
+fn resource(args: &NewArgs) -> anyhow::Result<Resource> {
+    let Some(file) = &args.crd else {
+        let kind = || Kind { group: String::new(), version: "v1".to_owned(), kind: "ConfigMap".to_owned() };
+        return Ok(Resource::named(args.kind.clone().unwrap_or_else(kind)));
+    };
+    Resource::defined(file, args.kind.as_ref()).with_context(|| format!("cannot make a project of {}", file.display()))
 }
 
 /// Whether writing a project there overwrites nothing.

@@ -1,16 +1,16 @@
 //! Event handlers: the watches of a plugin, and the keys that each event enqueues.
 
 use super::ReconcileKey;
-use super::mapping::Mapper;
+use super::mapping::{self, Mapper};
 use super::out_of_sync::OutOfSync;
 use super::tombstones::Tombstones;
 use super::version::{EventMode, EventModeCell};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Writer;
-use crate::informer::{Delta, Handler, Informers, Store, Subscription, WatchSpec};
-use crate::plugin::StoreOf;
+use crate::informer::{Delta, Handler, Indexer, Informers, Store, Subscription, WatchSpec};
+use crate::plugin::{StoreOf, indexes};
 use crate::workqueue::{Cause, Trigger, WorkQueue};
-use oarlock_manifest::{Kind, Mapping, PluginManifest};
+use oarlock_manifest::{Kind, Mapping, PluginManifest, Watch};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -41,6 +41,7 @@ pub(super) fn subscribe(
 ) -> (Vec<Subscription>, Stores) {
     let mut subscriptions = Vec::new();
     let mut stores = Stores::new();
+    let indexers = indexers(manifest);
     let mut open = |gvk: &GroupVersionKind,
                     namespaces: &[String],
                     labels: &str,
@@ -56,7 +57,8 @@ pub(super) fn subscribe(
                 label_selector: Some(labels.to_owned()),
                 field_selector: Some(fields.to_owned()),
             };
-            let subscription = informers.subscribe(spec, Arc::clone(handler));
+            let mut subscription = informers.subscribe(spec, Arc::clone(handler));
+            subscription.declare(indexers.iter().filter(|(of, _)| of == gvk).map(|(_, indexer)| indexer.clone()));
             let of = StoreOf { store: subscription.store().clone(), primary };
             stores.entry(gvk.clone()).or_default().push(of);
             subscriptions.push(subscription);
@@ -72,8 +74,7 @@ pub(super) fn subscribe(
     }
     for watch in &manifest.watches {
         let gvk = kind(&watch.gvk());
-        let target = watch.primary.as_ref().map(kind).or_else(|| manifest.primaries.first().map(|p| kind(&p.gvk())));
-        let handler = match target {
+        let handler = match target(watch, manifest) {
             Some(target) if watch.map_to != Mapping::CacheOnly => {
                 let stores = primaries.get(&target).cloned().unwrap_or_default();
                 let mapper = Mapper::new(watch.clone(), target.into(), stores);
@@ -89,6 +90,18 @@ pub(super) fn subscribe(
         }
     }
     (subscriptions, stores)
+}
+
+/// The kind of the keys that a watch enqueues.
+fn target(watch: &Watch, manifest: &PluginManifest) -> Option<GroupVersionKind> {
+    watch.primary.as_ref().map(kind).or_else(|| manifest.primaries.first().map(|primary| kind(&primary.gvk())))
+}
+
+/// The indexes that the plugin declares, and those that its mappings need.
+fn indexers(manifest: &PluginManifest) -> Vec<(GroupVersionKind, Indexer)> {
+    let declared = indexes::of(manifest).into_iter().map(|index| (index.kind, index.indexer));
+    let of_watch = |watch: &Watch| Some((target(watch, manifest)?, mapping::indexer(watch)?));
+    declared.chain(manifest.watches.iter().filter_map(of_watch)).collect()
 }
 
 /// Most watches for the names of one entry. With more names the host watches all objects, and the handler filters them.

@@ -2,7 +2,7 @@
 
 use super::handler::{Stores, kind};
 use crate::api::{GroupVersionKind, ObjectKey};
-use crate::informer::{ListOptions, Object, Reference, Store};
+use crate::informer::{Indexed, Indexer, ListOptions, Object, Store};
 use oarlock_manifest::{Mapping, PluginManifest, Primary, Watch};
 use serde_json::Value;
 use std::sync::Arc;
@@ -12,12 +12,15 @@ pub(super) struct Mapper {
     watch: Watch,
     target: Arc<GroupVersionKind>,
     stores: Vec<Store>,
+    /// The index of the primaries, for `referencedBy`.
+    indexer: Option<Indexer>,
 }
 
 impl Mapper {
     /// * `stores` - of the primary.
     pub(super) fn new(watch: Watch, target: Arc<GroupVersionKind>, stores: Vec<Store>) -> Self {
-        Self { watch, target, stores }
+        let indexer = indexer(&watch);
+        Self { watch, target, stores, indexer }
     }
 
     /// The kind of the keys.
@@ -56,11 +59,11 @@ impl Mapper {
                     found.push(ObjectKey::new(Arc::clone(&key.namespace), name));
                 }
             }
-            Mapping::ReferencedBy { pointer } => {
-                let reference = Reference { pointer: pointer.clone(), name: key.name.to_string() };
+            Mapping::ReferencedBy { .. } => {
+                let value = key.name.to_string();
                 let options = ListOptions {
                     namespace: key.namespace().map(str::to_owned),
-                    reference: Some(reference),
+                    indexed: self.indexer.clone().map(|indexer| Indexed { indexer, value }),
                     ..ListOptions::default()
                 };
                 found.extend(
@@ -75,6 +78,14 @@ impl Mapper {
             // Nobody is woken before the primary is listed, so this is a store without a watch.
             None => found.retain(|found| found.namespace == key.namespace),
         }
+    }
+}
+
+/// The index of the primaries that a watch needs.
+pub(super) fn indexer(watch: &Watch) -> Option<Indexer> {
+    match &watch.map_to {
+        Mapping::ReferencedBy { pointer } => Some(Indexer::pointer(pointer)),
+        _ => None,
     }
 }
 

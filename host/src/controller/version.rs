@@ -1,6 +1,6 @@
 //! A version of a plugin: the loaded code, and the watches it reads from.
 
-use super::{ReconcileKey, handler, mapping};
+use super::{Converter, ReconcileKey, handler, mapping};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::WriteIdentity;
 use crate::grants::Admission;
@@ -30,12 +30,14 @@ pub struct Loaded {
 #[derive(Debug)]
 pub struct Version {
     pub(super) loaded: Loaded,
-    /// The version's instances, none of which outlives it.
-    pub(super) pool: Pool,
+    /// The version's instances. Those of its conversions may outlive it.
+    pub(super) pool: Arc<Pool>,
     pub(super) write_identity: WriteIdentity,
     pub(super) reads: Arc<Reads>,
     /// The admission rules.
     pub(super) admission: Vec<Admission>,
+    /// The conversions; None: it has none.
+    pub(super) converter: Option<Arc<Converter>>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) stores: HashMap<GroupVersionKind, Vec<StoreOf>>,
     /// Whether its handlers enqueue keys.

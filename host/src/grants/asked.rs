@@ -30,6 +30,7 @@ pub(super) fn grant(manifest: &PluginManifest, config: BTreeMap<String, String>,
         cleanup: manifest.cleanup,
         manage_status: manifest.manage_status,
         admission: manifest.admission.iter().map(GrantedAdmission::just).collect(),
+        conversions: manifest.conversions.clone(),
         http: oarlock_manifest::GrantedHttp {
             origins: origins(&manifest.http, &config),
             safe_requests: manifest.http.safe_requests.clone(),

@@ -27,6 +27,8 @@ pub(super) fn missing(grants: &Grants, manifest: &PluginManifest, plurals: &Plur
         lines.extend((asked && !granted).then(|| format!("{name}: true")));
     }
     lines.extend(admission::missing(&grants.admission, manifest));
+    let conversions = manifest.conversions.iter().filter(|name| !grants.conversions.contains(name));
+    lines.extend(conversions.map(|name| format!("conversions: {name}")));
     for origin in asked::origins(&manifest.http, &grants.config) {
         if !grants.origins.contains(&origin) {
             lines.push(format!("http.origins: {origin}"));
@@ -77,6 +79,7 @@ fn settings(grant: &PluginGrant) -> BTreeSet<String> {
     lines.extend(
         grant.admission.iter().filter_map(|one| Some(format!("admission: {}", serde_json::to_string(one).ok()?))),
     );
+    lines.extend(grant.conversions.iter().map(|name| format!("conversions: {name}")));
     lines.extend(grant.http.origins.iter().map(|origin| format!("http.origins: {origin}")));
     lines.extend(
         grant.http.safe_requests.iter().map(|safe| format!("http.safeRequests: {} {}", safe.method, safe.path)),

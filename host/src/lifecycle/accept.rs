@@ -129,11 +129,16 @@ impl Lifecycle {
     /// Opens the watches of a version, which becomes current when they are in sync.
     fn take(&mut self, name: &str, candidate: CandidateVersion) {
         let plugin = candidate.name().to_owned();
-        if !candidate.compiled.manifest.admission.is_empty() && !self.options.answers_admission {
-            tracing::warn!(
-                plugin,
-                "plugin answers admission, but the API server cannot call it: the host runs without --admission-service, --admission-url or --admission-addr"
-            );
+        if !self.options.answers_admission {
+            const UNREACHABLE: &str = "the API server cannot call it: the host runs without --admission-service, --admission-url or --admission-addr";
+            if !candidate.compiled.manifest.admission.is_empty() {
+                tracing::warn!(plugin, "plugin answers admission, but {UNREACHABLE}");
+            }
+            // No fault yet: the definition may have a single version.
+            if let definitions @ [_, ..] = &*candidate.conversions() {
+                let definitions = definitions.join(", ");
+                tracing::info!(plugin, definitions, "plugin can convert between versions, but {UNREACHABLE}");
+            }
         }
         let mut registry = lock(&self.registry);
         let entry = registry.plugins.entry(plugin.clone()).or_insert_with(|| Plugin {
@@ -192,6 +197,9 @@ fn decide(registry: &Registry, file: &str, candidate: &CandidateVersion) -> Acce
     if let Some(why) = status_is_taken(registry, &candidate.manifest()) {
         return Acceptance::Block(BlockedReason::Taken(why));
     }
+    if let Some(why) = conversion_is_taken(registry, candidate) {
+        return Acceptance::Block(BlockedReason::Taken(why));
+    }
     match &candidate.granting {
         Granting::Nothing => return Acceptance::Block(BlockedReason::NoGrant),
         Granting::Grant { missing, .. } if !missing.is_empty() => {
@@ -210,7 +218,8 @@ fn decide(registry: &Registry, file: &str, candidate: &CandidateVersion) -> Acce
         return Acceptance::Take;
     }
     let current = plugin.controller.current();
-    match current.and_then(|current| drops(&current, &candidate.manifest())) {
+    let dropped = current.and_then(|current| drops(&current, &candidate.manifest()));
+    match dropped.or_else(|| registry.drops_conversion(&plugin.controller, candidate)) {
         Some((drops, objects)) => Acceptance::Block(BlockedReason::Confirmation { drops, objects }),
         None => Acceptance::Take,
     }
@@ -236,6 +245,15 @@ fn status_is_taken(registry: &Registry, manifest: &PluginManifest) -> Option<Str
         }
     }
     None
+}
+
+/// Refuses the second of two plugins that convert for the same definition.
+fn conversion_is_taken(registry: &Registry, candidate: &CandidateVersion) -> Option<String> {
+    let converters = registry.plugins.iter().filter(|(name, _)| **name != *candidate.name());
+    converters.filter_map(|(_, plugin)| plugin.controller.converter()).find_map(|converter| {
+        let definition = candidate.conversions().into_iter().find(|name| converter.definitions().contains(name))?;
+        Some(format!("plugin {} already converts for {definition}; only one can", converter.plugin()))
+    })
 }
 
 /// Features that a new manifest drops although objects of the current version depend on them, and the number of these objects.

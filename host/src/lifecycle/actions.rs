@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 /// An action on a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Run the version that waits for confirmation because it drops features.
+    /// Run the version that waits for confirmation because it drops features, or end the conversions of a plugin that was removed.
     Confirm(String),
     /// Remove the plugin's finalizer from every object that no version of the plugin cleans up any more.
     ReleaseFinalizers(String),

@@ -1,7 +1,7 @@
 //! Registry of plugin files and plugins, with their states.
 
 use crate::api::GroupVersionKind;
-use crate::controller::{Controller, Version};
+use crate::controller::{Controller, Converter, Version};
 use crate::grants::{Grants, guess_plural};
 use crate::plugin::Component;
 use crate::plugin::cache::Cache;
@@ -108,6 +108,14 @@ impl CandidateVersion {
         &self.compiled.component.digest
     }
 
+    /// The definitions for which the version may convert.
+    pub(super) fn conversions(&self) -> Vec<String> {
+        match &self.granting {
+            Granting::Grant { grants, .. } => grants.conversions(&self.compiled.manifest),
+            Granting::Nothing => Vec::new(),
+        }
+    }
+
     /// Permissions that the manifest asks for and `grants` lacks.
     pub(super) fn missing(&self, grants: &Grants) -> Vec<String> {
         grants.missing(&self.compiled.manifest, &|kind| self.plurals.get(kind).cloned())
@@ -118,7 +126,7 @@ impl CandidateVersion {
     pub(super) fn manifest(&self) -> PluginManifest {
         let mut manifest = self.compiled.manifest.clone();
         let Granting::Grant { grants, .. } = &self.granting else { return manifest };
-        (manifest.cleanup, manifest.manage_status) = (grants.cleanup(&manifest), grants.manage_status(&manifest));
+        grants.withhold(&mut manifest);
         let places = |kind: &Kind, asked: &[String], names: &[String]| {
             let plural = self.plurals.get(kind).cloned().unwrap_or_else(|| guess_plural(&kind.kind));
             grants.namespaces(&kind.group, &plural, asked, names)
@@ -284,11 +292,22 @@ pub(super) struct Registry {
     pub(super) removed_plugins: BTreeMap<String, RemovedPlugin>,
     /// The files from the start are not all loaded yet.
     pub(super) starting: bool,
+    /// The definitions that this host converts for, with the number of their objects.
+    pub(super) converted: BTreeMap<String, usize>,
+    /// The conversions of plugins that ended although definitions depend on them, until a person confirms their end.
+    pub(super) ended_converters: BTreeMap<String, Arc<Converter>>,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { files: BTreeMap::new(), plugins: BTreeMap::new(), removed_plugins: BTreeMap::new(), starting: true }
+        Self {
+            files: BTreeMap::new(),
+            plugins: BTreeMap::new(),
+            removed_plugins: BTreeMap::new(),
+            starting: true,
+            converted: BTreeMap::new(),
+            ended_converters: BTreeMap::new(),
+        }
     }
 }
 

@@ -87,6 +87,10 @@ impl Retirement {
     pub(super) fn end(&self, name: &str) {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.remove(name) else { return };
+        if let Some(message) = registry.keep_converter(name, &plugin.controller) {
+            tracing::warn!(plugin = name, reason = message, "the conversions of a removed plugin continue");
+            self.events.record(name, true, "ConversionsContinue", message);
+        }
         // The version that was about to replace it needs its watches no longer.
         if let Some(file) = registry.files.get_mut(&plugin.file)
             && let FileState::Syncing { candidate, .. } = &file.file_state

@@ -1,7 +1,8 @@
 //! State of the plugins for people and monitoring: the response to `/plugins`.
 
-use super::registry::{BlockedReason, FileState, Plugin, Registry, RemovedPlugin};
+use super::registry::{BlockedReason, FileState, Plugin, Registry, RemovedPlugin, State};
 use super::state_reporter::ReportedState;
+use crate::controller::Converter;
 use crate::oci::PullStatuses;
 use serde_json::{Map, Value, json};
 
@@ -38,6 +39,7 @@ pub(super) fn describe(registry: &Registry, pulled: Option<&PullStatuses>) -> Va
     let orphans = registry.plugins.iter().filter(|(_, plugin)| !registry.files.contains_key(&plugin.file));
     list.extend(orphans.map(|(name, plugin)| Value::Object(running(name, plugin))));
     list.extend(registry.removed_plugins.iter().map(|(name, removed)| ended(name, removed)));
+    list.extend(registry.ended_converters.values().map(|converter| converting(registry, converter)));
     json!({"plugins": list})
 }
 
@@ -105,6 +107,14 @@ fn version(reported_state: &ReportedState, file_state: &FileState) -> Map<String
         _ => {}
     }
     entry
+}
+
+/// A plugin that ended while definitions depend on its conversions.
+fn converting(registry: &Registry, converter: &Converter) -> Value {
+    json!({
+        "name": converter.plugin(), "state": State::AwaitingConfirmation.as_str(), "version": converter.version(),
+        "reason": registry.ended_converter(converter), "objectsConcerned": registry.objects_of(converter.definitions()),
+    })
 }
 
 fn ended(name: &str, removed: &RemovedPlugin) -> Value {

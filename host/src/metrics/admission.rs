@@ -21,6 +21,9 @@ const CODES: [u16; 9] = [200, 400, 403, 404, 405, 408, 413, 415, 503];
 /// Results of reviews.
 const RESULTS: [&str; 5] = ["allowed", "changed", "refused", "failed", "ignored"];
 
+/// Results of conversions.
+const CONVERSIONS: [&str; 2] = ["converted", "failed"];
+
 #[derive(Debug, Clone)]
 pub(super) struct AdmissionFamilies {
     requests: Series<RequestLabels, Counter>,
@@ -28,6 +31,7 @@ pub(super) struct AdmissionFamilies {
     reviews: Series<ReviewLabels, Counter>,
     unanswered: Series<ConfigurationLabels, Gauge>,
     repairs: Series<KindLabels, Counter>,
+    conversions: Series<ReviewLabels, Counter>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
@@ -65,6 +69,7 @@ impl AdmissionFamilies {
             reviews: Series::new(Counter::default),
             unanswered: Series::new(Gauge::default),
             repairs: Series::new(Counter::default),
+            conversions: Series::new(Counter::default),
         };
         registry.register(
             "controller_runtime_webhook_requests",
@@ -91,21 +96,31 @@ impl AdmissionFamilies {
             "Writes that restored a webhook configuration of the host after another client had changed it",
             families.repairs.clone(),
         );
+        registry.register(
+            "oarlock_conversions",
+            "Objects in conversion requests of the API server, by result: converted, or failed together with their request",
+            families.conversions.clone(),
+        );
         families
     }
 
-    /// The plugin of a webhook: `/mutate/PLUGIN` or `/validate/PLUGIN`. None: the webhook belongs to no single plugin.
+    /// The plugin of a webhook: `/mutate/PLUGIN`, `/validate/PLUGIN` or `/convert/PLUGIN`. None: the webhook belongs to no single plugin.
     pub(super) fn plugin_of(webhook: &str) -> Option<&str> {
         webhook.split('/').nth(2)
     }
 
     pub(super) fn begin(&self, webhook: &str, plugin: Option<&str>) {
+        let converts = webhook.starts_with("/convert/");
         let webhook: Arc<str> = Arc::from(webhook);
         for code in CODES {
             self.requests.get(&RequestLabels { webhook: Arc::clone(&webhook), code });
         }
         self.latency.get(&WebhookLabels { webhook });
-        if let Some(plugin) = plugin {
+        if let Some(plugin) = plugin.filter(|_| converts) {
+            for result in CONVERSIONS {
+                self.conversions.get(&ReviewLabels { plugin: Arc::from(plugin), result });
+            }
+        } else if let Some(plugin) = plugin {
             for result in RESULTS {
                 self.reviews.get(&ReviewLabels { plugin: Arc::from(plugin), result });
             }
@@ -126,6 +141,12 @@ impl AdmissionFamilies {
         self.reviews.get(&ReviewLabels { plugin: Arc::from(plugin), result }).inc();
     }
 
+    pub(super) fn converted(&self, plugin: &str, converted: bool, objects: usize) {
+        let result = if converted { CONVERSIONS[0] } else { CONVERSIONS[1] };
+        let labels = ReviewLabels { plugin: Arc::from(plugin), result };
+        self.conversions.get(&labels).inc_by(u64::try_from(objects).unwrap_or(u64::MAX));
+    }
+
     pub(super) fn repaired(&self, kind: &'static str) {
         self.repairs.get(&KindLabels { kind }).inc();
     }
@@ -140,6 +161,7 @@ impl AdmissionFamilies {
 
     pub(super) fn remove(&self, plugin: &str) {
         self.reviews.retain(|labels| *labels.plugin != *plugin);
+        self.conversions.retain(|labels| *labels.plugin != *plugin);
         let of_plugin = |webhook: &str| Self::plugin_of(webhook) == Some(plugin);
         self.requests.retain(|labels| !of_plugin(&labels.webhook));
         self.latency.retain(|labels| !of_plugin(&labels.webhook));

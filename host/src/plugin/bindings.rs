@@ -9,6 +9,15 @@ mod generated {
     });
 }
 
+mod converter {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "converter",
+        exports: { default: async },
+    });
+}
+
+pub(crate) use converter::{Converter, ConverterIndices};
 pub(crate) use generated::exports::oarlock::reconciler::reconcile;
 pub(crate) use generated::oarlock::reconciler::{cache, cluster, config, http, log, merge, types};
-pub(crate) use generated::{Plugin, PluginPre};
+pub(crate) use generated::{Plugin, PluginIndices};

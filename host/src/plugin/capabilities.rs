@@ -9,5 +9,5 @@ use super::bindings::types;
 
 impl types::Host for super::instance::State {}
 
-/// The error of an import that a guest calls in `describe`.
-const DESCRIBING: &str = "describe can use no import except log";
+/// The error of an import that a guest calls in `describe` or `convert`.
+const DESCRIBING: &str = "describe and convert can use no import except log";

@@ -16,7 +16,7 @@ use super::engine::{Engine, TICK};
 use super::load::Component;
 use super::offload::CpuMeter;
 use answer::CallResult;
-use convert::{event, guest_error, requeue, to_wit};
+use convert::{event, guest_error, requeue, to_wit, warning};
 use footprint::Refused;
 use futures::future::BoxFuture;
 use oarlock_merge::steps::Budget;
@@ -43,6 +43,7 @@ const HANDED_TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
 struct Live {
     store: Store<State>,
     plugin: bindings::Plugin,
+    converter: Option<bindings::Converter>,
     /// Dropped last: the permit is released after the store is gone.
     _room: OwnedSemaphorePermit,
 }
@@ -95,7 +96,7 @@ impl Instance {
         };
         let meter = Arc::new(CpuMeter::new());
         let state = State::new(guest, run, Arc::clone(&shared), Arc::clone(&meter), Instant::now() + left);
-        let (raw, pre) = (engine.raw().clone(), component.pre().clone());
+        let (raw, component) = (engine.raw().clone(), component.clone());
         let mut instance = Self {
             engine,
             shared,
@@ -109,8 +110,8 @@ impl Instance {
         };
         let started: BoxFuture<'static, _> = Box::pin(async move {
             let mut store = store(&raw, state);
-            match pre.instantiate_async(&mut store).await {
-                Ok(plugin) => Ok(Box::new(Live { store, plugin, _room: room })),
+            match enter(&component, &mut store).await {
+                Ok((plugin, converter)) => Ok(Box::new(Live { store, plugin, converter, _room: room })),
                 Err(e) => Err(failure(&store, CALL, &e)),
             }
         });
@@ -243,8 +244,34 @@ impl Instance {
                 let patches = patches.collect::<Result<_, _>>()?;
                 let changes = others.into_iter().map(|c| convert::change(c, json)).collect::<Result<_, _>>()?;
                 let events = outcome.events.iter().map(event).collect();
-                let warnings = outcome.warnings.iter().map(|text| crate::quoted(text, MESSAGE_LIMIT_BYTES)).collect();
+                let warnings = outcome.warnings.iter().map(|text| warning(text)).collect();
                 Ok(Outcome { changes, patches, warnings, events, requeue_after: requeue(outcome.requeue_after_ms) })
+            })
+        })
+        .await
+    }
+
+    /// Converts an object. Returns it with its size in bytes of JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::Terminal`] with the guest's own words when it cannot convert the object; see [`CallError`] for others.
+    pub async fn convert(&mut self, object: String, desired: String) -> Result<(Value, usize), CallError> {
+        const CALL: &str = "convert";
+        self.call(CALL, move |live| {
+            Box::pin(async move {
+                let Some(guest) = &live.converter else {
+                    return Err(bad(CALL, "no such export".to_owned()));
+                };
+                let guest = guest.oarlock_reconciler_conversion();
+                let answered = guest.call_convert(&mut live.store, &object, &desired).await;
+                let converted = answered.map_err(|e| failure(&live.store, CALL, &e))?;
+                let bytes = converted.as_ref().map_or_else(String::len, String::len);
+                let answer = CallResult::check(CALL, live.store.data(), bytes).await?;
+                match converted {
+                    Ok(text) => answer.json("the converted object", &text).map(|value| (value, bytes)),
+                    Err(why) => Err(CallError::Terminal(crate::quoted(&why, MESSAGE_LIMIT_BYTES))),
+                }
             })
         })
         .await
@@ -341,6 +368,17 @@ impl Drop for Instance {
             self.engine.offload_pool().drop_offloaded(live);
         }
     }
+}
+
+/// Instantiates a component, and finds its exports.
+async fn enter(
+    component: &Component,
+    store: &mut Store<State>,
+) -> wasmtime::Result<(bindings::Plugin, Option<bindings::Converter>)> {
+    let instance = component.pre().instantiate_async(&mut *store).await?;
+    let plugin = component.plugin().load(&mut *store, &instance)?;
+    let converter = component.converter().map(|converter| converter.load(&mut *store, &instance)).transpose()?;
+    Ok((plugin, converter))
 }
 
 /// The time limit of all calls of a run.

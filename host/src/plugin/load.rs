@@ -1,6 +1,6 @@
 //! Loading of plugins: from bytes to a component that implements this contract.
 
-use super::bindings::{Plugin, PluginPre};
+use super::bindings::{ConverterIndices, Plugin, PluginIndices};
 use super::call::CallError;
 use super::code_cache::Mark;
 use super::engine::Engine;
@@ -15,13 +15,16 @@ use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-use wasmtime::component::{HasSelf, Linker};
+use wasmtime::component::{HasSelf, InstancePre, Linker};
 
 /// Size limit of a plugin file from any source.
 pub(super) const FILE_LIMIT_BYTES: u64 = crate::oci::LAYER_BYTES;
 
 /// Prefix of the contract's interfaces.
 const CONTRACT: &str = "oarlock:reconciler/";
+
+/// The interface that a plugin exports if it converts.
+const CONVERSION: &str = "oarlock:reconciler/conversion@0.1.0";
 
 /// The interface every plugin exports.
 const RECONCILE: &str = "oarlock:reconciler/reconcile@";
@@ -76,7 +79,10 @@ pub enum LoadError {
 #[derive(Clone)]
 pub struct Component {
     engine: Engine,
-    pre: PluginPre<State>,
+    pre: InstancePre<State>,
+    plugin: Arc<PluginIndices>,
+    /// The exports for conversion, if the component has them.
+    converter: Option<Arc<ConverterIndices>>,
     /// Names of the imports, in order.
     pub imports: Vec<String>,
     /// Names of the exports, in order.
@@ -104,8 +110,18 @@ impl Component {
         &self.engine
     }
 
-    pub(super) fn pre(&self) -> &PluginPre<State> {
+    pub(super) fn pre(&self) -> &InstancePre<State> {
         &self.pre
+    }
+
+    /// The exports of every plugin.
+    pub(super) fn plugin(&self) -> &Arc<PluginIndices> {
+        &self.plugin
+    }
+
+    /// The exports of a plugin that converts.
+    pub(super) fn converter(&self) -> Option<&Arc<ConverterIndices>> {
+        self.converter.as_ref()
     }
 }
 
@@ -138,6 +154,11 @@ pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Com
     };
     let text = until_not_starved(&guest.plugin, describe).await.map_err(LoadError::Describe)?;
     let manifest = validate::manifest(&text).map_err(LoadError::Manifest)?;
+    if !manifest.conversions.is_empty() && component.converter().is_none() {
+        let names = manifest.conversions.join(", ");
+        let fault = format!("conversions names {names}, but the component does not export {CONVERSION}");
+        return Err(LoadError::Manifest(vec![fault]));
+    }
     Ok((component, manifest))
 }
 
@@ -238,11 +259,17 @@ fn prepare(engine: &Engine, file: &File, code: &NativeCode) -> Result<Component,
     let exports: Vec<String> = ty.exports(raw).map(|(name, _)| name.to_owned()).collect();
     let contract = check_exports(&exports)?.to_owned();
     check_imports(&imports)?;
+    let unfit = |e: wasmtime::Error| LoadError::Unfit(format!("{e:#}"));
     let linked = wasi::linker(raw, engine.linker(), &ty).and_then(|linker| linker.instantiate_pre(&component));
-    let pre = linked.and_then(PluginPre::new);
+    let pre = linked.map_err(unfit)?;
+    let plugin = PluginIndices::new(&pre).map_err(unfit)?;
+    let converts = exports.iter().any(|name| name == CONVERSION);
+    let converter = converts.then(|| ConverterIndices::new(&pre)).transpose().map_err(unfit)?;
     Ok(Component {
         engine: engine.clone(),
-        pre: pre.map_err(|e| LoadError::Unfit(format!("{e:#}")))?,
+        pre,
+        plugin: Arc::new(plugin),
+        converter: converter.map(Arc::new),
         imports,
         exports,
         contract,

@@ -283,6 +283,8 @@ impl CpuMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oarlock_merge::steps::Stopped;
+    use std::sync::Mutex;
 
     #[expect(clippy::disallowed_methods, reason = "the thread is to be blocked, as a guest blocks it")]
     fn block(time: Duration) {
@@ -360,10 +362,29 @@ mod tests {
         assert!(futures::future::join_all(calls).await.iter().all(|most| *most == 1));
     }
 
-    /// A computation that ends only with its budget.
-    fn endless(budget: &Budget<'_>) -> u64 {
-        while budget.charge(1).is_ok() {}
-        budget.spent()
+    /// Computations that end only with their budget.
+    #[derive(Clone, Default)]
+    struct Endless {
+        running: Arc<AtomicU64>,
+        /// Most that ran at once.
+        most: Arc<AtomicU64>,
+        ended: Arc<Mutex<Vec<Stopped>>>,
+    }
+
+    impl Endless {
+        fn work(&self) -> impl FnOnce(&Budget<'_>) + Send + 'static {
+            let this = self.clone();
+            move |budget| {
+                this.most.fetch_max(this.running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                let stopped = loop {
+                    if let Err(stopped) = budget.charge(1) {
+                        break stopped;
+                    }
+                };
+                this.running.fetch_sub(1, Ordering::SeqCst);
+                this.ended.lock().unwrap().push(stopped);
+            }
+        }
     }
 
     #[tokio::test]
@@ -371,7 +392,9 @@ mod tests {
         let (offload_pool, meter) = (OffloadPool::new().unwrap(), Arc::new(CpuMeter::new()));
         let (busy, neighbour) = (PluginSlot::default(), PluginSlot::default());
         let soon = Instant::now() + Duration::from_millis(200);
-        let attack = futures::future::join_all((0..8).map(|_| offload_pool.run_blocking(&busy, &meter, soon, endless)));
+        let endless = Endless::default();
+        let attack =
+            futures::future::join_all((0..8).map(|_| offload_pool.run_blocking(&busy, &meter, soon, endless.work())));
         let far = Instant::now() + Duration::from_secs(3600);
         let other = async {
             let other = Arc::new(CpuMeter::new());
@@ -383,6 +406,8 @@ mod tests {
         // The thread of the busy plugin is free again.
         let again = Instant::now() + Duration::from_secs(3600);
         assert!(offload_pool.run_blocking(&busy, &meter, again, |_| ()).await.is_some());
+        assert_eq!(*endless.ended.lock().unwrap(), [Stopped::Late], "the deadline ended it, and no second one began");
+        assert_eq!(endless.most.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]
@@ -390,9 +415,11 @@ mod tests {
         let (offload_pool, slot, meter) =
             (OffloadPool::new().unwrap(), PluginSlot::default(), Arc::new(CpuMeter::new()));
         let far = Instant::now() + Duration::from_secs(3600);
-        let work = offload_pool.run_blocking(&slot, &meter, far, endless);
+        let endless = Endless::default();
+        let work = offload_pool.run_blocking(&slot, &meter, far, endless.work());
         assert!(tokio::time::timeout(Duration::from_millis(20), work).await.is_err());
         assert!(offload_pool.run_blocking(&slot, &meter, far, |_| ()).await.is_some());
+        assert!(endless.ended.lock().unwrap().iter().all(|stopped| *stopped == Stopped::Late), "not by its steps");
     }
 
     #[tokio::test]

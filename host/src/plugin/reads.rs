@@ -1,9 +1,11 @@
 //! Cluster reads of a plugin: from the stores of its own watches, never older than the host's last write.
 
+use super::indexes::{self, KindIndex};
 use super::recorded::RecordedObjects;
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::{Identity, WriteError, WriteIdentity, Writer};
-use crate::informer::{ListOptions, Object, Store};
+use crate::informer::{Indexed, ListOptions, Object, Store};
+use oarlock_manifest::PluginManifest;
 use oarlock_merge::schema::Schema;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -44,6 +46,7 @@ pub enum ReadError {
 #[derive(Debug)]
 pub struct Reads {
     of: Of,
+    indexes: Vec<KindIndex>,
 }
 
 #[derive(Debug)]
@@ -66,15 +69,41 @@ type Schemas = HashMap<GroupVersionKind, (Instant, Schema)>;
 
 impl Reads {
     /// Reads from these stores, and from the API server through `writer`.
+    ///
+    /// * `manifest` - declares the indexes. The stores have them.
     #[must_use]
-    pub fn new(write_identity: WriteIdentity, writer: Writer, stores: HashMap<GroupVersionKind, Vec<StoreOf>>) -> Self {
-        Self { of: Of::Cluster(Box::new(ClusterReads { write_identity, writer, stores, schemas: Mutex::default() })) }
+    pub fn new(
+        manifest: &PluginManifest,
+        write_identity: WriteIdentity,
+        writer: Writer,
+        stores: HashMap<GroupVersionKind, Vec<StoreOf>>,
+    ) -> Self {
+        let cluster = ClusterReads { write_identity, writer, stores, schemas: Mutex::default() };
+        Self { of: Of::Cluster(Box::new(cluster)), indexes: indexes::of(manifest) }
     }
 
     /// Reads from recorded objects.
     #[must_use]
-    pub fn recorded(objects: RecordedObjects) -> Self {
-        Self { of: Of::Recorded(objects) }
+    pub fn recorded(manifest: &PluginManifest, objects: RecordedObjects) -> Self {
+        Self { of: Of::Recorded(objects), indexes: indexes::of(manifest) }
+    }
+
+    /// A value in a declared index.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Refused`] when the manifest declares no such index of the kind.
+    pub fn index(&self, kind: &GroupVersionKind, name: &str, value: String) -> Result<Indexed, ReadError> {
+        let of_kind = || self.indexes.iter().filter(|index| index.kind == *kind);
+        let Some(index) = of_kind().find(|index| index.name == name) else {
+            let names: Vec<&str> = of_kind().map(|index| index.name.as_str()).collect();
+            let name = crate::shorten(name, 100);
+            return Err(ReadError::Refused(format!(
+                "the manifest declares no index {name:?} of {kind}; it declares [{}]",
+                names.join(", ")
+            )));
+        };
+        Ok(Indexed { indexer: index.indexer.clone(), value })
     }
 
     /// One object, not older than the host's own last write of it.
@@ -378,7 +407,14 @@ mod tests {
         let stores = HashMap::from([(kind(), vec![StoreOf { store: subscription.store().clone(), primary: false }])]);
         let write_identity = WriteIdentity::new("reader", Arc::new(grants));
         let writer = Writer::new(client, discovery, informers, Metrics::new());
-        (Reads::new(write_identity, writer, stores), subscription)
+        (Reads::new(&manifest(), write_identity, writer, stores), subscription)
+    }
+
+    fn manifest() -> PluginManifest {
+        let index = json!({"name": "by-name", "version": "v1", "kind": "ConfigMap", "jsonPath": ".metadata.name"});
+        let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "reader",
+            "version": "1", "indexes": [index]});
+        serde_json::from_value(manifest).unwrap()
     }
 
     fn rule(namespaces: &[&str], names: &[&str]) -> Value {
@@ -400,6 +436,23 @@ mod tests {
         // The limit counts the returned objects.
         assert_eq!(listed(&reads, Some("c"), Some(1)).await, ["c/y"]);
         assert_eq!(listed(&reads, None, Some(2)).await, ["a/x", "a/y"]);
+    }
+
+    #[tokio::test]
+    async fn a_list_by_an_index_answers_what_is_granted() {
+        let (reads, _watch) = reads(json!([rule(&["a"], &[]), rule(&["c"], &["y"])])).await;
+        let found = async |name: &str, namespace: Option<&str>| {
+            let indexed = Some(reads.index(&kind(), "by-name", name.to_owned()).unwrap());
+            let options = ListOptions { namespace: namespace.map(str::to_owned), indexed, ..ListOptions::default() };
+            let found = reads.list(&kind(), &options).await.unwrap();
+            found.iter().map(|o| o.key().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("x", None).await, ["a/x"]);
+        assert_eq!(found("y", None).await, ["a/y", "c/y"]);
+        assert_eq!(found("y", Some("c")).await, ["c/y"]);
+        assert!(found("z", None).await.is_empty());
+        let unknown = reads.index(&kind(), "by-node", String::new()).unwrap_err().to_string();
+        assert!(unknown.contains("no index \"by-node\"") && unknown.contains("[by-name]"), "{unknown}");
     }
 
     #[tokio::test]
@@ -428,11 +481,13 @@ mod tests {
         let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "permissions":
             [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]});
         let grants = Grants::new(&serde_json::from_value(grant).unwrap(), std::path::Path::new(".")).unwrap();
-        let reads = Reads::new(WriteIdentity::new("reader", Arc::new(grants)), writer.clone(), HashMap::new());
+        let reads =
+            Reads::new(&manifest(), WriteIdentity::new("reader", Arc::new(grants)), writer.clone(), HashMap::new());
         let seen = reads.may_see(&kind(), &ObjectKey::new("a", "x")).await;
         assert!(matches!(seen, Err(ReadError::Failed(WriteError::Transport(_)))), "{seen:?}");
         // A grant without the group is decided without the API server.
-        let nothing = Reads::new(WriteIdentity::new("reader", Arc::new(Grants::none())), writer, HashMap::new());
+        let nothing =
+            Reads::new(&manifest(), WriteIdentity::new("reader", Arc::new(Grants::none())), writer, HashMap::new());
         assert!(!nothing.may_see(&kind(), &ObjectKey::new("a", "x")).await.unwrap());
     }
 

@@ -1,10 +1,13 @@
 //! Validation of manifests: later code need not check them again.
 
 use crate::grants::{self, ASKED_WORKERS, MOST_WORKERS};
-use oarlock_manifest::{Kind, Mapping, PluginManifest};
+use oarlock_manifest::{Kind, Mapping, PluginManifest, Primary, Watch};
 
 /// Longest list in a manifest: the host checks and compares it entry by entry.
 const ENTRIES: usize = 256;
+
+/// Most indexes of one kind: each takes memory and time for every object.
+const INDEXES: usize = 16;
 
 /// Longest sentence about a fault, which quotes an untrusted manifest.
 const FAULT_BYTES: usize = 1024;
@@ -27,8 +30,10 @@ fn checked(json: &str) -> Result<PluginManifest, Vec<String>> {
     }
     check_head(&manifest, &mut faults);
     check_kinds(&manifest, &mut faults);
+    check_indexes(&manifest, &mut faults);
     check_permissions(&manifest, &mut faults);
     faults.extend(manifest.admission.iter().enumerate().flat_map(|(i, rule)| grants::admission_fault(i, rule)));
+    check_conversions(&manifest, &mut faults);
     check_http(&manifest, &mut faults);
     if faults.is_empty() { Ok(manifest) } else { Err(faults) }
 }
@@ -37,7 +42,9 @@ fn check_sizes(manifest: &PluginManifest, faults: &mut Vec<String>) {
     for (list, entries) in [
         ("primaries", manifest.primaries.len()),
         ("watches", manifest.watches.len()),
+        ("indexes", manifest.indexes.len()),
         ("admission", manifest.admission.len()),
+        ("conversions", manifest.conversions.len()),
         ("permissions", manifest.permissions.len()),
         ("http.origins", manifest.http.origins.len()),
         ("http.originsFromConfig", manifest.http.origins_from_config.len()),
@@ -82,8 +89,10 @@ fn check_head(manifest: &PluginManifest, faults: &mut Vec<String>) {
     if manifest.resync_seconds == 0 {
         faults.push("resyncSeconds is 0, must be at least 1".to_owned());
     }
-    if manifest.primaries.is_empty() && manifest.admission.is_empty() {
-        faults.push("primaries and admission are both empty: there is nothing this plugin would do".to_owned());
+    if manifest.primaries.is_empty() && manifest.admission.is_empty() && manifest.conversions.is_empty() {
+        faults.push(
+            "primaries, admission and conversions are all empty: there is nothing this plugin would do".to_owned(),
+        );
     }
     if manifest.primaries.is_empty() && (manifest.cleanup || manifest.manage_status) {
         faults.push("cleanup and manageStatus need a primary".to_owned());
@@ -134,6 +143,34 @@ fn check_kinds(manifest: &PluginManifest, faults: &mut Vec<String>) {
     }
 }
 
+fn check_indexes(manifest: &PluginManifest, faults: &mut Vec<String>) {
+    let primaries = manifest.primaries.iter().map(Primary::gvk);
+    let read: Vec<Kind> = primaries.chain(manifest.watches.iter().map(Watch::gvk)).collect();
+    for (i, index) in manifest.indexes.iter().enumerate() {
+        let kind = index.gvk();
+        let place = format!("indexes[{i}] {:?}", index.name);
+        if index.name.is_empty() || index.name.len() > 63 || !index.name.bytes().all(is_label_byte) {
+            faults.push(format!("{place} has a name that is not 1 to 63 characters of a-z, 0-9 and -"));
+        }
+        if !read.contains(&kind) {
+            faults.push(format!(
+                "{place} is of {}/{} {}, which is neither a primary nor a watch",
+                kind.group, kind.version, kind.kind
+            ));
+        }
+        if manifest.indexes.iter().take(i).any(|earlier| earlier.name == index.name && earlier.gvk() == kind) {
+            faults.push(format!("{place} is there twice"));
+        }
+        let of_kind = manifest.indexes.iter().take(i).filter(|earlier| earlier.gvk() == kind).count();
+        if of_kind == INDEXES {
+            faults.push(format!("{place}: {} has more than {INDEXES} indexes", kind.kind));
+        }
+        if let Err(fault) = super::indexes::indexer(index) {
+            faults.push(format!("{place} {fault}"));
+        }
+    }
+}
+
 fn check_permissions(manifest: &PluginManifest, faults: &mut Vec<String>) {
     for (i, rule) in manifest.permissions.iter().enumerate() {
         for (list, empty) in [
@@ -154,6 +191,19 @@ fn check_permissions(manifest: &PluginManifest, faults: &mut Vec<String>) {
              at most {} can be compared",
             grants::PERMISSIONS
         ));
+    }
+}
+
+fn check_conversions(manifest: &PluginManifest, faults: &mut Vec<String>) {
+    for (i, name) in manifest.conversions.iter().enumerate() {
+        let fault = if !grants::is_definition_name(name) {
+            "is not the name of a CustomResourceDefinition, such as networks.example.com"
+        } else if manifest.conversions.iter().take(i).any(|earlier| earlier == name) {
+            "is there twice"
+        } else {
+            continue;
+        };
+        faults.push(format!("conversions[{i}] {name:?} {fault}"));
     }
 }
 
@@ -251,6 +301,10 @@ mod tests {
         manifest(&doc.to_string()).unwrap_err().join("; ")
     }
 
+    fn index(name: &str, kind: &str, path: &str) -> Value {
+        json!({"name": name, "group": "samplecrd.k8s.io", "version": "v1", "kind": kind, "jsonPath": path})
+    }
+
     #[test]
     fn a_good_manifest_passes() {
         assert_eq!(manifest(&good().to_string()).unwrap().name, "network");
@@ -278,6 +332,16 @@ mod tests {
             ("/watches/0/mapTo", json!({"type": "label", "key": ""}), "mapTo.key"),
             ("/watches/0/mapTo", json!({"type": "referencedBy", "pointer": "spec"}), "JSON pointer"),
             ("/watches/0/primary", json!({"version": "v1", "kind": "Pod"}), "not among the primaries"),
+            ("/indexes", json!([index("by-node", "Network", "")]), "neither jsonPath nor label"),
+            ("/indexes", json!([index("by-node", "Pod", ".spec.nodeName")]), "neither a primary nor a watch"),
+            ("/indexes", json!([index("By Node", "Network", ".spec.nodeName")]), "a name that is not"),
+            ("/indexes", json!([index("by-node", "Network", "..nodeName")]), "only field names"),
+            ("/indexes", json!(vec![index("by-node", "Network", ".spec"); 2]), "indexes[1] \"by-node\" is there twice"),
+            (
+                "/indexes",
+                (0..17).map(|i| index(&format!("i{i}"), "Network", ".spec")).collect(),
+                "Network has more than 16 indexes",
+            ),
             ("/http", json!({"origins": ["neutron"]}), "neutron"),
             ("/config", json!("text"), "JSON Schema"),
             (

@@ -56,7 +56,7 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
         let Some(grants) = &plugin.grants else { continue };
         let name = &plugin.manifest.name;
         host.extend(of_host(&plugin.manifest, grants, &|kind| plugin.plurals.get(kind).cloned()));
-        if !grants.admission(&plugin.manifest).is_empty() {
+        if !grants.admission(&plugin.manifest).is_empty() || !grants.conversions(&plugin.manifest).is_empty() {
             host.extend(of_certificates(name, &options.namespace));
         }
         if let Some(namespace) = &options.lease_namespace {
@@ -290,6 +290,24 @@ mod tests {
         let host = rules(&yaml, "ClusterRole", "oarlock");
         assert!(host.iter().all(|(_, rule)| rule["resources"] != json!(["secrets"])), "{yaml}");
         assert!(yaml.contains("kind: ServiceAccount\nmetadata:\n  name: oarlock-p\n  namespace: system\n"), "{yaml}");
+    }
+
+    #[test]
+    fn a_host_that_converts_may_change_that_definition_and_count_its_objects() {
+        let mut converts = plugin(&json!({"conversions": ["networks.s.io", "others.s.io"]}), None);
+        let grant =
+            json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "conversions": ["networks.s.io"]});
+        converts.grants = Some(Grants::without_secrets(&serde_json::from_value(grant).unwrap()).unwrap());
+        let yaml = printed(&[converts], false);
+        let host: Vec<Value> = rules(&yaml, "ClusterRole", "oarlock").into_iter().map(|(_, rule)| rule).collect();
+        let expected = [
+            json!({"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
+                "resourceNames": ["networks.s.io"], "verbs": ["get", "list", "watch", "patch"]}),
+            json!({"apiGroups": ["s.io"], "resources": ["networks"], "verbs": ["list"]}),
+        ];
+        assert_eq!(host, expected, "{yaml}");
+        let secrets = rules(&yaml, "Role", "oarlock").into_iter().filter(|(_, rule)| rule["resources"][0] == "secrets");
+        assert_eq!(secrets.count(), 2, "the certificates: {yaml}");
     }
 
     #[test]

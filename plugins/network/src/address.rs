@@ -86,6 +86,13 @@ impl Cidr {
         before.into_iter().chain(after).collect()
     }
 
+    /// Whether a pool has only host addresses of this range, in order.
+    pub(crate) fn has_hosts(self, pool: &Pool) -> bool {
+        let hosts = number(self.first_host())..=self.last_host();
+        let inside = |address: IpAddr| address.is_ipv4() == self.v4 && hosts.contains(&number(address));
+        inside(pool.first) && inside(pool.last) && pool.first <= pool.last
+    }
+
     fn pool(self, first: u128, last: u128) -> Pool {
         Pool { first: self.address(first), last: self.address(last) }
     }
@@ -122,6 +129,10 @@ impl Pool {
     pub(crate) fn parse_range(text: &str) -> Result<Self, String> {
         let (first, last) = text.split_once('-').ok_or_else(|| format!("{text:?} is not a range of addresses"))?;
         Self::parse(first, last)
+    }
+
+    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+        (self.first..=self.last).contains(&address)
     }
 
     /// The first and the last address, as text.

@@ -30,7 +30,7 @@ pub(crate) struct Subnet {
     pub(crate) revision_number: Option<u64>,
 }
 
-/// Addresses for ports.
+/// Addresses for ports, from the first to the last. A Network has them in the same form.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct AllocationPool {
     pub(crate) start: String,

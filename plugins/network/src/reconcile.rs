@@ -2,10 +2,12 @@
 
 use crate::address::{Cidr, Pool, joined};
 use crate::neutron::{Network, Subnet};
-use crate::{NetworkStatus, State, SubnetState};
+use crate::versions::DEFAULT_NAME;
+use crate::{NetworkStatus, State, SubnetState, SubnetStatus};
 use neutron_client::{Neutron, Port, Refusal};
 use oarlock_guest::{Context, Error, Observation, Outcome, Result, cache, info, warn};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Requeue delay after a deletion: a Neutron whose lists lag behind still shows the deleted network.
@@ -37,14 +39,13 @@ impl<'a> Reconcile<'a> {
     pub(crate) fn observe(&self) -> Result<Observation<State>> {
         let networks = self.networks()?;
         let Some((network, younger)) = networks.split_first() else { return Ok(Observation::absent()) };
-        let subnet = self.subnets(network)?.into_iter().next();
-        let described = subnet.as_ref().map(describe).transpose()?;
+        let subnets = self.subnets(network)?;
+        let described: BTreeMap<String, SubnetState> =
+            subnets.iter().map(|(name, subnet)| Ok((name.clone(), describe(subnet)?))).collect::<Result<_>>()?;
         let status = NetworkStatus {
             network_id: Some(network.id.clone()),
-            subnet_id: subnet.map(|subnet| subnet.id),
             project_id: self.neutron.project_id().and(network.project_id.clone()),
-            cidr: described.as_ref().map(|subnet| subnet.cidr.clone()),
-            gateway: described.as_ref().and_then(|subnet| subnet.gateway.clone()),
+            ..self.subnet_status(&subnets, &described)
         };
         let mut surplus = Vec::new();
         if !self.cx.deleting() {
@@ -61,24 +62,76 @@ impl<'a> Reconcile<'a> {
                 }
             }
         }
-        Ok(Observation::present(State { subnet: described, surplus }).status(status))
+        Ok(Observation::present(State { subnets: described, surplus }).status(status))
+    }
+
+    /// The part of the status about subnets, in the order of the spec.
+    fn subnet_status(
+        &self,
+        subnets: &BTreeMap<String, Subnet>,
+        described: &BTreeMap<String, SubnetState>,
+    ) -> NetworkStatus {
+        let of = |name: &String| {
+            let (subnet, described) = (subnets.get(name)?, described.get(name)?.clone());
+            let (cidr, gateway) = (described.cidr, described.gateway);
+            Some(SubnetStatus { name: name.clone(), subnet_id: subnet.id.clone(), cidr, gateway })
+        };
+        let specified = self.specified();
+        let surplus = subnets.keys().filter(|name| !specified.contains(name));
+        let all: Vec<SubnetStatus> = specified.iter().chain(surplus).filter_map(of).collect();
+        let first = all.iter().find(|subnet| specified.first() == Some(&subnet.name));
+        NetworkStatus {
+            subnet_id: first.map(|subnet| subnet.subnet_id.clone()),
+            cidr: first.map(|subnet| subnet.cidr.clone()),
+            gateway: first.and_then(|subnet| subnet.gateway.clone()),
+            subnets: all,
+            ..NetworkStatus::default()
+        }
     }
 
     /// Creates missing resources, corrects differences, removes surplus ones.
-    pub(crate) fn ensure(&self, desired: &SubnetState) -> Result<Outcome> {
+    pub(crate) fn ensure(&self, desired: &BTreeMap<String, SubnetState>) -> Result<Outcome> {
         let networks = self.networks()?;
-        let (subnet, younger) = match networks.split_first() {
-            Some((network, younger)) => match self.subnets(network)?.into_iter().next() {
-                Some(subnet) => (self.corrected(subnet, desired)?, younger),
-                None => (self.make_subnet(&network.id, desired)?, younger),
-            },
-            None => (self.make_subnet(&self.make_network()?.id, desired)?, networks.as_slice()),
+        let (id, mut subnets, younger) = match networks.split_first() {
+            Some((network, younger)) => (network.id.clone(), self.subnets(network)?, younger),
+            None => (self.make_network()?.id, BTreeMap::new(), networks.as_slice()),
         };
-        cache::set(&self.remembered("subnet"), &subnet.id, None);
+        // First, for a new subnet may have the range of one that goes.
+        let blocked = self.remove_undesired(&mut subnets, desired)?;
+        for (name, desired) in desired {
+            let subnet = match subnets.remove(name) {
+                Some(subnet) => self.corrected(name, subnet, desired)?,
+                None => self.make_subnet(&id, name, desired)?,
+            };
+            cache::set(&self.remembered_subnet(name), &subnet.id, None);
+        }
         for network in younger {
             self.remove_unused(network)?;
         }
-        Ok(Outcome::new().event_normal("Synced", "Network synced successfully"))
+        match blocked {
+            Some(error) => Err(error),
+            None => Ok(Outcome::new().event_normal("Synced", "Network synced successfully")),
+        }
+    }
+
+    /// Deletes subnets that the object no longer has. Returns an error about one that is in use, which stays.
+    fn remove_undesired(
+        &self,
+        subnets: &mut BTreeMap<String, Subnet>,
+        desired: &BTreeMap<String, SubnetState>,
+    ) -> Result<Option<Error>> {
+        let mut blocked = None;
+        for (name, subnet) in subnets.extract_if(.., |name, _| !desired.contains_key(name)) {
+            match self.neutron.delete("subnets", &subnet.id) {
+                Ok(()) => info!("removed subnet {} ({name}) with {}", subnet.id, subnet.cidr),
+                Err(Refusal::InUse(said)) => {
+                    let why = format_args!("subnet {} ({name}) cannot be deleted yet: {said}", subnet.id);
+                    blocked = Some(Error::transient(why));
+                }
+                Err(refusal) => return Err(refusal.into()),
+            }
+        }
+        Ok(blocked)
     }
 
     /// Removes all resources of this object.
@@ -105,8 +158,7 @@ impl<'a> Reconcile<'a> {
         // A server that ignores the filter returns the networks of all owners.
         found.retain(|network| network.description == self.mark);
         if found.is_empty() {
-            let known = self.known("network", |status| status.network_id.as_ref());
-            let known: Option<Network> = self.known_to_neutron("networks", known)?;
+            let known: Option<Network> = self.known_to_neutron("networks", self.known_networks())?;
             found.extend(known.filter(|network| network.description == self.mark));
         }
         if found.is_empty() {
@@ -116,27 +168,72 @@ impl<'a> Reconcile<'a> {
         Ok(found)
     }
 
-    /// Subnets of this object in its network, oldest first.
-    fn subnets(&self, network: &Network) -> Result<Vec<Subnet>> {
-        let known = self.known("subnet", |status| status.subnet_id.as_ref());
-        let ours = |subnet: &Subnet| {
-            subnet.network_id == network.id && (subnet.description == self.mark || known.contains(&subnet.id))
+    /// Subnets of this object in its network, by name.
+    fn subnets(&self, network: &Network) -> Result<BTreeMap<String, Subnet>> {
+        let known = self.known_subnets();
+        let name_of = |subnet: &Subnet| {
+            let by_id = || known.iter().find(|(_, ids)| ids.contains(&subnet.id)).map(|(name, _)| name.clone());
+            if subnet.network_id == network.id { self.marked_name(subnet).or_else(by_id) } else { None }
         };
         let mut found: Vec<Subnet> = self.neutron.list("subnets", &[("network_id", &network.id)])?;
-        found.retain(&ours);
-        if found.is_empty() {
-            found.extend(self.known_to_neutron("subnets", known.clone())?.filter(&ours));
+        // The older of two stays.
+        found.sort_by(|a, b| (&b.created_at, &b.id).cmp(&(&a.created_at, &a.id)));
+        let mut subnets: BTreeMap<String, Subnet> =
+            found.into_iter().filter_map(|subnet| Some((name_of(&subnet)?, subnet))).collect();
+        for (name, ids) in &known {
+            if !subnets.contains_key(name)
+                && let Some(subnet) = self.known_to_neutron::<Subnet>("subnets", ids.clone())?
+                && name_of(&subnet).as_ref() == Some(name)
+            {
+                subnets.insert(name.clone(), subnet);
+            }
         }
-        found.sort_by(|a, b| (&a.created_at, &a.id).cmp(&(&b.created_at, &b.id)));
-        Ok(found)
+        Ok(subnets)
     }
 
-    /// Ids from the cache and the status: where a list lags behind, these still lead to the resources.
-    fn known(&self, what: &str, in_status: impl Fn(&NetworkStatus) -> Option<&String>) -> Vec<String> {
-        let mut ids: Vec<String> = cache::get(&self.remembered(what)).into_iter().collect();
+    /// Names of the subnets in the spec, in order. The default name without a readable object.
+    fn specified(&self) -> Vec<String> {
+        let subnets = self.cx.object().map(|object| object.spec.subnets.as_slice()).unwrap_or_default();
+        let names: Vec<String> = subnets.iter().map(|subnet| subnet.name.clone()).collect();
+        if names.is_empty() { vec![DEFAULT_NAME.to_owned()] } else { names }
+    }
+
+    /// Ids of subnets by name, from the cache and the status.
+    fn known_subnets(&self) -> BTreeMap<String, Vec<String>> {
+        let specified = self.specified();
+        let status = self.cx.object().ok().map(|object| &object.status);
+        let in_status = status.map(|status| status.subnets.as_slice()).unwrap_or_default();
+        let names: BTreeSet<&String> = specified.iter().chain(in_status.iter().map(|subnet| &subnet.name)).collect();
+        let ids = |name: &String| {
+            let mut ids: Vec<String> = cache::get(&self.remembered_subnet(name)).into_iter().collect();
+            ids.extend(in_status.iter().filter(|subnet| subnet.name == *name).map(|subnet| subnet.subnet_id.clone()));
+            if specified.first() == Some(name) {
+                ids.extend(status.and_then(|status| status.subnet_id.clone()));
+            }
+            ids.dedup();
+            ids
+        };
+        names.into_iter().map(|name| (name.clone(), ids(name))).collect()
+    }
+
+    /// The description of a subnet.
+    fn subnet_mark(&self, name: &str) -> String {
+        if name == DEFAULT_NAME { self.mark.clone() } else { format!("{}/{name}", self.mark) }
+    }
+
+    /// The name in the description of a subnet of this object.
+    fn marked_name(&self, subnet: &Subnet) -> Option<String> {
+        match subnet.description.strip_prefix(&self.mark)? {
+            "" => Some(DEFAULT_NAME.to_owned()),
+            name => name.strip_prefix('/').map(str::to_owned),
+        }
+    }
+
+    /// Ids of the network from the cache and the status: where a list lags behind, these still lead to the network.
+    fn known_networks(&self) -> Vec<String> {
+        let mut ids: Vec<String> = cache::get(&self.remembered("network")).into_iter().collect();
         // An unreadable object is cleaned up without the hint.
-        let in_status = self.cx.object().ok().and_then(|object| in_status(&object.status));
-        ids.extend(in_status.cloned());
+        ids.extend(self.cx.object().ok().and_then(|object| object.status.network_id.clone()));
         ids.dedup();
         ids
     }
@@ -160,6 +257,11 @@ impl<'a> Reconcile<'a> {
         format!("{what} {}", self.cx.uid())
     }
 
+    fn remembered_subnet(&self, name: &str) -> String {
+        let subnet = self.remembered("subnet");
+        if name == DEFAULT_NAME { subnet } else { format!("{subnet} {name}") }
+    }
+
     /// With credentials of another project the network appears absent: the plugin then neither creates another nor removes the finalizer.
     fn check_project(&self) -> Result<()> {
         let ours = self.neutron.project_id();
@@ -180,12 +282,12 @@ impl<'a> Reconcile<'a> {
         Ok(network)
     }
 
-    fn make_subnet(&self, network_id: &str, desired: &SubnetState) -> Result<Subnet> {
+    fn make_subnet(&self, network_id: &str, name: &str, desired: &SubnetState) -> Result<Subnet> {
         let version = Cidr::parse(&desired.cidr).map_err(Error::terminal)?.version();
         let subnet: Subnet = self.neutron.create(
             "subnets",
             &json!({
-                "network_id": network_id, "name": self.name(), "description": self.mark, "ip_version": version,
+                "network_id": network_id, "name": self.subnet_name(name), "description": self.subnet_mark(name), "ip_version": version,
                 "cidr": desired.cidr, "gateway_ip": desired.gateway, "allocation_pools": allocation_pools(desired)?,
             }),
         )?;
@@ -194,11 +296,12 @@ impl<'a> Reconcile<'a> {
     }
 
     /// Corrects gateway and pools in one request: one without the other would conflict.
-    fn corrected(&self, subnet: Subnet, desired: &SubnetState) -> Result<Subnet> {
+    fn corrected(&self, name: &str, subnet: Subnet, desired: &SubnetState) -> Result<Subnet> {
         let actual = describe(&subnet)?;
         if actual.cidr != desired.cidr {
+            let field = if name == DEFAULT_NAME { "spec.cidr".to_owned() } else { format!("the cidr of {name}") };
             return Err(Error::terminal(format_args!(
-                "spec.cidr is {}, but the subnet was made with {}, and the range of a subnet cannot be changed: set it \
+                "{field} is {}, but the subnet was made with {}, and the range of a subnet cannot be changed: set it \
                  back, or make a new Network",
                 desired.cidr, actual.cidr
             )));
@@ -231,7 +334,7 @@ impl<'a> Reconcile<'a> {
     }
 
     fn delete(&self, network: &Network) -> Result<(), Refusal> {
-        for subnet in self.subnets(network)? {
+        for subnet in self.subnets(network)?.into_values() {
             self.neutron.delete("subnets", &subnet.id)?;
         }
         self.neutron.delete("networks", &network.id)
@@ -247,6 +350,14 @@ impl<'a> Reconcile<'a> {
     /// A name for people who use Neutron; the plugin does not search by it.
     fn name(&self) -> String {
         format!("{}/{}", self.cx.namespace(), self.cx.name()).chars().take(LONGEST_NAME).collect()
+    }
+
+    /// The same for a subnet.
+    fn subnet_name(&self, name: &str) -> String {
+        if name == DEFAULT_NAME {
+            return self.name();
+        }
+        format!("{}/{name}", self.name()).chars().take(LONGEST_NAME).collect()
     }
 }
 

@@ -4,6 +4,8 @@ mod fake;
 mod faults;
 mod keystone;
 mod recorded;
+mod subnets;
+mod versions;
 
 use crate::NetworkReconciler;
 use fake::Fake;
@@ -75,7 +77,12 @@ fn a_network_and_a_subnet_are_made_and_said_so_once() {
     let status = &runner.current().unwrap()["status"];
     assert_eq!(
         *status,
-        json!({"networkId": network["id"], "subnetId": subnet["id"], "cidr": "192.168.0.0/16", "gateway": "192.168.0.1"})
+        json!({
+            "networkId": network["id"], "subnetId": subnet["id"], "cidr": "192.168.0.0/16", "gateway": "192.168.0.1",
+            "subnets": [
+                {"name": "default", "subnetId": subnet["id"], "cidr": "192.168.0.0/16", "gateway": "192.168.0.1"},
+            ],
+        })
     );
 }
 

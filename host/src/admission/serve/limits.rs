@@ -35,12 +35,20 @@ pub(super) struct ServerLimits {
     /// Whether a client waits while all connections are in use.
     crowded: watch::Sender<bool>,
     large: Semaphore,
-    reviews: Semaphore,
-    /// Each plugin's share of `reviews`.
+    reviews: Slots,
+    /// Apart from the reviews: a plugin that reads an object during a review waits for the conversion of that object.
+    conversions: Slots,
+}
+
+/// Slots that the plugins share.
+#[derive(Debug)]
+struct Slots {
+    all: Semaphore,
+    /// Each plugin's share of `all`.
     shares: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// The slot of a review; the review occupies it until this value is dropped.
+/// The slot of a review or a conversion, which occupies it until this value is dropped.
 #[derive(Debug)]
 pub(super) struct ReviewPermit<'a> {
     _of_plugin: OwnedSemaphorePermit,
@@ -58,8 +66,8 @@ impl ServerLimits {
             connections: Arc::new(Semaphore::new(connections)),
             crowded: watch::Sender::new(false),
             large: Semaphore::new(LARGE_KIB),
-            reviews: Semaphore::new(REVIEWS),
-            shares: Mutex::default(),
+            reviews: Slots::new(),
+            conversions: Slots::new(),
         }
     }
 
@@ -102,20 +110,33 @@ impl ServerLimits {
     /// A slot for a review that has nothing else to wait for.
     ///
     /// * `plugin` - a plugin of this host; plugins share the slots.
-    /// * `whole` - the time from the arrival of the review to its deadline.
+    /// * `latest` - see [`latest`].
     ///
     /// # Errors
     ///
     /// 503 when too little time would be left.
-    pub(super) async fn review(
-        &self,
-        plugin: &str,
-        deadline: Instant,
-        whole: Duration,
-    ) -> Result<ReviewPermit<'_>, Unreadable> {
-        let latest = latest(deadline, whole);
+    pub(super) async fn review(&self, plugin: &str, latest: Instant) -> Result<ReviewPermit<'_>, Unreadable> {
+        self.reviews.take(plugin, latest).await
+    }
+
+    /// A slot for a conversion, as for a review.
+    ///
+    /// # Errors
+    ///
+    /// 503 when too little time would be left.
+    pub(super) async fn conversion(&self, plugin: &str, latest: Instant) -> Result<ReviewPermit<'_>, Unreadable> {
+        self.conversions.take(plugin, latest).await
+    }
+}
+
+impl Slots {
+    fn new() -> Self {
+        Self { all: Semaphore::new(REVIEWS), shares: Mutex::default() }
+    }
+
+    async fn take(&self, plugin: &str, latest: Instant) -> Result<ReviewPermit<'_>, Unreadable> {
         let of_plugin = within(latest, self.share(plugin).acquire_owned()).await?;
-        let of_all = within(latest, self.reviews.acquire()).await?;
+        let of_all = within(latest, self.all.acquire()).await?;
         Ok(ReviewPermit { _of_plugin: of_plugin, _of_all: of_all })
     }
 
@@ -190,15 +211,15 @@ mod tests {
         let mut turns = Vec::new();
         for number in 0..REVIEWS {
             let plugin = if number < SHARE { "one" } else { "two" };
-            turns.push(limits.review(plugin, began + whole, whole).await.unwrap());
+            turns.push(limits.review(plugin, latest(began + whole, whole)).await.unwrap());
         }
-        let busy = limits.review("three", began + whole, whole).await.unwrap_err();
+        let busy = limits.review("three", latest(began + whole, whole)).await.unwrap_err();
         assert_eq!((busy.status, began.elapsed()), (503, Duration::from_secs(9)));
         drop(turns.pop());
-        assert!(limits.review("three", Instant::now() + whole, whole).await.is_ok());
+        assert!(limits.review("three", latest(Instant::now() + whole, whole)).await.is_ok());
         drop(turns);
-        assert!(limits.review("four", Instant::now() + whole, whole).await.is_ok());
-        assert_eq!(limits.shares.lock().unwrap().len(), 1, "shares are kept of plugins that have reviews");
+        assert!(limits.review("four", latest(Instant::now() + whole, whole)).await.is_ok());
+        assert_eq!(limits.reviews.shares.lock().unwrap().len(), 1, "shares are kept of plugins that have reviews");
     }
 
     #[tokio::test(start_paused = true)]
@@ -208,14 +229,16 @@ mod tests {
         let deadline = Instant::now() + whole;
         let mut turns = Vec::new();
         // Without the cooperative budget of a tokio task, which could make the wait for a free slot pending.
-        let at_once = |plugin| tokio::task::unconstrained(limits.review(plugin, deadline, whole)).now_or_never();
+        let at_once =
+            |plugin| tokio::task::unconstrained(limits.review(plugin, latest(deadline, whole))).now_or_never();
         while let Some(turn) = at_once("slow") {
             turns.push(turn.unwrap());
         }
         assert_eq!(turns.len(), SHARE);
-        for _ in SHARE..REVIEWS {
-            turns.push(at_once("other").unwrap().unwrap());
+        while let Some(turn) = at_once("other") {
+            turns.push(turn.unwrap());
         }
+        assert!(SHARE < REVIEWS && turns.len() == REVIEWS, "{}", turns.len());
     }
 
     #[tokio::test(start_paused = true)]

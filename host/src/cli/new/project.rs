@@ -1,8 +1,10 @@
 //! Files of a new project: a pure function of the files that were compiled into the host.
 
-use oarlock::grants::guess_plural;
+use super::resource::{Resource, types};
+use super::values::Values;
 use oarlock_manifest::Kind;
-use oarlock_merge::schema::Schema;
+use oarlock_types::{Error, Model};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -25,77 +27,6 @@ pub(super) struct File {
     /// Path relative to the project's folder.
     pub(super) path: String,
     pub(super) contents: Cow<'static, [u8]>,
-}
-
-/// The values of a template's placeholders.
-#[derive(Clone, Debug)]
-pub(super) struct Values {
-    texts: [(&'static str, String); 10],
-    /// Its kind is no built-in one: the project brings a definition.
-    custom: bool,
-}
-
-impl Values {
-    pub(super) fn new(name: &str, kind: &Kind) -> Self {
-        let Kind { group, version, kind } = kind;
-        let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
-        let custom = Schema::builtin(group, version, kind).is_none();
-        let apply = if custom { format!(" --apply {DEFINITION}") } else { String::new() };
-        let definition = if custom {
-            format!(
-                "`{DEFINITION}` defines {kind} with a schema that takes everything: write yours into it. In a cluster, `kubectl apply -f {DEFINITION}` comes first."
-            )
-        } else {
-            format!("{kind} is built into Kubernetes: it takes no definition.")
-        };
-        // The API server wants to know who approved groups of Kubernetes' own.
-        let reserved = [".k8s.io", ".kubernetes.io"].iter().any(|end| group.ends_with(end));
-        let annotations =
-            if reserved { "\n  annotations:\n    api-approved.kubernetes.io: unapproved, for development" } else { "" };
-        let texts = [
-            ("name", name.to_owned()),
-            ("name_snake", name.replace('-', "_")),
-            ("group", group.clone()),
-            ("version", version.clone()),
-            ("kind", kind.clone()),
-            ("api_version", api_version),
-            ("plural", guess_plural(kind)),
-            ("apply", apply),
-            ("definition", definition),
-            ("annotations", annotations.to_owned()),
-        ];
-        Self { texts, custom }
-    }
-
-    /// What `oarlock dev` is called with beside the plugins.
-    pub(super) fn apply(&self) -> &str {
-        self.texts.iter().find(|(known, _)| *known == "apply").map_or("", |(_, value)| value)
-    }
-
-    /// Replaces the placeholders of a text. Text in double braces that is no placeholder stays.
-    fn fill(&self, text: &str) -> String {
-        let mut filled = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once("{{") {
-            filled.push_str(before);
-            let named = after.split_once("}}").and_then(|(name, behind)| {
-                self.texts.iter().find(|(known, _)| *known == name).map(|(_, value)| (value, behind))
-            });
-            rest = match named {
-                Some((value, behind)) => {
-                    filled.push_str(value);
-                    behind
-                }
-                None => {
-                    // One brace only: `{{{kind}}` is a brace and a placeholder.
-                    filled.push('{');
-                    rest.get(before.len() + 1..).unwrap_or_default()
-                }
-            };
-        }
-        filled.push_str(rest);
-        filled
-    }
 }
 
 /// Validates a plugin's name. The name also becomes the name of types and modules, so it begins with a letter.
@@ -129,7 +60,7 @@ pub(super) fn kind(text: &str) -> Result<Kind, String> {
     Ok(Kind { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() })
 }
 
-fn is_label(text: &str) -> bool {
+pub(super) fn is_label(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 63
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
@@ -143,15 +74,21 @@ pub(super) fn languages(sources: &[Source]) -> BTreeSet<&'static str> {
     sources.iter().filter_map(|(path, _)| template(path)).collect()
 }
 
-/// All files of a project in a language: the template with its placeholders replaced, and the SDK and the contract unchanged.
-pub(super) fn files(sources: &[Source], language: &str, values: &Values) -> Vec<File> {
+/// All files of a project in a language: the template with its placeholders replaced, the definition with its types, and the SDK and the
+/// contract unchanged.
+///
+/// # Errors
+///
+/// No types can be made of the definition.
+pub(super) fn files(
+    sources: &[Source],
+    language: &str,
+    resource: &Resource,
+    values: &Values,
+) -> Result<Vec<File>, DefinitionError> {
     let template = format!("templates/{language}/");
     let carried = carried(language);
-    let mut files = Vec::new();
-    if values.custom {
-        let contents = values.fill(DEFINITION_TEMPLATE).into_bytes().into();
-        files.push(File { path: DEFINITION.to_owned(), contents });
-    }
+    let mut files = defined(language, resource, values)?;
     for &(path, contents) in sources {
         if let Some(path) = path.strip_prefix(&template) {
             let contents = match std::str::from_utf8(contents) {
@@ -170,7 +107,44 @@ pub(super) fn files(sources: &[Source], language: &str, values: &Values) -> Vec<
             }
         }
     }
-    files
+    Ok(files)
+}
+
+/// Why a definition gives no files.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DefinitionError {
+    /// Its schema has no types.
+    #[error(transparent)]
+    Types(#[from] Error),
+    /// A text that is no YAML, or does not become it.
+    #[error("the definition is no YAML: {0}")]
+    Yaml(String),
+}
+
+/// The files of a custom resource: its definition, its types, an object.
+fn defined(language: &str, resource: &Resource, values: &Values) -> Result<Vec<File>, DefinitionError> {
+    let Some(custom) = &resource.custom else { return Ok(Vec::new()) };
+    let file = |path: &str, text: String| File { path: path.to_owned(), contents: text.into_bytes().into() };
+    let text = custom.text.clone().unwrap_or_else(|| values.fill(DEFINITION_TEMPLATE));
+    let mut files = Vec::new();
+    if let Some((language, path)) = types(language) {
+        let Kind { kind, version, .. } = &resource.kind;
+        let documents: Vec<Value> =
+            serde_saphyr::from_multiple(&text).map_err(|error| DefinitionError::Yaml(error.to_string()))?;
+        let document = documents.first().unwrap_or(&Value::Null);
+        files.push(file(path, Model::of_definition(document, Some(version))?.write(language)));
+        let mut object = json!({
+            "apiVersion": format!("{}/{version}", resource.kind.group), "kind": kind, "metadata": {"name": "example"},
+        });
+        if let Some(fields) = object.as_object_mut() {
+            fields.extend(resource.example());
+        }
+        let object = serde_saphyr::to_string(&object).map_err(|error| DefinitionError::Yaml(error.to_string()))?;
+        let note = "# What the schema requires. Patterns and rules of the definition are yours to follow.\n";
+        files.push(file("example.yaml", format!("{note}{object}")));
+    }
+    files.insert(0, file(DEFINITION, text));
+    Ok(files)
 }
 
 /// The files of the repository that a project contains, and their paths in it.
@@ -179,6 +153,7 @@ fn carried(language: &str) -> Vec<(String, String)> {
         // The crates refer to each other by relative paths.
         "rust" => &[
             ("guest-sdk/rust/", "sdk/guest-sdk/rust/"),
+            ("host/jsonpath/", "sdk/host/jsonpath/"),
             ("host/manifest/", "sdk/host/manifest/"),
             ("host/merge/", "sdk/host/merge/"),
             ("wit/", "sdk/wit/"),
@@ -202,8 +177,9 @@ mod build;
 mod tests {
     use super::*;
 
-    fn values() -> Values {
-        Values::new("my-greeter", &kind("apps/v1/Deployment").unwrap())
+    fn project(sources: &[Source], language: &str, kind_text: &str) -> Vec<File> {
+        let resource = Resource::named(kind(kind_text).unwrap());
+        files(sources, language, &resource, &Values::new("my-greeter", &resource, language)).unwrap()
     }
 
     fn paths(files: &[File]) -> Vec<&str> {
@@ -241,19 +217,6 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_are_filled_in_once_and_other_braces_stay() {
-        let text = "{{name}} {{name_snake}} {{group}} {{version}} {{kind}} {{api_version}} {{plural}}";
-        assert_eq!(values().fill(text), "my-greeter my_greeter apps v1 Deployment apps/v1 deployments");
-        let core = Values::new("a-2b", &kind("v1/Endpoints").unwrap());
-        assert_eq!(core.fill("[{{group}}] {{api_version}} {{plural}} {{kind}}"), "[] v1 endpoints Endpoints");
-        for same in ["", "{{other}}", "{{", "{{name", "{ {name}}", "}} {{ name }}", "format!(\"{{}}\")"] {
-            assert_eq!(values().fill(same), same);
-        }
-        assert_eq!(values().fill("{{{kind}}}"), "{Deployment}");
-        assert_eq!(values().fill("{{x {{kind}}"), "{{x Deployment");
-    }
-
-    #[test]
     fn a_project_is_its_template_its_sdk_and_the_contract() {
         let sources: &[Source] = &[
             ("templates/python/app.py", b"# {{name}}"),
@@ -266,7 +229,7 @@ mod tests {
             ("wit/reconciler.wit", b""),
         ];
         assert_eq!(languages(sources).into_iter().collect::<Vec<_>>(), ["js", "python"]);
-        let files = files(sources, "python", &values());
+        let files = project(sources, "python", "apps/v1/Deployment");
         assert_eq!(paths(&files), ["app.py", "logo.bin", "sdk/oarlock/__init__.py", "wit/reconciler.wit"]);
         let contents: Vec<&[u8]> = files.iter().map(|file| &*file.contents).collect();
         assert_eq!(contents, [b"# my-greeter".as_slice(), b"\xff{{name}}", b"{{name}}", b""]);
@@ -276,8 +239,12 @@ mod tests {
     fn every_language_there_is_makes_a_whole_project() {
         let languages = languages(SOURCES);
         assert!(languages.contains("rust"), "{languages:?}");
-        for language in languages {
-            let files = files(SOURCES, language, &values());
+        let kinds = ["apps/v1/Deployment", "example.com/v1/Park"];
+        for (language, of) in languages.into_iter().flat_map(|language| kinds.map(|of| (language, of))) {
+            let resource = Resource::named(kind(of).unwrap());
+            let values = Values::new("my-greeter", &resource, language);
+            assert_eq!(values.typed, resource.custom.is_some(), "{language} {of}");
+            let files = project(SOURCES, language, of);
             let paths = paths(&files);
             for path in ["Makefile", "README.md", ".gitignore", "grant.yaml"] {
                 assert!(paths.contains(&path), "{language} has no {path}");
@@ -287,7 +254,8 @@ mod tests {
             assert!(paths.iter().any(|path| path.ends_with("wit/reconciler.wit")), "{language} has no contract");
             for file in files.iter().filter(|file| !file.path.starts_with("sdk/")) {
                 let text = String::from_utf8_lossy(&file.contents);
-                for (placeholder, _) in values().texts {
+                let sections = ["#types", "^types", "/types"];
+                for placeholder in values.texts.iter().map(|(placeholder, _)| *placeholder).chain(sections) {
                     let placeholder = format!("{{{{{placeholder}}}}}");
                     assert!(!text.contains(&placeholder), "{language}: {} has {placeholder}", file.path);
                 }
@@ -317,7 +285,7 @@ mod tests {
             ("go", "sdk/internal/link/component-type.bin"),
             ("go", "sdk/internal/link/preview1.bin"),
         ] {
-            let files = files(SOURCES, language, &values());
+            let files = project(SOURCES, language, "apps/v1/Deployment");
             let binary = files.iter().find(|file| file.path == path).expect(path);
             assert!(binary.contents.starts_with(b"\0asm"), "{path}");
         }
@@ -325,7 +293,7 @@ mod tests {
 
     #[test]
     fn the_workspace_of_the_sdk_has_what_its_crates_inherit_as_the_repository_has_it() {
-        let files = files(SOURCES, "rust", &values());
+        let files = project(SOURCES, "rust", "apps/v1/Deployment");
         let text = |path: &str| {
             let file = files.iter().find(|file| file.path == path).expect(path);
             String::from_utf8(file.contents.to_vec()).unwrap()
@@ -337,7 +305,7 @@ mod tests {
         for line in workspace.lines().filter(is_version) {
             assert!(repository.lines().any(|known| known == line), "the repository does not say: {line}");
         }
-        for krate in ["guest-sdk/rust", "host/manifest", "host/merge"] {
+        for krate in ["guest-sdk/rust", "host/jsonpath", "host/manifest", "host/merge"] {
             let manifest = text(&format!("sdk/{krate}/Cargo.toml"));
             for hints in manifest.lines().filter_map(|line| line.split_once(".workspace = true")) {
                 let said = format!("{} = ", hints.0);

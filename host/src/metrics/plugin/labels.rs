@@ -43,6 +43,8 @@ pub enum Call {
     GetActual,
     /// `patch`.
     Patch,
+    /// `convert`.
+    Convert,
 }
 
 /// The verb of a request to the API server: RBAC's verbs, and server-side apply apart from the other patches.
@@ -101,6 +103,7 @@ impl Call {
             Self::GetDesired => "get-desired",
             Self::GetActual => "get-actual",
             Self::Patch => "patch",
+            Self::Convert => "convert",
         }
     }
 }

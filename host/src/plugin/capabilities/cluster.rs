@@ -24,6 +24,29 @@ impl State {
         }
     }
 
+    /// * `indexed` - the name of an index, and a value in it.
+    async fn list(
+        &self,
+        kind: types::GroupVersionKind,
+        options: cluster::ListOptions,
+        indexed: Option<(String, String)>,
+    ) -> Result<Vec<String>, types::Error> {
+        let label_selector = Selector::bounded(&options.label_selector).map_err(types::Error::Terminal)?;
+        let kind = kind_from(kind);
+        let found = self.read(async |reads| {
+            let indexed = indexed.map(|(index, value)| reads.index(&kind, &index, value)).transpose()?;
+            let options = ListOptions {
+                namespace: Some(options.namespace).filter(|n| !n.is_empty()),
+                label_selector: Some(label_selector).filter(|s| !s.is_empty()),
+                owner_uid: Some(options.owner_uid).filter(|u| !u.is_empty()),
+                indexed,
+                limit: usize::try_from(options.limit).ok().filter(|l| *l > 0),
+            };
+            reads.list(&kind, &options).await
+        });
+        self.texts(&found.await?)
+    }
+
     /// The texts of the objects, if they fit into one read. The size is checked before anything is copied.
     fn texts(&self, found: &[Arc<Object>]) -> Result<Vec<String>, types::Error> {
         let bytes = found.iter().map(|object| object.json().len()).sum();
@@ -60,20 +83,17 @@ impl cluster::Host for State {
         kind: types::GroupVersionKind,
         options: cluster::ListOptions,
     ) -> HostResult<Vec<String>> {
-        let label_selector = match Selector::bounded(&options.label_selector) {
-            Ok(selector) => selector,
-            Err(message) => return Ok(Err(types::Error::Terminal(message))),
-        };
-        let options = ListOptions {
-            namespace: Some(options.namespace).filter(|n| !n.is_empty()),
-            label_selector: Some(label_selector).filter(|s| !s.is_empty()),
-            owner_uid: Some(options.owner_uid).filter(|u| !u.is_empty()),
-            reference: None,
-            limit: usize::try_from(options.limit).ok().filter(|l| *l > 0),
-        };
-        let kind = kind_from(kind);
-        let found = self.read(async |reads| reads.list(&kind, &options).await).await;
-        Ok(found.and_then(|found| self.texts(&found)))
+        Ok(self.list(kind, options, None).await)
+    }
+
+    async fn list_indexed(
+        &mut self,
+        kind: types::GroupVersionKind,
+        index: String,
+        value: String,
+        options: cluster::ListOptions,
+    ) -> HostResult<Vec<String>> {
+        Ok(self.list(kind, options, Some((index, value))).await)
     }
 
     async fn get_applied(

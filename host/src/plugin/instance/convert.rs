@@ -119,6 +119,11 @@ pub(super) fn event(event: &reconcile::Event) -> Event {
     }
 }
 
+/// A warning for the client of a review, which prints it to a terminal.
+pub(super) fn warning(text: &str) -> String {
+    crate::quoted(text, MESSAGE_LIMIT_BYTES)
+}
+
 fn precondition(p: reconcile::Precondition) -> Precondition {
     Precondition { uid: p.uid, resource_version: p.resource_version }
 }
@@ -188,6 +193,7 @@ mod tests {
         };
         let said = event(&said);
         assert_eq!((said.reason.as_str(), said.message.as_str()), ("Done\\u{7}", "\\u{202e}"));
+        assert_eq!(warning("\x1b]0;owned\x07"), "\\u{1b}]0;owned\\u{7}");
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use super::fake::{Fake, Fault};
 use super::recorded::{body, fixture};
-use super::{UID, URL, assert_done, assert_terminal, assert_transient, example, made, network};
+use super::{UID, URL, assert_done, assert_terminal, assert_transient, example, made, network, subnets};
 use crate::NetworkReconciler;
 use oarlock_guest::Error;
 use oarlock_guest::http::{Failure, Response};
 use oarlock_guest::testing::Runner;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 type Scene = (Runner<NetworkReconciler>, Fake);
@@ -15,12 +16,14 @@ type Scene = (Runner<NetworkReconciler>, Fake);
 /// Name, start, and whether the object is deleted at the end.
 type Story = (&'static str, fn() -> Scene, bool);
 
-const STORIES: [Story; 5] = [
+const STORIES: [Story; 7] = [
     ("made", example, false),
     ("gateway", || edited(|runner, _| runner.edit(|object| object["spec"]["gateway"] = json!("192.168.1.1"))), false),
     ("gone", || edited(|_, neutron| neutron.remove_everything()), false),
     ("second", || edited(|_, neutron| drop(neutron.seed_network("x", &format!("oarlock:{UID}")))), false),
     ("deleted", || edited(|runner, _| runner.delete()), true),
+    ("several", || subnets::begun(&subnets::two()), false),
+    ("replaced", subnets::replaced, false),
 ];
 
 fn edited(edit: impl FnOnce(&mut Runner<NetworkReconciler>, &Fake)) -> Scene {
@@ -53,9 +56,14 @@ fn fail_each_write(fault: &Fault, restart: bool) {
             }
             assert_done(&last);
             assert!(!last.patched, "{story} {write}");
-            let (network, subnet) = (neutron.only_network(), neutron.only_subnet());
             let status = &runner.current().unwrap()["status"];
-            assert_eq!((&status["networkId"], &status["subnetId"]), (&network["id"], &subnet["id"]), "{story} {write}");
+            assert_eq!(status["networkId"], neutron.only_network()["id"], "{story} {write}");
+            let ids = |subnets: &[Value], field: &str| {
+                subnets.iter().map(|subnet| subnet[field].to_string()).collect::<BTreeSet<_>>()
+            };
+            let (named, made) = (status["subnets"].as_array().unwrap(), neutron.subnets());
+            assert_eq!(ids(named, "subnetId"), ids(&made, "id"), "{story} {write}");
+            assert_eq!(named.len(), made.len(), "{story} {write}");
         }
         assert!(failed > 0, "{story} has no write");
     }
