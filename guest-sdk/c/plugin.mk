@@ -2,7 +2,7 @@
 #   NAME     of build/NAME.wasm
 #   SDK      where this file lies
 #   SOURCES  of the reconciler (src/*.c), TESTS programs with its unit tests (tests/*.c)
-# It may set OARLOCK, the host's command; VENV, where the compiler is kept; ZIG, a compiler that is there already; CC, the native compiler of
+# It may set CHECKS, targets that `make test` calls first; OARLOCK, the host's command; VENV, where the compiler is kept; ZIG, a compiler that is there already; CC, the native compiler of
 # the tests.
 OARLOCK ?= oarlock
 SOURCES ?= $(wildcard src/*.c)
@@ -19,11 +19,15 @@ SDK_COMMON := $(wildcard $(SDK)/src/*.c)
 # libc.c is first: what it defines must be known before somebody refers to it, or the library's own is taken as well.
 SDK_WASM ?= $(SDK)/src/libc.c $(filter-out %/libc.c,$(SDK_COMMON)) $(SDK)/gen/plugin.c
 SDK_NATIVE ?= $(filter-out %/wasm.c %/libc.c,$(SDK_COMMON)) $(wildcard $(SDK)/src/testing/*.c)
-SDK_HEADERS := $(wildcard $(SDK)/include/*.h $(SDK)/include/*/*.h $(SDK)/src/*.h $(SDK)/src/*/*.h $(SDK)/gen/*.h)
+# What a plugin that converts exports as well: an archive, of which the linker takes what a program refers to (OARLOCK_CONVERTER).
+SDK_CONVERSION := $(SDK)/src/conversion/export.c $(SDK)/gen/converter.c
+# Those of a plugin too: types that `oarlock types` wrote.
+SDK_HEADERS := $(wildcard src/*.h $(SDK)/include/*.h $(SDK)/include/*/*.h $(SDK)/src/*.h $(SDK)/src/*/*.h $(SDK)/gen/*.h)
 
-CFLAGS ?= -Wall -Wextra
-# A list that leaves fields of a structure out is how the SDK is used; its end is {0}, whatever the structure begins with.
-OARLOCK_CFLAGS := -std=c11 -Wno-missing-field-initializers -Wno-missing-braces -I$(SDK)/include
+# A list that leaves fields of a structure out is how the SDK is used; its end is {0}, whatever the structure begins with. For clang these
+# must follow -Wextra.
+CFLAGS ?= -Wall -Wextra -Wno-missing-field-initializers -Wno-missing-braces
+OARLOCK_CFLAGS := -std=c11 -I$(SDK)/include
 # zig cc turns assertions off when it optimizes: what a unit test asserts holds in the component too.
 WASM_CFLAGS := -target wasm32-wasi -mexec-model=reactor -Os -UNDEBUG
 # Errors of memory and undefined behaviour end a unit test, where the native compiler can find them.
@@ -44,7 +48,7 @@ TEST_PROGRAMS := $(patsubst tests/%.c,build/tests/%,$(TESTS))
 build: build/$(NAME).wasm ## the component, and what the host makes of it
 	@$(OARLOCK) inspect $<
 
-test: unit build/$(NAME).wasm ## unit tests, then the cases in the host's own sandbox
+test: $(CHECKS) unit build/$(NAME).wasm ## unit tests, then the cases in the host's own sandbox
 	@$(OARLOCK) test build/$(NAME).wasm --cases cases
 
 unit: $(TEST_PROGRAMS) ## the tests of tests/, without WebAssembly
@@ -60,8 +64,12 @@ install: build/$(NAME).wasm ## into a plugin directory: make install DIR=plugins
 clean: ## everything but the compiler
 	rm -rf build
 
-build/$(NAME).wasm: $(WASM_OBJECTS) $(SDK)/gen/plugin_component_type.o
+build/$(NAME).wasm: $(WASM_OBJECTS) $(SDK)/gen/plugin_component_type.o build/wasm/libconversion.a
 	@$(ZIG) cc $(WASM_CFLAGS) $^ -s -o $@.new && chmod 644 $@.new && mv $@.new $@
+
+build/wasm/libconversion.a: $(call objects,build/wasm,$(SDK_CONVERSION)) $(SDK)/gen/converter_component_type.o
+	@rm -f $@
+	@$(ZIG) ar rcs $@ $^
 
 define compile
 build/wasm/$(subst ../,up/,$(1:.c=.o)): $(1) $(SDK_HEADERS) | compiler
@@ -71,7 +79,7 @@ build/native/$(subst ../,up/,$(1:.c=.o)): $(1) $(SDK_HEADERS) | native-compiler
 	@mkdir -p $$(@D)
 	@$$(CC) $$(NATIVE_CFLAGS) $$(OARLOCK_CFLAGS) $$(CFLAGS) -c $$< -o $$@
 endef
-$(foreach source,$(sort $(SOURCES) $(SDK_WASM) $(SDK_NATIVE)),$(eval $(call compile,$(source))))
+$(foreach source,$(sort $(SOURCES) $(SDK_WASM) $(SDK_CONVERSION) $(SDK_NATIVE)),$(eval $(call compile,$(source))))
 
 build/tests/%: tests/%.c $(NATIVE_OBJECTS)
 	@mkdir -p $(@D)

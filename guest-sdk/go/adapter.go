@@ -1,11 +1,10 @@
 package oarlock
 
 import (
-	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"oarlock.dev/oarlock/abi"
+	"oarlock.dev/oarlock/internal/fault"
 )
 
 // adapter is between the typed reconciler and the contract. Components and native tests go through it alike.
@@ -15,12 +14,25 @@ type adapter[O, S any] struct {
 }
 
 func (a *adapter[O, S]) Describe() string {
-	defer fault()
+	defer fault.Log()
+	if abi.Component {
+		checkConversions(a.manifest.Conversions, abi.Converts())
+	}
 	return a.manifest.document()
 }
 
+// checkConversions panics where the manifest and what is exported disagree.
+func checkConversions(named []string, converts bool) {
+	if len(named) > 0 && !converts {
+		panic("oarlock: the manifest has the Conversions " + strings.Join(named, ", ") + ", but the plugin does not call conversion.Export")
+	}
+	if converts && len(named) == 0 {
+		panic("oarlock: the plugin calls conversion.Export, but its manifest has no Conversions")
+	}
+}
+
 func (a *adapter[O, S]) GetDesired(request *abi.Request) (*string, error) {
-	defer fault()
+	defer fault.Log()
 	cx := &Context[O]{request: request}
 	// By definition: the host does not ask, and reconcilers need not think of it.
 	if cx.Deleting() {
@@ -34,7 +46,7 @@ func (a *adapter[O, S]) GetDesired(request *abi.Request) (*string, error) {
 }
 
 func (a *adapter[O, S]) GetActual(request *abi.Request) (*abi.Observation, error) {
-	defer fault()
+	defer fault.Log()
 	observation, err := a.reconciler.Actual(&Context[O]{request: request})
 	if err != nil {
 		return nil, err
@@ -51,7 +63,7 @@ func (a *adapter[O, S]) GetActual(request *abi.Request) (*abi.Observation, error
 }
 
 func (a *adapter[O, S]) Patch(request *abi.Request, desired, actual *string) (*abi.Outcome, error) {
-	defer fault()
+	defer fault.Log()
 	cx := &Context[O]{request: request}
 	outcome, err := a.reconciler.Patch(cx, parseOption[S]("the desired state", desired), parseOption[S]("the actual state", actual))
 	if err != nil {
@@ -78,42 +90,4 @@ func stateDocument[S any](what string, state *S) *string {
 		return nil
 	}
 	return &text
-}
-
-// Most lines of a trace that are logged.
-const traceLines = 20
-
-// fault logs what a reconciler did not mean to happen, and ends the call: the trap it ends in carries no text.
-func fault() {
-	reason := recover()
-	if reason == nil {
-		return
-	}
-	if host := abi.Current(); host != nil {
-		host.Log(abi.ErrorLevel, fmt.Sprintf("panic: %v\n%s", reason, trace(string(debug.Stack()))), nil)
-	}
-	abi.Trap()
-	// In a native test it goes on.
-	panic(reason)
-}
-
-// trace is a trace without what lies between the panic and the runtime, and between the host and the plugin.
-func trace(stack string) string {
-	lines := strings.Split(strings.TrimSpace(stack), "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(line, "panic(") && i+2 < len(lines) {
-			lines = lines[i+2:]
-			break
-		}
-	}
-	for i, line := range lines {
-		if strings.Contains(line, ".(*adapter[") {
-			lines = lines[:i]
-			break
-		}
-	}
-	if len(lines) > traceLines {
-		lines = lines[:traceLines]
-	}
-	return strings.Join(lines, "\n")
 }

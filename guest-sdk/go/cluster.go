@@ -28,7 +28,16 @@ type ListOptions = abi.ListOptions
 
 // List reads objects from the host's cache, in order of namespace and name.
 func List[O any](kind Kind, options ListOptions) ([]O, error) {
-	texts, err := host().ListObjects(kind, options)
+	return parsed[O](host().ListObjects(kind, options))
+}
+
+// ListIndexed reads, as List, objects with a value in an index of the manifest. The time depends on the number of these objects alone. A
+// terminal error when the manifest declares no such index of the kind.
+func ListIndexed[O any](kind Kind, index, value string, options ListOptions) ([]O, error) {
+	return parsed[O](host().ListIndexed(kind, index, value, options))
+}
+
+func parsed[O any](texts []string, err error) ([]O, error) {
 	if err != nil {
 		return nil, fromHost(err)
 	}

@@ -11,10 +11,15 @@ type Manifest struct {
 	Primaries []Primary `json:"primaries"`
 	// Watches are other kinds it reads, and which keys a change of them wakes.
 	Watches []Watch `json:"watches,omitempty"`
+	// Indexes are those by which ListIndexed lists.
+	Indexes []Index `json:"indexes,omitempty"`
 	// Permissions are those beyond reading primaries and watches.
 	Permissions []Rule          `json:"permissions,omitempty"`
 	Admission   []AdmissionRule `json:"admission,omitempty"`
-	HTTP        *HTTPAccess     `json:"http,omitempty"`
+	// Conversions are the definitions between whose versions the plugin converts, each by its name: networks.example.com. See
+	// package conversion.
+	Conversions []string    `json:"conversions,omitempty"`
+	HTTP        *HTTPAccess `json:"http,omitempty"`
 	// Cleanup keeps a finalizer on the objects: they go only when Actual says that nothing exists.
 	Cleanup bool `json:"cleanup,omitempty"`
 	// ManageStatus has the host keep observedGeneration and the Ready condition.
@@ -50,6 +55,18 @@ type Watch struct {
 	LabelSelector string   `json:"labelSelector,omitempty"`
 	// Primary is the kind it wakes, where there are several.
 	Primary *Kind `json:"primary,omitempty"`
+}
+
+// Index is an index of a kind, which is a primary or a watch. Either JSONPath or Label is set.
+type Index struct {
+	// Name has 1 to 63 characters (a-z, 0-9, -). Each index of a kind has another name.
+	Name string `json:"name"`
+	Kind
+	// JSONPath has field names, ['name'], [0] and [*]: .spec.volumes[*].configMap.name. Values are strings, integers, booleans, or lists of
+	// them.
+	JSONPath string `json:"jsonPath,omitempty"`
+	// Label is the key of the label whose value is the value in the index.
+	Label string `json:"label,omitempty"`
 }
 
 // Mapping leads from a watched object to the primaries it wakes.

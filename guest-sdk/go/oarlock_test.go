@@ -52,6 +52,11 @@ var (
 	configMap = oarlock.KindOf("v1", "ConfigMap")
 	manifest  = oarlock.Manifest{
 		Name: "tested", Version: "1", Primaries: []oarlock.Primary{{Kind: configMap}},
+		Indexes: []oarlock.Index{
+			{Name: "by-user", Kind: configMap, JSONPath: "{.spec.users[*]['id']}"},
+			{Name: "by-first", Kind: configMap, JSONPath: ".spec.users[0].id"},
+			{Name: "by-x", Kind: configMap, Label: "x"},
+		},
 		HTTP: &oarlock.HTTPAccess{Origins: []string{"http://a.example.com"}},
 	}
 )
@@ -65,14 +70,19 @@ func TestTheManifestIsThatOfTheSchema(t *testing.T) {
 	full := oarlock.Manifest{
 		Name: "full", Version: "1", Primaries: []oarlock.Primary{{Kind: oarlock.KindOf("apps/v1", "Deployment"), LabelSelector: "a=b"}},
 		Watches:        []oarlock.Watch{{Kind: configMap, MapTo: oarlock.ToLabel("x"), Names: []string{"n"}}},
+		Indexes:        []oarlock.Index{{Name: "by-user", Kind: configMap, JSONPath: ".data.user"}, {Name: "by-x", Kind: configMap, Label: "x"}},
 		Config:         map[string]oarlock.Object{"k": {"type": "string"}},
 		RequiredConfig: []string{"k"},
 		Cleanup:        true,
+		Conversions:    []string{"things.example.com"},
 	}
 	told := oarlocktest.JSON(oarlock.New(full, does{}).Describe())
 	want := oarlocktest.JSON(`{"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "full", "version": "1", "cleanup": true,
+		"conversions": ["things.example.com"],
 		"primaries": [{"group": "apps", "version": "v1", "kind": "Deployment", "labelSelector": "a=b"}],
 		"watches": [{"version": "v1", "kind": "ConfigMap", "mapTo": {"type": "label", "key": "x"}, "names": ["n"]}],
+		"indexes": [{"name": "by-user", "version": "v1", "kind": "ConfigMap", "jsonPath": ".data.user"},
+			{"name": "by-x", "version": "v1", "kind": "ConfigMap", "label": "x"}],
 		"config": {"type": "object", "additionalProperties": false, "properties": {"k": {"type": "string"}}, "required": ["k"]}}`)
 	if !oarlocktest.Same(told, want) {
 		t.Fatalf("%v", told)
@@ -243,6 +253,38 @@ func TestObjectsAreListedInOrderByTheirLabels(t *testing.T) {
 		runner.Put(oarlocktest.JSON(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default", "labels": {"x": "2"}}}`))
 		runner.Put(oarlocktest.JSON(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": "default"}}`))
 		runner.Reconcile()
+	}
+}
+
+func TestObjectsAreListedByDeclaredIndexes(t *testing.T) {
+	for _, one := range []struct{ index, value, want string }{
+		{"by-user", "me", "b"}, {"by-user", "you", "b c"}, {"by-user", "7", "c"}, {"by-user", "true", "b"}, {"by-user", "0.5", ""},
+		{"by-user", "nobody", ""}, {"by-first", "7", "c"}, {"by-first", "you", ""}, {"by-x", "1", "a"},
+	} {
+		runner := run(does{desired: func(*cx) (*oarlock.Object, error) {
+			found, err := oarlock.ListIndexed[oarlock.Object](configMap, one.index, one.value, oarlock.ListOptions{Namespace: "default"})
+			names := []string{}
+			for _, object := range found {
+				names = append(names, oarlock.Text(object, "metadata", "name"))
+			}
+			if got := strings.Join(names, " "); err != nil || got != one.want {
+				t.Errorf("%v: %q, %v", one, got, err)
+			}
+			return nil, nil
+		}})
+		runner.Put(oarlocktest.JSON(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"},
+			"spec": {"users": [{"id": 7}, {"id": "you"}]}}`))
+		runner.Put(oarlocktest.JSON(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": "default"},
+			"spec": {"users": [{"id": "me"}, {"id": ["you", true, 0.5]}, {}]}}`))
+		runner.Put(oarlocktest.JSON(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": "other"}, "spec": {"users": [{"id": "me"}]}}`))
+		runner.Reconcile()
+	}
+	report := run(does{desired: func(*cx) (*oarlock.Object, error) {
+		_, err := oarlock.ListIndexed[oarlock.Object](configMap, "by-name", "x", oarlock.ListOptions{})
+		return nil, err
+	}}).Reconcile()
+	if !oarlock.IsTerminal(report.Err) || !strings.Contains(report.Err.Error(), `no index "by-name" of ConfigMap`) {
+		t.Fatal(report.Err)
 	}
 }
 

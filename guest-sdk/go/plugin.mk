@@ -1,13 +1,13 @@
 # What the Makefile of a plugin in Go includes, after it has set:
 #   NAME  of build/NAME.wasm
 #   SDK   where this file lies
-# It may set OARLOCK, the host's command; GO, the Go command; VENV, where Go is put when there is none.
+# It may set CHECKS, targets that `make test` calls first; OARLOCK, the host's command; GO, the Go command; VENV, where Go is put when there is none.
 OARLOCK ?= oarlock
 include $(SDK)/go.mk
 
 WASM := build/$(NAME).wasm
 SOURCES := $(shell find . -name '*.go' -not -path './.*' -not -path './sdk/*') go.mod $(wildcard go.sum) \
-  $(wildcard $(SDK)/*.go $(SDK)/abi/*.go $(SDK)/oarlockhttp/*.go $(SDK)/internal/link/* $(SDK)/cmd/oarlock-link/*.go)
+  $(wildcard $(SDK)/*.go $(SDK)/abi/*.go $(SDK)/oarlockhttp/*.go $(SDK)/conversion/*.go $(SDK)/internal/*/* $(SDK)/cmd/oarlock-link/*.go)
 
 .PHONY: build test unit install clean
 .DEFAULT_GOAL := build
@@ -15,7 +15,7 @@ SOURCES := $(shell find . -name '*.go' -not -path './.*' -not -path './sdk/*') g
 build: $(WASM) ## the component, and what the host makes of it
 	@$(OARLOCK) inspect $<
 
-test: unit $(WASM) ## unit tests, then the cases in the host's own sandbox
+test: $(CHECKS) unit $(WASM) ## unit tests, then the cases in the host's own sandbox
 	@$(OARLOCK) test $(WASM) --cases cases
 
 unit: | go ## the unit tests, without WebAssembly

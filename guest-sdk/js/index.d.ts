@@ -208,9 +208,22 @@ export interface Reconciler<T extends KubernetesObject = AnyObject, S = Json> {
    * come after each of them: look for what is there before making something new.
    */
   patch(cx: Context<T>, desired: S | null, actual: S | null): MaybePromise<Maybe<OutcomeFields>>;
+  /**
+   * Only of a plugin whose manifest has `conversions`: `object` in the API version `desired`, for example `example.com/v2`. Its apiVersion
+   * is another version of the same definition. Kind, name, namespace and uid stay. The result depends on the arguments alone: only the log
+   * works in this call. Nothing may be lost on the way to another version and back: `keep` what a version lacks, and `restore` it.
+   * A ConversionError is for the user whose request fails: it says which field cannot be converted.
+   */
+  convert?(object: AnyObject, desired: string): MaybePromise<AnyObject>;
 }
 
-/** Checks that a plugin has a manifest and answers the three questions; returns it as it is. */
+/** Keeps a value that the object's new version lacks in an annotation, as JSON. Null or undefined removes the annotation. */
+export function keep(object: AnyObject, annotation: string, value: unknown): void;
+
+/** Takes a value that `keep` kept out of its annotation; null if there is none. A ConversionError when it is not JSON. */
+export function restore(object: AnyObject, annotation: string): any;
+
+/** Checks that a plugin has a manifest, answers the three questions, and converts what the manifest names; returns it as it is. */
 export function defineReconciler<T extends KubernetesObject = AnyObject, S = Json>(reconciler: Reconciler<T, S>): Reconciler<T, S>;
 
 /** A kind, by apiVersion or by group and version. */
@@ -245,6 +258,23 @@ export type Watch = KindFields & {
   /** Which primary those keys are of. The first unless set. */
   primary?: KindFields;
 };
+
+/** An index of a kind, for `cluster.listIndexed`. The kind is a primary or a watch. */
+export type Index = KindFields & {
+  /** 1 to 63 characters (a-z, 0-9, -). Each index of a kind has another name. */
+  name: string;
+} & (
+    | {
+        /** Field names, `['name']`, `[0]` and `[*]`: `.spec.volumes[*].configMap.name`. Values are strings, integers, booleans, or lists of them. */
+        jsonPath: string;
+        label?: undefined;
+      }
+    | {
+        /** The key of the label whose value is the value in the index. */
+        label: string;
+        jsonPath?: undefined;
+      }
+  );
 
 /** Kubernetes permissions in the shape of an RBAC rule. */
 export interface PolicyRule {
@@ -299,7 +329,11 @@ export interface ManifestFields {
   description?: string;
   primaries?: Primary[];
   watches?: Watch[];
+  /** The indexes by which `cluster.listIndexed` lists. */
+  indexes?: Index[];
   admission?: AdmissionRule[];
+  /** The definitions between whose versions `convert` converts, each by its name: `networks.example.com`. */
+  conversions?: string[];
   permissions?: PolicyRule[];
   http?: HttpAccess;
   /** Objects go only when `actual` says nothing exists any more: the host keeps a finalizer on them. */
@@ -354,6 +388,11 @@ export class DeniedError extends OarlockError {
   constructor(message: string, options?: { code?: number; reason?: string; cause?: unknown });
   readonly code: number;
   readonly reason: string;
+}
+
+/** Conversion only: the object cannot be converted, and the request of its user fails with this message. */
+export class ConversionError extends OarlockError {
+  constructor(message: string, options?: { cause?: unknown });
 }
 
 export class Headers implements Iterable<[string, string]> {
@@ -422,6 +461,11 @@ export namespace cluster {
   function getObject<T extends KubernetesObject = AnyObject>(ref: ObjectRef): T | null;
   /** Objects from the cache, in order of namespace and name. The kind must be a primary or a watch. */
   function listObjects<T extends KubernetesObject = AnyObject>(kind: KindRef, options?: ListOptions): T[];
+  /**
+   * The same, only objects with `value` in an index of the manifest (`indexes`). The time depends on the number of these objects alone. A
+   * TerminalError when the manifest declares no such index of the kind.
+   */
+  function listIndexed<T extends KubernetesObject = AnyObject>(kind: KindRef, index: string, value: string, options?: ListOptions): T[];
   /**
    * The counterpart of an apply: what this plugin owns of the object, as it was applied while nothing of that changed. Null: the object
    * does not exist, or this plugin owns nothing of it.

@@ -104,6 +104,11 @@ export class Runner<T extends KubernetesObject = AnyObject, S = any> {
   reconcile(): Promise<Report<S>>;
   /** Reconciles until nothing is left to do, at most `limit` times (10). */
   settle(limit?: number): Promise<Report<S>[]>;
+  /**
+   * An object in another API version, by the reconciler's `convert`. What the host would refuse of the answer is thrown, as a
+   * ConversionError is.
+   */
+  convert(object: AnyObject, desired: string): Promise<AnyObject>;
   /** Admission of an object; `review` is the AdmissionRequest. */
   admit(object: object, review: object): Promise<Report<S>>;
 }

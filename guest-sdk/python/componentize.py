@@ -1,4 +1,4 @@
-"""Runs componentize-py, and shows of a failed build the error of the plugin: first, and without the stack of the tool.
+"""Runs componentize-py for the world that the plugin needs, and shows of a failed build the error of the plugin: first, and without the stack of the tool.
 
     componentize.py PATH/componentize-py ARGUMENTS…
 """
@@ -11,14 +11,32 @@ import subprocess
 import sys
 
 PATH_OPTIONS = ("--python-path", "-p")
+WORLD_OPTIONS = ("--world", "-w")
+
+
+# What the build of a plugin that converts ends with in the world of one that does not.
+CONVERTS = "this plugin converts: build it for the world converting-plugin"
 
 
 def main(command: list[str]) -> int:
-    run = subprocess.run(command, env=os.environ | {"RUST_BACKTRACE": "0"}, capture_output=True, text=True)
+    run = ran(command)
+    if run.returncode != 0 and CONVERTS in run.stderr + run.stdout:
+        command = converting(command)
+        run = ran(command)
     if run.returncode == 0:
         return 0
     sys.stderr.write(explained(run.stderr + run.stdout, python_paths(command)))
     return 1
+
+
+def ran(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=os.environ | {"RUST_BACKTRACE": "0"}, capture_output=True, text=True)
+
+
+def converting(command: list[str]) -> list[str]:
+    """The command for the world of a plugin that converts."""
+    before = ["", *command]
+    return ["converting-plugin" if option in WORLD_OPTIONS else value for option, value in zip(before, command)]
 
 
 def python_paths(command: list[str]) -> list[str]:

@@ -1,7 +1,15 @@
 // Keeps a greeting on every {{kind}}.
 package main
 
+{{#types}}
+import (
+	api "example.com/{{name}}/api" // made of crd.yaml: make types
+	"oarlock.dev/oarlock"
+)
+{{/types}}
+{{^types}}
 import "oarlock.dev/oarlock"
+{{/types}}
 
 const annotation = "example.com/greeting"
 
@@ -23,6 +31,12 @@ func init() { oarlock.Export(plugin) }
 
 func main() {}
 
+{{#types}}
+// object has the fields that crd.yaml defines.
+type object = api.{{kind}}
+
+{{/types}}
+{{^types}}
 // object has the fields of a {{kind}} that are read. Types of k8s.io/api will do as well.
 type object struct {
 	Metadata struct {
@@ -30,6 +44,7 @@ type object struct {
 	} `json:"metadata"`
 }
 
+{{/types}}
 // state is compared: what should be with what is.
 type state struct {
 	Greeting string `json:"greeting"`

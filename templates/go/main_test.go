@@ -10,7 +10,7 @@ import (
 func anObject() oarlock.Object {
 	return oarlock.Object{
 		"apiVersion": "{{api_version}}", "kind": "{{kind}}",
-		"metadata": oarlock.Object{"name": "a", "namespace": "default"},
+		"metadata": oarlock.Object{"name": "a"{{namespace_json}}}{{fields_go}},
 	}
 }
 

@@ -1,5 +1,8 @@
 """Keeps a greeting on every {{kind}}."""
 
+{{#types}}
+import api  # made of crd.yaml: make types
+{{/types}}
 from oarlock import Context, Manifest, Outcome, PolicyRule, cluster, config, kind, reconciler
 
 ANNOTATION = "example.com/greeting"
@@ -16,16 +19,16 @@ MANIFEST = Manifest(
 
 @reconciler(MANIFEST)
 class {{kind}}Reconciler:
-    def desired(self, cx: Context[dict]) -> dict | None:
+    def desired(self, cx: Context[{{object_type}}]) -> dict | None:
         """What should be. Not asked while the object is going: then nothing should."""
         return {"greeting": f"{config.get('greeting', 'Hello')}, {cx.name}"}
 
-    def actual(self, cx: Context[dict]) -> dict | None:
+    def actual(self, cx: Context[{{object_type}}]) -> dict | None:
         """What is. Read from the cluster and not from `cx.object`, because it is asked again after the patch."""
         live = None if cx.deleting else cluster.get_object(cx.ref)
         greeting = ((live or {}).get("metadata", {}).get("annotations") or {}).get(ANNOTATION)
         return None if greeting is None else {"greeting": greeting}
 
-    def patch(self, cx: Context[dict], desired: dict, actual: dict | None) -> Outcome:
+    def patch(self, cx: Context[{{object_type}}], desired: dict, actual: dict | None) -> Outcome:
         """What makes one of the other. Only asked when they differ; the host carries it out."""
         return Outcome().patch(cx.ref, {"metadata": {"annotations": {ANNOTATION: desired["greeting"]}}})

@@ -11,6 +11,9 @@ extern void __wasm_import_oarlock_reconciler_cluster_get_object(uint8_t *, size_
 __attribute__((__import_module__("oarlock:reconciler/cluster@0.1.0"), __import_name__("list-objects")))
 extern void __wasm_import_oarlock_reconciler_cluster_list_objects(uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, int32_t, uint8_t *);
 
+__attribute__((__import_module__("oarlock:reconciler/cluster@0.1.0"), __import_name__("list-indexed")))
+extern void __wasm_import_oarlock_reconciler_cluster_list_indexed(uint8_t *, uint8_t *);
+
 __attribute__((__import_module__("oarlock:reconciler/cluster@0.1.0"), __import_name__("get-applied")))
 extern void __wasm_import_oarlock_reconciler_cluster_get_applied(uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
 
@@ -913,6 +916,87 @@ bool oarlock_reconciler_cluster_list_objects(oarlock_reconciler_cluster_group_ve
             (uint16_t) (uint16_t) ((int32_t) *((uint16_t*) (ptr + 16))),
             (plugin_string_t) (plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+1*sizeof(void*))))), (*((size_t*) (ptr + (16+2*sizeof(void*))))) },
             (plugin_string_t) (plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+3*sizeof(void*))))), (*((size_t*) (ptr + (16+4*sizeof(void*))))) },
+          };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool oarlock_reconciler_cluster_list_indexed(oarlock_reconciler_cluster_group_version_kind_t *kind, plugin_string_t *index, plugin_string_t *value, oarlock_reconciler_cluster_list_options_t *options, oarlock_reconciler_cluster_list_json_t *ret, oarlock_reconciler_cluster_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(17*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  *((size_t*)(ptr + sizeof(void*))) = ((*kind).group).len;
+  *((uint8_t **)(ptr + 0)) = (uint8_t *) ((*kind).group).ptr;
+  *((size_t*)(ptr + (3*sizeof(void*)))) = ((*kind).version).len;
+  *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*kind).version).ptr;
+  *((size_t*)(ptr + (5*sizeof(void*)))) = ((*kind).kind).len;
+  *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*kind).kind).ptr;
+  *((size_t*)(ptr + (7*sizeof(void*)))) = (*index).len;
+  *((uint8_t **)(ptr + (6*sizeof(void*)))) = (uint8_t *) (*index).ptr;
+  *((size_t*)(ptr + (9*sizeof(void*)))) = (*value).len;
+  *((uint8_t **)(ptr + (8*sizeof(void*)))) = (uint8_t *) (*value).ptr;
+  *((size_t*)(ptr + (11*sizeof(void*)))) = ((*options).namespace_).len;
+  *((uint8_t **)(ptr + (10*sizeof(void*)))) = (uint8_t *) ((*options).namespace_).ptr;
+  *((size_t*)(ptr + (13*sizeof(void*)))) = ((*options).label_selector).len;
+  *((uint8_t **)(ptr + (12*sizeof(void*)))) = (uint8_t *) ((*options).label_selector).ptr;
+  *((size_t*)(ptr + (15*sizeof(void*)))) = ((*options).owner_uid).len;
+  *((uint8_t **)(ptr + (14*sizeof(void*)))) = (uint8_t *) ((*options).owner_uid).ptr;
+  *((int32_t*)(ptr + (16*sizeof(void*)))) = (int32_t) ((*options).limit);
+  uint8_t *ptr0 = (uint8_t *) &ret_area;
+  __wasm_import_oarlock_reconciler_cluster_list_indexed(ptr, ptr0);
+  oarlock_reconciler_cluster_result_list_json_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr0 + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (oarlock_reconciler_cluster_list_json_t) { (oarlock_reconciler_cluster_json_t*)(*((uint8_t **) (ptr0 + 8))), (*((size_t*) (ptr0 + (8+1*sizeof(void*))))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      oarlock_reconciler_types_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr0 + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          plugin_option_u64_t option;
+          switch ((int32_t) *((uint8_t*) (ptr0 + 16))) {
+            case 0: {
+              option.is_some = false;
+              break;
+            }
+            case 1: {
+              option.is_some = true;
+              option.val = (uint64_t) (*((int64_t*) (ptr0 + 24)));
+              break;
+            }
+          }
+          variant.val.transient = (oarlock_reconciler_types_retry_t) {
+            (plugin_option_u64_t) option,
+            (plugin_string_t) (plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr0 + 32))), (*((size_t*) (ptr0 + (32+1*sizeof(void*))))) },
+          };
+          break;
+        }
+        case 1: {
+          variant.val.terminal = (plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr0 + 16))), (*((size_t*) (ptr0 + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.denied = (oarlock_reconciler_types_denial_t) {
+            (uint16_t) (uint16_t) ((int32_t) *((uint16_t*) (ptr0 + 16))),
+            (plugin_string_t) (plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr0 + (16+1*sizeof(void*))))), (*((size_t*) (ptr0 + (16+2*sizeof(void*))))) },
+            (plugin_string_t) (plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr0 + (16+3*sizeof(void*))))), (*((size_t*) (ptr0 + (16+4*sizeof(void*))))) },
           };
           break;
         }

@@ -440,6 +440,9 @@ extern bool oarlock_reconciler_cluster_get_object(oarlock_reconciler_cluster_gro
 // Returns objects from the cache, without managedFields, in order of namespace and name. The kind must be a primary or a watch of the
 // manifest.
 extern bool oarlock_reconciler_cluster_list_objects(oarlock_reconciler_cluster_group_version_kind_t *kind, oarlock_reconciler_cluster_list_options_t *options, oarlock_reconciler_cluster_list_json_t *ret, oarlock_reconciler_cluster_error_t *err);
+// As list-objects, and only objects with `value` in an index that the manifest declares for the kind (`indexes`). The time depends on
+// the number of objects with that value, not on the number of all objects.
+extern bool oarlock_reconciler_cluster_list_indexed(oarlock_reconciler_cluster_group_version_kind_t *kind, plugin_string_t *index, plugin_string_t *value, oarlock_reconciler_cluster_list_options_t *options, oarlock_reconciler_cluster_list_json_t *ret, oarlock_reconciler_cluster_error_t *err);
 // Returns the part of an object that the plugin's field manager owns, with apiVersion, kind, name and namespace: the exact counterpart
 // of apply. While that part is still the result of the host's last apply, the answer is the document of that apply. So defaults, and
 // quantities in another spelling, are no differences. `none` if the object does not exist, or the plugin owns nothing of it.

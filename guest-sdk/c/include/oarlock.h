@@ -203,6 +203,10 @@ typedef struct {
 
 /* An array of objects in order of namespace and name. */
 oarlock_error *oarlock_list_objects(oarlock_context *cx, oarlock_kind kind, oarlock_list_options options, const json **objects);
+/* The same, only objects with `value` in an index of the manifest. The time depends on the number of these objects alone. A terminal error
+ * when the manifest declares no such index of the kind. */
+oarlock_error *oarlock_list_indexed(oarlock_context *cx, oarlock_kind kind, const char *index, const char *value,
+                                    oarlock_list_options options, const json **objects);
 
 /* ---- Strategic merge patch, by the host ---- */
 
@@ -339,6 +343,18 @@ typedef struct {
     oarlock_kind primary;
 } oarlock_watch;
 
+/* An index for oarlock_list_indexed. Either `json_path` or `label` is set. */
+typedef struct {
+    /* 1 to 63 characters (a-z, 0-9, -). Each index of a kind has another name. */
+    const char *name;
+    /* A primary or a watch. */
+    oarlock_kind kind;
+    /* Field names, ['name'], [0] and [*]: ".spec.volumes[*].configMap.name". Values are strings, integers, booleans, or lists of them. */
+    const char *json_path;
+    /* The key of the label whose value is the value in the index. */
+    const char *label;
+} oarlock_index;
+
 /* As an RBAC rule. `resources` must be set; no groups: the core group. */
 typedef struct {
     const char *const *resources;
@@ -391,8 +407,11 @@ typedef struct {
     const char *description;
     const oarlock_primary *primaries;
     const oarlock_watch *watches;
+    const oarlock_index *indexes;
     const oarlock_permission *permissions;
     const oarlock_admission_rule *admission;
+    /* The definitions between whose versions the converter converts, each by its name: "networks.example.com". */
+    const char *const *conversions;
     /* Scheme, host and port of what HTTP requests are sent to; keys of the configuration whose values are such URLs. */
     const char *const *http_origins;
     const char *const *http_origins_from_config;
@@ -411,6 +430,29 @@ typedef struct {
 /* The manifest as the document the host asks for. */
 json *oarlock_manifest_document(oarlock_mem *mem, const oarlock_manifest *manifest);
 
+/* ---- Conversion between the versions of a definition ---- */
+
+/* A plugin whose manifest has `conversions` has a converter; only OARLOCK_CONVERTER makes one. */
+typedef struct {
+    /* Answers cx->object in the API version `desired`, for example "example.com/v2". Its apiVersion is another version of the same
+     * definition. Kind, name, namespace and uid stay.
+     *
+     * The result depends on the arguments alone: only the log works in this call. Nothing may be lost on the way to another version and back:
+     * oarlock_keep what a version lacks, and oarlock_restore it. The message of an error, of whatever type, is for the user whose request
+     * fails: it says which field cannot be converted. */
+    oarlock_error *(*convert)(oarlock_context *cx, const char *desired, const json **converted);
+    const char *exported;
+} oarlock_converter;
+
+/* The component exports the interface `conversion` when its program refers to this. */
+extern const char oarlock_conversion;
+#define OARLOCK_CONVERTER(function) {(function), &oarlock_conversion}
+
+/* Keeps a value that the object's new version lacks in an annotation, as JSON. NULL removes the annotation. */
+void oarlock_keep(json *object, const char *annotation, const json *value);
+/* Takes a value that oarlock_keep kept out of its annotation; NULL if there is none. An error when it is not JSON. */
+oarlock_error *oarlock_restore(oarlock_context *cx, json *object, const char *annotation, const json **value);
+
 /* ---- The plugin ---- */
 
 /* Answers three questions about one object at a time. A program defines one, and calls it oarlock_plugin:
@@ -425,6 +467,8 @@ typedef struct {
     oarlock_error *(*actual)(oarlock_context *cx, oarlock_observation *out);
     /* The changes that move actual to desired. Only called when the two differ. */
     oarlock_error *(*patch)(oarlock_context *cx, const json *desired, const json *actual, oarlock_outcome *out);
+    /* Only of a plugin that converts: OARLOCK_CONVERTER(convert). */
+    oarlock_converter converter;
 } oarlock_reconciler;
 
 extern const oarlock_reconciler oarlock_plugin;

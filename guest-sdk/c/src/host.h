@@ -16,6 +16,8 @@ typedef enum { HOST_TWO_WAY, HOST_THREE_WAY, HOST_APPLY_PATCH } host_merge_type;
 
 oarlock_error *host_get(oarlock_context *cx, host_read read, oarlock_kind kind, const char *ns, const char *name, host_text *found);
 oarlock_error *host_list(oarlock_context *cx, oarlock_kind kind, const oarlock_list_options *options, host_text **found, size_t *count);
+oarlock_error *host_list_indexed(oarlock_context *cx, oarlock_kind kind, const char *index, const char *value,
+                                 const oarlock_list_options *options, host_text **found, size_t *count);
 /* Two documents, three for HOST_THREE_WAY. */
 oarlock_error *host_merge(oarlock_context *cx, host_merge_type type, oarlock_kind kind, const host_text documents[3], host_text *merged);
 /* `*why` is set with a failure. */
@@ -38,5 +40,10 @@ void oarlock_split_api_version(oarlock_mem *mem, const char *api_version, const 
 const char *oarlock_utf8(oarlock_mem *mem, const char *text, size_t *len);
 /* A document for the host; one that is absent or nested too deeply ends the call with `what`. */
 host_text oarlock_document(oarlock_mem *mem, const json *value, const char *what);
+
+/* Ends the call where manifest and converter disagree. */
+void oarlock_check_converter(const oarlock_reconciler *plugin);
+/* Converts cx->object; the rest of `cx` is filled in. */
+oarlock_error *oarlock_convert(const oarlock_reconciler *plugin, oarlock_context *cx, const char *desired, const json **converted);
 
 #endif

@@ -69,6 +69,18 @@ static json *watches(oarlock_mem *mem, const oarlock_watch *watch) {
     return list;
 }
 
+static json *indexes(oarlock_mem *mem, const oarlock_index *index) {
+    json *list = json_new_array(mem);
+    for (; index && index->name; index++) {
+        json *one = of_kind(mem, index->kind);
+        set_text(one, "name", index->name);
+        set_text(one, "jsonPath", index->json_path);
+        set_text(one, "label", index->label);
+        json_append(list, one);
+    }
+    return list;
+}
+
 static json *permissions(oarlock_mem *mem, const oarlock_permission *permission) {
     static const char *const core[] = {"", NULL};
     json *list = json_new_array(mem);
@@ -131,9 +143,10 @@ json *oarlock_manifest_document(oarlock_mem *mem, const oarlock_manifest *manife
                                manifest->name, manifest->version);
     set_text(document, "description", manifest->description);
     json_set(document, "primaries", primaries(mem, manifest->primaries));
-    json *lists[] = {watches(mem, manifest->watches), permissions(mem, manifest->permissions), admission(mem, manifest->admission),
-                     http(mem, manifest)};
-    const char *const names[] = {"watches", "permissions", "admission", "http"};
+    set_texts(document, "conversions", manifest->conversions);
+    json *lists[] = {watches(mem, manifest->watches), indexes(mem, manifest->indexes), permissions(mem, manifest->permissions),
+                     admission(mem, manifest->admission), http(mem, manifest)};
+    const char *const names[] = {"watches", "indexes", "permissions", "admission", "http"};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (json_count(lists[i])) json_set(document, names[i], lists[i]);
     if (manifest->config) json_set(document, "config", config(mem, manifest->config));

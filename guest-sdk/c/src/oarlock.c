@@ -140,11 +140,7 @@ oarlock_error *oarlock_get_live(oarlock_context *cx, oarlock_kind kind, const ch
     return get(cx, HOST_GET_LIVE, kind, ns, name, object);
 }
 
-oarlock_error *oarlock_list_objects(oarlock_context *cx, oarlock_kind kind, oarlock_list_options options, const json **objects) {
-    host_text *texts = NULL;
-    size_t count = 0;
-    *objects = NULL;
-    OARLOCK_TRY(host_list(cx, kind, &options, &texts, &count));
+static oarlock_error *parsed_list(oarlock_context *cx, const host_text *texts, size_t count, const json **objects) {
     json *list = json_new_array(cx->mem);
     for (size_t i = 0; i < count; i++) {
         const json *object = NULL;
@@ -153,6 +149,23 @@ oarlock_error *oarlock_list_objects(oarlock_context *cx, oarlock_kind kind, oarl
     }
     *objects = list;
     return NULL;
+}
+
+oarlock_error *oarlock_list_objects(oarlock_context *cx, oarlock_kind kind, oarlock_list_options options, const json **objects) {
+    host_text *texts = NULL;
+    size_t count = 0;
+    *objects = NULL;
+    OARLOCK_TRY(host_list(cx, kind, &options, &texts, &count));
+    return parsed_list(cx, texts, count, objects);
+}
+
+oarlock_error *oarlock_list_indexed(oarlock_context *cx, oarlock_kind kind, const char *index, const char *value,
+                                    oarlock_list_options options, const json **objects) {
+    host_text *texts = NULL;
+    size_t count = 0;
+    *objects = NULL;
+    OARLOCK_TRY(host_list_indexed(cx, kind, index, value, &options, &texts, &count));
+    return parsed_list(cx, texts, count, objects);
 }
 
 static oarlock_error *merge(oarlock_context *cx, host_merge_type type, oarlock_kind kind, const json *const documents[3],

@@ -89,18 +89,39 @@ oarlock_error *host_get(oarlock_context *cx, host_read read, oarlock_kind kind, 
     return NULL;
 }
 
+static oarlock_reconciler_cluster_list_options_t lend_options(oarlock_mem *mem, const oarlock_list_options *options) {
+    return (oarlock_reconciler_cluster_list_options_t){lend(mem, options->ns), lend(mem, options->label_selector),
+                                                       lend(mem, options->owner_uid), options->limit};
+}
+
+static void take_list(oarlock_mem *mem, oarlock_reconciler_cluster_list_json_t answer, host_text **found, size_t *count) {
+    *found = oarlock_alloc(mem, (answer.len + 1) * sizeof **found);
+    *count = answer.len;
+    for (size_t i = 0; i < answer.len; i++) (*found)[i] = take(mem, answer.ptr[i]);
+    if (answer.len) free(answer.ptr);
+}
+
 oarlock_error *host_list(oarlock_context *cx, oarlock_kind kind, const oarlock_list_options *options, host_text **found,
                          size_t *count) {
     oarlock_reconciler_types_group_version_kind_t of = lend_kind(cx->mem, kind);
-    oarlock_reconciler_cluster_list_options_t wanted = {lend(cx->mem, options->ns), lend(cx->mem, options->label_selector),
-                                                        lend(cx->mem, options->owner_uid), options->limit};
+    oarlock_reconciler_cluster_list_options_t wanted = lend_options(cx->mem, options);
     oarlock_reconciler_cluster_list_json_t answer;
     oarlock_reconciler_types_error_t error;
     if (!oarlock_reconciler_cluster_list_objects(&of, &wanted, &answer, &error)) return take_error(cx, &error);
-    *found = oarlock_alloc(cx->mem, (answer.len + 1) * sizeof **found);
-    *count = answer.len;
-    for (size_t i = 0; i < answer.len; i++) (*found)[i] = take(cx->mem, answer.ptr[i]);
-    if (answer.len) free(answer.ptr);
+    take_list(cx->mem, answer, found, count);
+    return NULL;
+}
+
+/* A function of its own: a plugin that does not call it does not import list-indexed. */
+oarlock_error *host_list_indexed(oarlock_context *cx, oarlock_kind kind, const char *index, const char *value,
+                                 const oarlock_list_options *options, host_text **found, size_t *count) {
+    oarlock_reconciler_types_group_version_kind_t of = lend_kind(cx->mem, kind);
+    plugin_string_t name = lend(cx->mem, index), with = lend(cx->mem, value);
+    oarlock_reconciler_cluster_list_options_t wanted = lend_options(cx->mem, options);
+    oarlock_reconciler_cluster_list_json_t answer;
+    oarlock_reconciler_types_error_t error;
+    if (!oarlock_reconciler_cluster_list_indexed(&of, &name, &with, &wanted, &answer, &error)) return take_error(cx, &error);
+    take_list(cx->mem, answer, found, count);
     return NULL;
 }
 
@@ -295,6 +316,7 @@ static EXPORTED(option_json_t) give_state(oarlock_mem *mem, const json *state, c
 
 void EXPORTED(describe)(EXPORTED(json_t) * ret) {
     oarlock_mem *mem = oarlock_mem_new();
+    oarlock_check_converter(&oarlock_plugin);
     *ret = give_json(mem, oarlock_manifest_document(mem, oarlock_plugin.manifest), "the manifest");
     oarlock_mem_free(mem);
 }

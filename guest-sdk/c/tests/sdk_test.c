@@ -11,6 +11,10 @@ static const oarlock_manifest probe_manifest = {
     .description = "Asks",
     .primaries = OARLOCK_LIST(oarlock_primary, {.kind = {"example.com/v1", "Thing"}}),
     .watches = OARLOCK_LIST(oarlock_watch, {.kind = {"v1", "ConfigMap"}, .map_to = OARLOCK_OWNER_REFERENCE}),
+    .indexes = OARLOCK_LIST(oarlock_index,
+        {"by-user", {"v1", "ConfigMap"}, .json_path = "{.spec.users[*]['id']}"},
+        {"by-first", {"v1", "ConfigMap"}, .json_path = ".spec.users[0].id"},
+        {"by-a", {"v1", "ConfigMap"}, .label = "example.com/a"}),
     .permissions = OARLOCK_LIST(oarlock_permission, {.resources = OARLOCK_STRINGS("configmaps"), .verbs = OARLOCK_STRINGS("get")}),
     .http_origins = OARLOCK_STRINGS("http://granted.example.com:80"),
     .http_origins_from_config = OARLOCK_STRINGS("url"),
@@ -46,6 +50,11 @@ static oarlock_error *ask(oarlock_context *cx, const char *what, const json **an
     if (!strcmp(what, "live")) return oarlock_get_live(cx, (oarlock_kind){"v1", "Secret"}, "default", "one", answer);
     if (!strncmp(what, "list:", 5))
         return oarlock_list_objects(cx, CONFIG_MAP, (oarlock_list_options){.ns = "default", .label_selector = what + 5}, answer);
+    if (!strncmp(what, "by-", 3)) {
+        const char *equals = strchr(what, '=');
+        const char *index = oarlock_copy(cx->mem, what, (size_t)(equals - what));
+        return oarlock_list_indexed(cx, CONFIG_MAP, index, equals + 1, (oarlock_list_options){.ns = "default"}, answer);
+    }
     if (!strcmp(what, "owned")) return oarlock_list_objects(cx, CONFIG_MAP, (oarlock_list_options){.owner_uid = cx->uid, .limit = 1}, answer);
     if (!strcmp(what, "merge")) return oarlock_merge_two_way(cx, CONFIG_MAP, cx->object, cx->object, answer);
     if (!strcmp(what, "granted")) return request(cx, "GET", "http://granted.example.com/x", answer);
@@ -141,10 +150,13 @@ static void a_manifest_is_the_document_it_was_written_as(void) {
         "{'apiVersion': 'oarlock.dev/v1alpha1', 'kind': 'PluginManifest', 'name': 'probe', 'version': '1', 'description': 'Asks',"
         " 'primaries': [{'group': 'example.com', 'version': 'v1', 'kind': 'Thing'}],"
         " 'watches': [{'group': '', 'version': 'v1', 'kind': 'ConfigMap', 'mapTo': {'type': 'ownerReference'}}],"
+        " 'indexes': [{'name': 'by-user', 'group': '', 'version': 'v1', 'kind': 'ConfigMap', 'jsonPath': %s},"
+        "             {'name': 'by-first', 'group': '', 'version': 'v1', 'kind': 'ConfigMap', 'jsonPath': '.spec.users[0].id'},"
+        "             {'name': 'by-a', 'group': '', 'version': 'v1', 'kind': 'ConfigMap', 'label': 'example.com/a'}],"
         " 'permissions': [{'apiGroups': [''], 'resources': ['configmaps'], 'verbs': ['get']}],"
         " 'http': {'origins': ['http://granted.example.com:80'], 'originsFromConfig': ['url'], 'safeRequests': [{'method': 'POST', 'path': '*/tokens'}]},"
         " 'config': {'type': 'object', 'additionalProperties': false, 'properties': {'url': {'type': 'string'}, 'word': {}}, 'required': ['url']},"
-        " 'cleanup': true, 'workers': 4, 'resyncSeconds': 60}");
+        " 'cleanup': true, 'workers': 4, 'resyncSeconds': 60}", "{.spec.users[*]['id']}");
     OARLOCK_CHECK_JSON(oarlock_manifest_document(mem, &admitting_manifest),
         "{'apiVersion': 'oarlock.dev/v1alpha1', 'kind': 'PluginManifest', 'name': 'gate', 'version': '2', 'primaries': [], 'manageStatus': true,"
         " 'watches': [{'group': '', 'version': 'v1', 'kind': 'Pod', 'names': ['p'], 'mapTo': {'type': 'referencedBy', 'pointer': '/spec/pods'},"
@@ -198,6 +210,31 @@ static void lists_go_by_labels_and_owners(void) {
     OARLOCK_CHECK(json_count(found) == 1 && json_is(json_path(json_at(found, 0), "metadata", "name"), "mine"));
     oarlock_test_free(t);
     once_refused("list:a in (b)", OARLOCK_TERMINAL, "a native test does not know sets in selectors: a in (b)");
+}
+
+static void lists_go_by_declared_indexes(void) {
+    static const struct { const char *asked, *names; } cases[] = {
+        {"by-user=me", "one"}, {"by-user=you", "one two"}, {"by-user=7", "two"}, {"by-user=true", "one"}, {"by-user=0.5", ""},
+        {"by-user=nobody", ""}, {"by-first=7", "two"}, {"by-first=me", "one"}, {"by-first=you", ""}, {"by-a=x", "two"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        oarlock_mem *mem = oarlock_mem_new();
+        oarlock_test *t = asks(cases[i].asked);
+        oarlock_test_put(t, "{'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'two', 'namespace': 'default', 'labels': {'example.com/a': 'x'}},"
+                            " 'spec': {'users': [{'id': 7}, {'id': 'you'}]}}");
+        oarlock_test_put(t, "{'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'one', 'namespace': 'default'},"
+                            " 'spec': {'users': [{'id': 'me'}, {'id': ['you', true, 0.5]}, {}]}}");
+        oarlock_test_put(t, "{'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'none', 'namespace': 'default'}}");
+        oarlock_test_put(t, "{'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'three', 'namespace': 'other'}, 'spec': {'users': [{'id': 'me'}]}}");
+        const json *found = json_get(oarlock_test_reconcile(t)->status, "answer");
+        const char *names = "";
+        for (size_t j = 0; j < json_count(found); j++)
+            names = oarlock_text(mem, "%s%s%s", names, j ? " " : "", json_text(json_path(json_at(found, j), "metadata", "name")));
+        OARLOCK_CHECK_TEXT(names, cases[i].names);
+        oarlock_test_free(t);
+        oarlock_mem_free(mem);
+    }
+    once_refused("by-name=x", OARLOCK_TERMINAL, "the manifest declares no index \"by-name\" of ConfigMap");
 }
 
 static void configuration_is_read_by_key(void) {
@@ -479,6 +516,7 @@ int main(void) {
     OARLOCK_RUN(the_context_says_what_it_is_about);
     OARLOCK_RUN(reads_reach_what_the_manifest_names);
     OARLOCK_RUN(lists_go_by_labels_and_owners);
+    OARLOCK_RUN(lists_go_by_declared_indexes);
     OARLOCK_RUN(configuration_is_read_by_key);
     OARLOCK_RUN(values_in_the_cache_expire_and_are_lost_on_restart);
     OARLOCK_RUN(requests_go_to_granted_origins);

@@ -179,6 +179,9 @@ type Plugin interface {
 	Patch(request *Request, desired, actual *string) (*Outcome, error)
 }
 
+// Converter is what a plugin that converts exports beside that: an object as JSON in another API version. The error is for the user.
+type Converter func(object, desired string) (string, error)
+
 // ListOptions says which objects to list.
 type ListOptions struct {
 	// Namespace; empty: all.
@@ -262,6 +265,7 @@ type Host interface {
 	GetApplied(Kind, Key) (*string, error)
 	GetLive(Kind, Key) (*string, error)
 	ListObjects(Kind, ListOptions) ([]string, error)
+	ListIndexed(kind Kind, index, value string, options ListOptions) ([]string, error)
 	CreateTwoWay(kind Kind, original, modified string) (string, error)
 	CreateThreeWay(kind Kind, original, modified, current string) (string, error)
 	ApplyPatch(kind Kind, original, patch string) (string, error)

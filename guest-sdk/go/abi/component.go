@@ -219,6 +219,9 @@ func getLive(group, version, kind, namespace, name string, answer unsafe.Pointer
 //go:wasmimport oarlock:reconciler/cluster@0.1.0 list-objects
 func listObjects(group, version, kind, namespace, labelSelector, ownerUID string, limit uint32, answer unsafe.Pointer)
 
+//go:wasmimport oarlock:reconciler/cluster@0.1.0 list-indexed
+func listIndexed(arguments, answer unsafe.Pointer)
+
 //go:wasmimport oarlock:reconciler/merge@0.1.0 create-two-way
 func createTwoWay(group, version, kind, original, modified string, answer unsafe.Pointer)
 
@@ -267,12 +270,21 @@ func (component) GetLive(kind Kind, key Key) (*string, error) {
 func (component) ListObjects(kind Kind, options ListOptions) ([]string, error) {
 	result := newBlock(40)
 	listObjects(kind.Group, kind.Version, kind.Kind, options.Namespace, options.LabelSelector, options.OwnerUID, options.Limit, result.pointer())
-	defer release()
-	m := result.memory()
-	if err := m.failure(); err != nil {
-		return nil, err
+	return result.textsResult()
+}
+
+func (component) ListIndexed(kind Kind, index, value string, options ListOptions) ([]string, error) {
+	// More than 16 values are passed in memory.
+	arguments := newBlock(68)
+	texts := []string{kind.Group, kind.Version, kind.Kind, index, value, options.Namespace, options.LabelSelector, options.OwnerUID}
+	for i, text := range texts {
+		arguments.text(i*8, text)
 	}
-	return m.texts(8), nil
+	arguments.u32(64, options.Limit)
+	result := newBlock(40)
+	listIndexed(arguments.pointer(), result.pointer())
+	runtime.KeepAlive(arguments)
+	return result.textsResult()
 }
 
 func (component) CreateTwoWay(kind Kind, original, modified string) (string, error) {
@@ -375,6 +387,16 @@ func (b *block) optionResult() (*string, error) {
 		return nil, err
 	}
 	return m.option(8), nil
+}
+
+// textsResult reads a result<list<json>, error>.
+func (b *block) textsResult() ([]string, error) {
+	defer release()
+	m := b.memory()
+	if err := m.failure(); err != nil {
+		return nil, err
+	}
+	return m.texts(8), nil
 }
 
 // textResult reads a result<json, error>.

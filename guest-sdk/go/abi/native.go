@@ -5,6 +5,15 @@ package abi
 // current is the host that a test lends.
 var current Host
 
+// Component says whether this is one.
+const Component = false
+
+// Converts is for components.
+func Converts() bool { return false }
+
+// ExportConverter does nothing outside a component.
+func ExportConverter(Converter) {}
+
 // Export does nothing outside a component.
 func Export(Plugin) {}
 

@@ -201,6 +201,22 @@ func (w *world) ListObjects(kind abi.Kind, options abi.ListOptions) ([]string, e
 	if err := w.declared(kind); err != nil {
 		return nil, err
 	}
+	return w.list(kind, options, func(Object) bool { return true }), nil
+}
+
+func (w *world) ListIndexed(kind abi.Kind, name, value string, options abi.ListOptions) ([]string, error) {
+	if err := w.declared(kind); err != nil {
+		return nil, err
+	}
+	indexes := w.runner.plugin.Manifest().Indexes
+	at := slices.IndexFunc(indexes, func(index oarlock.Index) bool { return index.Kind == kind && index.Name == name })
+	if at < 0 {
+		return nil, oarlock.Terminalf("the manifest declares no index %q of %s", name, kind.Kind)
+	}
+	return w.list(kind, options, func(object Object) bool { return slices.Contains(indexed(indexes[at], object), value) }), nil
+}
+
+func (w *world) list(kind abi.Kind, options abi.ListOptions, has func(Object) bool) []string {
 	of := slices.SortedFunc(maps.Keys(w.objects), func(a, b id) int {
 		return strings.Compare(a.key.Namespace+"\x00"+a.key.Name, b.key.Namespace+"\x00"+b.key.Name)
 	})
@@ -208,7 +224,7 @@ func (w *world) ListObjects(kind abi.Kind, options abi.ListOptions) ([]string, e
 	for _, one := range of {
 		object := w.objects[one]
 		if one.kind != kind || options.Namespace != "" && one.key.Namespace != options.Namespace ||
-			!owned(object, options.OwnerUID) || !selected(object, options.LabelSelector) {
+			!owned(object, options.OwnerUID) || !selected(object, options.LabelSelector) || !has(object) {
 			continue
 		}
 		texts = append(texts, *text(object))
@@ -216,7 +232,7 @@ func (w *world) ListObjects(kind abi.Kind, options abi.ListOptions) ([]string, e
 			break
 		}
 	}
-	return texts, nil
+	return texts
 }
 
 func owned(object Object, by string) bool {

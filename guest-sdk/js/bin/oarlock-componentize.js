@@ -11,6 +11,8 @@ import { BUNDLE, installLineMap, sourceFrame } from "../src/trace.js";
 import { lineRuns } from "./source-map.js";
 
 const USAGE = "usage: oarlock-componentize ENTRY --wit FILE -o FILE.wasm [--raw]";
+/** How the code of a plugin that converts ends in the world of one that does not. */
+const CONVERTS = "oarlock: this plugin converts";
 const sdk = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 
 try {
@@ -37,20 +39,25 @@ async function main() {
   const { build } = await tool("esbuild");
   const { componentize } = await tool("componentize-qjs");
   const { source, lines } = await bundle(build, entry, values.raw);
-  const { component } = await componentize({
-    witPath: resolve(values.wit),
-    world: "plugin",
-    jsSource: source,
-    // Exports of the contract are synchronous, and so is the runtime around them.
-    sync: true,
-    optSize: true,
-  }).catch((error) => {
+  const component = await componentOf(componentize, resolve(values.wit), source).catch((error) => {
     throw new Error(evaluated(error.message, lines));
   });
   // Whole or not at all: a host may watch the folder.
   mkdirSync(dirname(resolve(values.output)), { recursive: true });
   writeFileSync(`${values.output}.part`, component);
   renameSync(`${values.output}.part`, values.output);
+}
+
+/** The component in the world of its plugin. Whether a plugin converts is known once its code has run. */
+async function componentOf(componentize, witPath, source) {
+  // Exports of the contract are synchronous, and so is the runtime around them.
+  const made = async (world, jsSource) => (await componentize({ witPath, world, jsSource, sync: true, optSize: true })).component;
+  try {
+    return await made("plugin", `${source}if (globalThis.__oarlockConverts) throw new Error(${JSON.stringify(CONVERTS)});\n`);
+  } catch (error) {
+    if (!error.message.includes(CONVERTS)) throw error;
+    return made("converting-plugin", source);
+  }
 }
 
 /** A tool of the project in the working directory. */
@@ -66,8 +73,9 @@ async function tool(name) {
 
 async function bundle(build, entry, raw) {
   const plugin = JSON.stringify(resolve(entry));
-  const guest = `import { serve } from ${JSON.stringify(resolve(sdk, "src/guest.js"))};`;
-  const exported = raw ? `export { reconcile } from ${plugin};` : `import plugin from ${plugin};\nexport const reconcile = serve(plugin);`;
+  const guest = `import { serve, serveConversion } from ${JSON.stringify(resolve(sdk, "src/guest.js"))};`;
+  const served = ["export const reconcile = serve(plugin);", "export const conversion = serveConversion(plugin);"];
+  const exported = raw ? `export { reconcile } from ${plugin};` : [`import plugin from ${plugin};`, ...served].join("\n");
   const { outputFiles } = await build({
     stdin: {
       // The guest comes first: it puts the globals in that the plugin's own modules find.

@@ -9,7 +9,7 @@ const PATCH_TYPES = { json: "json-patch", merge: "merge-patch", strategic: "stra
 const PROPAGATIONS = ["background", "foreground", "orphan"];
 const CHANGES = ["apply", "create", "patch", "delete"];
 
-/** The four functions of the contract, as promises. What they throw is an OarlockError, or a fault of the plugin. */
+/** The functions of the contract, as promises. What they throw is an OarlockError, or a fault of the plugin. */
 export function adapt(reconciler) {
   return {
     async describe() {
@@ -47,6 +47,12 @@ export function adapt(reconciler) {
         warnings: warnings.map(String),
         requeueAfterMs: requeueAfterMs == null ? null : milliseconds(requeueAfterMs, "requeueAfterMs"),
       };
+    },
+
+    async convert(object, desired) {
+      const converted = await reconciler.convert(JSON.parse(object), desired);
+      if (!isMap(converted)) throw new TypeError(`convert() answered ${name(converted)}, not an object`);
+      return json(converted, "what convert() answered");
     },
   };
 }

@@ -11,10 +11,19 @@ export function getObject(ref) {
   return parsed(call(host("cluster.getObject").cluster.getObject, kindOf(ref), keyOf(ref)));
 }
 
+const wanted = ({ namespace = "", labelSelector = "", ownerUid = "", limit = 0 } = {}) => ({ namespace, labelSelector, ownerUid, limit });
+
 /** Objects of a kind from the cache, in order of namespace and name. */
-export function listObjects(kind, { namespace = "", labelSelector = "", ownerUid = "", limit = 0 } = {}) {
-  const options = { namespace, labelSelector, ownerUid, limit };
-  return call(host("cluster.listObjects").cluster.listObjects, kindOf(kind), options).map(parsed);
+export function listObjects(kind, options) {
+  return call(host("cluster.listObjects").cluster.listObjects, kindOf(kind), wanted(options)).map(parsed);
+}
+
+/** The same, only objects with `value` in an index of the manifest. The time depends on the number of these objects alone. */
+export function listIndexed(kind, index, value, options) {
+  for (const [what, text] of [["index", index], ["value", value]]) {
+    if (typeof text !== "string") throw new TypeError(`listIndexed needs a string as ${what}: ${JSON.stringify(text)}`);
+  }
+  return call(host("cluster.listIndexed").cluster.listIndexed, kindOf(kind), index, value, wanted(options)).map(parsed);
 }
 
 /**

@@ -33,6 +33,13 @@ export class DeniedError extends OarlockError {
   }
 }
 
+/** Conversion only: the object cannot be converted, and the request of its user fails with this message. */
+export class ConversionError extends OarlockError {
+  constructor(message, { cause } = {}) {
+    super(String(message), cause === undefined ? undefined : { cause });
+  }
+}
+
 /** The contract's variant of an error. */
 export function toRaw(error) {
   if (error instanceof TransientError) {

@@ -78,8 +78,32 @@ export function serve(reconciler) {
   };
 }
 
-/** Runs one call to its end. A fault of the plugin is logged, because a trap carries no text, and becomes a trap. */
-export function guarded(call, request) {
+/**
+ * The interface of a plugin that converts, for `export const conversion = serveConversion(reconciler)`; undefined of one that does not. The
+ * build looks at `__oarlockConverts` for the world of the component.
+ */
+export function serveConversion(reconciler) {
+  if (!reconciler.convert) return undefined;
+  globalThis.__oarlockConverts = true;
+  const adapted = adapt(reconciler);
+  return {
+    convert(object, desired) {
+      try {
+        return guarded(() => adapted.convert(object, desired), undefined, ({ message }) => message);
+      } catch (error) {
+        if (typeof error.payload === "string") throw error;
+        // The error of this function is text, and the bindings would answer that of any Error. No symbol becomes text: they trap.
+        return Symbol("trap");
+      }
+    },
+  };
+}
+
+/**
+ * Runs one call to its end. A fault of the plugin is logged, because a trap carries no text, and becomes a trap. `raw`: the contract's form
+ * of an error.
+ */
+export function guarded(call, request, raw = toRaw) {
   imports = {
     cache: cacheImports,
     cluster: clusterImports,
@@ -97,7 +121,7 @@ export function guarded(call, request) {
   } catch (error) {
     takeUnhandled();
     // The bindings answer what is in `payload`; any other error they turn into a trap.
-    if (error instanceof OarlockError) throw { payload: toRaw(error) };
+    if (error instanceof OarlockError) throw { payload: raw(error) };
     logError(trace(error));
     throw error instanceof Error ? error : new Error(String(error));
   }

@@ -4,8 +4,8 @@ import { kindOf } from "./refs.js";
 
 /** Every field of the manifest's schema that a plugin may set. */
 const FIELDS = [
-  "name", "version", "description", "primaries", "watches", "admission", "permissions", "http", "cleanup", "manageStatus", "config",
-  "workers", "resyncSeconds",
+  "name", "version", "description", "primaries", "watches", "indexes", "admission", "conversions", "permissions", "http", "cleanup",
+  "manageStatus", "config", "workers", "resyncSeconds",
 ];
 
 /**
@@ -16,7 +16,7 @@ export function defineManifest(fields) {
   for (const field of Object.keys(fields)) {
     if (!FIELDS.includes(field)) throw new TypeError(`the manifest has no field ${field}; it has ${FIELDS.join(", ")}`);
   }
-  const { name, version, primaries = [], watches = [], config, ...rest } = fields;
+  const { name, version, primaries = [], watches = [], indexes, config, ...rest } = fields;
   if (!/^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/.test(name ?? "")) {
     throw new TypeError(`the manifest's name is not a DNS label of at most 40 characters: ${name}`);
   }
@@ -32,6 +32,7 @@ export function defineManifest(fields) {
     primaries: primaries.map((primary) => plain(primary, "a primary")),
     watches: watches.map(watch),
   };
+  if (indexes !== undefined) manifest.indexes = indexes.map(indexOf);
   // Once a key is declared, keys that are not are refused: what is misspelt in a grant is found.
   if (config !== undefined) manifest.config = { type: "object", additionalProperties: false, ...config };
   return manifest;
@@ -41,6 +42,14 @@ function watch({ mapTo, primary, ...fields }) {
   const made = { ...plain(fields, "a watch"), mapTo: typeof mapTo === "string" ? { type: mapTo } : mapTo };
   if (typeof made.mapTo?.type !== "string") throw new TypeError(`the watch of ${made.kind} does not say mapTo`);
   if (primary !== undefined) made.primary = plain(primary, "the primary of a watch");
+  return made;
+}
+
+function indexOf(index) {
+  const made = plain(index, "an index");
+  const { name, kind, jsonPath, label } = made;
+  if (!/^[a-z0-9-]{1,63}$/.test(name ?? "")) throw new TypeError(`the index of ${kind} has no name of 1 to 63 characters (a-z, 0-9, -): ${name}`);
+  if (!jsonPath === !label) throw new TypeError(`the index ${name} of ${kind} needs either jsonPath or label`);
   return made;
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { register } from "node:module";
 import { test } from "node:test";
-import { TerminalError, TransientError, DeniedError, cluster } from "../src/index.js";
+import { ConversionError, DeniedError, TerminalError, TransientError, cluster } from "../src/index.js";
 
 globalThis.hostFake = { log: { log: () => {} } };
 register(
@@ -17,7 +17,7 @@ register(
   `)}`,
 );
 const own = { Promise, random: Math.random, console, setTimeout };
-const { guarded } = await import("../src/guest.js");
+const { guarded, serveConversion } = await import("../src/guest.js");
 const { QueuedPromise } = await import("../src/promise.js");
 const replaced = { Promise: globalThis.Promise, random: Math.random, console: globalThis.console, setTimeout: globalThis.setTimeout };
 const back = () => {
@@ -82,6 +82,16 @@ test("a fault of the plugin is logged with its trace, then traps", () => {
   });
   assert.ok(text.trap instanceof Error, "text would be taken for an error of the contract");
   assert.deepEqual(text.lines, [["error", "thrown: just text"]]);
+});
+
+test("the error of a conversion is its message", () => {
+  const failed = () => QueuedPromise.reject(new ConversionError("spec.size is odd"));
+  assert.deepEqual(run(failed).error, { tag: "terminal", val: "spec.size is odd" }, "in a reconcile");
+  const message = (error) => error.message;
+  assert.throws(() => guarded(failed, undefined, message), ({ payload }) => payload === "spec.size is odd");
+  assert.equal(serveConversion({}), undefined);
+  assert.equal(typeof serveConversion({ convert() {} }).convert, "function");
+  assert.equal(globalThis.__oarlockConverts, true);
 });
 
 test("what was rejected and not looked at is logged", () => {

@@ -15,10 +15,10 @@ test("every snippet of the README runs", () => {
   mkdirSync(folder);
   for (const [, name, source] of snippets) writeFileSync(`${folder}${name}`, source);
   const tests = snippets.map(([, name]) => `${folder}${name}`).filter((name) => name.endsWith(".test.js"));
-  assert.equal(tests.length, 2);
+  assert.equal(tests.length, 3);
   // Without it the inner runner would report to this one, and its end would say nothing.
   const { NODE_TEST_CONTEXT, ...env } = process.env;
   const output = execFileSync(process.execPath, ["--test", "--test-reporter=tap", ...tests], { env, encoding: "utf8" });
-  assert.match(output, /# pass 2\n/);
+  assert.match(output, /# pass 3\n/);
   assert.match(output, /# fail 0\n/);
 });

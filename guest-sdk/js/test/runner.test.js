@@ -12,6 +12,7 @@ const manifest = defineManifest({
   version: "1",
   primaries: [{ apiVersion: "example.com/v1", kind: "Thing" }],
   watches: [{ ...CONFIG_MAP, mapTo: "ownerReference" }],
+  indexes: [{ name: "by-user", ...CONFIG_MAP, jsonPath: ".spec.users[*]['id']" }, { name: "by-a", ...CONFIG_MAP, label: "a" }],
   http: {
     origins: ["http://granted.example.com:80"],
     originsFromConfig: ["url"],
@@ -319,6 +320,25 @@ test("lists go by namespace, labels, owner and number", async () => {
   }
 });
 
+test("lists go by declared indexes", async () => {
+  const used = (name, ids, namespace = "default") => (
+    { ...CONFIG_MAP, metadata: { name, namespace, labels: { a: name } }, spec: { users: ids.map((id) => ({ id })) } });
+  const objects = [used("two", ["you", 7]), used("one", ["me", ["you", true]]), used("three", ["me", 0.5], "other"), { ...CONFIG_MAP, metadata: { name: "bare" } }];
+  const list = async (index, value, options) => {
+    const names = () => cluster.listIndexed(CONFIG_MAP, index, value, options).map(({ metadata }) => metadata.name).join(" ");
+    const { status, error } = await ask(names, { cluster: objects });
+    return error?.message ?? status.answer;
+  };
+  for (const [index, value, names, options] of [
+    ["by-user", "me", "one three"], ["by-user", "me", "three", { namespace: "other" }], ["by-user", "you", "one two"], ["by-user", "you", "one", { limit: 1 }],
+    ["by-user", "7", "two"], ["by-user", "true", "one"], ["by-user", "0.5", ""], ["by-user", "nobody", ""], ["by-a", "two", "two"],
+    ["by-name", "x", 'the manifest declares no index "by-name" of ConfigMap'],
+  ]) {
+    assert.equal(await list(index, value, options), names, `${index} ${value}`);
+  }
+  await assert.rejects(list("by-user", 7), /needs a string as value: 7/);
+});
+
 test("kinds the manifest does not ask for are refused", async () => {
   const secret = { apiVersion: "v1", kind: "Secret", namespace: "default", name: "s" };
   assert.match((await ask(() => cluster.getObject(secret))).error.message, /Secret is neither a primary nor a watch/);
@@ -475,6 +495,10 @@ test("a manifest is the document it was built as, and what is wrong with one is 
     apiVersion: "oarlock.dev/v1alpha1", kind: "PluginManifest", name: "probe", version: "1",
     primaries: [{ group: "example.com", version: "v1", kind: "Thing" }],
     watches: [{ group: "", version: "v1", kind: "ConfigMap", mapTo: { type: "ownerReference" } }],
+    indexes: [
+      { group: "", version: "v1", kind: "ConfigMap", name: "by-user", jsonPath: ".spec.users[*]['id']" },
+      { group: "", version: "v1", kind: "ConfigMap", name: "by-a", label: "a" },
+    ],
     http: {
       origins: ["http://granted.example.com:80"], originsFromConfig: ["url"], safeRequests: [{ method: "POST", path: "*/tokens" }],
     },
@@ -487,6 +511,9 @@ test("a manifest is the document it was built as, and what is wrong with one is 
     [{ name: "a" }, /version is not a text/],
     [{ name: "a", version: "1", primary: [] }, /no field primary/],
     [{ name: "a", version: "1", watches: [{ ...CONFIG_MAP }] }, /watch of ConfigMap does not say mapTo/],
+    [{ name: "a", version: "1", indexes: [{ ...CONFIG_MAP, name: "By A", label: "a" }] }, /index of ConfigMap has no name of 1 to 63/],
+    [{ name: "a", version: "1", indexes: [{ ...CONFIG_MAP, name: "by-a" }] }, /index by-a of ConfigMap needs either jsonPath or label/],
+    [{ name: "a", version: "1", indexes: [{ ...CONFIG_MAP, name: "by-a", label: "a", jsonPath: ".a" }] }, /either jsonPath or label/],
     [{ name: "a", version: "1", primaries: [{ apiVersion: "v1" }] }, /a primary needs apiVersion and kind/],
   ]) {
     assert.throws(() => defineManifest(fields), message);

@@ -9,6 +9,7 @@ import { install } from "../src/imports.js";
 import { isMap, sameJson } from "../src/json.js";
 import { apiVersionOf } from "../src/refs.js";
 import { copy, mergePatch } from "./json.js";
+import { checkConverted, onlyLog } from "./conversion.js";
 import { World, identity } from "./world.js";
 
 /** The world of the reconcile that runs here, whatever else runs beside it. */
@@ -28,6 +29,7 @@ globalThis.fetch = (...request) => (current.getStore() ? lentFetch(...request) :
 
 /** Runs a reconciler for one object. The world stays between reconciles: objects, cache, clock. */
 export class Runner {
+  #reconciler;
   #adapted;
   #world;
   #ref = null;
@@ -40,6 +42,7 @@ export class Runner {
    * key. `http`: exchanges in order, `{ request, response }` or `{ request, failure }`, or a function of the request. `dryRun`.
    */
   constructor(reconciler, { object, cluster = [], applied = [], config = {}, http = [], dryRun = false } = {}) {
+    this.#reconciler = reconciler;
     this.#adapted = adapt(reconciler);
     this.#world = new World(reconciler.manifest);
     this.#world.config = new Map(Object.entries(config));
@@ -136,6 +139,16 @@ export class Runner {
       if (report.gone || (report.inSync && !report.patched)) return reports;
     }
     return reports;
+  }
+
+  /** An object in another API version. What the host would refuse of the answer is thrown, as a ConversionError is. */
+  async convert(object, desired) {
+    if (!this.#reconciler.convert) throw new Error("the reconciler has no function convert");
+    this.#world.problem = null;
+    const call = () => this.#adapted.convert(JSON.stringify(object), desired);
+    const converted = JSON.parse(await current.run({ lent: onlyLog(this.#world.imports()) }, call));
+    checkConverted(object, converted, desired);
+    return converted;
   }
 
   /** Admission of `object`; `review` is the AdmissionRequest. The report's `object` is the one under review as it was changed. */

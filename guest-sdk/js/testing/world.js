@@ -132,9 +132,15 @@ export class World {
 
   /** Kinds outside the manifest are refused, as the host refuses those outside the grant. */
   declared(kind) {
-    const is = (other) => (other.group ?? "") === kind.group && other.version === kind.version && other.kind === kind.kind;
-    if ([...this.manifest.primaries, ...this.manifest.watches].some(is)) return;
+    if ([...this.manifest.primaries, ...this.manifest.watches].some((other) => sameKind(other, kind))) return;
     throw terminal(`${kind.kind} is neither a primary nor a watch of the manifest`);
+  }
+
+  /** A declared index. */
+  index(kind, name) {
+    const found = (this.manifest.indexes ?? []).find((index) => sameKind(index, kind) && index.name === name);
+    if (!found) throw terminal(`the manifest declares no index "${name}" of ${kind.kind}`);
+    return found;
   }
 
   /** The functions of the host over this world. */
@@ -158,6 +164,11 @@ export class World {
         listObjects: (kind, options) => {
           this.declared(kind);
           return this.list(kind, options).map(text);
+        },
+        listIndexed: (kind, name, value, options) => {
+          this.declared(kind);
+          const index = this.index(kind, name);
+          return this.list(kind, options, (object) => indexed(index, object).includes(value)).map(text);
         },
       },
       merge: {
@@ -184,8 +195,9 @@ export class World {
     };
   }
 
-  list(kind, { namespace, labelSelector, ownerUid, limit }) {
+  list(kind, { namespace, labelSelector, ownerUid, limit }, has = () => true) {
     const wanted = (object) =>
+      has(object) &&
       (!namespace || (object.metadata.namespace ?? "") === namespace) &&
       (!ownerUid || (object.metadata.ownerReferences ?? []).some(({ uid }) => uid === ownerUid)) &&
       selected(object.metadata.labels ?? {}, labelSelector);
@@ -255,6 +267,8 @@ export class World {
   }
 }
 
+const sameKind = (one, kind) => (one.group ?? "") === kind.group && one.version === kind.version && one.kind === kind.kind;
+
 function originOf(url) {
   if (!URL.canParse(url)) return null;
   const { protocol, origin } = new URL(url);
@@ -272,6 +286,32 @@ function parsed(text) {
 function compare(a, b) {
   const at = a.findIndex((part, index) => part !== b[index]);
   return at < 0 ? 0 : a[at] < b[at] ? -1 : 1;
+}
+
+/** The values of an object in an index. */
+function indexed({ name, jsonPath, label }, object) {
+  const scalars = (value) => (["string", "boolean"].includes(typeof value) || Number.isInteger(value) ? [String(value)] : []);
+  if (label) return Object.entries(object.metadata.labels ?? {}).filter(([key]) => key === label).map(([, value]) => value);
+  let found = [object];
+  for (const step of steps(name, jsonPath)) found = found.flatMap((value) => step(value).filter((one) => one !== undefined));
+  return found.flat().flatMap(scalars);
+}
+
+/** Field names, `['name']`, `[0]` and `[*]`, each as a function from a value to those it leads to. */
+function steps(name, path) {
+  const step = /\.?(?:\[(?<item>-?\d+)\]|(?<all>\[\*\]|\*)|\[(?:'(?<quoted>[^']*)'|"(?<double>[^"]*)")\]|(?<field>(?:\\.|[^.[\]()=!<>\\?@ '"*])+))/y;
+  const text = path.trim().replace(/^\{(.*)\}$/, "$1").replace(/^\$/, "");
+  const found = [];
+  while (step.lastIndex < text.length) {
+    const groups = step.exec(text)?.groups;
+    if (!groups) throw terminal(`the index "${name}" has a jsonPath that is no index: ${path}`);
+    const { item, all, quoted, double, field } = groups;
+    const key = quoted ?? double ?? field?.replace(/\\(.)/g, "$1");
+    if (item) found.push((value) => (Array.isArray(value) ? [value.at(Number(item))] : []));
+    else if (all) found.push((value) => (typeof value === "object" && value ? Object.values(value) : []));
+    else found.push((value) => (isMap(value) && Object.hasOwn(value, key) ? [value[key]] : []));
+  }
+  return found;
 }
 
 /** `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`, joined by commas. */

@@ -14,10 +14,12 @@ from oarlock.answers import (
     object_ref,
 )
 from oarlock.context import Context, ObjectRef, Trigger
-from oarlock.errors import DeniedError, OarlockError, TerminalError, TransientError
+from oarlock.converter import keep, restore
+from oarlock.errors import ConversionError, DeniedError, OarlockError, TerminalError, TransientError
 from oarlock.manifest import (
     AdmissionRule,
     HttpAccess,
+    Index,
     Kind,
     Manifest,
     Mapping,
@@ -27,7 +29,7 @@ from oarlock.manifest import (
     Watch,
     kind,
 )
-from oarlock.reconciler import Reconciler, reconciler
+from oarlock.reconciler import Converter, Reconciler, reconciler
 from oarlock.shapes import from_json, to_json
 
 __all__ = [
@@ -35,11 +37,14 @@ __all__ = [
     "Apply",
     "Change",
     "Context",
+    "ConversionError",
+    "Converter",
     "Create",
     "Delete",
     "DeniedError",
     "Event",
     "HttpAccess",
+    "Index",
     "Kind",
     "Manifest",
     "Mapping",
@@ -62,9 +67,11 @@ __all__ = [
     "config",
     "from_json",
     "http",
+    "keep",
     "kind",
     "merge",
     "object_ref",
     "reconciler",
+    "restore",
     "to_json",
 ]

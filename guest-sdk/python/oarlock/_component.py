@@ -31,12 +31,21 @@ _PATCHES = {
 }
 
 
+#: Whether a plugin converts is known once its module has run. componentize.py then chooses the other world.
+WORLDS = {
+    True: "this plugin converts: build it for the world converting-plugin",
+    False: "this plugin does not convert: build it for the world plugin",
+}
+
+
 def export(cls: Any) -> None:
     """Makes `cls` the reconciler of its module: componentize-py looks there for a class of this name."""
     module = sys.modules[cls.__module__]
     if cls.__name__ == "Reconcile" or hasattr(module, "Reconcile"):
         raise TypeError(f"{module.__name__} exports one reconciler, and the name Reconcile is kept for it")
     adapter = cls.adapter
+    if adapter.converts != hasattr(wit_world.exports, "Conversion"):
+        raise TypeError(WORLDS[adapter.converts])
 
     class Reconcile(wit_world.exports.Reconcile):
         def describe(self) -> str:
@@ -58,6 +67,14 @@ def export(cls: Any) -> None:
                 changes = [_change(change, text) for change, text in changes]
                 return wit.Outcome(changes, [_event(event) for event in events], warnings, requeue_after_ms)
 
+    if adapter.converts:
+
+        class Conversion(wit_world.exports.Conversion):
+            def convert(self, object: str, desired_api_version: str) -> str:
+                with _Call(lambda error: error.message):
+                    return str(adapter.convert(object, desired_api_version))
+
+        module.Conversion = Conversion  # type: ignore[attr-defined]
     module.Reconcile = Reconcile  # type: ignore[attr-defined]
     log.to_host()
     # There are no files: what prints a trace need not ask the host for those with the source.
@@ -66,6 +83,9 @@ def export(cls: Any) -> None:
 
 class _Call:
     """One call: the host is lent, prints are lines of its log, errors become those of the contract."""
+
+    def __init__(self, raw: Callable[[OarlockError], Any] | None = None) -> None:
+        self._raw = raw or _error
 
     def __enter__(self) -> None:
         self._lent = lent(ComponentHost())
@@ -80,7 +100,7 @@ class _Call:
         sys.stdout, sys.stderr = self._streams
         self._lent.__exit__(None, None, None)
         if isinstance(error, OarlockError):
-            raise Err(_error(error)) from None
+            raise Err(self._raw(error)) from None
         if error is not None:
             # It is in the log already: componentize-py would print it once more before it ends the call.
             sys.excepthook = lambda *_: None
@@ -99,8 +119,10 @@ class ComponentHost:
         return _asked(cluster.get_live, _kind(kind), types.ObjectKey(namespace, name))
 
     def list_objects(self, kind: Kind, options: ListOptions) -> list[str]:
-        of = cluster.ListOptions(options.namespace, options.label_selector, options.owner_uid, options.limit)
-        return _asked(cluster.list_objects, _kind(kind), of)
+        return _asked(cluster.list_objects, _kind(kind), _options(options))
+
+    def list_indexed(self, kind: Kind, index: str, value: str, options: ListOptions) -> list[str]:
+        return _asked(cluster.list_indexed, _kind(kind), index, value, _options(options))
 
     def create_two_way(self, kind: Kind, original: str, modified: str) -> str:
         return _asked(merge.create_two_way, _kind(kind), original, modified)
@@ -199,6 +221,10 @@ def _request(request: types.Request) -> Request:
 
 def _kind(kind: Kind) -> types.GroupVersionKind:
     return types.GroupVersionKind(kind.group, kind.version, kind.kind)
+
+
+def _options(options: ListOptions) -> cluster.ListOptions:
+    return cluster.ListOptions(options.namespace, options.label_selector, options.owner_uid, options.limit)
 
 
 def _ref(ref: ObjectRef) -> wit.ObjectRef:

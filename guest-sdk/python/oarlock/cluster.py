@@ -33,6 +33,17 @@ def list_objects(
     return [json.loads(text) for text in host.current().list_objects(kind, options)]
 
 
+def list_indexed(
+    kind: Kind, index: str, value: str, *, namespace: str = "", label_selector: str = "", owner_uid: str = "", limit: int = 0
+) -> list[dict[str, Any]]:
+    """As `list_objects`, only objects with `value` in an index of the manifest. The time depends on the number of these objects alone.
+
+    * `index` - the name of an `Index` of the kind. A `TerminalError` when the manifest declares none.
+    """
+    options = host.ListOptions(namespace, label_selector, owner_uid, limit)
+    return [json.loads(text) for text in host.current().list_indexed(kind, index, value, options)]
+
+
 def get_applied(ref: ObjectRef) -> dict[str, Any] | None:
     """The counterpart of `Outcome.apply`: what this plugin owns of the object, as it was applied while nothing of it changed.
 

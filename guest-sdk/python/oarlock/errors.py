@@ -43,6 +43,10 @@ class DeniedError(OarlockError):
         self.reason = reason
 
 
+class ConversionError(OarlockError):
+    """Conversion only: the object cannot be converted. The request of its user fails with `message`."""
+
+
 def milliseconds(duration: Duration | None) -> int | None:
     """Rounded up, so that a short delay does not become none."""
     if duration is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -114,6 +115,35 @@ class Watch:
         selected = {"namespaces": list(self.namespaces), "names": list(self.names), "labelSelector": self.label_selector}
         of = self.primary._asdict() if self.primary else None
         return self.kind._asdict() | {"mapTo": self.map_to.document()} | _given({**selected, "primary": of})
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index for `cluster.list_indexed`: `Index("by-node", kind("v1", "Pod"), ".spec.nodeName")`.
+
+    Either `json_path` or `label` is given.
+    """
+
+    name: str
+    """1 to 63 characters (a-z, 0-9, -). Each index of a kind has another name."""
+    kind: Kind
+    """A primary or a watch."""
+    json_path: str = ""
+    """Field names, `['name']`, `[0]` and `[*]`: `.spec.volumes[*].configMap.name`.
+
+    Values are strings, integers, booleans, or lists of them.
+    """
+    label: str = ""
+    """The key of the label whose value is the value in the index."""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[a-z0-9-]{1,63}", self.name):
+            raise ValueError(f"the name of an index is not 1 to 63 characters of a-z, 0-9 and -: {self.name!r}")
+        if bool(self.json_path) == bool(self.label):
+            raise ValueError(f"the index {self.name} of {self.kind.kind} needs either json_path or label")
+
+    def document(self) -> JsonObject:
+        return {"name": self.name} | self.kind._asdict() | _given({"jsonPath": self.json_path, "label": self.label})
 
 
 @dataclass(frozen=True)
@@ -239,6 +269,10 @@ class Manifest:
     """How many keys are reconciled at the same time, 1 to 8. A grant may say more."""
     resync_seconds: int = 30
     """Every key is reconciled again after this long although nothing changed. At least 1."""
+    conversions: Sequence[str] = ()
+    """The definitions between whose versions the method `convert` converts, each by its name: `networks.example.com`."""
+    indexes: Sequence[Index] = ()
+    """The indexes by which `cluster.list_indexed` lists."""
 
     def document(self) -> JsonObject:
         """The JSON document, as `manifest.schema.json` has it."""
@@ -255,7 +289,9 @@ class Manifest:
             {
                 "description": self.description,
                 "watches": [watch.document() for watch in self.watches],
+                "indexes": [index.document() for index in self.indexes],
                 "admission": [rule.document() for rule in self.admission],
+                "conversions": list(self.conversions),
                 "permissions": [rule.document() for rule in self.permissions],
                 "http": self.http.document(),
                 "cleanup": self.cleanup,

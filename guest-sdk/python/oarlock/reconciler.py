@@ -38,6 +38,19 @@ class Reconciler(Protocol):
         """
 
 
+class Converter(Protocol):
+    """What a plugin does beside that when its manifest has `conversions`: only then has its class the method `convert`."""
+
+    def convert(self, object: dict[str, Any], desired: str) -> dict[str, Any]:
+        """Returns `object` in the API version `desired`, for example `example.com/v2`. Its apiVersion is another version of the
+        same definition. Kind, name, namespace and uid stay.
+
+        The result depends on the arguments alone: only the log works in this call. Nothing may be lost on the way to another
+        version and back: `keep` what a version lacks, and `restore` it. Raise a `ConversionError` for the user whose request
+        fails: it says which field cannot be converted.
+        """
+
+
 def reconciler(manifest: Manifest, *, object: Any = dict, state: Any = None) -> Callable[[C], C]:
     """Makes a class with the methods of `Reconciler` the one that its module exports: one per module.
 
@@ -49,6 +62,11 @@ def reconciler(manifest: Manifest, *, object: Any = dict, state: Any = None) -> 
         for method in ("desired", "actual", "patch"):
             if not callable(getattr(cls, method, None)):
                 raise TypeError(f"{cls.__name__} needs a method {method}")
+        converts = callable(getattr(cls, "convert", None))
+        if manifest.conversions and not converts:
+            raise TypeError(f"the manifest has conversions, so {cls.__name__} needs a method convert")
+        if converts and not manifest.conversions:
+            raise TypeError(f'{cls.__name__} has a method convert, but the manifest has no conversions=["things.example.com"]')
         cls.adapter = Adapter(cls, manifest, object, state)  # type: ignore[attr-defined]
         if sys.platform == "wasi":
             from oarlock import _component
@@ -125,6 +143,19 @@ class Adapter:
                 outcome.warnings,
                 milliseconds(outcome.requeue_after),
             )
+
+        return self._guarded(call)
+
+    @property
+    def converts(self) -> bool:
+        return bool(self.manifest.conversions)
+
+    def convert(self, object: str, desired: str) -> str:
+        def call() -> str:
+            converted = self._new().convert(json.loads(object), desired)  # type: ignore[attr-defined]
+            if not isinstance(converted, dict):
+                raise TypeError(f"convert answers an object, not {converted!r}")
+            return _text("what convert answered", converted)
 
         return self._guarded(call)
 

@@ -12,6 +12,7 @@ from oarlock import (
     AdmissionRule,
     Context,
     HttpAccess,
+    Index,
     Manifest,
     Mapping,
     ObjectRef,
@@ -126,6 +127,8 @@ class ManifestTest(unittest.TestCase):
                 (),
                 True,
                 True,
+                conversions=["things.example.com"],
+                indexes=[Index("i", kind("v1", "Pod"), label="l")],
             ),
             "Primary": Primary(kind("v1", "Pod"), ["n"], "l", "f", False),
             "Watch": Watch(kind("v1", "Pod"), Mapping.all(), ["n"], ["n"], "l", kind("v1", "Pod")),
@@ -138,6 +141,18 @@ class ManifestTest(unittest.TestCase):
         for name, one in full.items():
             known = schema["$defs"][name] if name else schema
             self.assertEqual(set(one.document()), set(known["properties"]), name)
+
+    def test_an_index_goes_by_a_path_or_a_label(self):
+        pod = kind("v1", "Pod")
+        known = json.loads((Path(__file__).parents[3] / "wit" / "manifest.schema.json").read_text())["$defs"]["Index"]["properties"]
+        by_node = {"name": "by-node", "group": "", "version": "v1", "kind": "Pod", "jsonPath": ".spec.nodeName"}
+        self.assertEqual(Index("by-node", pod, ".spec.nodeName").document(), by_node)
+        by_app = Index("by-app", pod, label="app").document()
+        self.assertEqual(by_app["label"], "app")
+        self.assertEqual(set(by_node) | set(by_app), set(known))
+        for name, path, label, fault in (("By App", "", "app", "By App"), ("a", "", "", "either"), ("a", ".a", "a", "either")):
+            with self.assertRaisesRegex(ValueError, fault):
+                Index(name, pod, path, label)
 
     def test_a_required_key_must_be_declared(self):
         with self.assertRaisesRegex(ValueError, "does not declare: url"):

@@ -6,6 +6,7 @@ import unittest
 from oarlock import (
     DeniedError,
     HttpAccess,
+    Index,
     Manifest,
     Mapping,
     ObjectRef,
@@ -33,6 +34,11 @@ MANIFEST = Manifest(
     "1",
     primaries=[kind("example.com/v1", "Thing")],
     watches=[Watch(CONFIG_MAP, Mapping.owner_reference())],
+    indexes=[
+        Index("by-user", CONFIG_MAP, ".spec.users[*]['id']"),
+        Index("by-first", CONFIG_MAP, "{.spec.users[0].id}"),
+        Index("by-a", CONFIG_MAP, label="a"),
+    ],
     http=HttpAccess(["http://granted.example.com:80"], ["url"], [SafeRequest("POST", "*/tokens")]),
     cleanup=True,
 )
@@ -57,6 +63,10 @@ def listed(selector):
     return [found["metadata"]["name"] for found in cluster.list_objects(CONFIG_MAP, label_selector=selector)]
 
 
+def indexed(index, value, **options):
+    return [found["metadata"]["name"] for found in cluster.list_indexed(CONFIG_MAP, index, value, **options)]
+
+
 @reconciler(MANIFEST)
 class Probe:
     """Does in `actual` what the object's `spec.ask` says, and shows what came of it."""
@@ -74,6 +84,10 @@ class Probe:
         "list": lambda: [listed(selector) for selector in ("", "a=1", "a!=1,b", "!b")],
         "owned": lambda: [one["metadata"]["name"] for one in cluster.list_objects(CONFIG_MAP, owner_uid="u-1")],
         "first": lambda: [one["metadata"]["name"] for one in cluster.list_objects(CONFIG_MAP, limit=1)],
+        "indexed": lambda: [indexed("by-user", value) for value in ("me", "you", "7", "true", "0.5", "nobody")],
+        "first user": lambda: [indexed("by-first", value) for value in ("me", "you", "7")],
+        "labelled": lambda: [indexed("by-a", "1"), indexed("by-user", "you", limit=1), indexed("by-user", "me", label_selector="a=2")],
+        "no index": lambda: indexed("by-name", "x"),
         "set": lambda: {1, 2},
     }
 
@@ -147,6 +161,17 @@ class WhatIsAskedFor(unittest.TestCase):
         self.answer(ask("list", cluster=cluster), everything)
         self.answer(ask("owned", cluster=cluster), ["two"])
         self.answer(ask("first", cluster=cluster), ["one"])
+
+    def test_lists_go_by_declared_indexes(self):
+        cluster = [
+            config_map("two", {"a": "2"}, spec={"users": [{"id": 7}, {"id": "you"}]}),
+            config_map("one", {"a": "1"}, spec={"users": [{"id": "me"}, {"id": ["you", True, 0.5]}, {}]}),
+            config_map("none"),
+        ]
+        self.answer(ask("indexed", cluster=cluster), [["one"], ["one", "two"], ["two"], ["one"], [], []])
+        self.answer(ask("first user", cluster=cluster), [["one"], [], ["two"]])
+        self.answer(ask("labelled", cluster=cluster), [["one"], ["one"], []])
+        self.refused(ask("no index"), 'the manifest declares no index "by-name" of ConfigMap')
 
     def test_a_status_or_state_that_cannot_be_told_is_a_fault_of_the_reconciler(self):
         for what, part in (("array", "the status is not a JSON object"), ("set", "the status is not JSON")):

@@ -35,14 +35,34 @@ pub fn get<T: DeserializeOwned>(kind: &Kind, namespace: &str, name: &str) -> Res
 ///
 /// As [`get`].
 pub fn list<T: DeserializeOwned>(kind: &Kind, options: &ListOptions) -> Result<Vec<T>> {
-    let options = imports::cluster::ListOptions {
+    let objects = imports::cluster::list_objects(&kind.into(), &raw(options))?;
+    objects.iter().map(|text| parse(kind, text)).collect()
+}
+
+/// As [`list`], only objects with `value` in an index of the manifest. The time depends on the number of these objects alone.
+///
+/// * `index` - the name of the index: [`Manifest::index`](crate::Manifest::index).
+///
+/// # Errors
+///
+/// As [`get`]; a terminal error when the manifest declares no such index of the kind.
+pub fn list_indexed<T: DeserializeOwned>(
+    kind: &Kind,
+    index: &str,
+    value: &str,
+    options: &ListOptions,
+) -> Result<Vec<T>> {
+    let objects = imports::cluster::list_indexed(&kind.into(), index, value, &raw(options))?;
+    objects.iter().map(|text| parse(kind, text)).collect()
+}
+
+fn raw(options: &ListOptions) -> imports::cluster::ListOptions {
+    imports::cluster::ListOptions {
         namespace: options.namespace.clone(),
         label_selector: options.label_selector.clone(),
         owner_uid: options.owner_uid.clone(),
         limit: options.limit,
-    };
-    let objects = imports::cluster::list_objects(&kind.into(), &options)?;
-    objects.iter().map(|text| parse(kind, text)).collect()
+    }
 }
 
 /// The counterpart of [`Outcome::apply`](crate::Outcome::apply): the part of the object that this plugin owns, as it was applied while

@@ -7,6 +7,7 @@ pub mod cache;
 pub mod cluster;
 pub mod config;
 mod context;
+mod converter;
 mod error;
 pub mod http;
 mod imports;
@@ -25,9 +26,14 @@ mod tests;
 #[doc(hidden)]
 pub use adapter::Adapter;
 pub use context::Context;
+#[doc(hidden)]
+pub use converter::ConverterAdapter;
+pub use converter::{Converter, keep, restore};
 pub use error::{Error, Result};
 pub use manifest::{Manifest, kind};
-pub use oarlock_manifest::{AdmissionRule, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch};
+pub use oarlock_manifest::{
+    AdmissionRule, Index, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch,
+};
 pub use observation::Observation;
 pub use outcome::{
     ApplyChange, Change, DeleteChange, Event, ObjectRef, Outcome, PatchChange, PatchType, Precondition, Propagation,
@@ -35,6 +41,25 @@ pub use outcome::{
 };
 pub use raw::{ObjectKey, Trigger};
 pub use reconciler::Reconciler;
+
+/// Exports a [`Converter`] from this component, beside its [`Reconciler`]. The manifest names the definitions in `conversions`.
+///
+/// On other targets than wasm32 it only checks the type.
+#[macro_export]
+macro_rules! export_converter {
+    ($converter:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            type Exported = $crate::ConverterAdapter<$converter>;
+    $crate::bindings::converter::export_raw_converter!(Exported with_types_in $crate::bindings::converter);
+        };
+        #[cfg(not(target_arch = "wasm32"))]
+        const _: fn() = || {
+            fn is_converter<C: $crate::Converter>() {}
+            is_converter::<$converter>();
+        };
+    };
+}
 
 /// Exports a [`Reconciler`] from this component. Once per plugin crate, at the top level.
 ///

@@ -1,7 +1,8 @@
 //! Builder for the manifest: what a plugin is and asks for.
 
 use oarlock_manifest::{
-    API_VERSION, AdmissionRule, HttpAccess, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch,
+    API_VERSION, AdmissionRule, HttpAccess, Index, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest,
+    Watch,
 };
 use serde_json::{Value, json};
 
@@ -31,7 +32,9 @@ impl Manifest {
             description: String::new(),
             primaries: Vec::new(),
             watches: Vec::new(),
+            indexes: Vec::new(),
             admission: Vec::new(),
+            conversions: Vec::new(),
             permissions: Vec::new(),
             http: HttpAccess::default(),
             cleanup: false,
@@ -93,9 +96,29 @@ impl Manifest {
         self
     }
 
+    /// An index of a kind that the plugin reads, for [`cluster::list_indexed`](crate::cluster::list_indexed). `json_path` has field
+    /// names, `['name']`, `[0]` and `[*]`: `.spec.volumes[*].configMap.name`.
+    pub fn index(mut self, name: &str, kind: Kind, json_path: &str) -> Self {
+        self.0.indexes.push(index(name, kind, json_path, ""));
+        self
+    }
+
+    /// The same, by the value of a label.
+    pub fn index_by_label(mut self, name: &str, kind: Kind, label: &str) -> Self {
+        self.0.indexes.push(index(name, kind, "", label));
+        self
+    }
+
     /// Answers admission reviews that match the rule.
     pub fn admission(mut self, rule: AdmissionRule) -> Self {
         self.0.admission.push(rule);
+        self
+    }
+
+    /// A definition between whose versions the plugin converts objects, for example `networks.example.com`: see
+    /// [`Converter`](crate::Converter).
+    pub fn converts(mut self, definition: &str) -> Self {
+        self.0.conversions.push(definition.to_owned());
         self
     }
 
@@ -196,4 +219,9 @@ impl Manifest {
 /// A schema that allows no key yet.
 fn no_config() -> Value {
     json!({"type": "object", "additionalProperties": false, "properties": {}, "required": []})
+}
+
+fn index(name: &str, kind: Kind, json_path: &str, label: &str) -> Index {
+    let Kind { group, version, kind } = kind;
+    Index { name: name.to_owned(), group, version, kind, json_path: json_path.to_owned(), label: label.to_owned() }
 }

@@ -21,6 +21,8 @@ fn manifest() -> Manifest {
     Manifest::new("probe", "1")
         .primary(kind("example.com/v1", "Thing"))
         .watch(config_map(), Mapping::OwnerReference)
+        .index("by-user", config_map(), ".data.users[*]")
+        .index_by_label("by-a", config_map(), "a")
         .http_origin("http://granted.example.com:80")
         .http_safe_request("POST", "*/tokens")
         .cleanup()
@@ -83,6 +85,18 @@ impl Reconciler for Probe {
                     cluster::list::<Value>(&config_map(), &options).map(|found| found.len())
                 };
                 json!([labelled("")?, labelled("a=1")?, labelled("a!=1,b")?, labelled("!b")?])
+            }
+            "indexed" => {
+                let namespace = "default".to_owned();
+                let options = cluster::ListOptions { namespace, ..Default::default() };
+                let of = |index: &str, value: &str| {
+                    let found = cluster::list_indexed::<Value>(&config_map(), index, value, &options);
+                    found.map(|found| found.len())
+                };
+                json!([of("by-user", "me")?, of("by-user", "nobody")?, of("by-a", "1")?])
+            }
+            "index" => {
+                json!(cluster::list_indexed::<Value>(&config_map(), "by-name", "x", &Default::default())?)
             }
             "status" => return Ok(Observation::present(json!("asked")).status(BTreeMap::from([((1, 2), 3)]))),
             "array" => return Ok(Observation::present(json!("asked")).status(json!([1]))),
@@ -165,6 +179,17 @@ fn lists_go_by_labels() {
 }
 
 #[test]
+fn lists_go_by_declared_indexes() {
+    let of = |name: &str, namespace: &str, users: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace, "labels": {"a": "1"}}, "data": {"users": users}});
+    let mut runner = ask("indexed")
+        .seed(of("one", "default", json!(["me", "you"])))
+        .seed(of("two", "default", json!(["you"])))
+        .seed(of("three", "other", json!(["me"])));
+    assert_eq!(runner.reconcile().status.unwrap()["answer"], json!([1, 0, 2]));
+    refused(ask("index"), "no index \"by-name\" of ConfigMap");
+}
+
+#[test]
 fn an_object_of_another_shape_is_the_objects_fault() {
     refused(Runner::new().object(thing(&json!({"ask": 1}))), "not a Thing this plugin can read");
     refused(Runner::new(), "call object() first");
@@ -237,6 +262,10 @@ fn a_manifest_is_the_document_it_was_built_as() {
             "apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "probe", "version": "1",
             "primaries": [{"group": "example.com", "version": "v1", "kind": "Thing"}],
             "watches": [{"group": "", "version": "v1", "kind": "ConfigMap", "mapTo": {"type": "ownerReference"}}],
+            "indexes": [
+                {"name": "by-user", "group": "", "version": "v1", "kind": "ConfigMap", "jsonPath": ".data.users[*]"},
+                {"name": "by-a", "group": "", "version": "v1", "kind": "ConfigMap", "label": "a"},
+            ],
             "permissions": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}],
             "http": {
                 "origins": ["http://granted.example.com:80"],

@@ -1,5 +1,10 @@
 /* Keeps the annotation example.com/greeting on every {{kind}}. */
 #include <oarlock.h>
+{{#types}}
+/* Made of crd.yaml: make types. */
+#include "api.h"
+#include <string.h>
+{{/types}}
 
 #define GREETING "example.com/greeting"
 
@@ -30,8 +35,20 @@ static oarlock_error *actual(oarlock_context *cx, oarlock_observation *out) {
     if (cx->deleting) return NULL;
     const json *object;
     OARLOCK_TRY(oarlock_get_object(cx, PRIMARY, cx->ns, cx->name, &object));
+{{#types}}
+    if (!object) return NULL;
+    const char *problem;
+    const {{object_type}} *typed = {{object_type}}_parse(cx->mem, object, &problem);
+    if (!typed) return oarlock_terminal(cx, "the {{kind}} does not fit its types: %s", problem);
+    for (size_t i = 0; i < typed->metadata->annotations.count; i++) {
+        if (strcmp(typed->metadata->annotations.items[i].key, GREETING)) continue;
+        out->state = json_make(cx->mem, "{'greeting': %s}", typed->metadata->annotations.items[i].value);
+    }
+{{/types}}
+{{^types}}
     const json *greeting = json_path(object, "metadata", "annotations", GREETING);
     if (greeting) out->state = json_make(cx->mem, "{'greeting': %j}", greeting);
+{{/types}}
     return NULL;
 }
 

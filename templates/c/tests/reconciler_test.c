@@ -3,7 +3,7 @@
 
 static oarlock_test *with_object(void) {
     oarlock_test *t = oarlock_test_new(&oarlock_plugin);
-    oarlock_test_object(t, "{'apiVersion': '{{api_version}}', 'kind': '{{kind}}', 'metadata': {'name': 'a', 'namespace': 'default'}}");
+    oarlock_test_object(t, "{'apiVersion': '{{api_version}}', 'kind': '{{kind}}', 'metadata': {'name': 'a'{{namespace_c}}}{{fields_c}}}");
     return t;
 }
 

@@ -4,7 +4,14 @@ import { Outcome, cluster, config, defineManifest, defineReconciler } from "oarl
 
 const ANNOTATION = "example.com/greeting";
 
+{{#types}}
+// The types are in src/api.d.ts, made of crd.yaml: make types
+/** @type {import("oarlock-guest").Reconciler<import("./api.js").{{kind}}, { greeting: string }>} */
+const reconciler = {
+{{/types}}
+{{^types}}
 export default defineReconciler({
+{{/types}}
   manifest: defineManifest({
     name: "{{name}}",
     version: "0.1.0",
@@ -31,4 +38,11 @@ export default defineReconciler({
   patch(cx, desired) {
     return new Outcome().patch(cx.ref, "merge", { metadata: { annotations: { [ANNOTATION]: desired.greeting } } });
   },
+{{#types}}
+};
+
+export default defineReconciler(reconciler);
+{{/types}}
+{{^types}}
 });
+{{/types}}

@@ -3,7 +3,10 @@ import { test } from "node:test";
 import { Runner } from "oarlock-guest/testing";
 import reconciler from "../src/reconciler.js";
 
-const object = { apiVersion: "{{api_version}}", kind: "{{kind}}", metadata: { name: "a", namespace: "default" } };
+{{#types}}
+/** @type {import("../src/api.js").{{kind}}} */
+{{/types}}
+const object = { apiVersion: "{{api_version}}", kind: "{{kind}}", metadata: { name: "a"{{namespace_js}} }{{fields}} };
 
 test("an object is greeted, once", async () => {
   const runner = new Runner(reconciler, { object });

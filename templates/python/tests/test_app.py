@@ -5,7 +5,7 @@ from oarlock.testing import Runner
 
 
 def an_object():
-    return {"apiVersion": "{{api_version}}", "kind": "{{kind}}", "metadata": {"name": "a", "namespace": "default"}}
+    return {"apiVersion": "{{api_version}}", "kind": "{{kind}}", "metadata": {"name": "a"{{namespace_json}}}{{fields_python}}}
 
 
 class {{kind}}ReconcilerTest(unittest.TestCase):

@@ -1,5 +1,10 @@
 //! Keeps a greeting on every {{kind}}, in the annotation `example.com/greeting`.
 
+{{#types}}
+// Made of crd.yaml: make types
+#[rustfmt::skip]
+mod api;
+{{/types}}
 #[cfg(test)]
 mod tests;
 
@@ -8,7 +13,9 @@ use oarlock_guest::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+{{^types}}
 use std::collections::BTreeMap;
+{{/types}}
 
 const ANNOTATION: &str = "example.com/greeting";
 
@@ -16,6 +23,11 @@ const ANNOTATION: &str = "example.com/greeting";
 #[derive(Debug, Default)]
 pub struct {{kind}}Reconciler;
 
+{{#types}}
+/// The types are in src/api.rs.
+type Object = api::{{kind}};
+{{/types}}
+{{^types}}
 /// The fields of a {{kind}} that are read here.
 #[derive(Debug, Deserialize)]
 pub struct Object {
@@ -24,9 +36,9 @@ pub struct Object {
 
 #[derive(Debug, Deserialize)]
 struct Metadata {
-    #[serde(default)]
-    annotations: BTreeMap<String, String>,
+    annotations: Option<BTreeMap<String, String>>,
 }
+{{/types}}
 
 /// What is compared: only what this plugin owns.
 #[derive(Debug, Serialize, Deserialize)]
@@ -59,7 +71,7 @@ impl Reconciler for {{kind}}Reconciler {
             return Ok(Observation::absent());
         }
         let object: Option<Object> = cluster::get(cx.kind(), cx.namespace(), cx.name())?;
-        let greeting = object.and_then(|mut object| object.metadata.annotations.remove(ANNOTATION));
+        let greeting = object.and_then(|object| object.metadata.annotations?.remove(ANNOTATION));
         Ok(Observation::of(greeting.map(|greeting| State { greeting })))
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 fn object() -> Value {
     json!({
         "apiVersion": "{{api_version}}", "kind": "{{kind}}",
-        "metadata": {"name": "a", "namespace": "default", "uid": "u1"},
+        "metadata": {"name": "a"{{namespace_json}}, "uid": "u1"}{{fields_json}},
     })
 }
 

@@ -1,20 +1,29 @@
 // Keeps a greeting on every {{kind}}, as an annotation. Replace it by what you want of yours.
 
+{{#types}}
+import { Outcome, cluster, config, defineManifest, defineReconciler } from "oarlock-guest";
+// Made of crd.yaml: make types
+import type * as api from "./api.ts";
+{{/types}}
+{{^types}}
 import { Outcome, cluster, config, defineManifest, defineReconciler, type KubernetesObject } from "oarlock-guest";
+{{/types}}
 
 const ANNOTATION = "example.com/greeting";
 
+{{^types}}
 /** The fields of a {{kind}} this plugin reads. */
 interface {{kind}}Object extends KubernetesObject {
   // spec: { size: number };
 }
 
+{{/types}}
 /** What is compared. */
 interface State {
   greeting: string;
 }
 
-export default defineReconciler<{{kind}}Object, State>({
+export default defineReconciler<{{object_type}}, State>({
   manifest: defineManifest({
     name: "{{name}}",
     version: "0.1.0",
@@ -33,7 +42,7 @@ export default defineReconciler<{{kind}}Object, State>({
   // What is. Asked again after the patch, so the object is read and not taken from cx, which stays the same.
   actual(cx) {
     if (cx.deleting) return null;
-    const greeting = cluster.getObject<{{kind}}Object>(cx.ref)?.metadata.annotations?.[ANNOTATION];
+    const greeting = cluster.getObject<{{object_type}}>(cx.ref)?.metadata.annotations?.[ANNOTATION];
     return { state: greeting === undefined ? null : { greeting } };
   },
 

@@ -1,9 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Runner } from "oarlock-guest/testing";
+{{#types}}
+import type * as api from "../src/api.ts";
+{{/types}}
 import reconciler from "../src/reconciler.ts";
 
+{{#types}}
+const object: api.{{kind}} = {
+  apiVersion: "{{api_version}}", kind: "{{kind}}", metadata: { name: "a"{{namespace_js}} }{{fields}},
+};
+{{/types}}
+{{^types}}
 const object = { apiVersion: "{{api_version}}", kind: "{{kind}}", metadata: { name: "a", namespace: "default" } };
+{{/types}}
 
 test("an object is greeted, once", async () => {
   const runner = new Runner(reconciler, { object });

@@ -101,6 +101,10 @@ const oarlock_report *oarlock_test_reconcile(oarlock_test *t);
 /* The same of an object under review. Both are JSON as json_make reads it, without places. */
 const oarlock_report *oarlock_test_admit(oarlock_test *t, const char *object, const char *review);
 
+/* An object, text and places as of json_make, in the API version `desired`: by the plugin's converter. An error is that of the converter, or
+ * says what the host would refuse of its answer. */
+const oarlock_error *oarlock_test_convert(oarlock_test *t, const char *desired, const json **converted, const char *text, ...);
+
 /* ---- Checks: a failed one is told with its line, counted, and the test goes on ---- */
 
 #define OARLOCK_CHECK(condition) oarlock_check((condition), __FILE__, __LINE__, #condition)

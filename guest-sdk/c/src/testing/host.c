@@ -9,6 +9,12 @@ void host_panic(const char *message) {
     abort();
 }
 
+/* The test, for what a converter may not use. */
+static oarlock_test *running(void) {
+    if (oarlock_running->converting) oarlock_panic("the only import that works in a conversion is log");
+    return oarlock_running;
+}
+
 static bool is_kind(const json *entry, oarlock_kind kind) {
     const char *group = json_text(json_get(entry, "group")), *version = json_text(json_get(entry, "version"));
     oarlock_mem *mem = oarlock_running->mem;
@@ -31,7 +37,7 @@ static host_text printed(oarlock_context *cx, const json *value) {
 }
 
 oarlock_error *host_get(oarlock_context *cx, host_read read, oarlock_kind kind, const char *ns, const char *name, host_text *found) {
-    oarlock_test *t = oarlock_running;
+    oarlock_test *t = running();
     if (read != HOST_GET_LIVE) OARLOCK_TRY(undeclared(cx, kind));
     const record *known = world_find(t, kind, ns, name);
     *found = printed(cx, read == HOST_GET_APPLIED ? world_applied(t, known) : known ? known->object : NULL);
@@ -72,21 +78,39 @@ static bool owned_by(const json *object, const char *uid) {
     return false;
 }
 
-oarlock_error *host_list(oarlock_context *cx, oarlock_kind kind, const oarlock_list_options *options, host_text **found,
-                         size_t *count) {
+/* Those for which `indexed` has `value`. `indexed` NULL: all. */
+static oarlock_error *list(oarlock_context *cx, oarlock_kind kind, const json *indexed, const char *value,
+                           const oarlock_list_options *options, host_text **found, size_t *count) {
     OARLOCK_TRY(undeclared(cx, kind));
     const char *ns = options->ns ? options->ns : "", *uid = options->owner_uid ? options->owner_uid : "";
     if (options->label_selector && strpbrk(options->label_selector, "()"))
         return oarlock_terminal(cx, "a native test does not know sets in selectors: %s", options->label_selector);
     size_t room = 1;
-    for (const record *one = oarlock_running->records; one; one = one->next) room++;
+    for (const record *one = running()->records; one; one = one->next) room++;
     *found = oarlock_alloc(cx->mem, room * sizeof **found);
     for (const record *one = oarlock_running->records; one; one = one->next) {
         bool wanted = !strcmp(one->api_version, kind.api_version) && !strcmp(one->kind, kind.kind) && (!*ns || !strcmp(one->ns, ns)) &&
-                      (!*uid || owned_by(one->object, uid)) && selected(cx->mem, one->object, options->label_selector);
+                      (!*uid || owned_by(one->object, uid)) && selected(cx->mem, one->object, options->label_selector) &&
+                      (!indexed || world_indexed(cx->mem, indexed, one->object, value));
         if (wanted && (!options->limit || *count < options->limit)) (*found)[(*count)++] = printed(cx, one->object);
     }
     return NULL;
+}
+
+oarlock_error *host_list(oarlock_context *cx, oarlock_kind kind, const oarlock_list_options *options, host_text **found,
+                         size_t *count) {
+    return list(cx, kind, NULL, NULL, options, found, count);
+}
+
+oarlock_error *host_list_indexed(oarlock_context *cx, oarlock_kind kind, const char *index, const char *value,
+                                 const oarlock_list_options *options, host_text **found, size_t *count) {
+    OARLOCK_TRY(undeclared(cx, kind));
+    const json *indexes = json_get(running()->manifest, "indexes");
+    for (size_t i = 0; i < json_count(indexes); i++) {
+        const json *one = json_at(indexes, i);
+        if (is_kind(one, kind) && json_is(json_get(one, "name"), index)) return list(cx, kind, one, value, options, found, count);
+    }
+    return oarlock_terminal(cx, "the manifest declares no index \"%s\" of %s", index, kind.kind);
 }
 
 oarlock_error *host_merge(oarlock_context *cx, host_merge_type type, oarlock_kind kind, const host_text documents[3],
@@ -171,7 +195,7 @@ static void answer(oarlock_context *cx, const oarlock_exchange *exchange, oarloc
 
 oarlock_http_failure host_send(oarlock_context *cx, const oarlock_http_request *request, oarlock_http_response *response,
                                const char **why) {
-    oarlock_test *t = oarlock_running;
+    oarlock_test *t = running();
     const char *to = origin(cx->mem, request->url);
     if (!to) return *why = oarlock_text(cx->mem, "not an absolute http or https URL: %s", request->url), OARLOCK_HTTP_INVALID;
     if (!granted(t, to)) return *why = oarlock_text(cx->mem, "the manifest does not ask for %s", to), OARLOCK_HTTP_DENIED;
@@ -201,7 +225,7 @@ oarlock_http_failure host_send(oarlock_context *cx, const oarlock_http_request *
 }
 
 oarlock_bytes host_cache_get(oarlock_context *cx, const char *key) {
-    for (const cached *one = oarlock_running->cache; one; one = one->next) {
+    for (const cached *one = running()->cache; one; one = one->next) {
         bool alive = one->value.len && (!one->expires_ms || oarlock_running->now_ms < one->expires_ms);
         if (!strcmp(one->key, key)) {
             if (!alive) break;
@@ -212,7 +236,7 @@ oarlock_bytes host_cache_get(oarlock_context *cx, const char *key) {
 }
 
 void host_cache_set(const char *key, oarlock_bytes value, uint64_t ttl_ms) {
-    oarlock_test *t = oarlock_running;
+    oarlock_test *t = running();
     cached *one = oarlock_alloc(t->mem, sizeof *one);
     *one = (cached){.key = world_text(t, key), .next = t->cache, .expires_ms = ttl_ms ? t->now_ms + ttl_ms : 0};
     one->value = (oarlock_bytes){oarlock_copy(t->mem, value.bytes, value.bytes ? value.len : 0), value.bytes ? value.len : 0};
@@ -221,14 +245,14 @@ void host_cache_set(const char *key, oarlock_bytes value, uint64_t ttl_ms) {
 }
 
 const char *host_config(oarlock_context *cx, const char *key) {
-    const char *value = json_text(json_get(oarlock_running->config, key));
+    const char *value = json_text(json_get(running()->config, key));
     return value ? oarlock_copy(cx->mem, value, strlen(value)) : NULL;
 }
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 const char *const *host_config_keys(oarlock_context *cx) {
-    size_t count = json_count(oarlock_running->config);
+    size_t count = json_count(running()->config);
     const char **keys = oarlock_alloc(cx->mem, (count + 1) * sizeof *keys);
     for (size_t i = 0; i < count; i++) keys[i] = oarlock_text(cx->mem, "%s", json_name(oarlock_running->config, i));
     qsort(keys, count, sizeof *keys, by_text);

@@ -7,6 +7,7 @@ oarlock_test *oarlock_test_new(const oarlock_reconciler *reconciler) {
     oarlock_mem *mem = oarlock_mem_new();
     oarlock_test *t = oarlock_alloc(mem, sizeof *t);
     *t = (oarlock_test){.mem = mem, .reconciler = reconciler, .attempt = 1};
+    oarlock_check_converter(reconciler);
     t->config = json_new_object(mem);
     t->log = json_new_array(mem);
     t->requests = json_new_array(mem);
@@ -117,7 +118,7 @@ typedef struct {
     bool under_review;
 } run;
 
-static const oarlock_error *keep_error(oarlock_test *t, const oarlock_error *error) {
+const oarlock_error *world_keep_error(oarlock_test *t, const oarlock_error *error) {
     if (!error) return NULL;
     oarlock_error *kept = oarlock_alloc(t->mem, sizeof *kept);
     *kept = *error;
@@ -147,7 +148,7 @@ static const oarlock_error *ask_desired(run *r) {
     if (r->cx.deleting) return NULL;
     oarlock_context cx = begin(r);
     const json *state = NULL;
-    const oarlock_error *error = keep_error(r->t, r->t->reconciler->desired(&cx, &state));
+    const oarlock_error *error = world_keep_error(r->t, r->t->reconciler->desired(&cx, &state));
     if (!error) r->report->desired = world_keep(r->t, state, "the desired state");
     oarlock_mem_free(cx.mem);
     return error;
@@ -156,7 +157,7 @@ static const oarlock_error *ask_desired(run *r) {
 static const oarlock_error *ask_actual(run *r) {
     oarlock_context cx = begin(r);
     oarlock_observation seen = {0};
-    const oarlock_error *error = keep_error(r->t, r->t->reconciler->actual(&cx, &seen));
+    const oarlock_error *error = world_keep_error(r->t, r->t->reconciler->actual(&cx, &seen));
     if (!error) {
         if (seen.status && json_type_of(seen.status) != JSON_OBJECT) oarlock_panic("the status is not a JSON object");
         r->report->after = world_keep(r->t, seen.state, "the actual state");
@@ -219,12 +220,12 @@ static const oarlock_error *ask_patch(run *r) {
     oarlock_context cx = begin(r);
     oarlock_outcome out = {.mem = cx.mem};
     const oarlock_error *error =
-        keep_error(t, t->reconciler->patch(&cx, handed(cx.mem, r->report->desired), handed(cx.mem, r->report->before), &out));
+        world_keep_error(t, t->reconciler->patch(&cx, handed(cx.mem, r->report->desired), handed(cx.mem, r->report->before), &out));
     r->report->patched = true;
     if (!error) tell(r, &out);
     for (const oarlock_change *one = out.changes; !error && !t->dry_run && one; one = one->next) {
         const char *problem = world_carry_out(t, one, r->under_review ? &r->reviewed : NULL);
-        if (problem) error = keep_error(t, oarlock_transient(&cx, "%s", problem));
+        if (problem) error = world_keep_error(t, oarlock_transient(&cx, "%s", problem));
     }
     /* Events are for changes that were carried out. */
     if (!error && !t->dry_run) r->report->events = events_of(t, &out);

@@ -40,6 +40,8 @@ struct oarlock_test {
     json *log, *requests;
     uint64_t now_ms, written;
     bool dry_run;
+    /* Only the log works. */
+    bool converting;
     /* The primary object. */
     oarlock_kind kind;
     const char *ns, *name, *uid;
@@ -65,7 +67,12 @@ const char *world_carry_out(oarlock_test *t, const oarlock_change *change, const
 /* A copy that lives as long as the test, as it would cross the boundary. */
 const json *world_keep(oarlock_test *t, const json *value, const char *what);
 const char *world_text(oarlock_test *t, const char *text);
+/* Whether an index of the manifest has `wanted` for the object. */
+bool world_indexed(oarlock_mem *mem, const json *index, const json *object, const char *wanted);
 /* RFC 6902. NULL: it does not fit, and `*problem` says why. */
 const json *world_json_patch(oarlock_mem *mem, const json *document, const json *patch, const char **problem);
+
+/* An error that lives as long as the test. */
+const oarlock_error *world_keep_error(oarlock_test *t, const oarlock_error *error);
 
 #endif

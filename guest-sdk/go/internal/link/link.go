@@ -14,6 +14,12 @@ var preview1 []byte
 //go:embed component-type.bin
 var componentType []byte
 
+//go:embed converting-component-type.bin
+var convertingComponentType []byte
+
+// convert is what a plugin exports that imports package conversion.
+const convert = "oarlock:reconciler/conversion@0.1.0#convert"
+
 // Modules whose functions are those of preview1.wat.
 var provided = map[string]bool{"wasi_snapshot_preview1": true, "oarlock:go": true}
 
@@ -34,7 +40,11 @@ func Component(file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return linked.write(map[string][]byte{"component-type:oarlock": componentType}), nil
+	worldType := componentType
+	if _, converts := program.exported(convert, kindFunction); converts {
+		worldType = convertingComponentType
+	}
+	return linked.write(map[string][]byte{"component-type:oarlock": worldType}), nil
 }
 
 // merge makes one module of two. Functions of beside take the place of the program's imports, and of exports of the same name.

@@ -87,6 +87,15 @@ func TestCallsLeadWhereTheyShould(t *testing.T) {
 	}
 }
 
+func TestAPluginThatConvertsHasAWorldOfItsOwn(t *testing.T) {
+	m := program()
+	m.exports = append(m.exports, exportEntry{convert, kindFunction, 4})
+	linked, err := Component(m.write(nil))
+	if err != nil || !bytes.Contains(linked, convertingComponentType) || bytes.Contains(linked, componentType) {
+		t.Error("not the component type of a plugin that converts", err)
+	}
+}
+
 func TestWhatCannotBeLinkedIsTold(t *testing.T) {
 	for reason, change := range map[string]func(*module){
 		"wasi_snapshot_preview1 tee: the SDK has none":    func(m *module) { m.imports[0].name = "tee" },

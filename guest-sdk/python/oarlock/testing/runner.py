@@ -19,6 +19,7 @@ from oarlock.host import lent
 from oarlock.manifest import kind
 from oarlock.reconciler import Adapter, RawObservation
 from oarlock.testing import patches
+from oarlock.testing.conversion import LogOnly, check_converted
 from oarlock.testing.difference import differences, shortened
 from oarlock.testing.world import Handler, LogLine, World, ref_of
 
@@ -229,6 +230,19 @@ class Runner:
         under_review = [copy.deepcopy(object)]
         report = self._run(request, under_review)
         return report, under_review[0]
+
+    def convert(self, object: JsonObject, desired: str) -> JsonObject:
+        """An object in another API version, by the method `convert`.
+
+        A `ConversionError` is raised, and so is what the host would refuse of the answer.
+        """
+        if not self._adapter.converts:
+            raise TypeError("the reconciler has no method convert, and its manifest no conversions")
+        with lent(LogOnly(self._world)):
+            text = self._adapter.convert(json.dumps(object), desired)
+        converted: JsonObject = json.loads(text)
+        check_converted(object, converted, desired)
+        return converted
 
     def _primary(self) -> ObjectRef:
         if self._ref is None:

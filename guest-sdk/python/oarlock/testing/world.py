@@ -16,7 +16,7 @@ from oarlock.context import ObjectRef
 from oarlock.errors import TerminalError, TransientError
 from oarlock.host import Level, ListOptions
 from oarlock.manifest import Kind, Manifest, Primary, kind
-from oarlock.testing import patches
+from oarlock.testing import indexes, patches
 
 JsonObject = dict[str, Any]
 #: Answers requests; raises a `RequestException` where there is no answer.
@@ -75,6 +75,16 @@ class World:
 
     def list_objects(self, kind: Kind, options: ListOptions) -> list[str]:
         self._declared(kind)
+        return self._list(kind, options)
+
+    def list_indexed(self, kind: Kind, index: str, value: str, options: ListOptions) -> list[str]:
+        self._declared(kind)
+        for one in self.manifest.indexes:
+            if (one.kind, one.name) == (kind, index):
+                return self._list(kind, options, lambda live: value in indexes.values(one, live))
+        raise TerminalError(f'the manifest declares no index "{index}" of {kind.kind}')
+
+    def _list(self, kind: Kind, options: ListOptions, has: Callable[[JsonObject], bool] = lambda _: True) -> list[str]:
         found = [
             (ref.namespace, ref.name, live)
             for ref, live in self.objects.items()
@@ -82,6 +92,7 @@ class World:
             and options.namespace in ("", ref.namespace)
             and (not options.owner_uid or _owned_by(live, options.owner_uid))
             and _selected(live, options.label_selector)
+            and has(live)
         ]
         ordered = [json.dumps(live) for _, _, live in sorted(found, key=lambda one: one[:2])]
         return ordered[: options.limit] if options.limit else ordered

@@ -5,6 +5,8 @@ pub(crate) mod cluster {
 
     use crate::raw::{Error, GroupVersionKind, ObjectKey};
     use crate::testing::world::{Id, terminal, with};
+    use oarlock_jsonpath::PlainPath;
+    use oarlock_manifest::Index;
     use serde_json::Value;
 
     pub(crate) use crate::bindings::oarlock::reconciler::cluster::ListOptions;
@@ -29,13 +31,33 @@ pub(crate) mod cluster {
     }
 
     pub(crate) fn list_objects(kind: &GroupVersionKind, options: &ListOptions) -> Result<Vec<String>, Error> {
+        list(kind, options, None)
+    }
+
+    pub(crate) fn list_indexed(
+        kind: &GroupVersionKind,
+        index: &str,
+        value: &str,
+        options: &ListOptions,
+    ) -> Result<Vec<String>, Error> {
+        list(kind, options, Some((index, value)))
+    }
+
+    fn list(
+        kind: &GroupVersionKind,
+        options: &ListOptions,
+        indexed: Option<(&str, &str)>,
+    ) -> Result<Vec<String>, Error> {
         with(|world| {
             let kind = world.declared(kind)?;
+            let of = |(index, value)| world.index(&kind, index).map(|index| (index, value));
+            let indexed = indexed.map(of).transpose()?;
             let mut found = Vec::new();
             for ((of, namespace, _), object) in &world.objects {
                 let wanted = *of == kind
                     && (options.namespace.is_empty() || options.namespace == *namespace)
                     && (options.owner_uid.is_empty() || owned_by(object, &options.owner_uid))
+                    && indexed.is_none_or(|(index, value)| has(index, object, value))
                     && selected(object, &options.label_selector)?;
                 if wanted {
                     found.push(object.to_string());
@@ -44,6 +66,18 @@ pub(crate) mod cluster {
             found.truncate(if options.limit == 0 { usize::MAX } else { options.limit as usize });
             Ok(found)
         })
+    }
+
+    fn has(index: &Index, object: &Value, wanted: &str) -> bool {
+        if !index.label.is_empty() {
+            let labels = object.pointer("/metadata/labels");
+            return labels.and_then(|labels| labels.get(&index.label)).is_some_and(|value| value == wanted);
+        }
+        let mut has = false;
+        if let Ok(path) = PlainPath::parse(&index.json_path) {
+            path.scalars(object, &mut |value| has |= value == wanted);
+        }
+        has
     }
 
     fn owned_by(object: &Value, uid: &str) -> bool {

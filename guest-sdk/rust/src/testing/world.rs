@@ -4,6 +4,7 @@ use crate::http::{Failure, Request, Response};
 use crate::log::Level;
 use crate::raw::{self, Change, Precondition};
 use crate::{Kind, PatchType, PluginManifest, kind};
+use oarlock_manifest::Index;
 use oarlock_merge::apply::{ManagedFields, Write, applied_part, apply};
 use oarlock_merge::schema::Schema;
 use oarlock_merge::steps::Budget;
@@ -124,6 +125,13 @@ impl World {
         let declared = manifest.primaries.iter().any(|primary| primary.gvk() == kind)
             || manifest.watches.iter().any(|watch| watch.gvk() == kind);
         if declared { Ok(kind) } else { Err(terminal(format!("{} is neither a primary nor a watch", kind.kind))) }
+    }
+
+    /// A declared index.
+    pub(crate) fn index(&self, kind: &Kind, name: &str) -> Result<&Index, raw::Error> {
+        let indexes = self.manifest.iter().flat_map(|manifest| &manifest.indexes);
+        let found = indexes.into_iter().find(|index| index.gvk() == *kind && index.name == name);
+        found.ok_or_else(|| terminal(format!("the manifest declares no index {name:?} of {}", kind.kind)))
     }
 
     /// Carries out one change, as the API server would.
