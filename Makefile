@@ -16,7 +16,7 @@ BUILD := cargo build --workspace --bins --tests
 ALL_LANGUAGES := js ts python c go
 LANGUAGES ?= js
 
-.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-all campaigns test-kubernetes test-neutron test-node conformance differential book reference lint torture fuzz fuzz-plugin soak bench image release clean
+.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-all campaigns test-kubernetes test-neutron test-node conformance differential book reference lint torture fuzz fuzz-plugin soak bench image release clean types-campaign
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -69,11 +69,11 @@ sdk-tests: language-tools ## unit tests of the SDKs of the other languages and o
 	  done; \
 	done
 
-# Tests wait for processes half of the time: more threads than cores.
+# Tests wait for processes half of the time: more threads than cores. Those of the second tier compute more.
 test: kubectl registry tools languages test-plugins sdk-tests ## every crate and behaviour, with Rust and JavaScript; no cluster needed
 	@mkdir -p $(CARGO_TARGET_DIR)/tmp
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
-	  OARLOCK_LANGUAGES="rust $(LANGUAGES)" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} \
+	  OARLOCK_LANGUAGES="rust $(LANGUAGES)" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(if $(ALL),8,12)} \
 	  cargo --config 'target."cfg(all())".runner=["$(CURDIR)/scripts/time-tests.sh"]' test --workspace --tests \
 	  $(if $(ALL),-- --include-ignored) | tee $(CARGO_TARGET_DIR)/tmp/tests.log
 	@cargo test --workspace --doc
@@ -83,8 +83,14 @@ test-all: ## make test with the tests that take minutes, every language, a real 
 	@$(MAKE) test ALL=1 LANGUAGES="$(ALL_LANGUAGES)"
 	@$(MAKE) test-neutron
 	@$(MAKE) conformance
+	@if [ -d $(CARGO_TARGET_DIR)/definitions ]; then $(MAKE) types-campaign; \
+	  else echo "SKIPPED: make types-campaign: it fetches definitions into $(CARGO_TARGET_DIR)/definitions"; fi
 	@if missing=$$(tests/kubernetes/control-plane.sh check 2>&1 >/dev/null); then $(MAKE) test-kubernetes && $(MAKE) differential; \
 	  else echo "SKIPPED: make test-kubernetes, make differential: $$missing"; fi
+
+# Definitions of other projects are not in this repository: the first run fetches them.
+types-campaign: ## types of other projects' definitions in every language, compiled, with objects read and written: FOLDER=target/definitions ONLY="go c"
+	@ONLY="$(ONLY)" tests/types/campaign.sh $(or $(FOLDER),$(CARGO_TARGET_DIR)/definitions)
 
 # A soak of eleven minutes gives each kind of turn a whole one: torture, the operation sequences of each shipped plugin, the random tests.
 campaigns: ## half an hour of everything random: torture, soak in real time, a day in simulated time

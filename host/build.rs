@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Folders of the repository.
-pub(crate) const ROOTS: [&str; 5] = ["templates", "guest-sdk", "host/manifest", "host/merge", "wit"];
+pub(crate) const ROOTS: [&str; 6] = ["templates", "guest-sdk", "host/jsonpath", "host/manifest", "host/merge", "wit"];
 
 /// What tools leave in them.
 const LEFT_BEHIND: [&str; 6] = ["node_modules", ".venv", "target", "build", "dist", "__pycache__"];

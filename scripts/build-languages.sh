@@ -4,9 +4,9 @@
 #   scripts/build-languages.sh OUT_DIR [LANGUAGE…]
 #   scripts/build-languages.sh --check [LANGUAGE…]: whether what they take is on this machine
 #
-# Every project in plugins/namespace-baseline/*, tests/guests/unruly/* and tests/guests/imports/* is built by its own Makefile, as its author
-# would, and its component copied to OUT_DIR as namespace-baseline-LANGUAGE.wasm, unruly-LANGUAGE.wasm or imports-LANGUAGE.wasm. What the
-# languages need is kept in ${CARGO_TARGET_DIR:-target}/languages.
+# Every project in plugins/namespace-baseline/* and in tests/guests/{unruly,imports,converter,indexed}/* is built by its own Makefile, as its
+# author would, and its component copied to OUT_DIR: namespace-baseline-LANGUAGE.wasm, unruly-LANGUAGE.wasm and so on. What the languages
+# need is kept in ${CARGO_TARGET_DIR:-target}/languages.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 started_in=$PWD
@@ -67,7 +67,7 @@ place() {
 # build LANGUAGE: its projects
 build() {
   local language=$1 project name
-  for project in {plugins/namespace-baseline,tests/guests/unruly,tests/guests/imports}/"$language"; do
+  for project in {plugins/namespace-baseline,tests/guests/{unruly,imports,converter,indexed}}/"$language"; do
     name=$(basename "$(dirname "$project")")
     if [ ! -d "$project" ]; then continue; fi
     make -s -C "$project" build OARLOCK="$oarlock" VENV="$tools/$language" || return 1
@@ -79,7 +79,7 @@ build() {
 for language in "${wanted[@]}"; do
   # The only one that may be missing: where there is no Go, and none can be fetched.
   if [ $language = go ] && ! why=$(make -s -C plugins/namespace-baseline/go go VENV="$tools/go" 2>&1); then
-    rm -f "$out"/{namespace-baseline,unruly}-go.wasm
+    rm -f "$out"/{namespace-baseline,unruly,converter,indexed}-go.wasm
     say "go is left out, and so are its tests: $(grep -v '^make' <<<"$why" | tail -n 1)"
     continue
   fi

@@ -7,7 +7,7 @@ for argument; do
   of=$argument
 done
 case $crate in
-  oarlock | oarlock_manifest | oarlock_merge | oarlock_schema | oarlock_fuzz)
+  oarlock | oarlock_manifest | oarlock_merge | oarlock_schema | oarlock_types | oarlock_fuzz)
     set -- "$@" -Copt-level=1 -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
       -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
       -Cllvm-args=-sanitizer-coverage-trace-compares ;;

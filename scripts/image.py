@@ -25,7 +25,7 @@ import tarfile
 import time
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
-PLUGINS = ["deployment-network", "envoy-injector", "network", "pod-network"]
+PLUGINS = ["deployment-network", "envoy-injector", "network", "pod-network", "traffic"]
 USER = 65532
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
 MACHINES = {0x3E: "amd64", 0xB7: "arm64"}

@@ -23,7 +23,7 @@ fi
 export SOURCE_DATE_EPOCH
 source scripts/commit.sh
 
-scripts/build-plugins.sh "$target_dir/image/plugins" deployment-network envoy-injector network pod-network
+scripts/build-plugins.sh "$target_dir/image/plugins" deployment-network envoy-injector network pod-network traffic
 
 # With --target, the flags are the program's alone: build scripts and macros stay as they are.
 flags='-C target-feature=+crt-static'

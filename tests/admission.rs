@@ -282,6 +282,30 @@ async fn a_host_that_ends_does_not_write_the_webhook_configurations_again() -> R
     .await
 }
 
+/// Seen on a node: the API server sent a review on an idle connection while the host closed it. Go repeats no POST on another connection.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_ends_answers_on_connections_that_the_client_closes() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.add_host_args(vec!["--shutdown-delay-seconds=60".to_owned()]);
+        let door = open(&world, &grant()).await?;
+        let closes = async || -> Result<bool> {
+            let answer = door.client.get("/mutate/gatekeeper/0").await?;
+            Ok(answer.headers.get(http::header::CONNECTION).is_some_and(|value| value == "close"))
+        };
+        ensure!(!closes().await?, "connections are kept open");
+        let mut process = world.take_host().await?.into_process();
+        process.terminate().await?;
+        eventually(SOON, "each response to close its connection", || async {
+            ensure!(closes().await?, "it stays open");
+            Ok(())
+        })
+        .await?;
+        process.terminate().await?;
+        process.wait(SOON).await.map(drop)
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_that_waits_for_its_kind_keeps_no_webhook_of_another_that_was_removed() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {

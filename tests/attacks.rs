@@ -8,9 +8,8 @@ mod t3;
 mod t5;
 mod t6;
 
-use anyhow::Context as _;
-use anyhow::Result;
-use oarlock_tests::harness::{Grant, World, WorldOptions, built_plugin, repository_root};
+use anyhow::{Context as _, Result, ensure};
+use oarlock_tests::harness::{Grant, SOON, World, WorldOptions, built_plugin, eventually, repository_root, text};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -37,6 +36,17 @@ pub(crate) fn attacker(change: impl FnOnce(&mut Value)) -> Result<Vec<u8>> {
 
 fn grant() -> Grant {
     Grant::nothing().rule("", &["configmaps"], &["get", "list", "watch"])
+}
+
+/// Starts the host, and waits until the attacker runs: it is compiled first, at the lowest priority.
+async fn started(world: &World) -> Result<()> {
+    world.start_host().await?;
+    eventually(4 * SOON, "the attacker to run", || async {
+        let entry = world.host(async |host| host.plugin("attacker").await).await?;
+        ensure!(text(&entry, "/state") == "active", "{entry}");
+        Ok(())
+    })
+    .await
 }
 
 /// A ConfigMap that asks the attacker for something.

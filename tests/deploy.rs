@@ -9,7 +9,7 @@ mod prometheus;
 mod story;
 
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{Cluster, built_plugin, checkout, commands_of_comment, oarlock, repository_root};
+use oarlock_tests::harness::{Cluster, SHIPPED, built_plugin, checkout, commands_of_comment, oarlock, repository_root};
 use serde_json::Value;
 use std::{
     fs,
@@ -17,9 +17,6 @@ use std::{
 };
 
 const NAMESPACE: &str = "oarlock";
-
-/// The plugins in the image.
-const SHIPPED: [&str; 4] = ["deployment-network", "envoy-injector", "network", "pod-network"];
 
 /// Everything `kubectl apply -k` can be pointed at, but for the base.
 const OVERLAYS: [&str; 6] =

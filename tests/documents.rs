@@ -154,3 +154,24 @@ fn the_page_on_data_flow_names_ten_files() -> Result<()> {
     }
     Ok(())
 }
+
+/// ARCHITECTURE's table of the brief names modules of tests and paths that exist.
+#[test]
+fn the_table_of_the_brief_names_what_exists() -> Result<()> {
+    let root = repository_root();
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md"))?;
+    let section = text.split("## Where each part of the brief lives").nth(1).context("no such section")?;
+    let table = section.split("\n## ").next().unwrap_or_default();
+    let names: Vec<&str> = table.split('`').skip(1).step_by(2).collect();
+    let modules = names.iter().filter_map(|name| name.strip_suffix("::*"));
+    let paths = names.iter().filter(|name| ["host/", "plugins/"].iter().any(|folder| name.starts_with(folder)));
+    ensure!(modules.clone().count() > 10 && paths.clone().count() > 8, "{names:?}");
+    for module in modules {
+        let file = root.join("tests").join(module.replace("::", "/")).with_extension("rs");
+        ensure!(file.is_file(), "there is no {}", file.display());
+    }
+    for path in paths {
+        ensure!(root.join(path).exists(), "there is no {path}");
+    }
+    Ok(())
+}

@@ -31,7 +31,10 @@ fn the_component_type_of_go_is_the_contract_and_what_go_needs_of_wasi() -> Resul
     for path in ["wit/reconciler.wit".to_owned(), format!("{LINKER}/plugin.wit")] {
         resolve.push_str(&path, &fs::read_to_string(repository_root().join(&path))?)?;
     }
-    let (world, _) = resolve.worlds.iter().find(|(_, world)| world.name == "go").context("no world go")?;
-    let made = wit_component::metadata::encode(&resolve, world, StringEncoding::UTF8, None)?;
-    is_what_it_is_made_of("component-type.bin", &made)
+    for (name, file) in [("go", "component-type.bin"), ("converting-go", "converting-component-type.bin")] {
+        let (world, _) = resolve.worlds.iter().find(|(_, world)| world.name == name).context(name)?;
+        let made = wit_component::metadata::encode(&resolve, world, StringEncoding::UTF8, None)?;
+        is_what_it_is_made_of(file, &made)?;
+    }
+    Ok(())
 }

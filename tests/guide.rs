@@ -9,18 +9,19 @@ use std::{fs, path::Path};
 const GUIDES: [&str; 2] = ["docs/writing-plugins.md", "docs/testing-plugins.md"];
 
 /// Pages whose commands a reader runs.
-const COMMANDS: [&str; 7] = [
+const COMMANDS: [&str; 8] = [
     "README.md",
     "docs/first-controller.md",
     "docs/writing-plugins.md",
     "docs/testing-plugins.md",
+    "docs/definitions.md",
     "docs/swap.md",
     "docs/troubleshooting.md",
     "docs/README.md",
 ];
 
 /// What `oarlock new greeter` puts into a template.
-const FILLED: [(&str, &str); 7] = [
+const FILLED: [(&str, &str); 15] = [
     ("{{name}}", "greeter"),
     ("{{name_snake}}", "greeter"),
     ("{{group}}", ""),
@@ -28,10 +29,34 @@ const FILLED: [(&str, &str); 7] = [
     ("{{kind}}", "ConfigMap"),
     ("{{api_version}}", "v1"),
     ("{{plural}}", "configmaps"),
+    ("{{object_type}}", "dict"),
+    ("{{namespace}}", ", namespace: default"),
+    ("{{namespace_json}}", ", \"namespace\": \"default\""),
+    ("{{namespace_js}}", ", namespace: \"default\""),
+    ("{{fields}}", ""),
+    ("{{fields_json}}", ""),
+    ("{{fields_yaml}}", ""),
+    ("{{fields_python}}", ""),
 ];
 
+/// The lines of a template for a kind without a definition.
+fn without_types(template: &str) -> Vec<String> {
+    let mut kept = true;
+    let mut lines = Vec::new();
+    for line in template.lines() {
+        match line {
+            "{{#types}}" => kept = false,
+            "{{^types}}" | "{{/types}}" => kept = true,
+            _ if kept => lines.push(line.to_owned()),
+            _ => {}
+        }
+    }
+    lines
+}
+
 /// Commands of others that a reader has.
-const ELSEWHERE: [&str; 11] = ["cat", "cd", "cp", "mkdir", "mv", "rm", "sed", "export", "kubectl", "cargo", "rustup"];
+const ELSEWHERE: [&str; 13] =
+    ["cat", "cd", "cp", "mkdir", "mv", "rm", "sed", "export", "kubectl", "cargo", "rustup", "npx", "python3"];
 
 /// Lines without the indentation they share.
 fn flush(lines: &[String]) -> Vec<String> {
@@ -62,7 +87,7 @@ fn code_in_the_guides_is_that_of_the_files_it_names() -> Result<()> {
             for (placeholder, value) in FILLED {
                 file = file.replace(placeholder, value);
             }
-            let file: Vec<String> = file.lines().map(str::to_owned).collect();
+            let file = without_types(&file);
             ensure!(is_part(&block.lines, &file), "{place}: this is not in {name}:\n{}", block.lines.join("\n"));
             shown += 1;
         }

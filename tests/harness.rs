@@ -33,7 +33,7 @@ pub use markdown::{Block, anchors, blocks, links};
 pub use misfit::{misfit_describing, misfit_manifest, misfit_version, misfit_with};
 pub use narrator::Narrator;
 pub use neutron::{Login, Neutron, Pairs};
-pub use operations::{OPERATIONS, Shell, checkout, command_blocks, commands, commands_of_comment};
+pub use operations::{OPERATIONS, SHIPPED, Shell, checkout, command_blocks, commands, commands_of_comment};
 pub use plugins::{
     Grant, PluginDir, broken_plugins, built_plugin, go_was_built, network_grant_for, repository_root, tested_languages,
     with_another_digest,

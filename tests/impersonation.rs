@@ -130,7 +130,8 @@ async fn what_the_host_itself_lacks_is_named_too() -> Result<()> {
         eventually(SOON, "what is missing to be named", || async {
             let lacks = missing(&world, "network").await?;
             for part in [
-                "get, list, watch, patch networks (samplecrd.k8s.io) to the host: its finalizer, its primary",
+                "get, list, watch, patch networks (samplecrd.k8s.io) to the host: its finalizer, its primary, the number of objects that depend on its conversion",
+                "get, list, watch, patch customresourcedefinitions (apiextensions.k8s.io) named networks.samplecrd.k8s.io to the host: the conversion webhook of a definition",
                 "patch networks/status (samplecrd.k8s.io) to the host: status of its primary",
                 "get, create, patch events (core) to the host: events about its primary",
                 "impersonate serviceaccounts (core) named oarlock-network in oarlock-system to the host: impersonated for its writes and live reads",

@@ -22,6 +22,9 @@ const LANGUAGES: [&str; 6] = ["rust", "js", "ts", "python", "c", "go"];
 /// Those of the guest that uses the imports.
 const IMPORTS: [&str; 2] = ["js", "c"];
 
+/// Those of the guest that lists by a declared index.
+const INDEXED: [&str; 4] = ["js", "python", "c", "go"];
+
 /// The file of a language.
 fn built(name: &str, language: &str) -> Result<PathBuf> {
     built_plugin(&format!("{name}-{language}"))
@@ -287,6 +290,14 @@ async fn every_language_passes_the_cases_of_every_language() -> Result<()> {
 async fn what_an_sdk_makes_of_the_imports_is_so_inside_a_component() -> Result<()> {
     for language in tested_languages(&IMPORTS) {
         passes(&built("imports", language)?, &repository_root().join("tests/guests/imports/cases")).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_in_each_language_lists_by_a_declared_index() -> Result<()> {
+    for language in tested_languages(&INDEXED) {
+        passes(&built("indexed", language)?, &repository_root().join("tests/guests/indexed/cases")).await?;
     }
     Ok(())
 }

@@ -33,6 +33,7 @@ const CRATES: &[&str] = &[
     "api",
     "devserver",
     "informer",
+    "jsonpath",
     "lease",
     "manifest",
     "merge",
@@ -54,8 +55,11 @@ const SERVER_LAYERS: &[&[&str]] = &[
     &["access"],
     &["http"],
     &["resources"],
+    &["conversion"],
+    &["webhook_client"],
     &["store"],
     &["model"],
+    &["crypto"],
 ];
 
 /// One source file without comments and tests.

@@ -26,6 +26,7 @@ async fn holds(files: &Files, steps: usize) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make test-all"]
 async fn the_network_plugin_does_as_the_last_object_says_whatever_was_before() -> Result<()> {
     let root = repository_root();
     let files = Files {
@@ -42,6 +43,7 @@ async fn the_network_plugin_does_as_the_last_object_says_whatever_was_before() -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make test-all"]
 async fn the_deployment_plugin_does_as_the_last_object_says_whatever_was_before() -> Result<()> {
     let root = repository_root();
     let files = Files {
@@ -56,6 +58,7 @@ async fn the_deployment_plugin_does_as_the_last_object_says_whatever_was_before(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make test-all"]
 async fn the_pod_plugin_does_as_the_last_object_says_whatever_was_before() -> Result<()> {
     let root = repository_root();
     let files = Files {
@@ -74,6 +77,7 @@ async fn the_pod_plugin_does_as_the_last_object_says_whatever_was_before() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make test-all"]
 async fn the_injector_keeps_its_config_map_as_the_last_labels_of_namespaces_say_whatever_was_before() -> Result<()> {
     let root = repository_root();
     let files = Files {

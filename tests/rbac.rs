@@ -24,7 +24,7 @@ async fn said(args: &[&str]) -> Result<(Option<i32>, String, String)> {
 #[tokio::test]
 async fn the_rbac_of_the_shipped_plugins_is_the_least() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    shipped(folder.path(), &["network", "deployment-network", "pod-network", "envoy-injector"])?;
+    shipped(folder.path(), &["network", "deployment-network", "pod-network", "envoy-injector", "traffic"])?;
     let folder = folder.path().display().to_string();
     for (args, golden) in
         [(&["rbac", &folder][..], "rbac.yaml"), (&["rbac", &folder, "--impersonate"], "rbac-impersonate.yaml")]
@@ -106,7 +106,7 @@ async fn a_grant_is_written_once_and_compared_from_then_on() -> Result<()> {
     fs::write(&yaml, half)?;
     let (status, printed, why) = grant("--write").await?;
     let expected = "permissions: get, list, watch networks (samplecrd.k8s.io) [primary]\ncleanup: true\nmanageStatus: true\n\
-         http.safeRequests: POST */auth/tokens\n";
+         conversions: networks.samplecrd.k8s.io\nhttp.safeRequests: POST */auth/tokens\n";
     ensure!(status == Some(1) && printed == expected && why.contains("does not grant everything"), "{printed}{why}");
     ensure!(fs::read_to_string(&yaml)? == half, "it was overwritten");
     fs::write(&yaml, format!("{half}partial: true\n"))?;

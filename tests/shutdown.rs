@@ -9,7 +9,8 @@ use tokio::time::Instant;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sigterm_finishes_what_is_under_way_and_exits_0() -> Result<()> {
     with_world(WorldOptions::default(), async |world: Arc<World>| {
-        let slow = Rule::every(Action::Delay(Duration::from_secs(2))).methods(&[Method::POST]).path("/v2.0/networks");
+        // Longer than a host takes that does not wait.
+        let slow = Rule::every(Action::Delay(Duration::from_secs(8))).methods(&[Method::POST]).path("/v2.0/networks");
         let rule = world.neutron_gate.rule(slow);
         let uid = world.create_network("draining", "10.6.0.0/24", "10.6.0.1").await?;
         rule.hit().await?;

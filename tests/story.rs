@@ -6,7 +6,9 @@ mod deployment;
 mod injection;
 mod lifecycle;
 mod pod;
+mod traffic;
 mod trouble;
+mod versions;
 
 use crate::harness::World;
 use anyhow::{Context, Result};
@@ -21,7 +23,10 @@ use std::{fs, path::PathBuf};
 pub fn furnish(world: &World) -> Result<()> {
     add_envoy_injector(world, &[])?;
     world.plugins.add("deployment-network", "deployment-network", &world.deployment_network_grant())?;
-    world.plugins.add("pod-network", "pod-network", &world.pod_network_grant()?)
+    world.plugins.add("pod-network", "pod-network", &world.pod_network_grant()?)?;
+    let grant = crate::harness::repository_root().join("plugins/traffic/traffic.yaml");
+    world.plugins.file("traffic.yaml", &fs::read(&grant).with_context(|| grant.display().to_string())?)?;
+    world.plugins.file("traffic.wasm", &fs::read(crate::harness::built_plugin("traffic")?)?)
 }
 
 /// Puts in the plugin envoy-injector, on the terms of the grant it is shipped with; its ConfigMaps are in the world's namespace.
@@ -50,6 +55,7 @@ pub fn add_envoy_injector(world: &World, settings: &[(&str, &str)]) -> Result<()
 /// The first step that is not true.
 pub async fn play(world: &World) -> Result<()> {
     let story = Story::new(world)?;
+    world.cluster.apply_crd(&crate::harness::repository_root().join("plugins/traffic/crd.yaml")).await?;
     story.host_before_crd().await.context("the host starts before the CRD exists")?;
     let uid = story.applied().await.context("kubectl apply of a Network")?;
     story.refused().await.context("a Network that makes no sense")?;
@@ -62,6 +68,8 @@ pub async fn play(world: &World) -> Result<()> {
     story.deployment().await.context("a Deployment gets a Network")?;
     story.pod().await.context("a Pod gets a port in a Network")?;
     story.injection().await.context("a Pod gets the envoy container before it is stored")?;
+    story.versions().await.context("a second version of the Network arrives")?;
+    story.traffic().await.context("the traffic between two versions shifts")?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! T10: escapes for a terminal in what a plugin says.
 
-use super::{ask, attacker, grant, options};
+use super::{ask, attacker, grant, options, started};
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, oarlock, text, with_world};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ async fn t10_what_a_plugin_says_does_not_reach_a_terminal_as_it_is() -> Result<(
     with_world(options(), async |world: Arc<World>| {
         world.plugins.grant("attacker", &grant())?;
         world.plugins.place("attacker.wasm", &attacker(|_| {})?)?;
-        world.start_host().await?;
+        started(&world).await?;
         ask(&world, "failing", &json!({"fail": ATTACK})).await?;
         eventually(SOON, "the error", || async {
             let entry = world.host(async |host| host.plugin("attacker").await).await?;

@@ -1,6 +1,6 @@
 //! T11: a plugin that asks for its objects again at once, and for many workers.
 
-use super::{ask, attacker, grant, options};
+use super::{ask, attacker, grant, options, started};
 use anyhow::{Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, with_world};
 use serde_json::json;
@@ -12,7 +12,7 @@ async fn t11_an_object_that_comes_back_at_once_is_reconciled_ten_times_a_second_
     with_world(options(), async |world: Arc<World>| {
         world.plugins.grant("attacker", &grant())?;
         world.plugins.place("attacker.wasm", &attacker(|_| {})?)?;
-        world.start_host().await?;
+        started(&world).await?;
         let began = Instant::now();
         ask(&world, "busy", &json!({"requeue": 0})).await?;
         let reconciles = async || {

@@ -1,10 +1,10 @@
 //! T5: lines of the log that a guest causes without end.
 
-use super::{ask, attacker, grant, options};
+use super::{ask, attacker, grant, options, started};
 use anyhow::{Result, ensure};
-use oarlock_tests::harness::{SOON, World, eventually, with_world};
+use oarlock_tests::harness::{SOON, World, eventually, steady, with_world};
 use serde_json::json;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 /// As many as one plugin may cause at once, and in the seconds of the attack.
 const MOST_LINES: usize = 6000;
@@ -16,9 +16,13 @@ async fn suppressed(world: &World, message: &str) -> Result<()> {
         Ok(())
     })
     .await?;
-    let lines = world.log(|line| line.text.contains(message)).await?.len();
-    ensure!(lines <= MOST_LINES, "{lines} lines");
-    Ok(())
+    // The attack goes on meanwhile.
+    steady(Duration::from_secs(2), "few lines", || async {
+        let lines = world.log(|line| line.text.contains(message)).await?.len();
+        ensure!(lines <= MOST_LINES, "{lines} lines");
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,9 +30,25 @@ async fn t5_refused_requests_without_end_do_not_flood_the_log() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         world.plugins.grant("attacker", &grant().limits(|limits| limits.deadline_seconds = 3))?;
         world.plugins.place("attacker.wasm", &attacker(|_| {})?)?;
-        world.start_host().await?;
+        started(&world).await?;
         ask(&world, "loop", &json!({"actions": [{"op": "http", "url": "http://ungranted.invalid/", "n": 0}]})).await?;
         suppressed(&world, "http request refused").await
+    })
+    .await
+}
+
+/// `limits.logLines` bounds one reconcile, not many.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t5_log_lines_of_many_reconciles_do_not_flood_the_log() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.plugins.grant("attacker", &grant())?;
+        world.plugins.place("attacker.wasm", &attacker(|_| {})?)?;
+        started(&world).await?;
+        for number in 0..8 {
+            let asked = json!({"actions": [{"op": "log", "n": 2000}], "requeue": 100});
+            ask(&world, &format!("loop-{number}"), &asked).await?;
+        }
+        suppressed(&world, "\"line\"").await
     })
     .await
 }

@@ -1,6 +1,6 @@
 //! T6: a version that asks for finalizers and status without a grant for them.
 
-use super::{ask, attacker, grant, options};
+use super::{ask, attacker, grant, options, started};
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, text, with_world};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ async fn t6_a_version_that_asks_for_finalizers_and_status_waits_until_they_are_g
     with_world(options(), async |world: Arc<World>| {
         world.plugins.grant("attacker", &grant())?;
         world.plugins.place("attacker.wasm", &attacker(|_| {})?)?;
-        world.start_host().await?;
+        started(&world).await?;
         answered(&world, "first").await?;
         world.plugins.place("attacker.wasm", &attacker(greedy)?)?;
         eventually(SOON, "the new version to wait", || async {

@@ -520,6 +520,57 @@ class Drawer:
             steps.append(self.thing_step(thing, schema))
         return steps
 
+    def versions(self):
+        """A definition with two or three versions, without and with a webhook that converts; writes and reads in all of them, and another
+        storage version."""
+        names, fields = ["v1", "v2", "v3"][:self.rnd.randint(2, 3)], {"v1": "a", "v2": "b", "v3": "a"}
+        value = self.schema(2)
+        schemas = {}
+        for name in names:
+            spec = {"type": "object", "properties": {fields[name]: value, "same": {"type": "string"}, "only" + name: self.schema(3)}}
+            schemas[name] = {"type": "object", "properties": {"spec": spec}}
+            if self.chance(0.7):
+                schemas[name]["properties"]["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        storage, later = self.rnd.choice(names), self.rnd.choice(names)
+        definition = crd(schemas["v1"])
+
+        def list_of(storage):
+            more = {"subresources": {"status": {}}} if status else {}
+            return [{"name": n, "served": True, "storage": n == storage, "schema": {"openAPIV3Schema": schemas[n]}, **more} for n in names]
+        status = self.chance(0.5)
+        definition["spec"]["versions"] = list_of(storage)
+        definition.update({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"})
+        if self.chance(0.6):
+            self.webhook = {"convert": {"rename": {"v1": {"b": "a"}, "v2": {"a": "b"}, "v3": {"b": "a"}}, "annotate": self.chance(0.3)}}
+            definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {
+                "url": "${webhook_url}/convert", "caBundle": "${webhook_ca}"}}}
+        definitions, name = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "things.${run}.example.com"
+        things = [Kind("${run}.example.com/" + n, {"name": "things", "kind": "Thing", "namespaced": True, "verbs": ["get"]}, schemas[n]) for n in names]
+        for thing in things:
+            thing.subresources = ["status"] if status else []
+        served = [{"path": t.path(), "unchecked": True, "until": {"status": 200, "timeout_s": 3, "optional": True}} for t in things]
+        steps = [{"method": "POST", "path": definitions, "body": definition, "ignore": ["/status", "/metadata/managedFields"]},
+                 {"path": definitions + "/" + name, "unchecked": True, "until": {"at": "/status/conditions/type=Established/status", "equals": "True", "timeout_s": 3, "optional": True}}, *served]
+
+        def some(count):
+            for _ in range(count):
+                thing = self.rnd.choice(things)
+                step = self.thing_step(thing, schemas[thing.group_version.split("/")[1]])
+                # Ownership is not converted between versions.
+                if step.get("contentType") != PATCHES["apply"]:
+                    yield {k: v for k, v in step.items() if k != "managedFields"}
+                for other in things:
+                    if self.chance(0.5):
+                        read = self.list(other) if self.chance(0.5) else self.get(other, self.rnd.choice(["o1", "o2"]))
+                        yield {k: v for k, v in read.items() if k != "managedFields"}
+        steps += list(some(self.rnd.randint(2, 4)))
+        if later != storage:
+            # The server learns of a changed definition a moment later.
+            steps += [{"method": "PATCH", "path": definitions + "/" + name, "contentType": PATCHES["merge"], "body": {"spec": {"versions": list_of(later)}}, "unchecked": True},
+                      {"sleep_s": 0.5}, *served]
+            steps += list(some(self.rnd.randint(2, 4)))
+        return steps
+
     def thing(self, thing, schema, name):
         body = {"apiVersion": thing.group_version, "kind": "Thing", "metadata": {"name": name}, **self.value(schema)}
         if self.chance(0.4):
@@ -637,7 +688,7 @@ class Drawer:
                 lambda: self.create(kind, "o1", 1)])())
         return steps
 
-    THEMES = [("one_kind", 10), ("applies", 5), ("watched", 2), ("lists", 2), ("custom", 4), ("access", 1.5), ("admitted", 1), ("odd", 1)]
+    THEMES = [("one_kind", 10), ("applies", 5), ("watched", 2), ("lists", 2), ("custom", 4), ("versions", 2), ("access", 1.5), ("admitted", 1), ("odd", 1)]
 
     def sequence(self, number, seed, only=None):
         names = [n for n, _ in self.THEMES if not only or n in only]

@@ -128,6 +128,7 @@ impl Cleaner {
             // First the webhooks, whose servers have ended; the content of a namespace before the namespace.
             let (webhooks, rest): (Vec<_>, Vec<_>) =
                 created.into_iter().rev().partition(|one| one.path.contains("/admissionregistration.k8s.io/"));
+            self.disconnect(&rest).await?;
             self.delete(&webhooks).await?;
             self.delete(&rest).await?;
             let all = left.into_iter().chain(webhooks).chain(rest);
@@ -145,6 +146,26 @@ impl Cleaner {
             ensure!(Instant::now() < end, "left in the cluster: {left:#?}");
             sleep(Duration::from_millis(100)).await;
         }
+    }
+
+    /// Takes the conversion webhooks, whose servers have ended, off the definitions: their objects could neither be read nor deleted.
+    async fn disconnect(&self, objects: &[Created]) -> Result<()> {
+        for one in objects.iter().filter(|one| one.path.contains("/customresourcedefinitions/")) {
+            let Some(definition) = self.get(&one.path).await? else { continue };
+            let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            if text("/spec/conversion/strategy") != "Webhook" {
+                continue;
+            }
+            let none = json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}});
+            self.request(Method::PATCH, &one.path, "application/merge-patch+json", &none).await?;
+            let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
+            for version in definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten() {
+                let version = version.get("name").and_then(Value::as_str).unwrap_or_default();
+                let path = format!("/apis/{group}/{version}/{plural}");
+                super::wait::eventually(Duration::from_secs(10), &path, || self.get(&path)).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn delete(&self, objects: &[Created]) -> Result<()> {

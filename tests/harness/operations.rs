@@ -93,6 +93,9 @@ impl Shell<'_> {
     }
 }
 
+/// The plugins of the image and of the component with the samples.
+pub const SHIPPED: [&str; 5] = ["deployment-network", "envoy-injector", "network", "pod-network", "traffic"];
+
 /// A copy of a reader's checkout: deploy/, the documents of the plugins, and the plugins where `make plugins` puts them.
 ///
 /// # Errors
@@ -101,7 +104,7 @@ impl Shell<'_> {
 pub fn checkout(to: &Path) -> Result<PathBuf> {
     let root = repository_root();
     copy_tree(&root.join("deploy"), &to.join("deploy"))?;
-    for name in ["deployment-network", "envoy-injector", "network", "pod-network"] {
+    for name in SHIPPED {
         let documents = to.join("plugins").join(name);
         fs::create_dir_all(&documents)?;
         for entry in fs::read_dir(root.join("plugins").join(name))? {

@@ -87,6 +87,7 @@ impl Grant {
             cleanup: false,
             manage_status: false,
             admission: Vec::new(),
+            conversions: Vec::new(),
             http: GrantedHttp::default(),
             config: BTreeMap::new(),
             secret_files: BTreeMap::new(),
@@ -154,6 +155,13 @@ impl Grant {
         };
         change(&mut granted);
         self.0.admission.push(granted);
+        self
+    }
+
+    /// Grants the conversion of objects of this definition.
+    #[must_use]
+    pub fn conversion(mut self, definition: &str) -> Self {
+        self.0.conversions.push(definition.to_owned());
         self
     }
 
@@ -245,6 +253,7 @@ pub fn network_grant_for(url: &str) -> Grant {
         .rule("samplecrd.k8s.io", &["networks"], &reads)
         .cleanup()
         .manage_status()
+        .conversion("networks.samplecrd.k8s.io")
         .origin(url)
         .safe_request("POST", "*/auth/tokens")
         .config("neutronUrl", url)

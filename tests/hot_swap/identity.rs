@@ -1,6 +1,6 @@
 //! A plugin is called as its file or its grant says, never as it calls itself (T2).
 
-use super::{grant, object, options, plugin, runs, seen, started};
+use super::{grant, object, options, plugin, runs, seen, set, started};
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{SOON, World, WorldOptions, eventually, misfit_version, steady, text, with_world};
 use serde_json::{Value, json};
@@ -65,6 +65,41 @@ async fn t2_a_file_does_not_get_the_identity_it_claims_while_the_other_file_is_a
             Ok(())
         })
         .await
+    })
+    .await
+}
+
+/// A grant states a name. It does not give the memory of the plugin that had the name before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t2_a_file_that_takes_a_name_over_finds_nothing_that_the_other_file_remembered() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        started(&world).await?;
+        let first = async || {
+            let child = world.cluster.get(&super::path(&world, "a-child")).await?.context("no child")?;
+            anyhow::Ok(text(&child, "/data/first"))
+        };
+        object(&world, "a", "remembers", &json!({})).await?;
+        seen(&world, "a", "first").await?;
+        set(&world, "a", "second").await?;
+        seen(&world, "a", "second").await?;
+        ensure!(first().await? == "first", "the plugin does not remember");
+        world.plugins.grant("z", &grant(&world).name(VICTIM))?;
+        world.plugins.place("z.wasm", &misfit_version("2", "")?)?;
+        eventually(SOON, "the second file to wait", || async {
+            let entry = plugin(&world, "z.wasm").await?;
+            ensure!(text(&entry, "/reason").contains("is plugin misfit already"), "{entry}");
+            Ok(())
+        })
+        .await?;
+        world.plugins.remove("misfit.wasm")?;
+        runs(&world, VICTIM, "2").await?;
+        eventually(SOON, "the other file's first value", || async {
+            let found = first().await?;
+            ensure!(found == "second", "it remembers {found}");
+            Ok(())
+        })
+        .await?;
+        Ok(())
     })
     .await
 }

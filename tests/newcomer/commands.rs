@@ -336,7 +336,7 @@ async fn n20_types_of_a_project_are_named_after_its_kind() -> Result<()> {
         let told = oarlock(&args).await?;
         ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
         let text = fs::read_to_string(project.join(file))?;
-        ensure!(text.contains("GardenReconciler") || text.contains("GardenObject"), "{language}: {text}");
+        ensure!(text.contains("GardenReconciler") || text.contains("api.Garden"), "{language}: {text}");
         ensure!(!text.contains("TeamSpace"), "{language}: {text}");
     }
     Ok(())

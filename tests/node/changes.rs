@@ -4,7 +4,7 @@ use super::Outcome;
 use super::node::{HOME, Node, PATIENCE};
 use super::stories::probe;
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{eventually, repository_root, text};
+use oarlock_tests::harness::{SHIPPED, eventually, repository_root, text};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{collections::BTreeMap, fs};
@@ -135,7 +135,7 @@ pub(crate) async fn d11_an_upgrade_and_its_undo(node: &Node) -> Result<Outcome> 
         "{applied}"
     );
     node.rolled_out().await?;
-    node.all_active(4).await?;
+    node.all_active(SHIPPED.len()).await?;
     Ok(Outcome::Ran)
 }
 

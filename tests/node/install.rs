@@ -3,7 +3,7 @@
 use super::Outcome;
 use super::node::{HOME, Node, PATIENCE};
 use anyhow::{Result, ensure};
-use oarlock_tests::harness::{HttpClient, eventually, text};
+use oarlock_tests::harness::{HttpClient, SHIPPED, eventually, text};
 use serde_json::json;
 
 /// What the nodes of kind are told to do with an archive names the image as a Pod's short name does.
@@ -25,7 +25,7 @@ pub(crate) async fn the_commands_install_two_hosts_that_are_ready(node: &Node) -
     }
     node.network_is_ready("default", "example-network").await?;
     node.rolled_out().await?;
-    node.all_active(4).await?;
+    node.all_active(SHIPPED.len()).await?;
     let hosts = node.hosts().await?;
     ensure!(hosts.len() == 2, "{} hosts", hosts.len());
     for host in &hosts {

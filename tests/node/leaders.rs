@@ -3,7 +3,7 @@
 use super::Outcome;
 use super::node::{HOME, Node, PATIENCE, is_ready};
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{eventually, text};
+use oarlock_tests::harness::{SHIPPED, eventually, text};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ pub(crate) async fn a_killed_leader_is_replaced(node: &Node) -> Result<Outcome> 
     })
     .await?;
     node.rolled_out().await?;
-    node.all_active(4).await?;
+    node.all_active(SHIPPED.len()).await?;
     Ok(Outcome::Ran)
 }
 
@@ -83,6 +83,6 @@ pub(crate) async fn d10_a_hung_leader_is_replaced_and_killed_without_the_grace_o
     // By the cluster's own clock: what a host that is asked to end is given was not waited for.
     ensure!(took < grace, "it was killed {took} s after the probe had failed");
     node.rolled_out().await?;
-    node.all_active(4).await?;
+    node.all_active(SHIPPED.len()).await?;
     Ok(Outcome::Ran)
 }

@@ -38,6 +38,7 @@ const BODIES: &[(&str, Body)] = bodies![
     install::d4_kind_names_the_image_as_the_base_does,
     install::the_commands_install_two_hosts_that_are_ready,
     stories::a_deployment_gets_its_network_and_its_pods_run,
+    stories::a_network_of_v2_is_converted_through_the_service,
     stories::a_pod_gets_a_port_and_one_that_names_no_network_is_refused,
     stories::d7_the_example_of_injection_runs_with_the_base,
     changes::grants_and_secrets_take_effect_without_a_restart,

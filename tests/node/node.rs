@@ -1,7 +1,7 @@
 //! The node as its bodies use it: a reader's shell and kubectl, the hosts' Pods, and a Neutron that is a Pod, too.
 
 use anyhow::{Context, Result, bail, ensure};
-use oarlock_tests::harness::{Cluster, HttpClient, Shell, checkout, commands, eventually, text};
+use oarlock_tests::harness::{Cluster, HttpClient, SHIPPED, Shell, checkout, commands, eventually, text};
 use serde_json::{Value, json};
 use std::{
     env, fs,
@@ -86,7 +86,7 @@ impl Node {
         self.forget_overlay().await?;
         self.run("kubectl apply -k deploy/overlays/samples").await?;
         self.rolled_out().await?;
-        self.all_active(4).await
+        self.all_active(SHIPPED.len()).await
     }
 
     /// A Deployment of an overlay has volumes that applying the samples would leave.

@@ -3,7 +3,7 @@
 use super::Outcome;
 use super::node::{HOME, Node, PATIENCE};
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{built_plugin, commands_of_comment, eventually, text, with_another_digest};
+use oarlock_tests::harness::{SHIPPED, built_plugin, commands_of_comment, eventually, text, with_another_digest};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ pub(crate) async fn development_is_one_host_that_says_more(node: &Node) -> Resul
     node.samples().await?;
     node.run("kubectl apply -k deploy/overlays/development").await?;
     node.rolled_out().await?;
-    node.all_active(4).await?;
+    node.all_active(SHIPPED.len()).await?;
     let hosts = node.hosts().await?;
     let [host] = hosts.as_slice() else { anyhow::bail!("{} hosts", hosts.len()) };
     let log = node.run(&format!("kubectl -n oarlock logs {}", text(host, "/metadata/name"))).await?;
@@ -125,12 +125,12 @@ pub(crate) async fn d9_plugins_of_an_image(node: &Node) -> Result<Outcome> {
     node.samples().await?;
     node.run("kubectl apply -k deploy/overlays/plugins-image").await?;
     node.rolled_out().await?;
-    node.all_active(4).await?;
+    node.all_active(SHIPPED.len()).await?;
     for host in node.hosts().await? {
         let mounted = host.pointer("/spec/containers/0/volumeMounts").and_then(Value::as_array);
         ensure!(mounted.into_iter().flatten().any(|one| text(one, "/mountPath") == "/plugins"), "{host}");
         let root = format!("/proc/{}/root/plugins", Node::process_of(&text(&host, "/metadata/name"))?);
-        ensure!(fs::read_dir(&root)?.count() == 8, "{root} is not the image");
+        ensure!(fs::read_dir(&root)?.count() == 2 * SHIPPED.len(), "{root} is not the image");
     }
     Ok(Outcome::Ran)
 }

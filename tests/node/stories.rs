@@ -37,6 +37,36 @@ pub(crate) async fn a_deployment_gets_its_network_and_its_pods_run(node: &Node) 
     Ok(Outcome::Ran)
 }
 
+/// The API server asks a host about the other version through the Service.
+pub(crate) async fn a_network_of_v2_is_converted_through_the_service(node: &Node) -> Result<Outcome> {
+    node.samples().await?;
+    let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/networks.samplecrd.k8s.io";
+    eventually(PATIENCE, "the host to be the conversion webhook", || async {
+        let definition = node.cluster.get(definition).await?.context("no definition")?;
+        let service = text(&definition, "/spec/conversion/webhook/clientConfig/service/name");
+        ensure!(service == "oarlock", "{definition}");
+        Ok(())
+    })
+    .await?;
+    node.run("kubectl apply -f plugins/network/crd-v2.yaml").await?;
+    let example = "kubectl apply -f plugins/network/example-v2.yaml";
+    eventually(PATIENCE, "the example to be taken", || node.run(example)).await?;
+    node.network_is_ready("default", "two-tier").await?;
+    let read = async |version: &str| {
+        let said = node.run(&format!("kubectl get networks.{version}.samplecrd.k8s.io two-tier -o json")).await?;
+        Ok::<Value, anyhow::Error>(serde_json::from_str(&said)?)
+    };
+    let (v1, v2) = (read("v1").await?, read("v2").await?);
+    let first = json!({"cidr": "192.168.10.0/24", "gateway": "192.168.10.1"});
+    ensure!(v1.get("spec") == Some(&first), "{v1}");
+    ensure!(text(&v2, "/spec/subnets/1/allocationPools/0/end") == "192.168.20.19", "{v2}");
+    let subnets = node.neutron("subnets").await?;
+    ensure!(subnets.iter().any(|subnet| text(subnet, "/cidr") == "192.168.20.0/24"), "{subnets:?}");
+    node.run("kubectl delete networks.v2.samplecrd.k8s.io two-tier --timeout=300s").await?;
+    node.run("kubectl apply -f plugins/network/crd.yaml").await?;
+    Ok(Outcome::Ran)
+}
+
 /// plugins/pod-network/example.yaml, and what the webhooks refuse.
 pub(crate) async fn a_pod_gets_a_port_and_one_that_names_no_network_is_refused(node: &Node) -> Result<Outcome> {
     node.samples().await?;

@@ -133,8 +133,13 @@ fn reference(contract: &str) -> Result<String> {
                     let names = names.filter_map(|head| Some(format!("`{}`", head.strip_prefix(word)?.trim())));
                     names.collect::<Vec<_>>().join(", ")
                 };
-                writeln!(text, "## World `{name}`\n")?;
-                writeln!(text, "A plugin exports {} and may import {}.", of("export"), of("import"))?;
+                let comment = declaration.comment();
+                let said = if comment.is_empty() { String::new() } else { format!("{comment}\n\n") };
+                let parts = [("includes", "include"), ("exports", "export"), ("may import", "import")];
+                let parts = parts.map(|(verb, word)| (verb, of(word)));
+                let parts = parts.iter().filter(|(_, names)| !names.is_empty());
+                let parts: Vec<String> = parts.map(|(verb, names)| format!("{verb} {names}")).collect();
+                writeln!(text, "## World `{name}`\n\n{said}It {}.\n", parts.join(", "))?;
             }
             _ => anyhow::bail!("what is this: {head}"),
         }

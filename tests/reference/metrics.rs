@@ -21,7 +21,7 @@ fn recorded() -> Metrics {
     let _queue = metrics.queue(SAMPLE);
     let plugin = metrics.plugin(SAMPLE);
     plugin.reconciled(ReconcileResult::Success, Duration::ZERO);
-    for call in [Call::Instantiate, Call::GetDesired, Call::GetActual, Call::Patch] {
+    for call in [Call::Instantiate, Call::GetDesired, Call::GetActual, Call::Patch, Call::Convert] {
         plugin.called(call, Duration::ZERO);
     }
     plugin.trapped(TrapCause::Trap);
@@ -33,6 +33,7 @@ fn recorded() -> Metrics {
     metrics.set_registry_answers(SAMPLE, true);
     metrics.set_map(SAMPLE, 1, Some(1));
     metrics.begin_webhook("/mutate/sample");
+    metrics.begin_webhook("/convert/sample");
     metrics.begin_repairs("MutatingWebhookConfiguration");
     metrics.begin_repairs("ValidatingWebhookConfiguration");
     metrics.set_unanswered(&BTreeMap::from([(SAMPLE, 1)]));

@@ -32,6 +32,10 @@ pub struct PluginGrant {
     /// The requests that the plugin may answer at admission, with conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub admission: Vec<GrantedAdmission>,
+    /// The definitions between whose versions the plugin may convert objects, each by its name. The host makes itself the conversion
+    /// webhook of these definitions. Every client of these kinds then depends on the host and on the plugin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversions: Vec<String>,
     /// The HTTP requests that the plugin may send.
     #[serde(default)]
     pub http: GrantedHttp,

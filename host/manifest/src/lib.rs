@@ -7,7 +7,9 @@ mod grant;
 mod manifest;
 
 pub use grant::{GrantedAdmission, GrantedHttp, Limits, PluginGrant};
-pub use manifest::{AdmissionRule, HttpAccess, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch};
+pub use manifest::{
+    AdmissionRule, HttpAccess, Index, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch,
+};
 
 /// The `apiVersion` of both documents.
 pub const API_VERSION: &str = "oarlock.dev/v1alpha1";

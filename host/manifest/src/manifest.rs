@@ -25,9 +25,16 @@ pub struct PluginManifest {
     /// Other kinds that the plugin reads, each with the keys that a change reconciles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<Watch>,
+    /// The indexes of the kinds that the plugin reads. `list-indexed` lists the objects with one value in time proportional to their number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<Index>,
     /// The requests that the plugin answers at admission, in the form of a webhook's rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub admission: Vec<AdmissionRule>,
+    /// The definitions between whose versions the plugin converts objects, each by its name, for example `networks.example.com`. The plugin
+    /// exports the interface `conversion`, and the host configures it as the conversion webhook of these definitions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversions: Vec<String>,
     /// The Kubernetes permissions that the plugin needs, in the form of RBAC rules. Reading its primaries and watches needs no rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<PolicyRule>,
@@ -148,6 +155,37 @@ pub struct Watch {
 
 impl Watch {
     /// The kind without its selectors.
+    #[must_use]
+    pub fn gvk(&self) -> Kind {
+        Kind { group: self.group.clone(), version: self.version.clone(), kind: self.kind.clone() }
+    }
+}
+
+/// An index of a kind, by a field or a label. Either `jsonPath` or `label` is set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Index {
+    /// The name of the index: 1 to 63 characters (a-z, 0-9, -). Each index of a kind has another name.
+    pub name: String,
+    /// The API group; empty for the core group.
+    #[serde(default)]
+    pub group: String,
+    /// The API version.
+    pub version: String,
+    /// The kind: a primary or a watch of the manifest.
+    pub kind: String,
+    /// The path to the values: field names, `['name']`, `[0]` and `[*]`, for example `.spec.nodeName` or
+    /// `.spec.volumes[*].configMap.name`. Values are strings, integers and booleans, or lists of them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub json_path: String,
+    /// The key of the label whose value is the value in the index.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub label: String,
+}
+
+impl Index {
+    /// The kind of the indexed objects.
     #[must_use]
     pub fn gvk(&self) -> Kind {
         Kind { group: self.group.clone(), version: self.version.clone(), kind: self.kind.clone() }

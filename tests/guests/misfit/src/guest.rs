@@ -67,6 +67,15 @@ impl Guest for Misfit {
                 return misfit.list(&requirements.join(",")).map(|found| Some(json!(found.len()).to_string()));
             }
             "list-all" => return misfit.list("").map(|found| Some(json!(found.len()).to_string())),
+            "indexed" => {
+                let value = misfit.value.as_str().unwrap_or_default();
+                let options = everything(misfit.namespace.clone(), "");
+                let found = cluster::list_indexed(&core("ConfigMap"), "by-tenant", value, &options)?;
+                let objects = found.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok());
+                let names: Vec<_> =
+                    objects.map(|object| object["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect();
+                return Ok(Some(misfit.object("ConfigMap", "child", &json!({"seen": names.join(" ")})).to_string()));
+            }
             "merge-huge" => return merge_huge(misfit.count(1_000_000)),
             "merge-custom" => {
                 let merged = merge_custom(misfit.value.as_str().unwrap_or_default())?;

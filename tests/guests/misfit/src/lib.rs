@@ -55,6 +55,7 @@
 //! | `selector-huge:N` | `cluster.list-objects` with a label selector of N requirements (100 unless told) |
 //! | `list-all` | `cluster.list-objects` of all ConfigMaps of the namespace |
 //! | `live` | `get-actual` begins with `cluster.get-live` of the child |
+//! | `indexed` | lists ConfigMaps by the index `by-tenant` and its value; the child shows their names |
 //! | `merge-huge:N` | strategic merges of documents of N bytes (1 000 000 unless told); ends terminal, and says whether they were right |
 //! | `url-huge:N`, `method-huge:N` | a request with a URL, a method of N bytes (1 000 000 unless told); terminal with the failure |
 //! | `headers-huge:N` | the same with N headers of 1000 bytes (1000 unless told) |

@@ -1,7 +1,7 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 63] = [
+pub(crate) const MODES: [&str; 64] = [
     "ok",
     "nothing",
     "verbatim",
@@ -52,6 +52,7 @@ pub(crate) const MODES: [&str; 63] = [
     "cache-huge",
     "selector-huge",
     "list-all",
+    "indexed",
     "merge-huge",
     "merge-custom",
     "url-huge",
