@@ -117,7 +117,7 @@ async fn h13_a_host_that_is_killed_while_it_compiles_leaves_no_bad_entry() -> Re
         // Killed with no, one, two … entries there, each time in the middle of the next.
         for there in 0..4 {
             world.start_host_with(&args).await?;
-            eventually(SOON, "the next entry", || async {
+            eventually(3 * SOON, "the next entry", || async {
                 let found = entries(cache.path()).map_or(0, |entries| entries.len());
                 ensure!(found >= there, "{found} entries");
                 Ok(())
@@ -126,7 +126,8 @@ async fn h13_a_host_that_is_killed_while_it_compiles_leaves_no_bad_entry() -> Re
             world.kill_host().await?;
         }
         world.start_host_with(&args).await?;
-        eventually(SOON, "all to be compiled", || async {
+        // A file that each of the four hosts was compiling when it ended waits 80 s.
+        eventually(6 * SOON, "all to be compiled", || async {
             ensure!(entries(cache.path())?.len() == 5, "{:?}", entries(cache.path())?);
             Ok(())
         })

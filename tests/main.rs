@@ -12,6 +12,7 @@ mod compiling;
 mod conversion;
 mod crash;
 mod definitions;
+mod dependencies;
 mod deploy;
 mod documents;
 mod first_controller;

@@ -54,6 +54,7 @@ async fn refusal(name: &str) -> Result<String> {
 fn run() -> Run {
     Run {
         reads: None,
+        observer: None,
         key: "default/one".to_owned(),
         correlation_id: String::new(),
         dry_run: false,

@@ -146,6 +146,7 @@ impl Player {
         };
         let run = Run {
             reads: Some(Arc::new(Reads::recorded(&self.manifest, objects))),
+            observer: None,
             key: request.key.to_string(),
             correlation_id: request.correlation_id.clone(),
             dry_run: request.dry_run,

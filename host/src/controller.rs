@@ -6,6 +6,7 @@ mod breaker;
 mod compare;
 mod conversion;
 mod current_version;
+mod dependencies;
 mod handler;
 mod health;
 mod health_monitor;
@@ -41,6 +42,7 @@ use crate::plugin::{Pool, Reads};
 use crate::workqueue::{Trigger, WorkQueue};
 use breaker::Breaker;
 use current_version::CurrentVersion;
+use dependencies::Dependencies;
 use health_monitor::HealthMonitor;
 use lead::Leadership;
 use out_of_sync::OutOfSync;
@@ -110,6 +112,10 @@ pub struct Sizes {
     pub patched: usize,
     /// Keys remembered because of strikes.
     pub struck: usize,
+    /// Reads on which keys depend.
+    pub dependencies: usize,
+    /// Bytes of the reads and their keys.
+    pub dependency_bytes: usize,
 }
 
 /// The controller of one plugin.
@@ -129,6 +135,7 @@ pub struct Controller {
     reviewer: Reviewer,
     stats: Stats,
     out_of_sync: Arc<OutOfSync>,
+    dependencies: Arc<Dependencies>,
     metrics: PluginMetrics,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -159,6 +166,7 @@ impl Controller {
             health,
             stats: Stats::default(),
             out_of_sync: Arc::new(OutOfSync::new(metrics.clone())),
+            dependencies: Arc::default(),
             metrics,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -174,6 +182,7 @@ impl Controller {
             queue: self.queue.clone(),
             tombstones: Arc::clone(&self.tombstones),
             out_of_sync: Arc::clone(&self.out_of_sync),
+            dependencies: Arc::clone(&self.dependencies),
             writer: self.shared.writer.clone(),
             event_mode: Arc::clone(&event_mode),
         };
@@ -218,6 +227,7 @@ impl Controller {
         // The order matters: no event of a kind that only the new version has reaches the old version. Objects that arrive while neither
         // version is live are in the stores, whose keys are enqueued afterwards.
         let before = self.version.replace(Some(Arc::clone(version)));
+        self.dependencies.renew();
         if !self.leads() {
             version.set_event_mode(EventMode::Standby);
         } else {
@@ -328,6 +338,7 @@ impl Controller {
     pub fn sizes(&self) -> Sizes {
         let (tombstones, tombstone_bytes) = self.tombstones.size();
         let queue = self.queue.snapshot(0);
+        let dependencies = self.dependencies.size();
         Sizes {
             tombstones,
             tombstone_bytes,
@@ -335,6 +346,8 @@ impl Controller {
             failing: queue.failing,
             patched: self.breaker.remembered(),
             struck: self.health.remembered(),
+            dependencies: dependencies.reads,
+            dependency_bytes: dependencies.bytes,
         }
     }
 
@@ -384,6 +397,8 @@ impl Controller {
             lead: Arc::clone(&self.lead),
             queue: self.queue.clone(),
             tombstones: Arc::clone(&self.tombstones),
+            dependencies: Arc::clone(&self.dependencies),
+            metrics: self.metrics.clone(),
             stop: self.stop.clone(),
         }
     }
@@ -395,9 +410,10 @@ impl Controller {
         }
     }
 
-    /// Drops the out-of-sync mark and the last error of objects that are not reconciled any more.
+    /// Drops the out-of-sync mark, the dependencies and the last error of objects that are not reconciled any more.
     fn forget_what(&self, gone: impl Fn(&ReconcileKey) -> bool) {
         self.out_of_sync.forget(&gone);
+        self.dependencies.retain(|key| !gone(key));
         self.stats.forget(gone);
     }
 }

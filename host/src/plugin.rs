@@ -30,5 +30,5 @@ pub use http_gate::{HttpFailure, HttpGate};
 pub use instance::{Guest, Instance, Run};
 pub use load::{CONTRACT_VERSION, Component, LoadError, load};
 pub use pool::{Idle, Pool};
-pub use reads::{ReadError, Reads, StoreOf};
+pub use reads::{ReadError, ReadObserver, Reads, StoreOf};
 pub use validate::is_plugin_name;

@@ -1,7 +1,7 @@
 //! The host under test: `oarlock run` as a process.
 
 use super::http_client::HttpClient;
-use super::process::{LogLine, Process, oarlock_binary};
+use super::process::{LogLine, Process, code_cache, oarlock_binary};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::{
@@ -63,7 +63,7 @@ impl Host {
         let program = oarlock_binary()?;
         if !args.iter().any(|arg| arg == "--cache-dir" || arg == "--no-cache") {
             // Tests share compiled code, and leave nothing in the user's folders.
-            args.extend(["--cache-dir".to_owned(), text(&program.with_file_name("code-cache"))]);
+            args.extend(["--cache-dir".to_owned(), text(&code_cache()?)]);
         }
         let (program, args) = match options.open_files {
             None => (program, args),

@@ -1,12 +1,14 @@
 //! The commands of docs/operations.md, and a checkout to run them in.
 
 use super::plugins::{built_plugin, repository_root};
-use super::process::oarlock_binary;
+use super::process::{code_cache, oarlock_binary};
 use anyhow::{Context, Result, ensure};
 use std::{
     env,
     ffi::OsString,
     fs,
+    io::ErrorKind,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -75,13 +77,18 @@ pub struct Shell<'a> {
 }
 
 impl Shell<'_> {
-    /// Runs a line and returns its standard output.
+    /// Runs a line and returns its standard output. The code cache is that of the tests.
     ///
     /// # Errors
     ///
     /// The line takes too long or its exit status is not 0; the message contains its standard error.
     pub async fn run(&self, line: &str) -> Result<String> {
         let host = oarlock_binary()?.parent().context("no folder")?.to_owned();
+        let cache = self.checkout.join(".cache");
+        fs::create_dir_all(&cache)?;
+        if let Err(e) = symlink(code_cache()?, cache.join("oarlock")) {
+            ensure!(e.kind() == ErrorKind::AlreadyExists, "{}: {e}", cache.display());
+        }
         let own = self.commands.map(Path::to_owned).into_iter().chain([host]);
         let path: OsString = env::join_paths(own.chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())))?;
         let mut shell = Command::new("sh");

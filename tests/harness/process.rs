@@ -269,6 +269,15 @@ pub fn oarlock_binary() -> Result<PathBuf> {
     executable("OARLOCK_BIN", "oarlock", "oarlock")
 }
 
+/// The folder of the compiled code that tests share.
+///
+/// # Errors
+///
+/// The command is not built.
+pub(super) fn code_cache() -> Result<PathBuf> {
+    Ok(oarlock_binary()?.with_file_name("code-cache"))
+}
+
 /// Runs `oarlock` with these arguments to its end.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ use std::{
 const INDEXED_LABELS: usize = 16;
 
 /// The objects that a list selects; all by default.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListOptions {
     /// Only this namespace.
     pub namespace: Option<String>,
@@ -229,8 +229,8 @@ fn hash(text: &str) -> u64 {
 }
 
 impl ListOptions {
-    /// A label whose index can serve the list, and its possible values.
-    fn label(&self) -> Option<(&str, Vec<&str>)> {
+    /// A label that every selected object has, and its possible values, where the selector requires one.
+    pub fn label(&self) -> Option<(&str, Vec<&str>)> {
         let (label, wanted) = self.label_selector.as_ref()?.indexable()?;
         Some((label, wanted.iter().map(String::as_str).collect()))
     }
@@ -241,7 +241,7 @@ impl ListOptions {
     }
 
     /// As [`matches`](Self::matches), without the declared index.
-    fn matches_metadata(&self, object: &Object) -> bool {
+    pub fn matches_metadata(&self, object: &Object) -> bool {
         self.namespace.as_ref().is_none_or(|ns| **ns == *object.key().namespace)
             && self.owner_uid.as_ref().is_none_or(|uid| object.owners().any(|o| o.uid == uid.as_str()))
             && self.label_selector.as_ref().is_none_or(|s| s.matches(|label| object.label(label)))

@@ -65,6 +65,11 @@ impl Indexer {
         })
     }
 
+    /// Passes each value of an object's document to `found`, repeated values too.
+    pub fn for_each(&self, document: &Value, found: &mut dyn FnMut(&str)) {
+        (self.values)(document, found);
+    }
+
     /// The values of a document. None: too many or too long for an index.
     pub(crate) fn values(&self, document: &Value) -> Option<BTreeSet<Box<str>>> {
         let (mut values, mut fits) = (BTreeSet::new(), true);
@@ -105,7 +110,7 @@ impl Hash for Indexer {
 }
 
 /// A value in an index, as a list selects it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Indexed {
     /// The index.
     pub indexer: Indexer,
@@ -116,8 +121,12 @@ pub struct Indexed {
 impl Indexed {
     /// Whether an object has the value.
     pub(crate) fn has(&self, object: &Object) -> bool {
-        let document = serde_json::from_str(object.json()).unwrap_or_default();
-        self.indexer.has(&document, &self.value)
+        self.is_in(&serde_json::from_str(object.json()).unwrap_or_default())
+    }
+
+    /// Whether an object with this document has the value.
+    pub fn is_in(&self, document: &Value) -> bool {
+        self.indexer.has(document, &self.value)
     }
 }
 

@@ -146,7 +146,8 @@ pub struct Watch {
     /// Only objects with these labels, in `kubectl -l` notation. Empty: all.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label_selector: String,
-    /// The mapping from a changed object to the keys to reconcile.
+    /// The mapping from a changed object to the keys to reconcile. Without one, these are the keys whose last reconcile read the object.
+    #[serde(default, skip_serializing_if = "Mapping::is_reads")]
     pub map_to: Mapping,
     /// The primary that the keys belong to. None: the first primary of the manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -193,10 +194,13 @@ impl Index {
 }
 
 /// The mapping from a watched object to the keys to reconcile. When a reference changes, the host reconciles its old and its new target.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type", deny_unknown_fields)]
 pub enum Mapping {
+    /// Every primary whose last reconcile read the object, whether or not it existed, or a list that contained or now contains it.
+    #[default]
+    Reads,
     /// The primaries among the object's owner references.
     OwnerReference,
     /// The primary with the same namespace and name.
@@ -220,6 +224,12 @@ pub enum Mapping {
     All,
     /// No primary: the plugin only reads the kind from the cache.
     CacheOnly,
+}
+
+impl Mapping {
+    fn is_reads(&self) -> bool {
+        *self == Self::Reads
+    }
 }
 
 /// Kubernetes permissions in the form of an RBAC rule, with the namespaces in which it applies.

@@ -103,6 +103,7 @@ impl Converter {
         let run = Run {
             // The only import that works is log.
             reads: None,
+            observer: None,
             key: String::new(),
             correlation_id,
             dry_run: true,

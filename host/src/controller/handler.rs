@@ -1,6 +1,7 @@
 //! Event handlers: the watches of a plugin, and the keys that each event enqueues.
 
 use super::ReconcileKey;
+use super::dependencies::Dependencies;
 use super::mapping::{self, Mapper};
 use super::out_of_sync::OutOfSync;
 use super::tombstones::Tombstones;
@@ -28,6 +29,7 @@ pub(super) struct Handlers {
     pub(super) tombstones: Arc<Tombstones>,
     /// Objects shown as out of sync until their key runs again.
     pub(super) out_of_sync: Arc<OutOfSync>,
+    pub(super) dependencies: Arc<Dependencies>,
     pub(super) writer: Writer,
     /// Whether the handlers enqueue keys.
     pub(super) event_mode: Arc<EventModeCell>,
@@ -74,17 +76,15 @@ pub(super) fn subscribe(
     }
     for watch in &manifest.watches {
         let gvk = kind(&watch.gvk());
-        let handler = match target(watch, manifest) {
-            Some(target) if watch.map_to != Mapping::CacheOnly => {
+        let wakes = match (&watch.map_to, target(watch, manifest)) {
+            (Mapping::CacheOnly, _) | (_, None) => Wakes::Nothing,
+            (Mapping::Reads, _) => Wakes::Readers,
+            (_, Some(target)) => {
                 let stores = primaries.get(&target).cloned().unwrap_or_default();
-                let mapper = Mapper::new(watch.clone(), target.into(), stores);
-                watch_handler(gvk.clone().into(), mapper, handlers)
-            }
-            _ => {
-                let writer = handlers.writer.clone();
-                Arc::new(move |delta: &Delta| forget_gone(&writer, delta)) as Handler
+                Wakes::Mapped(Mapper::new(watch.clone(), target.into(), stores))
             }
         };
+        let handler = watch_handler(gvk.clone().into(), wakes, handlers);
         for fields in named(&watch.names) {
             open(&gvk, &watch.namespaces, &watch.label_selector, &fields, &handler, false);
         }
@@ -144,7 +144,7 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
     let handlers = handlers.clone();
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
-        let Handlers { queue, tombstones, out_of_sync, writer, event_mode } = &handlers;
+        let Handlers { queue, tombstones, out_of_sync, dependencies, writer, event_mode } = &handlers;
         forget_gone(writer, delta);
         match (event_mode.now(), delta) {
             (EventMode::Enqueue, _) => {}
@@ -155,6 +155,11 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
                 return;
             }
             (EventMode::Standby | EventMode::Disabled, _) => return,
+        }
+        // Only a watch wakes the readers of an object: here the object's own key runs.
+        dependencies.changed(&gvk, delta);
+        if let Delta::Applied { new: object, .. } | Delta::Deleted(object) = delta {
+            dependencies.touch(&ReconcileKey { kind: Arc::clone(&gvk), key: object.key().clone() });
         }
         let (object, initial) = match delta {
             Delta::Applied { old: Some(old), new, .. } if old.uid() == new.uid() => {
@@ -178,6 +183,8 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
                 // do. An out-of-sync key runs once more, without a call, to clear that mark.
                 if out_of_sync.contains(&key) {
                     queue.add_event(key, cause);
+                } else {
+                    dependencies.forget(&key);
                 }
                 return;
             }
@@ -203,40 +210,58 @@ fn forget_gone(writer: &Writer, delta: &Delta) {
     writer.echoes().forget(gone);
 }
 
-fn watch_handler(gvk: Arc<GroupVersionKind>, mapper: Mapper, handlers: &Handlers) -> Handler {
+/// The keys that a change of a watched object enqueues.
+enum Wakes {
+    Nothing,
+    /// Those that have read the object, or a list with it.
+    Readers,
+    Mapped(Mapper),
+}
+
+fn watch_handler(gvk: Arc<GroupVersionKind>, wakes: Wakes, handlers: &Handlers) -> Handler {
     let handlers = handlers.clone();
     Arc::new(move |delta| {
         forget_gone(&handlers.writer, delta);
         if handlers.event_mode.now() != EventMode::Enqueue {
             return;
         }
-        let mut keys = Vec::new();
+        let readers = handlers.dependencies.changed(&gvk, delta);
         let (object, initial) = match delta {
-            Delta::Applied { old, new, initial } => {
-                // A reference may have moved: the old target must run as well.
-                if let Some(old) = old {
-                    mapper.keys(old, &mut keys);
-                }
-                mapper.keys(new, &mut keys);
-                (new, *initial)
-            }
-            Delta::Deleted(last) => {
-                mapper.keys(last, &mut keys);
-                (last, false)
-            }
+            Delta::Applied { new, initial, .. } => (new, *initial),
+            Delta::Deleted(last) => (last, false),
             Delta::Synced => return,
         };
-        keys.sort();
-        keys.dedup();
-        let keys = keys.into_iter().map(|key| ReconcileKey { kind: Arc::clone(mapper.target()), key });
+        let keys = match &wakes {
+            Wakes::Nothing => return,
+            Wakes::Readers => readers,
+            Wakes::Mapped(mapper) => mapped(mapper, delta),
+        };
         if initial {
-            keys.for_each(|key| handlers.queue.add(key, Trigger::InitialList));
+            keys.into_iter().for_each(|key| handlers.queue.add(key, Trigger::InitialList));
             return;
         }
         let event = Watched { kind: Arc::clone(&gvk), key: object.key().clone(), happened: happened(delta) };
         let cause = Cause::Other(Arc::new(event));
-        keys.for_each(|key| handlers.queue.add_event(key, cause.clone()));
+        keys.into_iter().for_each(|key| handlers.queue.add_event(key, cause.clone()));
     })
+}
+
+fn mapped(mapper: &Mapper, delta: &Delta) -> Vec<ReconcileKey> {
+    let mut keys = Vec::new();
+    match delta {
+        Delta::Applied { old, new, .. } => {
+            // A reference may have moved: the old target must run as well.
+            if let Some(old) = old {
+                mapper.keys(old, &mut keys);
+            }
+            mapper.keys(new, &mut keys);
+        }
+        Delta::Deleted(last) => mapper.keys(last, &mut keys),
+        Delta::Synced => {}
+    }
+    keys.sort();
+    keys.dedup();
+    keys.into_iter().map(|key| ReconcileKey { kind: Arc::clone(mapper.target()), key }).collect()
 }
 
 #[cfg(test)]
@@ -261,6 +286,7 @@ mod tests {
             queue: WorkQueue::new("p", crate::workqueue::Config::default()),
             tombstones: Arc::default(),
             out_of_sync: Arc::new(OutOfSync::new(metrics.plugin("p"))),
+            dependencies: Arc::default(),
             writer: Writer::new(client, discovery, informers, metrics),
             event_mode,
         }

@@ -104,6 +104,7 @@ impl Controller {
         // Their keys do not run here any more.
         self.tombstones.hand_over();
         self.out_of_sync.forget(|_| true);
+        self.dependencies.retain(|_| false);
         drop(turn);
     }
 

@@ -71,7 +71,7 @@ impl Mapper {
                 );
             }
             Mapping::All => found.extend(self.stores.iter().flat_map(Store::keys)),
-            Mapping::CacheOnly => {}
+            Mapping::Reads | Mapping::CacheOnly => {}
         }
         match self.stores.iter().find_map(Store::namespaced) {
             Some(namespaced) => found.retain(|key| key.namespace.is_empty() != namespaced),
@@ -111,7 +111,7 @@ pub(super) fn dead(manifest: &PluginManifest, stores: &Stores) -> Vec<String> {
 fn dead_because(watch: &Watch, of: bool, primary: &Primary, to: bool) -> Option<String> {
     let (watched, target) = (&watch.kind, &primary.kind);
     let mapping = match &watch.map_to {
-        Mapping::All | Mapping::CacheOnly => return None,
+        Mapping::Reads | Mapping::All | Mapping::CacheOnly => return None,
         Mapping::OwnerReference => "ownerReference",
         Mapping::SameName => "sameName",
         Mapping::Label { .. } => "label",

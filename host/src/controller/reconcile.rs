@@ -1,5 +1,6 @@
 //! One reconcile: from a key to the key's next step.
 
+use super::dependencies::Recording;
 use super::outcome::{End, Failure, Next, next, ready};
 use super::{Controller, ReconcileKey, Version, compare};
 use crate::api::GroupVersionKind;
@@ -23,6 +24,8 @@ pub(super) struct Reconcile<'a> {
     write_identity: WriteIdentity,
     correlation_id: String,
     began: Instant,
+    /// The reads of the plugin.
+    recording: Arc<Recording>,
 }
 
 /// The end of a reconcile, for the queue and the statistics.
@@ -41,6 +44,8 @@ struct Progress {
     object: Option<Arc<Object>>,
     observed: Option<Observation>,
     patched: bool,
+    /// Whether the plugin depends on something that changes without an event.
+    saw_outside: bool,
     written: Written,
 }
 
@@ -81,7 +86,8 @@ impl<'a> Reconcile<'a> {
         let correlation_id = uuid::Uuid::new_v4().simple().to_string();
         let correlation_id = crate::shorten(&correlation_id, 12).to_owned();
         let write_identity = version.write_identity.within(guard);
-        Self { controller, version, item, write_identity, correlation_id, began: Instant::now() }
+        let recording = controller.dependencies.begin(&item.key);
+        Self { controller, version, item, write_identity, correlation_id, began: Instant::now(), recording }
     }
 
     /// The control loop: read the object, get-desired, get-actual. If they are equal, write the status; otherwise patch, apply,
@@ -96,6 +102,11 @@ impl<'a> Reconcile<'a> {
             let (key, version) = (&self.item.key, &self.controller.version);
             let settled = !matches!(end, End::Progressing { .. });
             self.controller.out_of_sync.settle(key, settled, || version.reaches(key));
+            if matches!(end, End::Nothing | End::CleanedUp) {
+                self.controller.dependencies.forget(key);
+            } else {
+                self.recording.end(matches!(end, End::Synced { .. }) && !progress.saw_outside);
+            }
         }
         self.report(&end, &progress, &next);
         let failure = end.as_ref().err();
@@ -156,6 +167,7 @@ impl<'a> Reconcile<'a> {
     async fn converge(&self, request: &Request, progress: &mut Progress) -> Result<bool, Failure> {
         let run = Run {
             reads: Some(Arc::clone(&self.version.reads)),
+            observer: Some(Arc::clone(&self.recording) as _),
             key: self.item.key.key.to_string(),
             correlation_id: self.correlation_id.clone(),
             dry_run: false,
@@ -172,6 +184,7 @@ impl<'a> Reconcile<'a> {
         let actual = observed.state.clone();
         progress.observed = Some(observed);
         if compare::same(desired.as_deref(), actual.as_deref()) {
+            progress.saw_outside |= !instance.depends_on_reads_only();
             self.version.pool.give_back(instance);
             return Ok(true);
         }
@@ -190,6 +203,7 @@ impl<'a> Reconcile<'a> {
         again.requeue_after = earlier(again.requeue_after, outcome.requeue_after);
         let agree = compare::same(desired.as_deref(), again.state.as_deref());
         progress.observed = Some(again);
+        progress.saw_outside |= !instance.depends_on_reads_only();
         self.version.pool.give_back(instance);
         if self.controller.breaker.patched(&self.item.key) {
             self.fight(progress, desired.as_deref(), actual.as_deref());

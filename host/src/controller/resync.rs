@@ -1,9 +1,11 @@
-//! Resync of a plugin: every key runs again once in a period.
+//! Resync of a plugin: every key runs again once in a period, unless nothing that its last reconcile depended on has changed.
 
 use super::ReconcileKey;
 use super::current_version::CurrentVersion;
+use super::dependencies::Dependencies;
 use super::lead::Leadership;
 use super::tombstones::Tombstones;
+use crate::metrics::PluginMetrics;
 use crate::workqueue::{Trigger, WorkQueue};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +18,13 @@ pub(super) struct Resync {
     pub(super) lead: Arc<Leadership>,
     pub(super) queue: WorkQueue<ReconcileKey>,
     pub(super) tombstones: Arc<Tombstones>,
+    pub(super) dependencies: Arc<Dependencies>,
+    pub(super) metrics: PluginMetrics,
     pub(super) stop: CancellationToken,
 }
 
 impl Resync {
-    /// Enqueues every key periodically, because state outside Kubernetes changes without events.
+    /// Enqueues keys periodically, because state outside Kubernetes changes without events.
     pub(super) async fn run(self) {
         let mut last = Instant::now();
         loop {
@@ -40,6 +44,10 @@ impl Resync {
                 continue;
             }
             for key in version.keys() {
+                if self.dependencies.in_sync(&key) {
+                    self.metrics.resync_skipped();
+                    continue;
+                }
                 let spread = every.mul_f64(0.1 * fastrand::f64());
                 self.queue.add_after(key, spread, Trigger::Resync);
             }

@@ -184,6 +184,7 @@ impl Reviewer {
         };
         let run = Run {
             reads: Some(Arc::clone(&version.reads)),
+            observer: None,
             key: review.key.to_string(),
             correlation_id: review.correlation_id.clone(),
             dry_run: review.dry_run,

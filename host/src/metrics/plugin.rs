@@ -39,6 +39,7 @@ pub(super) struct PluginFamilies {
     active_workers: Series<ControllerLabels, Gauge>,
     instances: Series<PluginLabels, Gauge>,
     out_of_sync: Series<PluginLabels, Gauge>,
+    resyncs_skipped: Series<PluginLabels, Counter>,
     leading: Series<PluginLabels, Gauge>,
     calls: Series<CallLabels, Histogram>,
     traps: Series<TrapLabels, Counter>,
@@ -66,6 +67,7 @@ impl PluginMetrics {
         metrics.families.active_workers.get(&controller);
         metrics.families.instances.get(&metrics.plugin());
         metrics.families.out_of_sync.get(&metrics.plugin());
+        metrics.families.resyncs_skipped.get(&metrics.plugin());
         metrics
     }
 
@@ -108,6 +110,13 @@ impl PluginMetrics {
     pub fn set_out_of_sync(&self, objects: usize) {
         if let Some(_live) = self.live() {
             self.families.out_of_sync.get(&self.plugin()).set(super::count(objects));
+        }
+    }
+
+    /// Counts a key that did not run at a resync, because nothing that it depends on has changed.
+    pub fn resync_skipped(&self) {
+        if let Some(_live) = self.live() {
+            self.families.resyncs_skipped.get(&self.plugin()).inc();
         }
     }
 
@@ -223,6 +232,7 @@ impl PluginFamilies {
             active_workers: Series::new(Gauge::default),
             instances: Series::new(Gauge::default),
             out_of_sync: Series::new(Gauge::default),
+            resyncs_skipped: Series::new(Counter::default),
             leading: Series::new(Gauge::default),
             calls: Series::new(call_histogram),
             traps: Series::new(Counter::default),
@@ -255,6 +265,11 @@ impl PluginFamilies {
             "oarlock_objects_out_of_sync",
             "Objects whose actual state still differs from the desired state after the last patch",
             families.out_of_sync.clone(),
+        );
+        registry.register(
+            "oarlock_resyncs_skipped",
+            "Keys that did not run at a resync, because nothing that their last reconcile depended on has changed",
+            families.resyncs_skipped.clone(),
         );
         registry.register(
             "oarlock_plugin_leading",
@@ -297,6 +312,7 @@ impl PluginFamilies {
         self.active_workers.retain(|labels| *labels.controller != *name);
         self.instances.retain(|labels| *labels.plugin != *name);
         self.out_of_sync.retain(|labels| *labels.plugin != *name);
+        self.resyncs_skipped.retain(|labels| *labels.plugin != *name);
         self.leading.retain(|labels| *labels.plugin != *name);
         self.calls.retain(|labels| *labels.plugin != *name);
         self.traps.retain(|labels| *labels.plugin != *name);

@@ -134,6 +134,13 @@ impl Instance {
         self.live.is_some()
     }
 
+    /// Whether the calls depend on nothing but their arguments, the observed reads, the configuration and the code: on no response over
+    /// HTTP, time, random number, read from the API server, kept value, or earlier reconcile.
+    #[must_use]
+    pub fn depends_on_reads_only(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| !live.store.data().saw_outside)
+    }
+
     /// The number of reconciles served, including this one.
     pub(super) fn served(&self) -> u32 {
         self.served

@@ -144,6 +144,7 @@ pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Com
     let describe = || async {
         let run = Run {
             reads: None,
+            observer: None,
             key: String::new(),
             correlation_id: String::new(),
             dry_run: true,

@@ -42,6 +42,14 @@ pub enum ReadError {
     Stale(String),
 }
 
+/// Learns of each cluster read of a plugin before it is answered, whether or not it succeeds.
+pub trait ReadObserver: std::fmt::Debug + Send + Sync {
+    /// A read of an object of a watched kind.
+    fn object(&self, kind: &GroupVersionKind, key: &ObjectKey);
+    /// A list of objects of a watched kind.
+    fn list(&self, kind: &GroupVersionKind, options: &ListOptions);
+}
+
 /// The reads of one version of a plugin.
 #[derive(Debug)]
 pub struct Reads {
@@ -86,6 +94,15 @@ impl Reads {
     #[must_use]
     pub fn recorded(manifest: &PluginManifest, objects: RecordedObjects) -> Self {
         Self { of: Of::Recorded(objects), indexes: indexes::of(manifest) }
+    }
+
+    /// Whether the plugin watches a kind.
+    #[must_use]
+    pub fn watches(&self, kind: &GroupVersionKind) -> bool {
+        match &self.of {
+            Of::Cluster(cluster) => cluster.stores.contains_key(kind),
+            Of::Recorded(_) => true,
+        }
     }
 
     /// A value in a declared index.

@@ -128,6 +128,9 @@ fn check_kinds(manifest: &PluginManifest, faults: &mut Vec<String>) {
             Mapping::ReferencedBy { pointer } if !pointer.starts_with('/') => {
                 faults.push(format!("{place}.mapTo.pointer {pointer:?} must be a JSON pointer, beginning with /"));
             }
+            Mapping::Reads if watch.primary.is_some() => {
+                faults.push(format!("{place}.primary needs a mapTo: without one, the keys are those that read an object"));
+            }
             _ => {}
         }
         match &watch.primary {

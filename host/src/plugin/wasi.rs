@@ -94,7 +94,8 @@ fn offer(
 
 fn clock(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -> wasmtime::Result<()> {
     match (interface, name) {
-        ("wasi:clocks/wall-clock", "now") => linker.func_wrap(name, |_: Context<'_>, ()| {
+        ("wasi:clocks/wall-clock", "now") => linker.func_wrap(name, |mut store: Context<'_>, ()| {
+            store.data_mut().saw_outside = true;
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             Ok((Datetime { seconds: since.as_secs(), nanoseconds: since.subsec_millis() * 1_000_000 },))
         }),
@@ -103,7 +104,10 @@ fn clock(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) ->
         }
         ("wasi:clocks/monotonic-clock", "now") => {
             let began = Instant::now();
-            linker.func_wrap(name, move |_: Context<'_>, ()| Ok((whole_milliseconds(began.elapsed()),)))
+            linker.func_wrap(name, move |mut store: Context<'_>, ()| {
+                store.data_mut().saw_outside = true;
+                Ok((whole_milliseconds(began.elapsed()),))
+            })
         }
         ("wasi:clocks/monotonic-clock", "resolution") => {
             linker.func_wrap(name, |_: Context<'_>, ()| Ok((1_000_000_u64,)))
@@ -115,7 +119,8 @@ fn clock(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) ->
 fn random(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -> wasmtime::Result<()> {
     match name {
         "get-random-bytes" | "get-insecure-random-bytes" => {
-            linker.func_wrap(name, |_: Context<'_>, (length,): (u64,)| {
+            linker.func_wrap(name, |mut store: Context<'_>, (length,): (u64,)| {
+                store.data_mut().saw_outside = true;
                 if length > MOST_RANDOM_BYTES {
                     wasmtime::bail!("it requested {length} random bytes at once; the limit is {MOST_RANDOM_BYTES}");
                 }
@@ -125,8 +130,12 @@ fn random(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -
             })
         }
         "get-random-u64" | "get-insecure-random-u64" => {
-            linker.func_wrap(name, |_: Context<'_>, ()| Ok((random_u64()?,)))
+            linker.func_wrap(name, |mut store: Context<'_>, ()| {
+                store.data_mut().saw_outside = true;
+                Ok((random_u64()?,))
+            })
         }
+        // By its definition a seed for the hash maps of runtimes, on which no result depends.
         "insecure-seed" => linker.func_wrap(name, |_: Context<'_>, ()| Ok(((random_u64()?, random_u64()?),))),
         _ => refuse(linker, interface, name),
     }

@@ -75,4 +75,6 @@ fn maps(shared: &Shared, plugins: &Handle, stats: &[WatchStats]) {
     metrics.set_map("backoffs", of_plugins(|one| one.failing), None);
     metrics.set_map("patched", of_plugins(|one| one.patched), None);
     metrics.set_map("struck", of_plugins(|one| one.struck), None);
+    let bytes = of_plugins(|one| one.dependency_bytes);
+    metrics.set_map("dependencies", of_plugins(|one| one.dependencies), Some(bytes));
 }

@@ -1,17 +1,26 @@
 //! The `cluster` import: reads through the host's caches.
 
 use super::DESCRIBING;
-use crate::api::Selector;
+use crate::api::{GroupVersionKind, Selector};
 use crate::apply::WriteError;
 use crate::informer::{ListOptions, Object};
 use crate::plugin::bindings::{cluster, types};
 use crate::plugin::instance::{State, key_from, kind_from};
-use crate::plugin::reads::{ReadError, Reads};
+use crate::plugin::reads::{ReadError, ReadObserver, Reads};
 use std::sync::Arc;
 
 type HostResult<T> = wasmtime::Result<Result<T, types::Error>>;
 
 impl State {
+    /// Passes a read to the observer, if it is one of a watched kind.
+    fn observe(&self, kind: &GroupVersionKind, of: impl FnOnce(&dyn ReadObserver)) {
+        if let (Some(reads), Some(observer)) = (&self.run.reads, &self.run.observer)
+            && reads.watches(kind)
+        {
+            of(observer.as_ref());
+        }
+    }
+
     /// Runs a read with a deadline that leaves the guest time for the error.
     async fn read<T>(&self, work: impl AsyncFnOnce(&Reads) -> Result<T, ReadError>) -> Result<T, types::Error> {
         let Some(reads) = &self.run.reads else { return Err(types::Error::Terminal(DESCRIBING.to_owned())) };
@@ -42,6 +51,7 @@ impl State {
                 indexed,
                 limit: usize::try_from(options.limit).ok().filter(|l| *l > 0),
             };
+            self.observe(&kind, |observer| observer.list(&kind, &options));
             reads.list(&kind, &options).await
         });
         self.texts(&found.await?)
@@ -74,6 +84,7 @@ impl State {
 impl cluster::Host for State {
     async fn get_object(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> HostResult<Option<String>> {
         let (kind, key) = (kind_from(kind), key_from(key));
+        self.observe(&kind, |observer| observer.object(&kind, &key));
         let found = self.read(async |reads| reads.get(&kind, &key).await).await;
         Ok(found.and_then(|found| self.text(found.as_ref())))
     }
@@ -102,6 +113,7 @@ impl cluster::Host for State {
         key: types::ObjectKey,
     ) -> HostResult<Option<String>> {
         let (kind, key) = (kind_from(kind), key_from(key));
+        self.observe(&kind, |observer| observer.object(&kind, &key));
         let found = self.read(async |reads| reads.get_applied(&kind, &key).await).await;
         let text = found.map(|found| found.map(|value| value.to_string()));
         Ok(text.and_then(|text| self.check_size(text.as_ref().map_or(0, String::len), 1).map(|()| text)))
@@ -109,6 +121,8 @@ impl cluster::Host for State {
 
     async fn get_live(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> HostResult<Option<String>> {
         let (kind, key) = (kind_from(kind), key_from(key));
+        self.saw_outside = true;
+        self.observe(&kind, |observer| observer.object(&kind, &key));
         let found = self.read(async |reads| reads.get_live(&kind, &key).await).await;
         Ok(found.and_then(|found| self.text(found.as_ref())))
     }

@@ -88,6 +88,7 @@ impl State {
         if self.run.reads.is_none() {
             return Err(http::Failure::Denied(DESCRIBING.to_owned()));
         }
+        self.saw_outside = true;
         let limit = self.limits().http_requests;
         self.spent.http_requests = self.spent.http_requests.saturating_add(1);
         if self.spent.http_requests > limit {

@@ -9,6 +9,7 @@ const LINE_LIMIT_BYTES: usize = 4096;
 
 impl cache::Host for State {
     async fn get(&mut self, key: String) -> wasmtime::Result<Option<Vec<u8>>> {
+        self.saw_outside = true;
         Ok(self.run.reads.as_ref().and_then(|_| self.guest.cache.get(&key)))
     }
 

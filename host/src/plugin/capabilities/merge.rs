@@ -55,7 +55,7 @@ impl merge::Host for State {
 impl State {
     /// Parses the documents, merges them by the kind's merge keys, and prints the result.
     async fn merged<const N: usize>(
-        &self,
+        &mut self,
         kind: types::GroupVersionKind,
         documents: [String; N],
         work: impl Fn(&Schema, &[Value; N], &Budget<'_>) -> Result<Value, strategic::Error> + Send + 'static,
@@ -63,7 +63,10 @@ impl State {
         let kind = kind_from(kind);
         let schema = match (Schema::builtin(&kind.group, &kind.version, &kind.kind), &self.run.reads) {
             (Some(schema), _) => schema,
-            (None, Some(reads)) => reads.merge_schema(&kind).await.map_err(super::cluster::error)?,
+            (None, Some(reads)) => {
+                self.saw_outside = true;
+                reads.merge_schema(&kind).await.map_err(super::cluster::error)?
+            }
             (None, None) => return Err(types::Error::Terminal(format!("{kind} is no built-in kind"))),
         };
         let large = documents.iter().map(String::len).sum::<usize>() > LARGE_BYTES;

@@ -9,7 +9,7 @@ use crate::plugin::bindings::log::Level;
 use crate::plugin::cache::Cache;
 use crate::plugin::engine::Engine;
 use crate::plugin::offload::{CpuMeter, PluginSlot};
-use crate::plugin::{HttpGate, Reads};
+use crate::plugin::{HttpGate, ReadObserver, Reads};
 use oarlock_manifest::Limits;
 use oarlock_merge::steps::Budget;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub struct Guest {
 pub struct Run {
     /// The plugin's cluster reads. None: the instance only serves `describe`, with no import but log.
     pub reads: Option<Arc<Reads>>,
+    /// Learns of the reads.
+    pub observer: Option<Arc<dyn ReadObserver>>,
     /// The object's key, for the log.
     pub key: String,
     /// The correlation id, for the log.
@@ -83,6 +85,8 @@ pub(in crate::plugin) struct State {
     output: GuestOutput,
     /// Deadline of the current call.
     pub(in crate::plugin) deadline: Instant,
+    /// Whether the guest has seen anything that changes without an event.
+    pub(in crate::plugin) saw_outside: bool,
     /// Dropped with the store, and so with the instance's memory.
     _counted: crate::metrics::Counted,
 }
@@ -111,6 +115,7 @@ impl State {
             output: GuestOutput::default(),
             footprint,
             deadline,
+            saw_outside: false,
         }
     }
 
@@ -173,8 +178,9 @@ impl State {
         self.output.error_lines()
     }
 
-    /// Begins another reconcile: of the last one only the guest's memory remains.
+    /// Begins another reconcile: of the last one only the guest's memory remains, with whatever the guest keeps there.
     pub(super) fn begin(&mut self, run: Run) {
+        self.saw_outside = true;
         self.run = run;
         self.spent = Spent::default();
         self.footprint.forgive();

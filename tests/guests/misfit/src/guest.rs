@@ -1,6 +1,7 @@
 //! The modes.
 
 use crate::modes::MODES;
+use crate::program::{self, Query};
 use crate::{manifest, misbehave};
 use oarlock_guest::raw::{
     ApplyChange, Change, DeleteChange, Denial, Error, Event, GroupVersionKind, Guest, ObjectKey, ObjectRef,
@@ -75,6 +76,10 @@ impl Guest for Misfit {
                 let names: Vec<_> =
                     objects.map(|object| object["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect();
                 return Ok(Some(misfit.object("ConfigMap", "child", &json!({"seen": names.join(" ")})).to_string()));
+            }
+            "program" => {
+                let digest = program::run(misfit.value.as_str().unwrap_or_default(), |query| misfit.read(query))?;
+                return Ok(Some(misfit.object("ConfigMap", "child", &json!({"seen": digest})).to_string()));
             }
             "merge-huge" => return merge_huge(misfit.count(1_000_000)),
             "merge-custom" => {
@@ -325,6 +330,24 @@ impl Reconcile {
 
     fn list(&self, label_selector: &str) -> Result<Vec<String>, Error> {
         cluster::list_objects(&core("ConfigMap"), &everything(self.namespace.clone(), label_selector))
+    }
+
+    fn read(&self, query: &Query) -> Result<Vec<Value>, Error> {
+        let config_map = core("ConfigMap");
+        let everything = everything(self.namespace.clone(), "");
+        let found = match query {
+            Query::Named(name) => {
+                let key = ObjectKey { namespace: self.namespace.clone(), name: name.clone() };
+                cluster::get_object(&config_map, &key)?.into_iter().collect()
+            }
+            Query::Labelled(selector) => self.list(selector)?,
+            Query::Tenant(tenant) => cluster::list_indexed(&config_map, "by-tenant", tenant, &everything)?,
+            Query::OwnedBy(uid) => {
+                let options = cluster::ListOptions { owner_uid: uid.clone(), ..everything };
+                if uid.is_empty() { Vec::new() } else { cluster::list_objects(&config_map, &options)? }
+            }
+        };
+        Ok(found.iter().map(|text| parsed(text)).collect())
     }
 
     /// What the host's cache holds for this object under a name; `value` when it holds nothing yet.

@@ -56,6 +56,7 @@
 //! | `list-all` | `cluster.list-objects` of all ConfigMaps of the namespace |
 //! | `live` | `get-actual` begins with `cluster.get-live` of the child |
 //! | `indexed` | lists ConfigMaps by the index `by-tenant` and its value; the child shows their names |
+//! | `program` | reads what its value, the seed of a random program, makes it read; the child shows the digest |
 //! | `merge-huge:N` | strategic merges of documents of N bytes (1 000 000 unless told); ends terminal, and says whether they were right |
 //! | `url-huge:N`, `method-huge:N` | a request with a URL, a method of N bytes (1 000 000 unless told); terminal with the failure |
 //! | `headers-huge:N` | the same with N headers of 1000 bytes (1000 unless told) |
@@ -82,3 +83,5 @@ mod manifest;
 mod misbehave;
 #[cfg(target_arch = "wasm32")]
 mod modes;
+#[cfg(target_arch = "wasm32")]
+mod program;

@@ -1,7 +1,7 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 64] = [
+pub(crate) const MODES: [&str; 65] = [
     "ok",
     "nothing",
     "verbatim",
@@ -53,6 +53,7 @@ pub(crate) const MODES: [&str; 64] = [
     "selector-huge",
     "list-all",
     "indexed",
+    "program",
     "merge-huge",
     "merge-custom",
     "url-huge",
