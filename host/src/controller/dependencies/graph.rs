@@ -12,6 +12,12 @@ use std::sync::Arc;
 pub(super) const MOST_READS: usize = 256;
 pub(super) const MOST_BYTES: usize = 64 << 10;
 
+/// Most lists of one key that are found by nothing better than their namespace or kind. A further one counts as a list of all objects.
+pub(super) const MOST_SCANNED: usize = 16;
+
+/// Most reads that are compared with a changed object. Further ones in its buckets count as concerned.
+pub(super) const MOST_COMPARED: usize = 10_000;
+
 /// Most facets of a kind. A list by a further one is found by its namespace, or in a list of all reads of the kind.
 pub(super) const MOST_FACETS: usize = 32;
 
@@ -109,7 +115,9 @@ impl Graph {
         if known {
             return;
         }
-        let full = node.edges.len() >= MOST_READS || node.bytes + read.heap_bytes() > MOST_BYTES;
+        let full = node.edges.len() >= MOST_READS
+            || node.bytes + read.heap_bytes() > MOST_BYTES
+            || read.is_scanned() && node.edges.iter().filter(|edge| edge.read.is_scanned()).count() >= MOST_SCANNED;
         if full {
             self.remove_edges(number, |edge| edge.read.kind() == all.kind());
         }
@@ -142,12 +150,15 @@ impl Graph {
             state.buckets(kind, facets.iter().map(|(facet, _)| facet), &mut buckets);
         }
         let mut found = BTreeSet::new();
+        let mut compared = 0;
         for bucket in buckets {
             for &(_, number, edge) in self.readers.range((bucket, 0, 0)..=(bucket, u64::MAX, u64::MAX)) {
                 let Some(node) = self.nodes.get_mut(&number) else { continue };
                 let Ok(place) = node.edges.binary_search_by_key(&edge, |edge| edge.number) else { continue };
                 let read = node.edges.get(place).map(|edge| &edge.read).filter(|read| **read.kind() == *kind);
-                if read.is_some_and(|read| states.iter().any(|state| read.concerns(state))) {
+                compared += 1;
+                let concerns = |read: &Read| compared > MOST_COMPARED || states.iter().any(|state| read.concerns(state));
+                if read.is_some_and(concerns) {
                     node.changed = true;
                     found.insert(node.key.clone());
                 }

@@ -101,6 +101,11 @@ impl Read {
         }
     }
 
+    /// Whether the read is a list that is found by nothing better than its namespace or kind.
+    pub(super) fn is_scanned(&self) -> bool {
+        matches!(self, Self::List(_, options) if options.owner_uid.is_none()) && self.facet().is_none()
+    }
+
     /// Whether the read depends on an object in this state.
     pub(super) fn concerns(&self, state: &State<'_>) -> bool {
         match self {

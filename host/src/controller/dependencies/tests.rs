@@ -1,4 +1,4 @@
-use super::graph::{MOST_BYTES, MOST_FACETS, MOST_READS};
+use super::graph::{MOST_BYTES, MOST_COMPARED, MOST_FACETS, MOST_READS, MOST_SCANNED};
 use super::*;
 use crate::informer::{Indexed, Indexer, Object};
 use proptest::prelude::*;
@@ -235,6 +235,26 @@ fn bounded_work_and_memory_of_a_key_that_reads_without_end() {
     recording.end(false);
     dependencies.forget(&key("a"));
     assert_eq!(dependencies.size(), Size::default());
+}
+
+/// Another user's event must not compare a million selectors.
+#[test]
+fn bounded_work_of_a_change_of_which_many_lists_may_be_concerned() {
+    let dependencies: Arc<Dependencies> = Arc::default();
+    let recording = dependencies.begin(&key("many"));
+    for i in 0..2 * MOST_SCANNED {
+        let label_selector = Some(format!("!label{i}").parse().unwrap());
+        recording.list(&kind("Read"), &ListOptions { label_selector, ..ListOptions::default() });
+    }
+    assert!(dependencies.size().reads <= MOST_SCANNED + 1, "{:?}", dependencies.size());
+    dependencies.forget(&key("many"));
+    let none = || Some("app,!app".parse().unwrap());
+    for i in 0..2 * MOST_COMPARED {
+        let recording = dependencies.begin(&key(&format!("k{i}")));
+        recording.list(&kind("Read"), &ListOptions { label_selector: none(), ..ListOptions::default() });
+    }
+    let woken = dependencies.changed(&kind("Read"), &applied(None, &object(0, 0, 1, 1, 1)));
+    assert_eq!(woken.len(), MOST_COMPARED, "those that were not compared");
 }
 
 #[test]
