@@ -74,11 +74,15 @@ impl Manifest {
     }
 
     /// Another kind that the plugin reads, and the keys that a change of such an object enqueues.
+    ///
+    /// With [`Mapping::Reads`] these are the keys whose last reconcile read the object, whether or not it existed, or a list that contained
+    /// or now contains it. Choose another mapping only for a reason: for example when a change concerns keys that do not read the object.
     pub fn watch(self, kind: Kind, map_to: Mapping) -> Self {
         self.watch_with(kind, map_to, |_| {})
     }
 
-    /// [`watch`](Self::watch) with selectors: `|watch| watch.names.push("settings".into())`.
+    /// [`watch`](Self::watch) with selectors: `|watch| watch.names.push("settings".into())`. The host refuses a `primary` beside
+    /// [`Mapping::Reads`], because the reads already name the keys.
     pub fn watch_with(mut self, kind: Kind, map_to: Mapping, options: impl FnOnce(&mut Watch)) -> Self {
         let Kind { group, version, kind } = kind;
         let mut watch = Watch {

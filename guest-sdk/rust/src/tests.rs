@@ -281,6 +281,13 @@ fn a_manifest_is_the_document_it_was_built_as() {
 }
 
 #[test]
+fn a_watch_with_the_mapping_reads_has_no_map_to() {
+    let manifest = Manifest::new("probe", "1").watch(config_map(), Mapping::Reads);
+    let document = serde_json::to_value(manifest.document()).unwrap();
+    assert_eq!(document["watches"], json!([{"group": "", "version": "v1", "kind": "ConfigMap"}]));
+}
+
+#[test]
 fn failures_of_http_say_who_tries_again() {
     for (failure, transient) in [
         (Failure::TimedOut, true),
