@@ -251,11 +251,15 @@ export type Mapping =
   | { type: "referencedBy"; pointer: string };
 
 export type Watch = KindFields & {
-  mapTo: Mapping;
+  /**
+   * Unset, a change wakes the keys whose last reconcile read the object, whether or not it existed, or a list that contained or now contains
+   * it. Set it only for a reason: for example when a change concerns keys that do not read the object.
+   */
+  mapTo?: Mapping;
   names?: string[];
   namespaces?: string[];
   labelSelector?: string;
-  /** Which primary those keys are of. The first unless set. */
+  /** Which primary those keys are of. The first unless set. Only with `mapTo`. */
   primary?: KindFields;
 };
 

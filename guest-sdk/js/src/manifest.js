@@ -39,8 +39,11 @@ export function defineManifest(fields) {
 }
 
 function watch({ mapTo, primary, ...fields }) {
-  const made = { ...plain(fields, "a watch"), mapTo: typeof mapTo === "string" ? { type: mapTo } : mapTo };
-  if (typeof made.mapTo?.type !== "string") throw new TypeError(`the watch of ${made.kind} does not say mapTo`);
+  const made = plain(fields, "a watch");
+  if (mapTo !== undefined) {
+    made.mapTo = typeof mapTo === "string" ? { type: mapTo } : mapTo;
+    if (typeof made.mapTo?.type !== "string") throw new TypeError(`mapTo of the watch of ${made.kind} has no type`);
+  }
   if (primary !== undefined) made.primary = plain(primary, "the primary of a watch");
   return made;
 }

@@ -504,13 +504,15 @@ test("a manifest is the document it was built as, and what is wrong with one is 
     },
     cleanup: true,
   });
+  const { watches } = defineManifest({ name: "a", version: "1", watches: [CONFIG_MAP] });
+  assert.deepEqual(watches, [{ group: "", version: "v1", kind: "ConfigMap" }]);
   const { config: schema } = defineManifest({ name: "a", version: "1", config: { properties: { a: { type: "string" } } } });
   assert.deepEqual(schema, { type: "object", additionalProperties: false, properties: { a: { type: "string" } } });
   for (const [fields, message] of [
     [{ name: "Not_a_label", version: "1" }, /not a DNS label/],
     [{ name: "a" }, /version is not a text/],
     [{ name: "a", version: "1", primary: [] }, /no field primary/],
-    [{ name: "a", version: "1", watches: [{ ...CONFIG_MAP }] }, /watch of ConfigMap does not say mapTo/],
+    [{ name: "a", version: "1", watches: [{ ...CONFIG_MAP, mapTo: {} }] }, /mapTo of the watch of ConfigMap has no type/],
     [{ name: "a", version: "1", indexes: [{ ...CONFIG_MAP, name: "By A", label: "a" }] }, /index of ConfigMap has no name of 1 to 63/],
     [{ name: "a", version: "1", indexes: [{ ...CONFIG_MAP, name: "by-a" }] }, /index by-a of ConfigMap needs either jsonPath or label/],
     [{ name: "a", version: "1", indexes: [{ ...CONFIG_MAP, name: "by-a", label: "a", jsonPath: ".a" }] }, /either jsonPath or label/],
