@@ -103,18 +103,23 @@ class Watch:
     """Another kind the plugin reads, and which keys a change of such an object wakes."""
 
     kind: Kind
-    map_to: Mapping
+    map_to: Mapping | None = None
+    """None: the keys whose last reconcile read the object, whether or not it existed, or a list that contained or now contains it.
+
+    Give one only for a reason: for example when a change concerns keys that do not read the object.
+    """
     namespaces: Sequence[str] = ()
     names: Sequence[str] = ()
     """Only objects with these names. Empty: all."""
     label_selector: str = ""
     primary: Kind | None = None
-    """Which primary those keys are of. None: the first."""
+    """Which primary those keys are of. None: the first. Only with `map_to`."""
 
     def document(self) -> JsonObject:
         selected = {"namespaces": list(self.namespaces), "names": list(self.names), "labelSelector": self.label_selector}
         of = self.primary._asdict() if self.primary else None
-        return self.kind._asdict() | {"mapTo": self.map_to.document()} | _given({**selected, "primary": of})
+        to = self.map_to.document() if self.map_to else None
+        return self.kind._asdict() | _given({"mapTo": to, **selected, "primary": of})
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,9 @@ class ManifestTest(unittest.TestCase):
             },
         )
 
+    def test_a_watch_without_a_mapping_has_no_map_to(self):
+        self.assertEqual(Watch(kind("v1", "Pod")).document(), {"group": "", "version": "v1", "kind": "Pod"})
+
     def test_every_mapping_is_one_of_the_schema(self):
         made = [
             Mapping.owner_reference(),
@@ -109,6 +112,8 @@ class ManifestTest(unittest.TestCase):
         ]
         schema = json.loads((Path(__file__).parents[3] / "wit" / "manifest.schema.json").read_text())
         known = {one["properties"]["type"]["const"]: set(one["properties"]) for one in schema["$defs"]["Mapping"]["oneOf"]}
+        # A watch without a mapping.
+        del known["reads"]
         self.assertEqual({one.type: set(one.document()) for one in made}, known)
 
     def test_the_document_knows_every_field_of_the_schema(self):
