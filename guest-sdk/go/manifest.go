@@ -48,12 +48,13 @@ type Primary struct {
 // Watch is a kind that is read.
 type Watch struct {
 	Kind
-	// MapTo says which primaries a change of it wakes.
-	MapTo         Mapping  `json:"mapTo"`
+	// MapTo says which primaries a change of it wakes. Unset: those whose last reconcile read the object, whether or not it existed, or a
+	// list that contained or now contains it. Set it only for a reason: for example when a change concerns primaries that do not read it.
+	MapTo         Mapping  `json:"mapTo,omitzero"`
 	Names         []string `json:"names,omitempty"`
 	Namespaces    []string `json:"namespaces,omitempty"`
 	LabelSelector string   `json:"labelSelector,omitempty"`
-	// Primary is the kind it wakes, where there are several.
+	// Primary is the kind it wakes, where there are several. Only with MapTo.
 	Primary *Kind `json:"primary,omitempty"`
 }
 

@@ -89,6 +89,14 @@ func TestTheManifestIsThatOfTheSchema(t *testing.T) {
 	}
 }
 
+func TestAWatchWithoutAMappingHasNoMapTo(t *testing.T) {
+	reads := oarlock.Manifest{Name: "reads", Version: "1", Watches: []oarlock.Watch{{Kind: configMap}}}
+	told := oarlocktest.JSON(oarlock.New(reads, does{}).Describe())
+	if want := oarlocktest.JSON(`{"watches": [{"version": "v1", "kind": "ConfigMap"}]}`); !oarlocktest.Same(told["watches"], want["watches"]) {
+		t.Fatalf("%v", told)
+	}
+}
+
 func TestErrorsSayWhoTriesAgain(t *testing.T) {
 	cause := errors.New("cause")
 	for _, one := range []struct {
