@@ -317,6 +317,9 @@ typedef struct {
 
 /* Which keys a change of a watched object wakes. */
 typedef enum {
+    /* Unset: those whose last reconcile read the object, whether or not it existed, or a list that contained or now contains it. Choose
+     * another one only for a reason: for example when a change concerns keys that do not read the object. */
+    OARLOCK_READS,
     /* The primaries among its owner references. */
     OARLOCK_OWNER_REFERENCE,
     /* The primary of the same namespace and name. */
@@ -339,7 +342,7 @@ typedef struct {
     const char *const *names;
     const char *const *namespaces;
     const char *label_selector;
-    /* Which primary the keys are of. Unset: the first. */
+    /* Which primary the keys are of. Unset: the first. Not with OARLOCK_READS. */
     oarlock_kind primary;
 } oarlock_watch;
 

@@ -29,8 +29,10 @@ static json *of_kind(oarlock_mem *mem, oarlock_kind kind) {
     return json_make(mem, "{'group': %s, 'version': %s, 'kind': %s}", group, version, kind.kind);
 }
 
+/* NULL: none. */
 static json *mapping(oarlock_mem *mem, const oarlock_watch *watch) {
     switch (watch->map_to) {
+    case OARLOCK_READS: return NULL;
     case OARLOCK_OWNER_REFERENCE: return json_make(mem, "{'type': 'ownerReference'}");
     case OARLOCK_SAME_NAME: return json_make(mem, "{'type': 'sameName'}");
     case OARLOCK_LABEL: return json_make(mem, "{'type': 'label', 'key': %s}", watch->map_key);

@@ -137,7 +137,7 @@ static const oarlock_manifest admitting_manifest = {
     .name = "gate",
     .version = "2",
     .manage_status = true,
-    .watches = OARLOCK_LIST(oarlock_watch,
+    .watches = OARLOCK_LIST(oarlock_watch, {.kind = {"v1", "Secret"}},
         {.kind = {"v1", "Pod"}, .map_to = OARLOCK_REFERENCED_BY, .map_key = "/spec/pods", .primary = {"v1", "Node"}, .names = OARLOCK_STRINGS("p")}),
     .admission = OARLOCK_LIST(oarlock_admission_rule,
         {.operations = OARLOCK_STRINGS("CREATE"), .api_groups = OARLOCK_STRINGS(""), .api_versions = OARLOCK_STRINGS("v1"),
@@ -159,7 +159,8 @@ static void a_manifest_is_the_document_it_was_written_as(void) {
         " 'cleanup': true, 'workers': 4, 'resyncSeconds': 60}", "{.spec.users[*]['id']}");
     OARLOCK_CHECK_JSON(oarlock_manifest_document(mem, &admitting_manifest),
         "{'apiVersion': 'oarlock.dev/v1alpha1', 'kind': 'PluginManifest', 'name': 'gate', 'version': '2', 'primaries': [], 'manageStatus': true,"
-        " 'watches': [{'group': '', 'version': 'v1', 'kind': 'Pod', 'names': ['p'], 'mapTo': {'type': 'referencedBy', 'pointer': '/spec/pods'},"
+        " 'watches': [{'group': '', 'version': 'v1', 'kind': 'Secret'},"
+        "             {'group': '', 'version': 'v1', 'kind': 'Pod', 'names': ['p'], 'mapTo': {'type': 'referencedBy', 'pointer': '/spec/pods'},"
         "              'primary': {'group': '', 'version': 'v1', 'kind': 'Node'}}],"
         " 'admission': [{'operations': ['CREATE'], 'apiGroups': [''], 'apiVersions': ['v1'], 'resources': ['pods'], 'failurePolicy': 'Ignore',"
         "                'objectSelector': {'matchLabels': {'a': 'b'}}, 'validate': true}]}");
