@@ -3,16 +3,23 @@
 #
 #   tests/types/campaign.sh FOLDER
 #
-# FOLDER has the files of definitions.txt as SHA256.yaml; those that are missing are fetched into it. What a language needs is looked for on the
-# PATH, or named: TSC, MYPY, GO (1.24), CC. A language without it is left out. ONLY="go c" runs some. Results are in target/types; exit 1 when something fails.
+# FOLDER has the files of definitions.txt as SHA256.yaml; those that are missing are fetched into it. In every language, the same 20 objects of
+# each definition are read, written, and equal. Rust, Go and C drop what their types do not declare. TypeScript and Python keep it, so there the
+# compiler or mypy checks a literal of each object, and a validator made of the types (ts-json-schema-generator with ajv; msgspec) reads it.
+# Both also get 20 broken objects, with a field missing or a value of another type, and must refuse each.
+#
+# What a language needs is looked for on the PATH, or named: TSC, with ajv and ts-json-schema-generator in NODE_PATH; MYPY, and a PYTHON with
+# msgspec; GO (1.24); CC. A language without it is left out. ONLY="go c" runs some. Results are in target/types; exit 1 when something fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 list=$PWD/tests/types/definitions.txt
+here=$PWD/tests/types
 sdk=$PWD/guest-sdk/c
 mkdir -p "${1:?usage: campaign.sh FOLDER: the folder for the definitions}"
 definitions=$(cd "$1" && pwd)
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 out=$CARGO_TARGET_DIR/types
+PYTHON=${PYTHON:-python3}
 # As make languages leaves it.
 GO=${GO:-$(command -v go || echo "$CARGO_TARGET_DIR/languages/go/bin/go")}
 rm -rf "$out"
@@ -52,12 +59,14 @@ TOML
 
 ts() {
   cd "$out/ts"
-  "${TSC:-tsc}" --noEmit --strict --exactOptionalPropertyTypes --target es2022 --module nodenext ./*.ts && names | sed 's/$/ 6/'
+  printf '{"type": "commonjs"}\n' >package.json
+  cp "$here/round_trip.cjs" .
+  "${TSC:-tsc}" --strict --exactOptionalPropertyTypes --target es2022 --module nodenext ./*.ts && node round_trip.cjs
 }
 
 python() {
   cd "$out/python"
-  "${MYPY:-mypy}" --strict --no-error-summary ./*.py && for name in $(names); do python3 -c "import ${name}_objects as made; print('$name', len(made.objects))" || return 1; done
+  "${MYPY:-mypy}" --strict --no-error-summary ./*.py && PYTHONPATH=. command "$PYTHON" "$here/round_trip.py"
 }
 
 go() {
@@ -83,11 +92,24 @@ c() {
   done
 }
 
+# lacks LANGUAGE: the first thing that it needs and that is not there
+lacks() {
+  local command commands=()
+  case $1 in ts) commands=("${TSC:-tsc}" node) ;; python) commands=("${MYPY:-mypy}" "$PYTHON") ;; go) commands=("$GO") ;; c) commands=("${CC:-cc}") ;; *) commands=(cargo) ;; esac
+  for command in "${commands[@]}"; do
+    command -v "$command" >/dev/null || { echo "$command"; return; }
+  done
+  case $1 in
+    ts) node -e 'require("ajv"), require("ts-json-schema-generator")' 2>/dev/null || echo "ajv and ts-json-schema-generator in NODE_PATH" ;;
+    python) command "$PYTHON" -c 'import msgspec' 2>/dev/null || echo "msgspec for $PYTHON" ;;
+  esac
+}
+
 failed=0
 printf '%-8s %9s %9s\n' language compiled objects >"$out/table.txt"
 for language in ${ONLY:-rust ts python go c}; do
-  case $language in ts) needed=${TSC:-tsc} ;; python) needed=${MYPY:-mypy} ;; go) needed=$GO ;; c) needed=${CC:-cc} ;; *) needed=cargo ;; esac
-  command -v "$needed" >/dev/null || { echo "types-campaign: without $needed, $language is left out" >&2; continue; }
+  lacking=$(lacks "$language")
+  [ -z "$lacking" ] || { echo "types-campaign: without $lacking, $language is left out" >&2; continue; }
   if ("$language") >"$out/$language.log" 2>"$out/$language.err"; then
     awk -v language="$language" -v total="$total" '{ objects += $2 } END { printf "%-8s %5d/%-3d %9d\n", language, NR, total, objects }' "$out/$language.log" >>"$out/table.txt"
   else

@@ -4,6 +4,7 @@
 
 #[path = "../../tests/support/objects.rs"]
 mod objects;
+mod typed;
 
 use oarlock_types::{Language, Model};
 use serde_json::Value;
@@ -11,8 +12,6 @@ use std::{fmt::Write as _, fs, path::Path};
 
 /// Objects of each definition: the smallest, the largest, and random ones.
 const OBJECTS: [u8; 20] = [0, 100, 60, 60, 60, 60, 40, 40, 40, 40, 40, 40, 20, 20, 20, 20, 20, 20, 10, 10];
-/// Those of them that are literals for the compilers of TypeScript and Python.
-const LITERALS: usize = 6;
 
 fn main() {
     let [list, definitions, out] = std::env::args().skip(1).collect::<Vec<_>>().try_into().unwrap();
@@ -62,52 +61,19 @@ fn one(out: &Path, name: &str, definition: &Value, entries: &mut Vec<Entry>) {
     put(&out.join(format!("rust/src/{name}.rs")), &model.write(Language::Rust));
     put(&out.join(format!("go/{name}/types.go")), &model.write(Language::Go));
     put(&out.join(format!("ts/{name}.ts")), &model.write(Language::TypeScript));
-    let literals = made[..LITERALS].iter().map(Value::to_string).collect::<Vec<_>>().join(",\n");
-    let text =
-        format!("import type {{ {root} }} from \"./{name}.js\";\nexport const objects: {root}[] = [{literals}];\n");
-    put(&out.join(format!("ts/{name}_objects.ts")), &text);
-    put(&out.join(format!("python/{name}.py")), &model.write(Language::Python));
-    let mut text = format!("from {name} import {root}\nobjects: list[{root}] = [\n");
-    for one in &made[..LITERALS] {
-        python(&mut text, one);
-        text.push_str(",\n");
+    let mut broken = Vec::new();
+    for (number, one) in made.iter().enumerate() {
+        broken.push(typed::broken(&mut random, &model, one, number % 2 == 0));
     }
-    put(&out.join(format!("python/{name}_objects.py")), &format!("{text}]\n"));
+    put(&out.join(format!("ts/{name}_objects.ts")), &typed::typescript(name, root, &made, &broken));
+    put(&out.join(format!("python/{name}.py")), &model.write(Language::Python));
+    put(&out.join(format!("python/{name}_objects.py")), &typed::python(&model, name, root, &made, &broken));
     let header = model.write(Language::C);
     let c = header.lines().find_map(|line| line.strip_prefix("typedef struct ")?.split(' ').next()).unwrap().to_owned();
     put(&out.join(format!("c/{name}.h")), &header);
     let text = include_str!("../../tests/support/round_trip.c.txt").replace("TYPE", &c).replace("NAME", name);
     put(&out.join(format!("c/{name}.c")), &text);
     entries.push(Entry { name: name.to_owned(), kind: root.clone(), c });
-}
-
-/// JSON as a literal of Python.
-fn python(out: &mut String, value: &Value) {
-    match value {
-        Value::Null => out.push_str("None"),
-        Value::Bool(truth) => out.push_str(if *truth { "True" } else { "False" }),
-        Value::Array(items) => {
-            out.push('[');
-            for item in items {
-                python(out, item);
-                out.push_str(", ");
-            }
-            out.push(']');
-        }
-        Value::Object(members) => {
-            out.push('{');
-            // A TypedDict cannot say that it has more fields.
-            for (name, member) in
-                members.iter().filter(|(name, _)| !["unknown", "managedFields"].contains(&name.as_str()))
-            {
-                let _ = write!(out, "{}: ", Value::from(name.as_str()));
-                python(out, member);
-                out.push_str(", ");
-            }
-            out.push('}');
-        }
-        other => out.push_str(&other.to_string()),
-    }
 }
 
 /// The programs that read and write the objects.
@@ -125,5 +91,8 @@ fn programs(out: &Path, entries: &[Entry]) {
     }
     go = go.replace("IMPORTS", &imports).replace("CALLS", &calls);
     put(&out.join("go/main.go"), &go);
-    put(&out.join("names.txt"), &entries.iter().map(|one| format!("{} {}\n", one.name, one.c)).collect::<String>());
+    put(
+        &out.join("names.txt"),
+        &entries.iter().map(|Entry { name, kind, c }| format!("{name} {c} {kind}\n")).collect::<String>(),
+    );
 }
