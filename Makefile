@@ -69,9 +69,11 @@ sdk-tests: language-tools ## unit tests of the SDKs of the other languages and o
 	  done; \
 	done
 
-# Tests wait for processes half of the time: more threads than cores. Those of the second tier compute more.
+# Tests wait for processes half of the time: more threads than cores. Those of the second tier compute more. The plugins are compiled ahead:
+# compilers have low priority, and beside tests they take minutes.
 test: kubectl registry tools languages test-plugins sdk-tests ## every crate and behaviour, with Rust and JavaScript; no cluster needed
 	@mkdir -p $(CARGO_TARGET_DIR)/tmp
+	@printf '%s\n' $(TEST_PLUGINS)/*.wasm | xargs -n 1 -P 2 $(BIN)/oarlock compile --cache-dir $(BIN)/code-cache >/dev/null 2>&1 || true
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  OARLOCK_LANGUAGES="rust $(LANGUAGES)" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(if $(ALL),8,12)} \
 	  cargo --config 'target."cfg(all())".runner=["$(CURDIR)/scripts/time-tests.sh"]' test --workspace --tests \

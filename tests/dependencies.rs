@@ -234,7 +234,7 @@ async fn a_change_wakes_exactly_the_keys_that_read_the_object() -> Result<()> {
         }
         agree(&world, &seeds, "the first state").await?;
         let mut spared = 0;
-        for step in 0..25 {
+        for step in 0..12 {
             let before = readable(&world).await?;
             let from = quiet(&world).await?;
             let name = change(&world, &mut random, &roots).await?;

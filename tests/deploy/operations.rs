@@ -23,7 +23,8 @@ const READ: [(&str, &str); 3] = [
 
 /// Runs a line as a reader does, in a checkout.
 pub(super) async fn run(line: &str, checkout: &Path, kubeconfig: &Path) -> Result<String> {
-    let deadline = std::time::Duration::from_secs(60);
+    // A command may have to compile plugins first.
+    let deadline = std::time::Duration::from_secs(180);
     Shell { checkout, kubeconfig, commands: None, deadline }.run(line).await
 }
 
