@@ -129,7 +129,7 @@ async fn the_image_runs_in_an_engine_without_rights_and_ends_when_it_is_told() -
         Ok(HttpClient::new(&format!("http://{}", address.with_context(|| said.clone())?)))
     })
     .await?;
-    eventually(SOON * 2, "the host in the container to be ready", || async {
+    eventually(SOON * 6, "the host in the container to be ready", || async {
         let ready = admin.get("/readyz").await?;
         ensure!(ready.status == 200, "{}", ready.text());
         Ok(())

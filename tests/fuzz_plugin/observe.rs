@@ -35,6 +35,8 @@ pub(super) fn of_object(lines: &[LogLine], name: &str) -> Vec<Reconciled> {
         let is_it = key.rsplit(['/', ' ']).next() == Some(name);
         let at = line.field("timestamp")?.parse().ok()?;
         let outcome = match line.field("message")?.as_str() {
+            // The host looked whether anything could have changed.
+            skipped if skipped.starts_with("resync skipped") && is_it => Outcome::Synced,
             "reconciled" if is_it => match line.field("result")? {
                 result if result == "synced" => Outcome::Synced,
                 result => Outcome::Other(result),

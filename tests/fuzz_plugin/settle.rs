@@ -87,7 +87,10 @@ impl<'a> Stage<'a> {
     /// The reconciles so far, as the log has them.
     pub(super) async fn log(&self) -> Result<Vec<LogLine>> {
         let name = self.subject.name.as_str();
-        let about = |line: &LogLine| line.text.contains("reconcile") && line.field("plugin").as_deref() == Some(name);
+        let about = |line: &LogLine| {
+            (line.text.contains("reconcile") || line.text.contains("resync skipped"))
+                && line.field("plugin").as_deref() == Some(name)
+        };
         self.world.log(about).await
     }
 

@@ -59,7 +59,7 @@ async fn reconciled(world: &World, count: f64) -> Result<()> {
 async fn flat(reuses: u32) -> Result<()> {
     let grant = move |world: &World| super::grant(world).limits(|limits| limits.instance_reuses = reuses);
     with_misfit_granted(grant, async |world: Arc<World>| {
-        for number in 0..4 {
+        for number in 0..8 {
             misfit(&world, &format!("busy-{number}"), "requeue:1").await?;
             seen(&world, &format!("busy-{number}"), "first").await?;
         }

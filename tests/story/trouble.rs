@@ -44,7 +44,7 @@ impl Story<'_> {
         let world = self.world;
         world.narrator.progress("nothing changes; waiting for two more resyncs");
         // A large plugin may still be compiled, and its start is an event.
-        eventually(SOON, "all plugins to run", || async {
+        eventually(4 * SOON, "all plugins to run", || async {
             let plugins = world.host(async |host| host.plugins().await).await?;
             let states: Vec<_> = plugins
                 .get("plugins")

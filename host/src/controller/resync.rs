@@ -46,6 +46,8 @@ impl Resync {
             for key in version.keys() {
                 if self.dependencies.in_sync(&key) {
                     self.metrics.resync_skipped();
+                    let plugin = self.metrics.name();
+                    tracing::debug!(plugin, %key, "resync skipped: nothing that the key depends on has changed");
                     continue;
                 }
                 let spread = every.mul_f64(0.1 * fastrand::f64());
