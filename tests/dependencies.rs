@@ -62,9 +62,11 @@ async fn key(world: &World, name: &str, label: &str, mode: &str, value: &str) ->
 
 /// The object that a program may read, in a random state.
 fn drawn(random: &mut fastrand::Rng, name: &str, roots: &[String]) -> Value {
-    let owners = roots.iter().enumerate().filter(|_| random.u8(0..3) == 0).map(|(i, uid)| {
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "name": format!("root{i}"), "uid": uid})
-    });
+    let owners = roots
+        .iter()
+        .enumerate()
+        .filter(|_| random.u8(0..3) == 0)
+        .map(|(i, uid)| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": format!("root{i}"), "uid": uid}));
     let owners: Vec<Value> = owners.collect();
     let labels = json!({"indexed": "true", "tier": random.u8(0..4).to_string(), "side": random.u8(0..2).to_string()});
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels, "ownerReferences": owners},
@@ -147,7 +149,8 @@ async fn woken(world: &World, object: &str, from: usize) -> Result<BTreeSet<Stri
 /// The keys and causes of the readers' reconciles so far.
 async fn reconciled(world: &World) -> Result<Vec<(String, String)>> {
     let lines = world.log(|line| line.field("plugin").as_deref() == Some("readers") && line.field("trigger").is_some());
-    let fields = |line: &oarlock_tests::harness::LogLine| Some((line.field("key")?, line.field("cause").unwrap_or_default()));
+    let fields =
+        |line: &oarlock_tests::harness::LogLine| Some((line.field("key")?, line.field("cause").unwrap_or_default()));
     Ok(lines.await?.iter().filter_map(fields).collect())
 }
 
@@ -161,7 +164,8 @@ async fn programs(world: &World, random: &mut fastrand::Rng) -> Result<(Vec<Stri
     world.start_host().await?;
     let mut roots = Vec::new();
     for root in ["root0", "root1"] {
-        let made = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": root, "labels": {"indexed": "true"}}});
+        let made =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": root, "labels": {"indexed": "true"}}});
         roots.push(text(&world.cluster.create(&config_maps(world), &made).await?, "/metadata/uid"));
     }
     let seeds: Vec<String> = (0..KEYS).map(|_| random.u32(..).to_string()).collect();
@@ -348,6 +352,56 @@ async fn a_resync_skips_the_keys_that_depend_on_nothing_that_changed() -> Result
             Ok(())
         })
         .await
+    })
+    .await
+}
+
+/// A kind that is a primary and a watch of one name has two caches. The one that answers a read may be the later one to have the change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_is_not_lost_between_two_caches_of_a_kind() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let manifest = misfit_with("1", "nothing", |manifest| {
+            let primary = json!([{"version": "v1", "kind": "ConfigMap", "namespaces": [world.namespace]}]);
+            let watches = json!([{"version": "v1", "kind": "ConfigMap", "names": ["v0"]}]);
+            if let Some(fields) = manifest.as_object_mut() {
+                fields.extend([("primaries".to_owned(), primary), ("watches".to_owned(), watches)]);
+            }
+        });
+        world.plugins.grant("readers", &grant().name("readers"))?;
+        world.plugins.place("readers.wasm", &manifest?)?;
+        world.set_environment("OARLOCK_LOG", "info,oarlock=debug");
+        world.start_host().await?;
+        let first =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "v0"}, "data": {"number": "1"}});
+        let first = world.cluster.create(&config_maps(&world), &first).await?;
+        let reads_it = |seed: &u32| {
+            let (_, queries) = expected(&seed.to_string(), &[]);
+            queries.first() == Some(&Query::Named("v0".to_owned()))
+                && queries.iter().all(|query| matches!(query, Query::Named(_)))
+        };
+        let seed = (0..).find(reads_it).context("no such seed")?.to_string();
+        key(&world, "reader", "misfit=reader", "program", &seed).await?;
+        let child = format!("{}/reader-child", config_maps(&world));
+        let shows = async |objects: &[Value]| {
+            let (digest, _) = expected(&seed, objects);
+            eventually(SOON, "the digest", || async {
+                let child = world.cluster.get(&child).await?.context("no child")?;
+                ensure!(text(&child, "/data/seen") == digest, "not {digest}: {child}");
+                Ok(())
+            })
+            .await
+        };
+        shows(&[first]).await?;
+        quiet(&world).await?;
+        world.kubernetes_gate.stall(&[&config_maps(&world)]);
+        let (path, patch) = (format!("{}/v0", config_maps(&world)), json!({"data": {"number": "2"}}));
+        let changed = world.cluster.merge_patch(&path, &patch).await?;
+        let woken_by = format!("ConfigMap {}/v0 modified", world.namespace);
+        world
+            .logged("the reader, woken by the watch of one name", |line| line.field("cause") == Some(woken_by.clone()))
+            .await?;
+        world.kubernetes_gate.stall(&[]);
+        shows(&[changed]).await
     })
     .await
 }

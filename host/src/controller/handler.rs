@@ -11,7 +11,7 @@ use crate::apply::Writer;
 use crate::informer::{Delta, Handler, Indexer, Informers, Store, Subscription, WatchSpec};
 use crate::plugin::{StoreOf, indexes};
 use crate::workqueue::{Cause, Trigger, WorkQueue};
-use oarlock_manifest::{Kind, Mapping, PluginManifest, Watch};
+use oarlock_manifest::{Kind, Mapping, PluginManifest, Primary, Watch};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -70,20 +70,20 @@ pub(super) fn subscribe(
     let mut primaries: HashMap<GroupVersionKind, Vec<Store>> = HashMap::new();
     for primary in &manifest.primaries {
         let gvk = kind(&primary.gvk());
-        let handler = primary_handler(gvk.clone().into(), manifest, handlers);
+        let handler = primary_handler(gvk.clone().into(), manifest, handlers, is_read_elsewhere(manifest, &gvk));
         let of = open(&gvk, &primary.namespaces, &primary.label_selector, &primary.field_selector, &handler, true);
         primaries.insert(gvk, of);
     }
     for watch in &manifest.watches {
         let gvk = kind(&watch.gvk());
-        let wakes = match (&watch.map_to, target(watch, manifest)) {
-            (Mapping::CacheOnly, _) | (_, None) => Wakes::Nothing,
-            (Mapping::Reads, _) => Wakes::Readers,
+        let mapper = match (&watch.map_to, target(watch, manifest)) {
+            (Mapping::CacheOnly | Mapping::Reads, _) | (_, None) => None,
             (_, Some(target)) => {
                 let stores = primaries.get(&target).cloned().unwrap_or_default();
-                Wakes::Mapped(Mapper::new(watch.clone(), target.into(), stores))
+                Some(Mapper::new(watch.clone(), target.into(), stores))
             }
         };
+        let wakes = Wakes { mapper, readers: watch.map_to == Mapping::Reads || is_read_elsewhere(manifest, &gvk) };
         let handler = watch_handler(gvk.clone().into(), wakes, handlers);
         for fields in named(&watch.names) {
             open(&gvk, &watch.namespaces, &watch.label_selector, &fields, &handler, false);
@@ -95,6 +95,16 @@ pub(super) fn subscribe(
 /// The kind of the keys that a watch enqueues.
 fn target(watch: &Watch, manifest: &PluginManifest) -> Option<GroupVersionKind> {
     watch.primary.as_ref().map(kind).or_else(|| manifest.primaries.first().map(|primary| kind(&primary.gvk())))
+}
+
+/// Whether a change of a kind concerns keys, and the manifest has several entries of the kind, which may be several caches. A read is
+/// answered by one of them: its event wakes the readers, whichever of them was first to have the change.
+fn is_read_elsewhere(manifest: &PluginManifest, gvk: &GroupVersionKind) -> bool {
+    let of_kind = |of: &Kind| kind(of) == *gvk;
+    let entries = manifest.primaries.iter().map(Primary::gvk).chain(manifest.watches.iter().map(Watch::gvk));
+    let mut watches = manifest.watches.iter();
+    entries.filter(of_kind).count() > 1
+        && watches.any(|watch| of_kind(&watch.gvk()) && watch.map_to != Mapping::CacheOnly)
 }
 
 /// The indexes that the plugin declares, and those that its mappings need.
@@ -140,7 +150,14 @@ fn happened(delta: &Delta) -> &'static str {
 }
 
 /// Enqueues the key of a changed primary, except for the watch echo of the host's own write.
-fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handlers: &Handlers) -> Handler {
+///
+/// * `wakes_readers` - also enqueues the other keys that have read the object.
+fn primary_handler(
+    gvk: Arc<GroupVersionKind>,
+    manifest: &PluginManifest,
+    handlers: &Handlers,
+    wakes_readers: bool,
+) -> Handler {
     let handlers = handlers.clone();
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
@@ -156,10 +173,12 @@ fn primary_handler(gvk: Arc<GroupVersionKind>, manifest: &PluginManifest, handle
             }
             (EventMode::Standby | EventMode::Disabled, _) => return,
         }
-        // Only a watch wakes the readers of an object: here the object's own key runs.
-        dependencies.changed(&gvk, delta);
+        let readers = dependencies.changed(&gvk, delta);
         if let Delta::Applied { new: object, .. } | Delta::Deleted(object) = delta {
             dependencies.touch(&ReconcileKey { kind: Arc::clone(&gvk), key: object.key().clone() });
+        }
+        if wakes_readers {
+            enqueue(queue, &gvk, delta, without_itself(readers, &gvk, delta));
         }
         let (object, initial) = match delta {
             Delta::Applied { old: Some(old), new, .. } if old.uid() == new.uid() => {
@@ -211,11 +230,10 @@ fn forget_gone(writer: &Writer, delta: &Delta) {
 }
 
 /// The keys that a change of a watched object enqueues.
-enum Wakes {
-    Nothing,
+struct Wakes {
+    mapper: Option<Mapper>,
     /// Those that have read the object, or a list with it.
-    Readers,
-    Mapped(Mapper),
+    readers: bool,
 }
 
 fn watch_handler(gvk: Arc<GroupVersionKind>, wakes: Wakes, handlers: &Handlers) -> Handler {
@@ -226,24 +244,36 @@ fn watch_handler(gvk: Arc<GroupVersionKind>, wakes: Wakes, handlers: &Handlers) 
             return;
         }
         let readers = handlers.dependencies.changed(&gvk, delta);
-        let (object, initial) = match delta {
-            Delta::Applied { new, initial, .. } => (new, *initial),
-            Delta::Deleted(last) => (last, false),
-            Delta::Synced => return,
-        };
-        let keys = match &wakes {
-            Wakes::Nothing => return,
-            Wakes::Readers => readers,
-            Wakes::Mapped(mapper) => mapped(mapper, delta),
-        };
-        if initial {
-            keys.into_iter().for_each(|key| handlers.queue.add(key, Trigger::InitialList));
-            return;
-        }
-        let event = Watched { kind: Arc::clone(&gvk), key: object.key().clone(), happened: happened(delta) };
-        let cause = Cause::Other(Arc::new(event));
-        keys.into_iter().for_each(|key| handlers.queue.add_event(key, cause.clone()));
+        let mut keys = if wakes.readers { without_itself(readers, &gvk, delta) } else { Vec::new() };
+        keys.extend(wakes.mapper.iter().flat_map(|mapper| mapped(mapper, delta)));
+        enqueue(&handlers.queue, &gvk, delta, keys);
     })
+}
+
+/// The other keys. A changed primary runs by its own event, unless that is an echo.
+fn without_itself(mut keys: Vec<ReconcileKey>, gvk: &GroupVersionKind, delta: &Delta) -> Vec<ReconcileKey> {
+    if let Delta::Applied { new: object, .. } | Delta::Deleted(object) = delta {
+        keys.retain(|key| *key.kind != *gvk || key.key != *object.key());
+    }
+    keys
+}
+
+/// Enqueues the keys that a change of another object concerns.
+fn enqueue(queue: &WorkQueue<ReconcileKey>, gvk: &Arc<GroupVersionKind>, delta: &Delta, mut keys: Vec<ReconcileKey>) {
+    let (object, initial) = match delta {
+        Delta::Applied { new, initial, .. } => (new, *initial),
+        Delta::Deleted(last) => (last, false),
+        Delta::Synced => return,
+    };
+    keys.sort();
+    keys.dedup();
+    if initial {
+        keys.into_iter().for_each(|key| queue.add(key, Trigger::InitialList));
+        return;
+    }
+    let event = Watched { kind: Arc::clone(gvk), key: object.key().clone(), happened: happened(delta) };
+    let cause = Cause::Other(Arc::new(event));
+    keys.into_iter().for_each(|key| queue.add_event(key, cause.clone()));
 }
 
 fn mapped(mapper: &Mapper, delta: &Delta) -> Vec<ReconcileKey> {
@@ -259,8 +289,6 @@ fn mapped(mapper: &Mapper, delta: &Delta) -> Vec<ReconcileKey> {
         Delta::Deleted(last) => mapper.keys(last, &mut keys),
         Delta::Synced => {}
     }
-    keys.sort();
-    keys.dedup();
     keys.into_iter().map(|key| ReconcileKey { kind: Arc::clone(mapper.target()), key }).collect()
 }
 
@@ -304,7 +332,7 @@ mod tests {
         for out_of_sync in [true, false] {
             let handlers = handlers();
             let gvk: Arc<_> = GroupVersionKind::new("", "v1", "ConfigMap").into();
-            let tell = primary_handler(gvk.clone(), &manifest(true), &handlers);
+            let tell = primary_handler(gvk.clone(), &manifest(true), &handlers, false);
             let last = object(&json!({"apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"}}));
             let key = ReconcileKey { kind: gvk, key: last.key().clone() };
@@ -324,7 +352,7 @@ mod tests {
         for cleanup in [true, false] {
             let handlers = handlers();
             let gvk: Arc<_> = GroupVersionKind::new("", "v1", "ConfigMap").into();
-            let tell = primary_handler(gvk.clone(), &manifest(cleanup), &handlers);
+            let tell = primary_handler(gvk.clone(), &manifest(cleanup), &handlers, false);
             let last = object(&json!({"apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"}}));
             let key = ReconcileKey { kind: gvk, key: last.key().clone() };

@@ -129,7 +129,9 @@ fn check_kinds(manifest: &PluginManifest, faults: &mut Vec<String>) {
                 faults.push(format!("{place}.mapTo.pointer {pointer:?} must be a JSON pointer, beginning with /"));
             }
             Mapping::Reads if watch.primary.is_some() => {
-                faults.push(format!("{place}.primary needs a mapTo: without one, the keys are those that read an object"));
+                faults.push(format!(
+                    "{place}.primary needs a mapTo: without one, the keys are those that read an object"
+                ));
             }
             _ => {}
         }

@@ -129,12 +129,10 @@ fn random(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -
                 Ok((bytes,))
             })
         }
-        "get-random-u64" | "get-insecure-random-u64" => {
-            linker.func_wrap(name, |mut store: Context<'_>, ()| {
-                store.data_mut().saw_outside = true;
-                Ok((random_u64()?,))
-            })
-        }
+        "get-random-u64" | "get-insecure-random-u64" => linker.func_wrap(name, |mut store: Context<'_>, ()| {
+            store.data_mut().saw_outside = true;
+            Ok((random_u64()?,))
+        }),
         // By its definition a seed for the hash maps of runtimes, on which no result depends.
         "insecure-seed" => linker.func_wrap(name, |_: Context<'_>, ()| Ok(((random_u64()?, random_u64()?),))),
         _ => refuse(linker, interface, name),

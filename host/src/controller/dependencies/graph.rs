@@ -157,7 +157,8 @@ impl Graph {
                 let Ok(place) = node.edges.binary_search_by_key(&edge, |edge| edge.number) else { continue };
                 let read = node.edges.get(place).map(|edge| &edge.read).filter(|read| **read.kind() == *kind);
                 compared += 1;
-                let concerns = |read: &Read| compared > MOST_COMPARED || states.iter().any(|state| read.concerns(state));
+                let concerns =
+                    |read: &Read| compared > MOST_COMPARED || states.iter().any(|state| read.concerns(state));
                 if read.is_some_and(concerns) {
                     node.changed = true;
                     found.insert(node.key.clone());

@@ -38,7 +38,12 @@ pub(super) enum Facet {
 
 impl Read {
     /// * `of` - the reading key, whose namespace is most often that of the object.
-    pub(super) fn object(kinds: &mut Kinds, kind: &GroupVersionKind, key: &ObjectKey, of: &ReconcileKey) -> Option<Self> {
+    pub(super) fn object(
+        kinds: &mut Kinds,
+        kind: &GroupVersionKind,
+        key: &ObjectKey,
+        of: &ReconcileKey,
+    ) -> Option<Self> {
         if key.namespace.len() > NAME_BYTES || key.name.len() > NAME_BYTES {
             return None;
         }

@@ -21,7 +21,8 @@ fn indexer() -> Indexer {
 fn object(ns: u8, name: u8, label: u8, owner: u8, uses: u8) -> Arc<Object> {
     let labels = if label == 0 { json!({}) } else { json!({"app": format!("v{label}")}) };
     let owners = if owner == 0 { json!([]) } else { json!([{"uid": format!("u{owner}"), "kind": "K", "name": "n"}]) };
-    let metadata = json!({"namespace": format!("n{ns}"), "name": format!("o{name}"), "labels": labels, "ownerReferences": owners});
+    let metadata =
+        json!({"namespace": format!("n{ns}"), "name": format!("o{name}"), "labels": labels, "ownerReferences": owners});
     let document = json!({"metadata": metadata, "spec": {"uses": [format!("v{uses}"), "w"]}});
     Arc::new(Object::parse(&document.to_string()).unwrap())
 }
@@ -218,10 +219,10 @@ fn bounded_work_and_memory_of_a_key_that_reads_without_end() {
     let recording = dependencies.begin(&key("a"));
     for i in 0..10 * MOST_READS {
         recording.object(&kind("Read"), &ObjectKey::new("n0", format!("o{i}")));
-        recording.list(&kind(if i % 2 == 0 { "Read" } else { "Other" }), &ListOptions {
-            owner_uid: Some(format!("{i}{}", "u".repeat(i))),
-            ..ListOptions::default()
-        });
+        recording.list(
+            &kind(if i % 2 == 0 { "Read" } else { "Other" }),
+            &ListOptions { owner_uid: Some(format!("{i}{}", "u".repeat(i))), ..ListOptions::default() },
+        );
     }
     let size = dependencies.size();
     assert!(size.reads <= MOST_READS && size.bytes < 2 * MOST_BYTES, "{size:?}");
