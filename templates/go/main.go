@@ -18,6 +18,8 @@ var plugin = oarlock.New(oarlock.Manifest{
 	Version:     "0.1.0",
 	Description: "Keeps a greeting on every {{kind}}",
 	Primaries:   []oarlock.Primary{{Kind: oarlock.KindOf("{{api_version}}", "{{kind}}")}},
+	// No mapping is needed: the host wakes the objects that read the ConfigMap.
+	Watches: []oarlock.Watch{{Kind: oarlock.KindOf("v1", "ConfigMap"), Names: []string{"greeting"}}},
 	Permissions: []oarlock.Rule{
 		{APIGroups: []string{"{{group}}"}, Resources: []string{"{{plural}}"}, Verbs: []string{"get", "list", "watch", "patch"}},
 	},
@@ -45,6 +47,11 @@ type object struct {
 }
 
 {{/types}}
+// configMap has the fields of a ConfigMap that are read.
+type configMap struct {
+	Data map[string]string `json:"data"`
+}
+
 // state is compared: what should be with what is.
 type state struct {
 	Greeting string `json:"greeting"`
@@ -55,7 +62,15 @@ type {{kind}}Reconciler struct{}
 
 // Desired is what should be. Not asked while the object is going: then nothing should.
 func ({{kind}}Reconciler) Desired(cx *oarlock.Context[object]) (*state, error) {
-	return &state{oarlock.ConfigOr("greeting", "Hello") + ", " + cx.Name()}, nil
+	word := oarlock.ConfigOr("greeting", "Hello")
+	settings, err := oarlock.Get[configMap](oarlock.Ref{Kind: oarlock.KindOf("v1", "ConfigMap"), Namespace: cx.Namespace(), Name: "greeting"})
+	if err != nil {
+		return nil, err
+	}
+	if settings != nil && settings.Data["greeting"] != "" {
+		word = settings.Data["greeting"]
+	}
+	return &state{word + ", " + cx.Name()}, nil
 }
 
 // Actual is what is. Read from the cluster and not from cx.Object(), because it is asked again after the patch.

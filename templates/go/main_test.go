@@ -41,6 +41,19 @@ func TestTheConfigurationHasTheWord(t *testing.T) {
 	}
 }
 
+func TestAConfigMapOfTheNamespaceOverridesTheWord(t *testing.T) {
+	runner := oarlocktest.New(plugin, anObject())
+	runner.Reconcile()
+	runner.Put(oarlock.Object{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": oarlock.Object{"name": "greeting"{{namespace_json}}}, "data": oarlock.Object{"greeting": "Welcome"},
+	})
+	runner.Reconcile()
+	if got := greeting(runner); got != "Welcome, a" {
+		t.Fatal(got)
+	}
+}
+
 func TestSomebodyElsesGreetingIsReplaced(t *testing.T) {
 	runner := oarlocktest.New(plugin, anObject())
 	runner.Edit(func(live oarlock.Object) {

@@ -9,12 +9,15 @@
 #define GREETING "example.com/greeting"
 
 static const oarlock_kind PRIMARY = {"{{api_version}}", "{{kind}}"};
+static const oarlock_kind CONFIG_MAP = {"v1", "ConfigMap"};
 
 static const oarlock_manifest manifest = {
     .name = "{{name}}",
     .version = "0.1.0",
     .description = "Greets every {{kind}}",
     .primaries = OARLOCK_LIST(oarlock_primary, {.kind = {"{{api_version}}", "{{kind}}"}}),
+    /* No mapping is needed: the host wakes the objects that read the ConfigMap. */
+    .watches = OARLOCK_LIST(oarlock_watch, {.kind = {"v1", "ConfigMap"}, .names = OARLOCK_STRINGS("greeting")}),
     .permissions = OARLOCK_LIST(oarlock_permission,
         {.api_groups = OARLOCK_STRINGS("{{group}}"), .resources = OARLOCK_STRINGS("{{plural}}"), .verbs = OARLOCK_STRINGS("patch")}),
     .config = OARLOCK_LIST(oarlock_config_key,
@@ -23,7 +26,10 @@ static const oarlock_manifest manifest = {
 
 /* The state the cluster asks for. Nothing is asked for while the object is going. */
 static oarlock_error *desired(oarlock_context *cx, const json **state) {
-    const char *word = oarlock_config(cx, "greeting");
+    const json *settings;
+    OARLOCK_TRY(oarlock_get_object(cx, CONFIG_MAP, cx->ns, "greeting", &settings));
+    const char *word = json_text(json_path(settings, "data", "greeting"));
+    if (!word) word = oarlock_config(cx, "greeting");
     *state = json_make(cx->mem, "{'greeting': %s}", oarlock_text(cx->mem, "%s, %s", word ? word : "Hello", cx->name));
     return NULL;
 }

@@ -31,6 +31,16 @@ static void the_word_is_configured(void) {
     oarlock_test_free(t);
 }
 
+static void a_config_map_of_the_namespace_overrides_the_word(void) {
+    oarlock_test *t = with_object();
+    oarlock_test_reconcile(t);
+    oarlock_test_put(t, "{'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'greeting'{{namespace_c}}},"
+        " 'data': {'greeting': 'Welcome'}}");
+    oarlock_test_reconcile(t);
+    OARLOCK_CHECK_TEXT(greeting(t), "Welcome, a");
+    oarlock_test_free(t);
+}
+
 static void an_object_that_is_going_is_left_alone(void) {
     oarlock_test *t = with_object();
     oarlock_test_reconcile(t);
@@ -43,6 +53,7 @@ static void an_object_that_is_going_is_left_alone(void) {
 int main(void) {
     OARLOCK_RUN(it_greets_and_leaves_it_at_that);
     OARLOCK_RUN(the_word_is_configured);
+    OARLOCK_RUN(a_config_map_of_the_namespace_overrides_the_word);
     OARLOCK_RUN(an_object_that_is_going_is_left_alone);
     return oarlock_test_end();
 }

@@ -21,6 +21,15 @@ test("the word comes from the configuration", async () => {
   assert.deepEqual((await runner.reconcile()).desired, { greeting: "Hi, a" });
 });
 
+test("a ConfigMap of the namespace overrides the word", async () => {
+  const runner = new Runner(reconciler, { object });
+  await runner.reconcile();
+  runner.put({
+    apiVersion: "v1", kind: "ConfigMap", metadata: { name: "greeting"{{namespace_js}} }, data: { greeting: "Welcome" },
+  });
+  assert.deepEqual((await runner.reconcile()).after, { greeting: "Welcome, a" });
+});
+
 test("an object that is gone is left alone", async () => {
   const runner = new Runner(reconciler, { object });
   runner.delete();

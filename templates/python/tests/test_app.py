@@ -20,6 +20,13 @@ class {{kind}}ReconcilerTest(unittest.TestCase):
         runner = Runner({{kind}}Reconciler, an_object(), config={"greeting": "Hi"})
         self.assertEqual(runner.reconcile().after, {"greeting": "Hi, a"})
 
+    def test_a_config_map_of_the_namespace_overrides_the_word(self):
+        runner = Runner({{kind}}Reconciler, an_object())
+        runner.reconcile()
+        metadata = {"name": "greeting"{{namespace_json}}}
+        runner.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"greeting": "Welcome"}})
+        self.assertEqual(runner.reconcile().after, {"greeting": "Welcome, a"})
+
     def test_somebody_elses_greeting_is_replaced(self):
         runner = Runner({{kind}}Reconciler, an_object())
         runner.edit(lambda live: live["metadata"].update(annotations={ANNOTATION: "Go away", "other": "stays"}))

@@ -9,10 +9,11 @@ mod api;
 mod tests;
 
 use oarlock_guest::{
-    Context, Manifest, Observation, Outcome, PatchType, Reconciler, Result, cluster, config, export, kind, object_ref,
+    Context, Manifest, Mapping, Observation, Outcome, PatchType, Reconciler, Result, cluster, config, export, kind,
+    object_ref,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 {{^types}}
 use std::collections::BTreeMap;
 {{/types}}
@@ -55,13 +56,17 @@ impl Reconciler for {{kind}}Reconciler {
         Manifest::new("{{name}}", env!("CARGO_PKG_VERSION"))
             .description("Keeps a greeting on every {{kind}}")
             .primary(kind("{{api_version}}", "{{kind}}"))
+            // No mapping is needed: the host wakes the objects that read the ConfigMap.
+            .watch_with(kind("v1", "ConfigMap"), Mapping::Reads, |watch| watch.names.push("greeting".to_owned()))
             .permission("{{group}}", "{{plural}}", &["get", "list", "watch", "patch"])
             .config_property("greeting", json!({"type": "string", "description": "The word it greets with"}))
     }
 
     /// The state the object asks for. Not asked while it is being deleted.
     fn desired(&self, cx: &Context<Object>) -> Result<Option<State>> {
-        let word = config::get("greeting").unwrap_or_else(|| "Hello".to_owned());
+        let settings: Option<Value> = cluster::get(&kind("v1", "ConfigMap"), cx.namespace(), "greeting")?;
+        let word = settings.and_then(|settings| Some(settings.pointer("/data/greeting")?.as_str()?.to_owned()));
+        let word = word.or_else(|| config::get("greeting")).unwrap_or_else(|| "Hello".to_owned());
         Ok(Some(State { greeting: format!("{word}, {}", cx.name()) }))
     }
 

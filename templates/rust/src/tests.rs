@@ -34,6 +34,18 @@ fn it_greets_as_it_is_told() {
 }
 
 #[test]
+fn a_config_map_of_the_namespace_overrides_the_word() {
+    let mut runner = Runner::<{{kind}}Reconciler>::new().object(object());
+    runner.reconcile();
+    runner.put(json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "greeting"{{namespace_json}}}, "data": {"greeting": "Welcome"},
+    }));
+    runner.reconcile();
+    assert_eq!(greeting(&runner), "Welcome, a");
+}
+
+#[test]
 fn what_others_write_into_the_greeting_is_put_back() {
     let mut runner = Runner::<{{kind}}Reconciler>::new().object(object());
     runner.reconcile();

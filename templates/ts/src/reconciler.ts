@@ -29,13 +29,16 @@ export default defineReconciler<{{object_type}}, State>({
     version: "0.1.0",
     description: "Greets every {{kind}}",
     primaries: [{ apiVersion: "{{api_version}}", kind: "{{kind}}" }],
+    // No mapping is needed: the host wakes the objects that read the ConfigMap.
+    watches: [{ apiVersion: "v1", kind: "ConfigMap", names: ["greeting"] }],
     permissions: [{ apiGroups: ["{{group}}"], resources: ["{{plural}}"], verbs: ["patch"] }],
     config: { properties: { greeting: { type: "string", description: "The word to greet with", default: "Hello" } } },
   }),
 
   // What should be. Not asked for an object that is going.
   desired(cx) {
-    const word = config.get("greeting") ?? "Hello";
+    const settings = cluster.getObject({ apiVersion: "v1", kind: "ConfigMap", namespace: cx.namespace, name: "greeting" });
+    const word = settings?.data?.greeting ?? config.get("greeting") ?? "Hello";
     return { greeting: `${word}, ${cx.name}` };
   },
 
