@@ -10,7 +10,15 @@ use oarlock_tests::harness::{
     Grant, SOON, World, WorldOptions, built_plugin, eventually, repository_root, text, with_another_digest, with_world,
 };
 use serde_json::{Value, json};
-use std::{fs, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gauges.convert.example.com";
 
@@ -181,19 +189,24 @@ async fn no_list_fails_while_the_plugin_is_swapped() -> Result<()> {
         for number in 0..20 {
             create(&world, "v2", &format!("g{number:02}"), &json!({"sizes": [number, 1]})).await?;
         }
-        let done = tokio_util::sync::CancellationToken::new();
+        let (done, listed) = (tokio_util::sync::CancellationToken::new(), AtomicUsize::new(0));
         let lists = async {
-            let mut lists = 0;
+            let _ended = done.clone().drop_guard();
             while !done.is_cancelled() {
                 let items = world.cluster.list(&path(&world, "v1", "")).await?;
                 ensure!(items.len() == 20 && items.iter().all(|item| item["spec"]["size"].is_i64()), "{items:?}");
-                lists += 1;
+                listed.fetch_add(1, Ordering::Relaxed);
             }
-            Ok::<usize, anyhow::Error>(lists)
+            Ok::<(), anyhow::Error>(())
         };
         let swaps = async {
+            let _ended = done.clone().drop_guard();
             let code = fs::read(built_plugin("converter")?)?;
-            for number in 0..SWAPS {
+            // Swaps to code in the cache take less time than lists on a busy machine.
+            for number in 0.. {
+                if done.is_cancelled() || number >= SWAPS && listed.load(Ordering::Relaxed) > SWAPS {
+                    break;
+                }
                 let digest_before = digest(&world).await?;
                 world.plugins.place("converter.wasm", &with_another_digest(&code, &number.to_string()))?;
                 eventually(2 * SOON, "the swap", || async {
@@ -203,14 +216,10 @@ async fn no_list_fails_while_the_plugin_is_swapped() -> Result<()> {
                 })
                 .await?;
             }
-            done.cancel();
             Ok::<(), anyhow::Error>(())
         };
         let (lists, swaps) = tokio::join!(lists, swaps);
-        swaps?;
-        let lists = lists?;
-        ensure!(lists > SWAPS, "only {lists} lists");
-        Ok(())
+        lists.and(swaps)
     })
     .await
 }

@@ -16,13 +16,16 @@ mod program;
 
 use program::Query;
 
+/// The names of the keys of both plugins begin with these.
+const BOTH: [&str; 2] = ["reader", "everyone"];
+
 /// Keys of each plugin.
 const KEYS: usize = 8;
 
 /// A misfit for the objects with `label`, that watches the ConfigMaps with the label `indexed`.
 ///
 /// * `map_to` - of that watch. None: the keys that read an object.
-fn version(number: &str, label: &str, map_to: Option<&str>) -> Result<Vec<u8>> {
+pub(crate) fn version(number: &str, label: &str, map_to: Option<&str>) -> Result<Vec<u8>> {
     misfit_with(number, "", |manifest| {
         if let Some(selector) = manifest.pointer_mut("/primaries/0/labelSelector") {
             *selector = json!(label);
@@ -54,7 +57,7 @@ fn config_maps(world: &World) -> String {
 }
 
 /// A key of one of the plugins, in a mode of the misfit.
-async fn key(world: &World, name: &str, label: &str, mode: &str, value: &str) -> Result<()> {
+pub(crate) async fn key(world: &World, name: &str, label: &str, mode: &str, value: &str) -> Result<()> {
     let (label, of) = label.split_once('=').context("no label")?;
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"value": value},
         "metadata": {"name": name, "labels": {label: of}, "annotations": {"misfit/mode": mode}}});
@@ -75,7 +78,7 @@ fn drawn(random: &mut fastrand::Rng, name: &str, roots: &[String]) -> Value {
 }
 
 /// Changes, makes or deletes one of the objects that programs may read. Returns its name.
-async fn change(world: &World, random: &mut fastrand::Rng, roots: &[String]) -> Result<String> {
+pub(crate) async fn change(world: &World, random: &mut fastrand::Rng, roots: &[String]) -> Result<String> {
     let name = format!("v{}", random.u8(0..6));
     let path = format!("{}/{name}", config_maps(world));
     let state = drawn(random, &name, roots);
@@ -122,13 +125,13 @@ fn expected(seed: &str, objects: &[Value]) -> (String, Vec<Query>) {
     (digest, queries)
 }
 
-/// Waits until every key of both plugins shows the digest of the objects that there are.
-async fn agree(world: &World, seeds: &[String], what: &str) -> Result<()> {
+/// Waits until every key of the plugins shows the digest of the objects that there are.
+pub(crate) async fn agree(world: &World, plugins: &[&str], seeds: &[String], what: &str) -> Result<()> {
     eventually(4 * SOON, what, || async {
         let objects = readable(world).await?;
         for (i, seed) in seeds.iter().enumerate() {
             let (digest, _) = expected(seed, &objects);
-            for plugin in ["reader", "everyone"] {
+            for plugin in plugins {
                 let path = format!("{}/{plugin}{i}-child", config_maps(world));
                 let child = world.cluster.get(&path).await?.with_context(|| format!("{plugin}{i} has no child"))?;
                 ensure!(text(&child, "/data/seen") == digest, "{plugin}{i}, seed {seed}: not {digest}: {child}");
@@ -155,6 +158,17 @@ async fn reconciled(world: &World) -> Result<Vec<(String, String)>> {
     Ok(lines.await?.iter().filter_map(fields).collect())
 }
 
+/// Makes the owners of other objects. Returns their uids.
+pub(crate) async fn roots(world: &World) -> Result<Vec<String>> {
+    let mut roots = Vec::new();
+    for root in ["root0", "root1"] {
+        let made =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": root, "labels": {"indexed": "true"}}});
+        roots.push(text(&world.cluster.create(&config_maps(world), &made).await?, "/metadata/uid"));
+    }
+    Ok(roots)
+}
+
 /// The two plugins with their keys: `reader0` … are woken by their reads, `everyone0` … by every change.
 async fn programs(world: &World, random: &mut fastrand::Rng) -> Result<(Vec<String>, Vec<String>)> {
     for (plugin, label, map_to) in [("readers", "misfit=reader", None), ("everyone", "misfit=everyone", Some("all"))] {
@@ -163,15 +177,10 @@ async fn programs(world: &World, random: &mut fastrand::Rng) -> Result<(Vec<Stri
     }
     world.set_environment("OARLOCK_LOG", "info,oarlock=debug");
     world.start_host().await?;
-    let mut roots = Vec::new();
-    for root in ["root0", "root1"] {
-        let made =
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": root, "labels": {"indexed": "true"}}});
-        roots.push(text(&world.cluster.create(&config_maps(world), &made).await?, "/metadata/uid"));
-    }
+    let roots = roots(world).await?;
     let seeds: Vec<String> = (0..KEYS).map(|_| random.u32(..).to_string()).collect();
     for (i, seed) in seeds.iter().enumerate() {
-        for plugin in ["reader", "everyone"] {
+        for plugin in BOTH {
             key(world, &format!("{plugin}{i}"), &format!("misfit={plugin}"), "program", seed).await?;
         }
     }
@@ -195,7 +204,7 @@ async fn programs_of_random_reads_end_where_a_host_that_runs_every_key_ends() ->
                     // A program that reads something else from now on.
                     let i = random.usize(0..KEYS);
                     let seed = random.u32(..).to_string();
-                    for plugin in ["reader", "everyone"] {
+                    for plugin in BOTH {
                         let path = format!("{}/{plugin}{i}", config_maps(&world));
                         world.cluster.merge_patch(&path, &json!({"data": {"value": seed}})).await?;
                     }
@@ -220,7 +229,7 @@ async fn programs_of_random_reads_end_where_a_host_that_runs_every_key_ends() ->
             for _ in 0..random.usize(1..6) {
                 change(&world, &mut random, &roots).await?;
             }
-            agree(&world, &seeds, &format!("round {round} of seed {seed}")).await?;
+            agree(&world, &BOTH, &seeds, &format!("round {round} of seed {seed}")).await?;
         }
         Ok(())
     })
@@ -237,13 +246,13 @@ async fn a_change_wakes_exactly_the_keys_that_read_the_object() -> Result<()> {
         for _ in 0..12 {
             change(&world, &mut random, &roots).await?;
         }
-        agree(&world, &seeds, "the first state").await?;
+        agree(&world, &BOTH, &seeds, "the first state").await?;
         let mut spared = 0;
         for step in 0..12 {
             let before = readable(&world).await?;
             let from = quiet(&world).await?;
             let name = change(&world, &mut random, &roots).await?;
-            agree(&world, &seeds, &format!("step {step} of seed {seed}")).await?;
+            agree(&world, &BOTH, &seeds, &format!("step {step} of seed {seed}")).await?;
             let after = readable(&world).await?;
             let states: Vec<&Value> =
                 before.iter().chain(&after).filter(|object| text(object, "/metadata/name") == name).collect();
