@@ -38,7 +38,7 @@ fn grant() -> Grant {
     Grant::nothing().rule("", &["configmaps"], &["get", "list", "watch"])
 }
 
-/// Starts the host, and waits until the attacker runs: it is compiled first, at the lowest priority.
+/// Starts the host, and waits until the attacker runs: it is compiled first, at low priority.
 async fn started(world: &World) -> Result<()> {
     world.start_host().await?;
     eventually(4 * SOON, "the attacker to run", || async {

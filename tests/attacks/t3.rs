@@ -13,7 +13,6 @@ async fn t3_a_merge_that_took_minutes_ends_at_once() -> Result<()> {
         world.plugins.place("attacker.wasm", &attacker(|_| {})?)?;
         started(&world).await?;
         ask(&world, "retain", &json!({"actions": [{"op": "retain", "n": 100_000}]})).await?;
-        // The thread of such work has the lowest priority: other tests come first.
         eventually(4 * SOON, "the merge", || async {
             let results = world.log(|line| line.text.contains("RESULT") && line.text.contains("retain")).await?;
             ensure!(results.iter().any(|line| line.text.contains(" bytes")), "{results:?}");

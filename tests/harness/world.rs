@@ -30,7 +30,7 @@ use tempfile::TempDir;
 use tokio::sync::Mutex;
 
 /// Deadline on a slow machine for anything that should happen soon.
-pub const SOON: Duration = Duration::from_secs(30);
+pub const SOON: Duration = Duration::from_secs(90);
 
 /// Configuration of a world.
 #[derive(Clone, Debug)]
@@ -236,7 +236,7 @@ impl World {
         let reach = self.answering.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let args = ["--admission-addr", "127.0.0.1:0"].into_iter().chain(reach.iter().map(String::as_str));
         self.start_host_with(&args.collect::<Vec<_>>()).await?;
-        // Its plugin is compiled first, at the lowest priority.
+        // Its plugin is compiled first, at low priority.
         eventually(4 * SOON, "the webhooks", || async {
             let mut there = String::new();
             for kind in ["mutating", "validating"] {

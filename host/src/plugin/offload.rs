@@ -1,8 +1,7 @@
-//! Offloading of long computations: guests that compute for long run on threads of the lowest priority, so that other work comes first.
+//! Offloading of long computations: guests that compute for long run on threads of low priority, so that other work comes first.
 //!
 //! A call begins on the worker that holds its key. When it has computed for a tick without waiting, the rest of it moves to these
-//! threads. The operating system runs them with the processor time that the workers leave. A guest without neighbours has a whole core, a
-//! guest among busy neighbours has the rest. Of each plugin one call computes at a time, in turns of a tick. So a plugin with many such
+//! threads. A guest without neighbours has a whole core, a guest beside a busy thread of the host has a quarter of one. Of each plugin one call computes at a time, in turns of a tick. So a plugin with many such
 //! calls has no larger share than one with a single call.
 //!
 //! Computations of the host for a guest cannot yield at each tick. They have a thread of their own for each plugin, and a budget that
@@ -22,8 +21,9 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, PollSemaphore};
 use tokio_util::task::AbortOnDropHandle;
 
-/// Nice value of the threads: the lowest priority.
-const NICE: i32 = 19;
+/// Nice value of the threads. Beside one busy thread of the host, a thread has a quarter of a core; at 19 it has a seventieth, so that
+/// calls miss their deadline on a busy machine.
+const NICE: i32 = 5;
 
 /// The threads. They end, with the work on them, when this is dropped.
 pub(super) struct OffloadPool {

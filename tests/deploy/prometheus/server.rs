@@ -156,6 +156,19 @@ impl Prometheus {
             .collect())
     }
 
+    /// Fails when an alert fires, or stays pending. An object that is being changed is out of sync for a moment.
+    pub(super) async fn is_quiet(&self) -> Result<()> {
+        eventually(SOON, "no alert to be pending", || async {
+            let raised = self.raised().await?;
+            if raised.iter().any(|one| one.starts_with("firing ")) {
+                return Ok(Err(anyhow::anyhow!("fires while all is well: {raised:?}")));
+            }
+            ensure!(raised.is_empty(), "{raised:?}");
+            Ok(Ok(()))
+        })
+        .await?
+    }
+
     /// Fails when one of the alerts does not fire now.
     async fn all_fire(&self, names: &[&str]) -> Result<()> {
         let raised = self.raised().await?;

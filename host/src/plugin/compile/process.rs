@@ -17,8 +17,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-/// Added to the host's nice value: the compiler uses the processor time that the host leaves.
-const NICE: i32 = 10;
+/// Added to the host's nice value. Beside one busy thread of the host, the compiler has a quarter of a core.
+const NICE: i32 = 5;
 
 /// Most bytes of stderr that the host keeps.
 const STDERR_BYTES: u64 = 2048;
