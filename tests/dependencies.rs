@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
+mod kinds;
 #[path = "guests/misfit/src/program.rs"]
 mod program;
 

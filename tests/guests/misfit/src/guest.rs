@@ -1,7 +1,7 @@
 //! The modes.
 
 use crate::modes::MODES;
-use crate::program::{self, Query};
+use crate::reading::everything;
 use crate::{manifest, misbehave};
 use oarlock_guest::raw::{
     ApplyChange, Change, DeleteChange, Denial, Error, Event, GroupVersionKind, Guest, ObjectKey, ObjectRef,
@@ -67,20 +67,7 @@ impl Guest for Misfit {
                 let requirements: Vec<_> = (0..misfit.count(100)).map(|number| format!("!label-{number}")).collect();
                 return misfit.list(&requirements.join(",")).map(|found| Some(json!(found.len()).to_string()));
             }
-            "list-all" => return misfit.list("").map(|found| Some(json!(found.len()).to_string())),
-            "indexed" => {
-                let value = misfit.value.as_str().unwrap_or_default();
-                let options = everything(misfit.namespace.clone(), "");
-                let found = cluster::list_indexed(&core("ConfigMap"), "by-tenant", value, &options)?;
-                let objects = found.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok());
-                let names: Vec<_> =
-                    objects.map(|object| object["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect();
-                return Ok(Some(misfit.object("ConfigMap", "child", &json!({"seen": names.join(" ")})).to_string()));
-            }
-            "program" => {
-                let digest = program::run(misfit.value.as_str().unwrap_or_default(), |query| misfit.read(query))?;
-                return Ok(Some(misfit.object("ConfigMap", "child", &json!({"seen": digest})).to_string()));
-            }
+            "list-all" | "indexed" | "program" | "gadget" => return misfit.reading().map(Some),
             "merge-huge" => return merge_huge(misfit.count(1_000_000)),
             "merge-custom" => {
                 let merged = merge_custom(misfit.value.as_str().unwrap_or_default())?;
@@ -246,13 +233,13 @@ impl Guest for Misfit {
 }
 
 /// One call.
-struct Reconcile {
-    namespace: String,
+pub(crate) struct Reconcile {
+    pub(crate) namespace: String,
     name: String,
-    mode: String,
+    pub(crate) mode: String,
     argument: Option<usize>,
     /// The object's `data.value`.
-    value: Value,
+    pub(crate) value: Value,
     owner: Value,
 }
 
@@ -289,7 +276,7 @@ impl Reconcile {
         ObjectKey { namespace: self.namespace.clone(), name: format!("{}-{suffix}", self.name) }
     }
 
-    fn object(&self, kind: &str, suffix: &str, data: &Value) -> Value {
+    pub(crate) fn object(&self, kind: &str, suffix: &str, data: &Value) -> Value {
         let ObjectKey { namespace, name } = self.key(suffix);
         json!({
             "apiVersion": "v1", "kind": kind, "data": data,
@@ -326,28 +313,6 @@ impl Reconcile {
             fields.insert("spec".to_owned(), json!({"selector": {"app": "misfit"}, "ports": [{"port": 80}]}));
         }
         service
-    }
-
-    fn list(&self, label_selector: &str) -> Result<Vec<String>, Error> {
-        cluster::list_objects(&core("ConfigMap"), &everything(self.namespace.clone(), label_selector))
-    }
-
-    fn read(&self, query: &Query) -> Result<Vec<Value>, Error> {
-        let config_map = core("ConfigMap");
-        let everything = everything(self.namespace.clone(), "");
-        let found = match query {
-            Query::Named(name) => {
-                let key = ObjectKey { namespace: self.namespace.clone(), name: name.clone() };
-                cluster::get_object(&config_map, &key)?.into_iter().collect()
-            }
-            Query::Labelled(selector) => self.list(selector)?,
-            Query::Tenant(tenant) => cluster::list_indexed(&config_map, "by-tenant", tenant, &everything)?,
-            Query::OwnedBy(uid) => {
-                let options = cluster::ListOptions { owner_uid: uid.clone(), ..everything };
-                if uid.is_empty() { Vec::new() } else { cluster::list_objects(&config_map, &options)? }
-            }
-        };
-        Ok(found.iter().map(|text| parsed(text)).collect())
     }
 
     /// What the host's cache holds for this object under a name; `value` when it holds nothing yet.
@@ -391,7 +356,7 @@ fn refused(answer: Result<http::Response, http::Failure>) -> Result<Option<Strin
     }
 }
 
-fn parsed(text: &str) -> Value {
+pub(crate) fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
@@ -430,11 +395,6 @@ fn merge_custom(text: &str) -> Result<String, Error> {
     merge::apply_patch(&kind, &current, &patch)
 }
 
-fn everything(namespace: String, label_selector: &str) -> cluster::ListOptions {
-    let (label_selector, owner_uid) = (label_selector.to_owned(), String::new());
-    cluster::ListOptions { namespace, label_selector, owner_uid, limit: 0 }
-}
-
 fn apply(object: &Value) -> Change {
     apply_text(object.to_string(), false)
 }
@@ -456,7 +416,7 @@ fn anything() -> Precondition {
     Precondition { uid: None, resource_version: None }
 }
 
-fn core(kind: &str) -> GroupVersionKind {
+pub(crate) fn core(kind: &str) -> GroupVersionKind {
     GroupVersionKind { group: String::new(), version: "v1".to_owned(), kind: kind.to_owned() }
 }
 

@@ -57,6 +57,7 @@
 //! | `live` | `get-actual` begins with `cluster.get-live` of the child |
 //! | `indexed` | lists ConfigMaps by the index `by-tenant` and its value; the child shows their names |
 //! | `program` | reads what its value, the seed of a random program, makes it read; the child shows the digest |
+//! | `gadget` | reads the Gadget (`oarlock.test/v1`) that its value names; the child shows its `spec.size`, or `none` |
 //! | `merge-huge:N` | strategic merges of documents of N bytes (1 000 000 unless told); ends terminal, and says whether they were right |
 //! | `url-huge:N`, `method-huge:N` | a request with a URL, a method of N bytes (1 000 000 unless told); terminal with the failure |
 //! | `headers-huge:N` | the same with N headers of 1000 bytes (1000 unless told) |
@@ -85,3 +86,5 @@ mod misbehave;
 mod modes;
 #[cfg(target_arch = "wasm32")]
 mod program;
+#[cfg(target_arch = "wasm32")]
+mod reading;

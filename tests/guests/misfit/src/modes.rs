@@ -1,7 +1,7 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 65] = [
+pub(crate) const MODES: [&str; 66] = [
     "ok",
     "nothing",
     "verbatim",
@@ -54,6 +54,7 @@ pub(crate) const MODES: [&str; 65] = [
     "list-all",
     "indexed",
     "program",
+    "gadget",
     "merge-huge",
     "merge-custom",
     "url-huge",
