@@ -3,7 +3,10 @@
 use crate::imports::log;
 use crate::raw::{self, Guest};
 use crate::{Context, Reconciler, Result};
+use std::any::Any;
+use std::cell::Cell;
 use std::marker::PhantomData;
+use std::rc::Rc;
 use std::sync::Once;
 
 /// The exported side of a reconciler.
@@ -18,7 +21,7 @@ impl<R: Reconciler> Guest for Adapter<R> {
 
     fn get_desired(request: raw::Request) -> Result<Option<String>, raw::Error> {
         log_panics();
-        let cx = Context::new(request);
+        let cx = context(request);
         // By definition: the host does not call it, and plugins need not handle the case.
         if cx.deleting() {
             return Ok(None);
@@ -29,7 +32,7 @@ impl<R: Reconciler> Guest for Adapter<R> {
 
     fn get_actual(request: raw::Request) -> Result<raw::Observation, raw::Error> {
         log_panics();
-        Ok(R::default().actual(&Context::new(request))?.into_raw()?)
+        Ok(R::default().actual(&context(request))?.into_raw()?)
     }
 
     fn patch(
@@ -39,8 +42,19 @@ impl<R: Reconciler> Guest for Adapter<R> {
     ) -> Result<raw::Outcome, raw::Error> {
         log_panics();
         let (desired, actual) = (state(desired, "desired")?, state(actual, "actual")?);
-        Ok(R::default().patch(&Context::new(request), desired, actual)?.into_raw()?)
+        Ok(R::default().patch(&context(request), desired, actual)?.into_raw()?)
     }
+}
+
+/// The context of a request. All calls of one reconcile have the same request, so its object is decoded once.
+fn context<T: 'static>(request: raw::Request) -> Rc<Context<T>> {
+    thread_local! {
+        static LAST: Cell<Option<Rc<dyn Any>>> = const { Cell::new(None) };
+    }
+    let last = LAST.take().and_then(|last| last.downcast::<Context<T>>().ok());
+    let cx = last.filter(|last| *last.raw() == request).unwrap_or_else(|| Rc::new(Context::new(request)));
+    LAST.set(Some(Rc::clone(&cx) as Rc<dyn Any>));
+    cx
 }
 
 fn state<S: serde::de::DeserializeOwned>(text: Option<String>, which: &str) -> Result<Option<S>> {

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 pub trait Reconciler: Default + 'static {
     /// The type of the reconciled objects: your own struct with the fields that you read, a type of k8s-openapi, or `serde_json::Value`
     /// for a plugin with several kinds.
-    type Object: DeserializeOwned;
+    type Object: DeserializeOwned + 'static;
     /// The compared state. It contains only what the plugin owns, in the same spelling on both sides.
     type State: Serialize + DeserializeOwned;
 

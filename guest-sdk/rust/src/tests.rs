@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 mod changes;
+mod decoding;
 
 fn config_map() -> crate::Kind {
     kind("v1", "ConfigMap")
