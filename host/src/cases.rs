@@ -166,7 +166,7 @@ impl Player {
         for (place, list, document) in listed {
             let (kind, object) = object(&place, document)?;
             if list == "applied" {
-                objects.applied(kind.clone(), object.key().clone(), document.clone());
+                objects.applied(kind.clone(), object.key().clone(), document);
             }
             objects.insert(kind, object);
         }

@@ -7,8 +7,23 @@ use serde_json::Value;
 pub fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (None, None) => true,
-        (Some(a), Some(b)) => first_difference(a, b).is_none(),
+        (Some(a), Some(b)) => std::ptr::eq(a, b) || equal(a, b),
         _ => false,
+    }
+}
+
+fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Number(a), Value::Number(b)) => {
+            // Integers are compared exactly: as f64, large ones would be equal.
+            let as_floats = a.is_f64() || b.is_f64();
+            a == b || (as_floats && a.as_f64() == b.as_f64())
+        }
+        _ => a == b,
     }
 }
 
@@ -93,12 +108,7 @@ fn differs(a: &Value, b: &Value, path: &mut String) -> bool {
             }
             a.len() != b.len()
         }
-        (Value::Number(a), Value::Number(b)) => {
-            // Integers are compared exactly: as f64, large ones would be equal.
-            let as_floats = a.is_f64() || b.is_f64();
-            a != b && !(as_floats && a.as_f64() == b.as_f64())
-        }
-        _ => a != b,
+        (a, b) => !equal(a, b),
     }
 }
 

@@ -37,28 +37,31 @@ pub struct Request {
     pub dry_run: bool,
 }
 
-/// A state a plugin answered. It is compared as a value, and handed back to `patch` in the plugin's own words, so that the order of its keys
-/// survives.
+/// A state that a plugin returned. The host compares it as a value, and passes it to `patch` in the plugin's own words, so that the order
+/// of its keys survives. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct State(Arc<Document>);
+
+#[derive(Debug)]
+struct Document {
     text: String,
     value: Value,
 }
 
 impl State {
-    /// Reads one.
+    /// Parses a state.
     ///
     /// # Errors
     ///
     /// It is not JSON.
     pub fn parse(text: String) -> Result<Self, serde_json::Error> {
-        Ok(Self { value: serde_json::from_str(&text)?, text })
+        Ok(Self(Arc::new(Document { value: serde_json::from_str(&text)?, text })))
     }
 
     /// As the plugin wrote it.
     #[must_use]
     pub fn text(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 }
 
@@ -66,7 +69,7 @@ impl std::ops::Deref for State {
     type Target = Value;
 
     fn deref(&self) -> &Value {
-        &self.value
+        &self.0.value
     }
 }
 

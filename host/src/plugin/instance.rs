@@ -63,6 +63,8 @@ pub struct Instance {
     granted: Duration,
     /// Time lost to others: the call could compute but had no thread, while its own plugin did not compute either.
     starved: Duration,
+    /// The desired state of this reconcile.
+    desired: Option<PluginState>,
     /// The number of reconciles served.
     served: u32,
 }
@@ -106,6 +108,7 @@ impl Instance {
             left,
             granted: left,
             starved: Duration::ZERO,
+            desired: None,
             served: 1,
         };
         let started: BoxFuture<'static, _> = Box::pin(async move {
@@ -122,7 +125,7 @@ impl Instance {
     /// Begins another reconcile with the rest of the last one. False: no store is left to enter.
     pub(super) fn begin(&mut self, run: Run) -> bool {
         self.left = time_for(self.deadline_seconds, &run);
-        (self.granted, self.starved) = (self.left, Duration::ZERO);
+        (self.granted, self.starved, self.desired) = (self.left, Duration::ZERO, None);
         let Some(live) = &mut self.live else { return false };
         live.store.data_mut().begin(run);
         self.served += 1;
@@ -177,17 +180,18 @@ impl Instance {
     pub async fn get_desired(&mut self, request: &Request) -> Result<Option<PluginState>, CallError> {
         const CALL: &str = "get-desired";
         let request = to_wit(request);
-        self.call(CALL, move |live| {
+        let desired = self.call(CALL, move |live| {
             Box::pin(async move {
                 let guest = live.plugin.oarlock_reconciler_reconcile();
                 let answered = guest.call_get_desired(&mut live.store, &request).await;
                 let desired = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
                 let bytes = desired.as_ref().map_or(0, String::len);
                 let answer = CallResult::check(CALL, live.store.data(), bytes).await?;
-                desired.map(|text| answer.state("the desired state", text)).transpose()
+                desired.map(|text| answer.state("the desired state", text, None)).transpose()
             })
-        })
-        .await
+        });
+        self.desired = desired.await?;
+        Ok(self.desired.clone())
     }
 
     /// Calls `get-actual` for the actual state.
@@ -197,7 +201,7 @@ impl Instance {
     /// See [`CallError`].
     pub async fn get_actual(&mut self, request: &Request) -> Result<Observation, CallError> {
         const CALL: &str = "get-actual";
-        let request = to_wit(request);
+        let (request, desired) = (to_wit(request), self.desired.clone());
         self.call(CALL, move |live| {
             Box::pin(async move {
                 let guest = live.plugin.oarlock_reconciler_reconcile();
@@ -205,7 +209,7 @@ impl Instance {
                 let observed = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
                 let bytes = observed.state.iter().chain(&observed.status).map(String::len).sum();
                 let answer = CallResult::check(CALL, live.store.data(), bytes).await?;
-                let state = observed.state.map(|text| answer.state("the actual state", text)).transpose()?;
+                let state = observed.state.map(|text| answer.state("the actual state", text, desired)).transpose()?;
                 let status = match observed.status.map(|text| answer.json("the status", &text)).transpose()? {
                     None => None,
                     Some(Value::Object(fields)) => Some(fields),

@@ -197,7 +197,7 @@ impl Reads {
     /// # Errors
     ///
     /// See [`ReadError`].
-    pub async fn get_applied(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Value>, ReadError> {
+    pub async fn get_applied(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<String>, ReadError> {
         match &self.of {
             Of::Cluster(cluster) => cluster.get_applied(kind, key).await,
             Of::Recorded(objects) => objects.get_applied(kind, key),
@@ -320,7 +320,7 @@ impl ClusterReads {
         Ok(found)
     }
 
-    async fn get_applied(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Value>, ReadError> {
+    async fn get_applied(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<String>, ReadError> {
         let object = self.get(kind, key).await?;
         Ok(object.and_then(|o| self.writer.applied().get(&self.write_identity.field_manager(), kind, &o)))
     }

@@ -20,7 +20,7 @@ pub struct RecordedObjects {
     grants: Arc<Grants>,
     kinds: HashSet<GroupVersionKind>,
     objects: BTreeMap<ObjectKey, Vec<(GroupVersionKind, Arc<Object>)>>,
-    applied: HashMap<(GroupVersionKind, ObjectKey), Value>,
+    applied: HashMap<(GroupVersionKind, ObjectKey), String>,
 }
 
 impl RecordedObjects {
@@ -47,8 +47,8 @@ impl RecordedObjects {
     }
 
     /// Sets the document that `get-applied` returns for an object.
-    pub fn applied(&mut self, kind: GroupVersionKind, key: ObjectKey, document: Value) {
-        self.applied.insert((kind, key), document);
+    pub fn applied(&mut self, kind: GroupVersionKind, key: ObjectKey, document: &Value) {
+        self.applied.insert((kind, key), document.to_string());
     }
 
     pub(super) fn get(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
@@ -62,7 +62,7 @@ impl RecordedObjects {
         Ok(found.map(|(_, object)| Arc::clone(object)))
     }
 
-    pub(super) fn get_applied(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Value>, ReadError> {
+    pub(super) fn get_applied(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<String>, ReadError> {
         self.get(kind, key)?;
         Ok(self.applied.get(&(kind.clone(), key.clone())).cloned())
     }

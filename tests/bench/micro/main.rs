@@ -11,6 +11,10 @@ mod queue;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+/// That of the host.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Figures of single parts.
 #[derive(Debug, Parser)]
 struct Args {

@@ -115,8 +115,7 @@ impl cluster::Host for State {
         let (kind, key) = (kind_from(kind), key_from(key));
         self.observe(&kind, |observer| observer.object(&kind, &key));
         let found = self.read(async |reads| reads.get_applied(&kind, &key).await).await;
-        let text = found.map(|found| found.map(|value| value.to_string()));
-        Ok(text.and_then(|text| self.check_size(text.as_ref().map_or(0, String::len), 1).map(|()| text)))
+        Ok(found.and_then(|text| self.check_size(text.as_ref().map_or(0, String::len), 1).map(|()| text)))
     }
 
     async fn get_live(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> HostResult<Option<String>> {

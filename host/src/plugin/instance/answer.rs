@@ -41,10 +41,14 @@ impl CallResult {
         serde_json::from_str(text).map_err(|e| self.not_json(what, &e))
     }
 
-    /// Reads a state.
+    /// Parses a state.
     ///
-    /// * `what` - which, for the error.
-    pub(super) fn state(self, what: &str, text: String) -> Result<PluginState, CallError> {
+    /// * `what` - name of the state, for the error.
+    /// * `known` - a parsed state. An object in sync usually has the same text in both states, which is parsed once.
+    pub(super) fn state(self, what: &str, text: String, known: Option<PluginState>) -> Result<PluginState, CallError> {
+        if let Some(same) = known.filter(|known| known.text() == text) {
+            return Ok(same);
+        }
         PluginState::parse(text).map_err(|e| self.not_json(what, &e))
     }
 
