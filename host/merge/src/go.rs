@@ -42,9 +42,24 @@ pub(crate) fn print_syntax(value: &Value) -> String {
     }
 }
 
-/// Whether two documents are equal; `1` and `1.0` are.
+/// Whether two documents are equal; `1` and `1.0` are. The same as [`compare`] says, in less time.
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {
-    compare(a, b) == Ordering::Equal
+    match (a, b) {
+        (Value::Null, Value::Null) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Number(a), Value::Number(b)) => a == b || compare_numbers(a, b).is_eq(),
+        (Value::String(a), Value::String(b)) => a == b,
+        (Value::Array(a), Value::Array(b)) => equal_lists(a, b),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|((ak, av), (bk, bv))| ak == bk && equal(av, bv))
+        }
+        _ => false,
+    }
+}
+
+/// Whether two lists are equal.
+pub(crate) fn equal_lists(a: &[Value], b: &[Value]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
 }
 
 /// A total order over JSON values, by kind first; numbers by value, however they are spelled.
@@ -54,12 +69,12 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Ordering {
         (Value::Number(a), Value::Number(b)) => compare_numbers(a, b),
         (Value::String(a), Value::String(b)) => a.cmp(b),
         (Value::Array(a), Value::Array(b)) => {
-            let pairs = a.iter().zip(b).map(|(a, b)| compare(a, b));
-            pairs.fold(Ordering::Equal, Ordering::then).then(a.len().cmp(&b.len()))
+            let mut pairs = a.iter().zip(b).map(|(a, b)| compare(a, b));
+            pairs.find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
         }
         (Value::Object(a), Value::Object(b)) => {
-            let pairs = a.iter().zip(b).map(|((ak, av), (bk, bv))| ak.cmp(bk).then_with(|| compare(av, bv)));
-            pairs.fold(Ordering::Equal, Ordering::then).then(a.len().cmp(&b.len()))
+            let mut pairs = a.iter().zip(b).map(|((ak, av), (bk, bv))| ak.cmp(bk).then_with(|| compare(av, bv)));
+            pairs.find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
         }
         _ => rank(a).cmp(&rank(b)),
     }
@@ -90,6 +105,7 @@ fn compare_numbers(a: &Number, b: &Number) -> Ordering {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -103,5 +119,33 @@ mod tests {
     fn one_and_one_point_zero_are_the_same_number() {
         assert!(equal(&json!({"a": [1]}), &json!({"a": [1.0]})));
         assert!(!equal(&json!(9_007_199_254_740_993_i64), &json!(9_007_199_254_740_992_i64)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn documents_are_equal_when_their_order_says_so(a in document(), b in document()) {
+            prop_assert_eq!(equal(&a, &b), compare(&a, &b).is_eq());
+            prop_assert_eq!(compare(&a, &b), compare(&b, &a).reverse());
+            prop_assert!(equal(&a, &a.clone()));
+        }
+    }
+
+    /// Small documents, of which many are equal.
+    fn document() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (-1_i64..2).prop_map(Value::from),
+            (-1_i8..2).prop_map(|n| Value::from(f64::from(n))),
+            "[ab]?".prop_map(Value::from),
+        ];
+        scalar.prop_recursive(3, 6, 2, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                proptest::collection::btree_map("[ab]", inner, 0..3).prop_map(|map| map.into_iter().collect()),
+            ]
+        })
     }
 }

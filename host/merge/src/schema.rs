@@ -150,6 +150,7 @@ impl Atom<'_> {
 }
 
 static ANY: TypeSchema = TypeSchema::Any;
+static NO_PATCH: Patch = Patch { merge: false, merge_key: String::new(), retain_keys: false };
 static ATOMIC_LIST: ListKind = ListKind::Atomic;
 
 impl<'s> TypeRef<'s> {
@@ -214,6 +215,14 @@ impl<'s> TypeRef<'s> {
             }
             TypeSchema::Map { element, .. } => self.at(*element),
             _ => unknown,
+        }
+    }
+
+    /// The type of the value under `name`, and its treatment in a strategic merge patch; none for fields that are not declared.
+    pub(crate) fn member(self, name: &str) -> (Self, &'s Patch) {
+        match self.declared(name) {
+            Some(field) => (self.at(field.ty), &field.patch),
+            None => (self.field(name), &NO_PATCH),
         }
     }
 

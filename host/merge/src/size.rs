@@ -48,3 +48,46 @@ pub fn measure(value: &Value, budget: &Budget<'_>) -> Result<Size, Stopped> {
     size.bytes = size.bytes.saturating_add(1);
     Ok(size)
 }
+
+/// Charges a value and every value inside it, as [`measure`] does, without measuring them.
+///
+/// # Errors
+///
+/// [`Stopped`].
+pub(crate) fn charge(value: &Value, budget: &Budget<'_>) -> Result<(), Stopped> {
+    budget.charge(1)?;
+    charge_inside(value, budget)
+}
+
+/// Charges the values inside a value: all members of one map or list at once.
+fn charge_inside(value: &Value, budget: &Budget<'_>) -> Result<(), Stopped> {
+    match value {
+        Value::Array(items) => {
+            budget.charge(items.len())?;
+            items.iter().try_for_each(|item| charge_inside(item, budget))
+        }
+        Value::Object(map) => {
+            budget.charge(map.len())?;
+            map.values().try_for_each(|child| charge_inside(child, budget))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn measuring_and_charging_count_the_same_steps() {
+        for value in [json!(null), json!([]), json!({"a": [1, {"b": "c", "d": []}], "e": {}, "f": [[true]]})] {
+            let (measured, charged) = (Budget::unlimited(), Budget::unlimited());
+            measure(&value, &measured).unwrap();
+            charge(&value, &charged).unwrap();
+            assert_eq!(measured.spent(), charged.spent(), "{value}");
+        }
+        assert_eq!(charge(&json!([1, 2, 3]), &Budget::of(3)), Err(Stopped::Steps(3)));
+    }
+}

@@ -16,8 +16,8 @@ mod patch;
 use serde_json::{Map, Value};
 
 use crate::go;
-use crate::schema::{Patch, Schema, TypeRef};
-use crate::size::measure;
+use crate::schema::Schema;
+use crate::size;
 use crate::steps::{Budget, Stopped};
 
 const DIRECTIVE: &str = "$patch";
@@ -112,7 +112,7 @@ impl Error {
 ///
 /// [`Error`]; [`Error::status`] is the HTTP status for it.
 pub fn apply_patch(schema: &Schema, original: &Value, patch: &Value, budget: &Budget<'_>) -> Result<Value, Error> {
-    charge(&[original, patch], budget)?;
+    charge([original, patch], budget)?;
     let (Value::Object(original), Value::Object(patch)) = (original, patch) else { return Err(Error::NotAnObject) };
     let merger = patch::Merger { onto_patch: false, budget };
     merger.maps(original.clone(), patch.clone(), schema.root()).map(Value::Object)
@@ -129,7 +129,6 @@ pub fn create_two_way(
     modified: &Value,
     budget: &Budget<'_>,
 ) -> Result<Value, Error> {
-    charge(&[original, modified], budget)?;
     let (Value::Object(original), Value::Object(modified)) = (original, modified) else {
         return Err(Error::NotAnObject);
     };
@@ -154,7 +153,6 @@ pub fn create_three_way(
     current: &Value,
     budget: &Budget<'_>,
 ) -> Result<Value, Error> {
-    charge(&[original, modified, current], budget)?;
     let (Value::Object(original), Value::Object(modified), Value::Object(current)) = (original, modified, current)
     else {
         return Err(Error::NotAnObject);
@@ -166,19 +164,10 @@ pub fn create_three_way(
     patch::Merger { onto_patch: true, budget }.maps(deletions, changes, schema.root()).map(Value::Object)
 }
 
-/// Charges every value of some documents: each is read at least once.
-fn charge(documents: &[&Value], budget: &Budget<'_>) -> Result<(), Stopped> {
-    documents.iter().try_for_each(|document| measure(document, budget).map(drop))
-}
-
-/// Charges every value of some lists, which are copied, compared and sorted.
-fn charge_lists(lists: &[&[Value]], budget: &Budget<'_>) -> Result<(), Stopped> {
-    lists.iter().copied().flatten().try_for_each(|element| measure(element, budget).map(drop))
-}
-
-/// The strategy of a field; none for fields that are not declared.
-fn strategy(ty: TypeRef<'_>, name: &str) -> Patch {
-    ty.declared(name).map(|field| field.patch.clone()).unwrap_or_default()
+/// Charges values, and every value inside them, before they are copied, or compared with each other: also the merge key of an element
+/// can be a document of any size.
+fn charge<'v>(values: impl IntoIterator<Item = &'v Value>, budget: &Budget<'_>) -> Result<(), Stopped> {
+    values.into_iter().try_for_each(|value| size::charge(value, budget))
 }
 
 /// The field of a parallel list: `finalizers` of `$setElementOrder/finalizers`.

@@ -1,13 +1,8 @@
 //! Creating a strategic merge patch from two documents.
 
-use std::collections::BTreeMap;
+use serde_json::{Map, Value, map};
 
-use serde_json::{Map, Value};
-
-use super::lists::ById;
-use super::{
-    DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Error, RETAIN_KEYS, SET_ELEMENT_ORDER, charge_lists, lists, one, strategy,
-};
+use super::{DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Error, RETAIN_KEYS, SET_ELEMENT_ORDER, charge, lists, one};
 use crate::go;
 use crate::schema::{Patch, TypeRef};
 use crate::steps::Budget;
@@ -44,43 +39,60 @@ impl Differ<'_> {
     ) -> Result<Object, Error> {
         self.budget.charge(1 + original.len() + modified.len())?;
         let mut patch = Object::new();
+        let mut members = InStep::new(original);
+        let mut common = 0;
         for (key, new) in modified {
-            match (original.get(key), new) {
-                (Some(Value::Object(old)), Value::Object(new)) => {
-                    let below = self.maps(old, new, ty.field(key), strategy(ty, key).retain_keys)?;
-                    if !below.is_empty() {
-                        patch.insert(key.clone(), Value::Object(below));
-                    }
-                }
-                (Some(Value::Array(old)), Value::Array(new)) => {
-                    let strategy = strategy(ty, key);
-                    if strategy.merge {
-                        let list = self.lists(old, new, &strategy, ty.field(key).element())?;
-                        insert_lists(&mut patch, key, list);
-                    } else if self.additions && !go::equal(&Value::from(old.as_slice()), &Value::from(new.as_slice())) {
-                        patch.insert(key.clone(), Value::Array(new.clone()));
-                    }
-                }
-                (Some(old), new) if go::equal(old, new) => {}
-                (_, new) => {
-                    if self.additions {
-                        patch.insert(key.clone(), new.clone());
-                    }
-                }
+            let old = members.get(key);
+            common += usize::from(old.is_some());
+            if let Some(change) = self.change(&mut patch, key, old, new, ty)? {
+                patch.insert(key.clone(), change);
             }
         }
-        if self.deletions {
+        let loses = common < original.len();
+        if self.deletions && loses {
             for key in original.keys().filter(|key| !modified.contains_key(*key)) {
                 patch.insert(key.clone(), Value::Null);
             }
         }
-        let kept: Vec<Value> =
-            modified.iter().filter(|(_, v)| !v.is_null()).map(|(k, _)| Value::from(k.as_str())).collect();
-        let loses = original.keys().any(|key| !modified.contains_key(key));
-        if retain_keys && !kept.is_empty() && (!patch.is_empty() || loses) {
-            patch.insert(RETAIN_KEYS.to_owned(), Value::Array(kept));
+        if retain_keys && (!patch.is_empty() || loses) {
+            let kept = modified.iter().filter(|(_, v)| !v.is_null()).map(|(k, _)| Value::from(k.as_str()));
+            let kept: Vec<Value> = kept.collect();
+            if !kept.is_empty() {
+                patch.insert(RETAIN_KEYS.to_owned(), Value::Array(kept));
+            }
         }
         Ok(patch)
+    }
+
+    /// The member `key` of the patch, if it needs one. The members for a list that merges are inserted here.
+    fn change(
+        self,
+        patch: &mut Object,
+        key: &str,
+        old: Option<&Value>,
+        new: &Value,
+        ty: TypeRef<'_>,
+    ) -> Result<Option<Value>, Error> {
+        match (old, new) {
+            (Some(Value::Object(old)), Value::Object(new)) => {
+                let (ty, strategy) = ty.member(key);
+                let below = self.maps(old, new, ty, strategy.retain_keys)?;
+                return Ok((!below.is_empty()).then_some(Value::Object(below)));
+            }
+            (Some(Value::Array(old)), Value::Array(new)) => {
+                let (ty, strategy) = ty.member(key);
+                if strategy.merge {
+                    insert_lists(patch, key, self.lists(old, new, strategy, ty.element())?);
+                    return Ok(None);
+                }
+            }
+            _ => {}
+        }
+        if !self.additions {
+            return Ok(None);
+        }
+        charge([new].into_iter().chain(old), self.budget)?;
+        Ok(old.is_none_or(|old| !go::equal(old, new)).then(|| new.clone()))
     }
 
     fn lists(
@@ -90,9 +102,11 @@ impl Differ<'_> {
         strategy: &Patch,
         ty: TypeRef<'_>,
     ) -> Result<ListDiff, Error> {
-        charge_lists(&[original, modified], self.budget)?;
+        self.budget.charge(original.len() + modified.len())?;
         if original.is_empty() {
-            let elements = if self.additions { modified.to_vec() } else { Vec::new() };
+            let elements: &[Value] = if self.additions { modified } else { &[] };
+            charge(elements, self.budget)?;
+            let elements = elements.to_vec();
             return Ok(ListDiff { elements, ..ListDiff::default() });
         }
         match lists::kind(&[original, modified])? {
@@ -110,10 +124,9 @@ impl Differ<'_> {
         ty: TypeRef<'_>,
     ) -> Result<ListDiff, Error> {
         let key = strategy.merge_key.as_str();
-        let keys = |list: &[Value]| list.iter().map(|e| lists::key_of(e, key).cloned()).collect::<Result<Vec<_>, _>>();
-        let (old_keys, new_keys) = (keys(original)?, keys(modified)?);
-        let in_new = lists::Index::new(modified, key);
-        let mut pairs = Pairs::new(&old_keys);
+        let (old_keys, new_keys) = (lists::keys_of(original, key)?, lists::keys_of(modified, key)?);
+        charge(old_keys.iter().chain(&new_keys).copied(), self.budget)?;
+        let mut pairs = lists::Pairs::new(&old_keys);
         let mut elements = Vec::new();
         for (new, new_key) in modified.iter().zip(&new_keys) {
             let old = pairs.next(new_key).and_then(|position| original.get(position));
@@ -121,74 +134,74 @@ impl Differ<'_> {
                 (Some(Value::Object(old)), Value::Object(new)) => {
                     let mut below = self.maps(old, new, ty, strategy.retain_keys)?;
                     if !below.is_empty() {
-                        below.insert(key.to_owned(), new_key.clone());
+                        below.insert(key.to_owned(), (*new_key).clone());
                         elements.push(Value::Object(below));
                     }
                 }
-                _ if self.additions => elements.push(new.clone()),
+                _ if self.additions => {
+                    charge([new], self.budget)?;
+                    elements.push(new.clone());
+                }
                 _ => {}
             }
         }
+        // The elements before these are the same ones in both lists.
+        let rest = pairs.in_step();
+        let old_rest = old_keys.get(rest..).unwrap_or_default();
+        let in_new =
+            if old_rest.is_empty() { lists::Index::default() } else { lists::Index::of(new_keys.iter().copied()) };
+        let (stay, gone): (Vec<&Value>, Vec<&Value>) = old_rest.iter().copied().partition(|old| in_new.has(old));
         if self.deletions {
-            for (old, old_key) in original.iter().zip(&old_keys) {
-                if !in_new.has(old) {
-                    let mut gone = one(key, old_key.clone());
-                    gone.insert(DIRECTIVE.to_owned(), Value::from("delete"));
-                    elements.push(Value::Object(gone));
-                }
+            for old_key in gone {
+                let mut gone = one(key, old_key.clone());
+                gone.insert(DIRECTIVE.to_owned(), Value::from("delete"));
+                elements.push(Value::Object(gone));
             }
         }
-        let reordered = self.additions && !same_order(&old_keys, &new_keys);
-        let order = if elements.is_empty() && !reordered {
+        let mut also_old = new_keys.iter().skip(rest).filter(|key| pairs.has(key));
+        let in_order = stay.iter().all(|old| also_old.next().is_some_and(|new| go::equal(old, new)));
+        let reordered = !(in_order && also_old.next().is_none());
+        let order = if elements.is_empty() && !(self.additions && reordered) {
             Vec::new()
         } else {
-            new_keys.into_iter().map(|value| Value::Object(one(key, value))).collect()
+            new_keys.iter().map(|value| Value::Object(one(key, (*value).clone()))).collect()
         };
         Ok(ListDiff { elements, order, ..ListDiff::default() })
     }
 
     fn lists_of_scalars(self, original: &[Value], modified: &[Value]) -> ListDiff {
         let missing = |from: &[Value], list: &[Value]| -> Vec<Value> {
-            let from = lists::Index::new(from, "");
+            let from = lists::Index::of(from);
             list.iter().filter(|e| !from.has(e)).cloned().collect()
         };
-        let elements = if self.additions { missing(original, modified) } else { Vec::new() };
-        let deleted_scalars = if self.deletions { missing(modified, original) } else { Vec::new() };
-        let changed = self.additions && !go::equal(&Value::from(original), &Value::from(modified));
+        let differ = !go::equal_lists(original, modified);
+        let elements = if differ && self.additions { missing(original, modified) } else { Vec::new() };
+        let deleted_scalars = if differ && self.deletions { missing(modified, original) } else { Vec::new() };
+        let changed = differ && self.additions;
         let order = if changed || !deleted_scalars.is_empty() { modified.to_vec() } else { Vec::new() };
         ListDiff { elements, deleted_scalars, order }
     }
 }
 
-/// Positions of the elements of a list by merge key. Equal keys are paired in their order, as `strategicpatch` does, so that a list with
-/// duplicates does not differ from itself.
-struct Pairs<'v>(BTreeMap<ById<'v>, (Vec<usize>, usize)>);
-
-impl<'v> Pairs<'v> {
-    fn new(keys: &'v [Value]) -> Self {
-        let mut positions: BTreeMap<ById<'v>, (Vec<usize>, usize)> = BTreeMap::new();
-        for (position, key) in keys.iter().enumerate() {
-            positions.entry(ById(key)).or_default().0.push(position);
-        }
-        Self(positions)
-    }
-
-    /// The position of the next element with this key; the first one when there is no further.
-    fn next(&mut self, key: &'v Value) -> Option<usize> {
-        let (positions, turn) = self.0.get_mut(&ById(key))?;
-        let position = positions.get(*turn).or(positions.first()).copied();
-        *turn += 1;
-        position
-    }
+/// The members of a map, looked up in its own order: two versions of a document have mostly the same members.
+struct InStep<'v> {
+    map: &'v Object,
+    rest: std::iter::Peekable<map::Iter<'v>>,
 }
 
-/// Whether the common keys of both lists come in the same order.
-fn same_order(old: &[Value], new: &[Value]) -> bool {
-    let shared = |list: &[Value], other: &[Value]| -> Vec<Value> {
-        let other = lists::Index::new(other, "");
-        list.iter().filter(|k| other.has(k)).cloned().collect()
-    };
-    go::equal(&Value::from(shared(old, new)), &Value::from(shared(new, old)))
+impl<'v> InStep<'v> {
+    fn new(map: &'v Object) -> Self {
+        Self { map, rest: map.iter().peekable() }
+    }
+
+    fn get(&mut self, key: &str) -> Option<&'v Value> {
+        // Keys before the wanted one are only in this map.
+        while self.rest.next_if(|(own, _)| own.as_str() < key).is_some() {}
+        match self.rest.next_if(|(own, _)| own.as_str() == key) {
+            Some((_, value)) => Some(value),
+            None => self.map.get(key),
+        }
+    }
 }
 
 fn insert_lists(patch: &mut Object, key: &str, list: ListDiff) {
@@ -200,5 +213,30 @@ fn insert_lists(patch: &mut Object, key: &str, list: ListDiff) {
     ];
     for (name, values) in parts.into_iter().filter(|(_, values)| !values.is_empty()) {
         patch.insert(name, Value::Array(values));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::{btree_map, vec};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn members_are_found_in_any_order_of_the_questions(map in btree_map("[a-f]", 0..9, 0..6), asked in vec("[a-g]", 0..9)) {
+            let map: Object = map.into_iter().map(|(key, value)| (key, Value::from(value))).collect();
+            let mut members = InStep::new(&map);
+            for key in &asked {
+                prop_assert_eq!(members.get(key), map.get(key));
+            }
+            let mut members = InStep::new(&map);
+            for (key, value) in &map {
+                prop_assert_eq!(members.get(key), Some(value));
+            }
+        }
     }
 }

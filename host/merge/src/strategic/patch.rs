@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::{
-    DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Error, RETAIN_KEYS, SET_ELEMENT_ORDER, as_list, charge_lists, lists,
-    parallel_field, strategy, without_directives, without_nulls,
+    DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Error, RETAIN_KEYS, SET_ELEMENT_ORDER, as_list, charge, lists,
+    parallel_field, without_directives, without_nulls,
 };
 use crate::go;
 use crate::schema::{Patch, TypeRef};
@@ -39,39 +39,37 @@ impl Merger<'_> {
         self.retain_keys(&mut original, &mut patch)?;
         self.ordered_lists(&mut original, &mut patch, ty)?;
         for (key, value) in patch {
-            self.field(&mut original, &key, value, ty)?;
+            self.field(&mut original, key, value, ty)?;
         }
         Ok(original)
     }
 
-    fn field(self, original: &mut Object, key: &str, mut value: Value, ty: TypeRef<'_>) -> Result<(), Error> {
-        if let Some(name) = parallel_field(key, DELETE_FROM_PRIMITIVE_LIST, Error::PrimitiveList) {
+    fn field(self, original: &mut Object, key: String, mut value: Value, ty: TypeRef<'_>) -> Result<(), Error> {
+        if let Some(name) = parallel_field(&key, DELETE_FROM_PRIMITIVE_LIST, Error::PrimitiveList) {
             if self.onto_patch {
-                original.insert(key.to_owned(), value);
+                original.insert(key, value);
             } else if let (Some(Value::Array(list)), Value::Array(gone)) = (original.get_mut(name?), &value) {
                 lists::kind(&[list, gone])?;
-                charge_lists(&[list, gone], self.budget)?;
-                let gone = lists::Index::new(gone, "");
+                self.budget.charge(list.len())?;
+                charge(gone, self.budget)?;
+                let gone = lists::Index::of(gone);
                 list.retain(|element| !gone.has(element));
             }
             return Ok(());
         }
         if value.is_null() {
-            original.remove(key);
+            original.remove(&key);
             if self.onto_patch {
-                original.insert(key.to_owned(), value);
+                original.insert(key, value);
             }
             return Ok(());
         }
-        let merged = match (original.remove(key), value) {
-            (Some(Value::Object(old)), Value::Object(new)) => Value::Object(self.maps(old, new, ty.field(key))?),
+        let mut old = original.get_mut(&key);
+        let merged = match (old.as_deref_mut().map(Value::take), value) {
+            (Some(Value::Object(old)), Value::Object(new)) => Value::Object(self.maps(old, new, ty.field(&key))?),
             (Some(Value::Array(old)), Value::Array(new)) => {
-                let strategy = strategy(ty, key);
-                if strategy.merge {
-                    Value::Array(self.lists(old, new, &strategy, ty.field(key).element())?)
-                } else {
-                    Value::Array(new)
-                }
+                let (ty, strategy) = ty.member(&key);
+                Value::Array(if strategy.merge { self.lists(old, new, strategy, ty.element())? } else { new })
             }
             (_, new) => {
                 value = new;
@@ -82,7 +80,10 @@ impl Merger<'_> {
                 value
             }
         };
-        original.insert(key.to_owned(), merged);
+        match old {
+            Some(old) => *old = merged,
+            None => drop(original.insert(key, merged)),
+        }
         Ok(())
     }
 
@@ -119,18 +120,20 @@ impl Merger<'_> {
             let order = as_list(&directive)?;
             let Some(field) = parallel_field(&key, SET_ELEMENT_ORDER, Error::ElementOrder) else { continue };
             let field = field?;
-            let strategy = strategy(ty, field);
-            let patched = patch.get(field).map(as_list).transpose()?.cloned();
-            let current = original.get(field).map(as_list).transpose()?.cloned();
-            let both =
-                [current.as_deref().unwrap_or_default(), patched.as_deref().unwrap_or_default(), order.as_slice()];
-            charge_lists(&both, self.budget)?;
-            if let Some(patched) = &patched {
-                lists::check_order(patched, order, &strategy.merge_key)?;
+            let (ty, strategy) = ty.member(field);
+            let merge_key = strategy.merge_key.as_str();
+            let patched = patch.get(field).map(as_list).transpose()?;
+            let current = original.get(field).map(as_list).transpose()?;
+            self.budget.charge([current, patched].into_iter().flatten().map(Vec::len).sum())?;
+            charge(order, self.budget)?;
+            if let Some(patched) = patched {
+                lists::check_order(patched, order, merge_key)?;
             }
-            let server_order = current.clone().unwrap_or_default();
-            lists::kind(&[&server_order, patched.as_deref().unwrap_or_default()])?;
-            let merged = match (current, patched) {
+            let [current, patched] = [current, patched].map(|list| list.map(Vec::as_slice).unwrap_or_default());
+            lists::kind(&[current, patched])?;
+            let server_ids = lists::ids(current, merge_key);
+            charge(&server_ids, self.budget)?;
+            let merged = match (take_list(original.get_mut(field)), take_list(patch.remove(field).as_mut())) {
                 (None, None) => continue,
                 (Some(current), None) => current,
                 (None, Some(patched)) => {
@@ -139,17 +142,18 @@ impl Merger<'_> {
                         without_nulls(&mut added);
                         without_directives(&mut added);
                     }
-                    as_list(&added)?.clone()
+                    take_list(Some(&mut added)).unwrap_or_default()
                 }
                 (Some(current), Some(patched)) if strategy.merge => {
-                    self.lists(current, patched, &strategy, ty.field(field).element())?
+                    self.lists(current, patched, strategy, ty.element())?
                 }
                 (Some(_), Some(patched)) => patched,
             };
-            let (ours, theirs) = lists::partition(merged, order, &strategy.merge_key)?;
-            let merged = lists::interleave(ours, theirs, order, &server_order, &strategy.merge_key);
+            let merged = place(merged, &lists::ids(order, merge_key), &lists::Index::of(&server_ids), merge_key)?;
+            if !merge_key.is_empty() {
+                order.iter().try_for_each(|element| lists::key_of(element, merge_key).map(drop))?;
+            }
             original.insert(field.to_owned(), Value::Array(merged));
-            patch.remove(field);
         }
         Ok(())
     }
@@ -157,58 +161,65 @@ impl Merger<'_> {
     /// Merges two lists element by element; `ty` is the type of the elements.
     fn lists(
         self,
-        mut original: Vec<Value>,
+        original: Vec<Value>,
         patch: Vec<Value>,
         strategy: &Patch,
         ty: TypeRef<'_>,
     ) -> Result<Vec<Value>, Error> {
-        charge_lists(&[&original, &patch], self.budget)?;
+        self.budget.charge(original.len() + patch.len())?;
         let key = strategy.merge_key.as_str();
-        let (server_order, patch_order, merged) = match lists::kind(&[&original, &patch])? {
-            None => return Ok(original),
+        match lists::kind(&[&original, &patch])? {
+            None => Ok(original),
             Some(lists::Kind::Scalars) => {
                 let mut seen = BTreeSet::new();
                 let both = original.iter().chain(&patch);
                 let merged = both.filter(|element| seen.insert(lists::ById(element))).cloned().collect();
-                (original, patch, merged)
+                let server_ids = lists::ids(&original, key);
+                place(merged, &lists::ids(&patch, key), &lists::Index::of(&server_ids), key)
             }
             Some(lists::Kind::Maps) => {
-                let (kept, patch) = directives(std::mem::take(&mut original), patch, key)?;
-                original.clone_from(&kept);
-                let mut merged = kept.clone();
-                for element in kept.iter().chain(&patch) {
-                    lists::key_of(element, key)?;
-                }
-                let known = lists::Index::new(&kept, key);
-                let mut added = BTreeMap::new();
-                for element in &patch {
-                    let id = lists::ById(lists::key_of(element, key)?);
-                    let found = known.position(element).or_else(|| added.get(&id).copied());
-                    if found.is_none() {
-                        added.insert(id, merged.len());
-                    }
-                    self.element(&mut merged, found, element, ty)?;
-                }
-                (original, patch, merged)
+                let (kept, patch) = directives(original, patch, key)?;
+                self.lists_of_maps(kept, patch, key, ty)
             }
-        };
-        let (ours, theirs) = lists::partition(merged, &patch_order, key)?;
-        Ok(lists::interleave(ours, theirs, &patch_order, &server_order, key))
+        }
+    }
+
+    fn lists_of_maps(
+        self,
+        mut merged: Vec<Value>,
+        patch: Vec<Value>,
+        key: &str,
+        ty: TypeRef<'_>,
+    ) -> Result<Vec<Value>, Error> {
+        lists::keys_of(&merged, key)?;
+        // Elements move, and some change, before the end: what orders them is copied, which is little unless there is no merge key.
+        let keys: Vec<Value> = lists::keys_of(&patch, key)?.into_iter().cloned().collect();
+        let patch_ids = key.is_empty().then(|| patch.clone());
+        let server_ids = lists::ids(&merged, key);
+        charge(keys.iter().chain(&server_ids), self.budget)?;
+        let server = lists::Index::of(&server_ids);
+        let mut added = BTreeMap::new();
+        for (element, own) in patch.into_iter().zip(&keys) {
+            let known = lists::id(&element, key).and_then(|id| server.position(id));
+            let found = known.or_else(|| added.get(&lists::ById(own)).copied());
+            if found.is_none() {
+                added.insert(lists::ById(own), merged.len());
+            }
+            self.element(&mut merged, found, element, ty)?;
+        }
+        place(merged, patch_ids.as_ref().unwrap_or(&keys), &server, key)
     }
 
     fn element(
         self,
         merged: &mut Vec<Value>,
         found: Option<usize>,
-        element: &Value,
+        element: Value,
         ty: TypeRef<'_>,
     ) -> Result<(), Error> {
         match (found.and_then(|position| merged.get_mut(position)), element) {
-            (Some(Value::Object(old)), Value::Object(new)) => {
-                *old = self.maps(std::mem::take(old), new.clone(), ty)?;
-            }
-            _ => {
-                let mut added = element.clone();
+            (Some(Value::Object(old)), Value::Object(new)) => *old = self.maps(std::mem::take(old), new, ty)?,
+            (_, mut added) => {
                 if !self.onto_patch {
                     without_nulls(&mut added);
                 }
@@ -216,6 +227,25 @@ impl Merger<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Orders a merged list.
+///
+/// * `patch_ids` - the identities of the patch's elements, in its order.
+fn place(merged: Vec<Value>, patch_ids: &[Value], server: &lists::Index<'_>, key: &str) -> Result<Vec<Value>, Error> {
+    // A patch that sets the key of an element to null removed it.
+    if !key.is_empty() {
+        merged.iter().try_for_each(|element| lists::key_of(element, key).map(drop))?;
+    }
+    Ok(lists::interleave(merged, &lists::Index::of(patch_ids), server, key))
+}
+
+/// Takes the elements out of a list, which stays where it is.
+fn take_list(value: Option<&mut Value>) -> Option<Vec<Value>> {
+    match value? {
+        Value::Array(list) => Some(std::mem::take(list)),
+        _ => None,
     }
 }
 
@@ -243,8 +273,8 @@ fn directives(mut original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<
         for other in &original {
             lists::key_of(other, key)?;
         }
-        let gone = lists::Index::new(&gone, key);
-        original.retain(|other| !gone.has(other));
+        let gone = lists::Index::of(gone.iter().filter_map(|element| lists::id(element, key)));
+        original.retain(|other| !lists::id(other, key).is_some_and(|id| gone.has(id)));
     }
     Ok(if replace { (rest, Vec::new()) } else { (original, rest) })
 }
