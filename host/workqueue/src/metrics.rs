@@ -49,28 +49,20 @@ pub struct Durations {
     sum: Duration,
 }
 
-/// The upper bound of each bucket in nanoseconds and in seconds: decades from 10 ns to 1000 s, as in k8s.io/component-base.
-const BUCKETS: [(u64, f64); 13] = [
-    (10, 1e-8),
-    (100, 1e-7),
-    (1_000, 1e-6),
-    (10_000, 1e-5),
-    (100_000, 1e-4),
-    (1_000_000, 1e-3),
-    (10_000_000, 1e-2),
-    (100_000_000, 0.1),
-    (1_000_000_000, 1.0),
-    (10_000_000_000, 10.0),
-    (100_000_000_000, 100.0),
-    (1_000_000_000_000, 1000.0),
-    (u64::MAX, f64::INFINITY),
-];
+/// The upper bound of each bucket in seconds: decades from 10 ns to 1000 s, as in k8s.io/component-base.
+const BUCKETS: [f64; 13] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0, f64::INFINITY];
 
 impl Durations {
     /// Counts one duration.
     pub fn observe(&mut self, took: Duration) {
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let bucket = BUCKETS.partition_point(|(longest, _)| *longest < nanos);
+        // Seconds fit in the last bucket alone; below them, nanoseconds fit in 64 bits. A bucket ends at a power of ten, and contains it.
+        let nanos = if took.as_secs() > 1000 {
+            u64::MAX
+        } else {
+            took.as_secs() * 1_000_000_000 + u64::from(took.subsec_nanos())
+        };
+        let decade = nanos.saturating_sub(1).checked_ilog10().unwrap_or(0);
+        let bucket = (decade as usize).min(BUCKETS.len() - 1);
         if let Some(count) = self.counts.get_mut(bucket) {
             *count += 1;
         }
@@ -79,7 +71,7 @@ impl Durations {
 
     /// The upper bound of each bucket in seconds, and the count of that bucket alone.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> {
-        BUCKETS.iter().zip(self.counts).map(|((_, seconds), count)| (*seconds, count))
+        BUCKETS.into_iter().zip(self.counts)
     }
 
     /// The number of durations.
@@ -92,5 +84,25 @@ impl Durations {
     #[must_use]
     pub const fn sum(&self) -> Duration {
         self.sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_counts_in_the_first_bucket_that_does_not_end_before_it() {
+        let mut around: Vec<u64> = (0..=14).map(|power| 10_u64.pow(power)).flat_map(|n| [n - 1, n, n + 1]).collect();
+        around.extend([5, 12_345, 999_999_999_999, 1_000_500_000_000, u64::MAX]);
+        for took in around.into_iter().map(Duration::from_nanos).chain([Duration::MAX]) {
+            let mut durations = Durations::default();
+            durations.observe(took);
+            let bound = durations.buckets().find(|(_, count)| *count == 1).map(|(bound, _)| bound);
+            let expected =
+                BUCKETS.into_iter().find(|bound| took <= Duration::try_from_secs_f64(*bound).unwrap_or(Duration::MAX));
+            assert_eq!(bound, expected, "{took:?}");
+            assert_eq!((durations.count(), durations.sum()), (1, took));
+        }
     }
 }
