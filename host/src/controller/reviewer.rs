@@ -21,6 +21,10 @@ use tokio::time::Instant;
 /// Most differences in the message of a validating rule.
 const NAMED: usize = 10;
 
+/// Most steps of the patches of a review on the thread that serves it, some hundred microseconds: another thread costs as much. Larger ones
+/// run on the plugin's own.
+const STEPS_HERE: u64 = 1 << 14;
+
 /// Poll interval while the caches of a version are not in sync.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -243,10 +247,19 @@ impl Reviewer {
                 None => None,
             };
             let bad = |reason| CallError::BadAnswer { call: "patch", reason };
-            let (object, subresource) = (review.object.clone(), review.subresource.clone());
-            let work =
-                move |budget: &Budget<'_>| reviewed::patched(&object, &patches, schema.as_ref(), &subresource, budget);
-            let after = match instance.run_blocking("patch", work).await? {
+            let subresource = &review.subresource;
+            let here =
+                reviewed::patched(&review.object, &patches, schema.as_ref(), subresource, &Budget::of(STEPS_HERE));
+            let patched = if let Err(Refused::Stopped(_)) = here {
+                let (object, subresource) = (review.object.clone(), subresource.clone());
+                let work = move |budget: &Budget<'_>| {
+                    reviewed::patched(&object, &patches, schema.as_ref(), &subresource, budget)
+                };
+                instance.run_blocking("patch", work).await?
+            } else {
+                here
+            };
+            let after = match patched {
                 Ok(after) => after,
                 Err(Refused::Stopped(Stopped::Late)) => return Err(instance.late("patch")),
                 Err(refused) => return Err(bad(refused.to_string())),

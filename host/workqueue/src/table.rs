@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::RandomState;
-use hashbrown::{HashTable, hash_table};
+use hashbrown::HashTable;
 use slab::Slab;
 use tokio::time::Instant;
 
@@ -85,17 +85,17 @@ impl<K: Eq + Hash> Table<K> {
 
     /// The entry of `key`, created if absent.
     pub(super) fn find_or_insert(&mut self, key: K) -> Id {
-        let Self { entries, ids, hasher } = self;
-        let hash = hasher.hash_one(&key);
-        let same = |id: &Id| entries.get(*id).is_some_and(|entry| entry.key == key);
-        match ids.entry(hash, same, |id| entries.get(*id).map_or(0, |entry| entry.hash)) {
-            hash_table::Entry::Occupied(found) => *found.get(),
-            hash_table::Entry::Vacant(room) => {
-                let links = Links::default();
-                let entry = Entry { key, hash, place: Place::Idle, links, timer: None, failures: 0, cause: None };
-                *room.insert(entries.insert(entry)).get()
-            }
+        let hash = self.hasher.hash_one(&key);
+        let same = |id: &Id| self.entries.get(*id).is_some_and(|entry| entry.key == key);
+        if let Some(id) = self.ids.find(hash, same) {
+            return *id;
         }
+        let entry =
+            Entry { key, hash, place: Place::Idle, links: Links::default(), timer: None, failures: 0, cause: None };
+        let id = self.entries.insert(entry);
+        let entries = &self.entries;
+        self.ids.insert_unique(hash, id, |id| entries.get(*id).map_or(0, |entry| entry.hash));
+        id
     }
 
     /// Drops the entry if it has no content.
