@@ -7,14 +7,15 @@ CONTROL_PLANE = ROOT / "tests/kubernetes/control-plane.sh"
 
 
 def arguments(doc, **more):
-    """--bin and --plugins, and integers by name with their defaults."""
+    """--bin and --plugins, and others by name with their defaults: integers, texts, and switches that are off."""
     # So that what was started ends with us.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     ap = argparse.ArgumentParser(description=doc.split("\n\n")[0])
     ap.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the binaries")
     ap.add_argument("--plugins", type=pathlib.Path, required=True, help="folder of the built plugins and guests")
     for name, default in more.items():
-        ap.add_argument(f"--{name}", type=int, default=default)
+        kind = {"action": "store_true"} if default is False else {"type": type(default), "default": default}
+        ap.add_argument(f"--{name}", **kind)
     return ap.parse_args()
 
 
@@ -25,20 +26,37 @@ def request(method, url, body=None, content_type="application/json"):
         return json.loads(answer.read() or b"{}")
 
 
-def wait(what, seconds, check, pause=0.5):
+def within(seconds, check, pause=0.5):
+    """Whether it holds in this time. What cannot be asked does not hold yet."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
             if check():
-                return
+                return True
         except OSError:
             pass
         time.sleep(pause)
-    sys.exit(f"not within {seconds} s: {what}")
+    return False
+
+
+def wait(what, seconds, check, pause=0.5):
+    if not within(seconds, check, pause):
+        sys.exit(f"not within {seconds} s: {what}")
 
 
 def rss_kib(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
+
+
+def peak_kib(pid):
+    """The most that was resident."""
+    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
+
+
+def cpu_seconds(pid):
+    """Processor time of a process so far, user and system."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def p(values, q):
@@ -59,10 +77,10 @@ def machine():
 
 class World:
     """A folder and processes that end with it: `with World(opts) as world`. `world.api` is the URL of the API server: an embedded one, or,
-    if `real`, a kube-apiserver with etcd."""
+    if `real`, a kube-apiserver with etcd. Hosts are those of the folder `hosts`, if it is given, else of the same binaries."""
 
-    def __init__(self, opts, real=False):
-        self.bin, self.real = opts.bin, real
+    def __init__(self, opts, real=False, hosts=None):
+        self.bin, self.hosts, self.real = opts.bin, hosts or opts.bin, real
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="oarlock-bench-"))
         self.kubeconfig = self.folder / "kubeconfig"
         self.processes, self.server_pids, self.headers, self.context = [], [], {}, None
@@ -113,6 +131,16 @@ class World:
         request("PUT", f"{found[0]}/v2.0/quotas/fake_project_id", {"quota": {"network": -1, "subnet": -1}})
         return found[0]
 
+    def define(self, *files):
+        """Creates definitions of this repository."""
+        for file in files:
+            subprocess.run(["kubectl", "--kubeconfig", self.kubeconfig, "apply", "-f", ROOT / file], stdout=subprocess.DEVNULL, check=True)
+
+    def fill(self, what, count, *args):
+        """Creates COUNT Networks or ConfigMaps, many at once."""
+        subprocess.run([self.bin / "micro", "fill", what, "--count", str(count), *map(str, args)], check=True,
+                       env=dict(os.environ, KUBECONFIG=str(self.kubeconfig)))
+
     def grant(self, folder, name, grant):
         document = {"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", **grant}
         (folder / f"{name}.yaml").write_text(json.dumps(document))
@@ -130,7 +158,7 @@ class Host:
         self.log = open(world.folder / f"host-{time.monotonic_ns()}.log", "w+")
         self.began = time.monotonic()
         self.process = world.start(
-            [world.bin / "oarlock", "run", "--plugins", plugins, "--kubeconfig", world.kubeconfig, "--admin-addr", "127.0.0.1:0",
+            [world.hosts / "oarlock", "run", "--plugins", plugins, "--kubeconfig", world.kubeconfig, "--admin-addr", "127.0.0.1:0",
              "--log-format", "json", *map(str, args)], stderr=self.log, env=dict(os.environ, OARLOCK_LOG=level))
 
     def lines(self, *messages):

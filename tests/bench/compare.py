@@ -13,7 +13,7 @@ Writes compare.json, compare.md and compare.svg into the folder of the results; 
 """
 import contextlib, http.client, json, os, pathlib, re, shutil, statistics, subprocess, threading, time
 
-from bench import CONTROL_PLANE, ROOT, Host, World, arguments, machine, p, request, rss_kib, table, wait
+from bench import CONTROL_PLANE, ROOT, Host, World, arguments, cpu_seconds, machine, p, peak_kib, request, rss_kib, table, wait
 from chart import chart
 
 NETWORKS = "/apis/samplecrd.k8s.io/v1/namespaces/default/networks"
@@ -21,6 +21,7 @@ NETWORKS = "/apis/samplecrd.k8s.io/v1/namespaces/default/networks"
 
 class Ready(threading.Thread):
     """Follows a watch of all Networks and counts those with a Ready condition that is True, without parsing more than it must."""
+    NAME, READY = re.compile(rb'"name":"(network-\d+)"'), re.compile(rb'"status":"True"')
 
     def __init__(self, world):
         super().__init__(daemon=True)
@@ -30,24 +31,20 @@ class Ready(threading.Thread):
         self.start()
 
     def run(self):
-        name, ready = re.compile(rb'"name":"(network-\d+)"'), re.compile(rb'"status":"True"')
         # It ends with the server.
         with contextlib.suppress(OSError, http.client.HTTPException):
             for line in self.stream:
                 self.events += 1
-                if ready.search(line):
-                    self.names.add(name.search(line).group(1))
-                    self.last = time.monotonic()
+                self.look(line)
+
+    def look(self, line):
+        if self.READY.search(line):
+            self.names.add(self.NAME.search(line).group(1))
+            self.last = time.monotonic()
 
 
 def cpu_ms(pid):
-    """Processor time of a process so far, user and system."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
-
-
-def peak_kib(pid):
-    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
+    return cpu_seconds(pid) * 1000
 
 
 class Oarlock:
@@ -89,18 +86,17 @@ def end(process):
     process.wait(60)
 
 
-def cold(opts, kind, variant, workers, count):
-    """One controller on COUNT objects that nobody has looked at."""
-    with World(opts, opts.real) as world:
-        subprocess.run(["kubectl", "--kubeconfig", world.kubeconfig, "apply", "-f", ROOT / "plugins/network/crd.yaml"],
-                       stdout=subprocess.DEVNULL, check=True)
+def cold(opts, kind, variant, workers, count, hosts=None):
+    """One controller on COUNT objects that nobody has looked at; a host of the folder `hosts`, if it is given."""
+    with World(opts, opts.real, hosts) as world:
+        world.define("plugins/network/crd.yaml")
         controller = kind(world, opts, variant, workers, world.neutron() if variant == "neutron" else None)
         # Without an object, so that what is compiled is compiled.
         process = controller.start()
         time.sleep(4)
         idle = rss_kib(process.pid)
         end(process)
-        fill(world, opts, "networks", count)
+        world.fill("networks", count)
         ready = Ready(world)
         server = sum(map(cpu_ms, world.server_pids))
         began = time.monotonic()
@@ -115,11 +111,6 @@ def cold(opts, kind, variant, workers, count):
                    "server_cpu_ms_per_object": (sum(map(cpu_ms, world.server_pids)) - server) / count}
         end(process)
         return figures
-
-
-def fill(world, opts, what, count, *args):
-    subprocess.run([opts.bin / "micro", "fill", what, "--count", str(count), *map(str, args)], check=True,
-                   env=dict(os.environ, KUBECONFIG=str(world.kubeconfig)))
 
 
 def controllers(opts):
@@ -147,7 +138,7 @@ def micro(opts, *args, world=None):
 def lists(opts):
     """A list and a relist of many ConfigMaps, kept by our informer and by kube-rs' reflector, each in a process of its own."""
     with World(opts) as world:
-        fill(world, opts, "configmaps", opts.listed, "--bytes", 1000)
+        world.fill("configmaps", opts.listed, "--bytes", 1000)
         listed = request("GET", f"{world.api}/api/v1/namespaces/default/configmaps?limit=100")["items"]
         json_bytes = statistics.mean(len(json.dumps(item, separators=(",", ":"))) for item in listed)
         rows = []
@@ -167,7 +158,7 @@ def sizes(opts):
             world.grant(plugins, "misfit", {
                 "permissions": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch", "create", "patch"]}],
                 "config": {"mode": "ok"}, "partial": True})
-            fill(world, opts, "configmaps", count, "--bytes", kib << 10, "--label", "misfit=true")
+            world.fill("configmaps", count, "--bytes", kib << 10, "--label", "misfit=true")
             host = Host(world, plugins, "--resync-seconds", 5, "--cache-dir", opts.cache)
             wait("three resyncs", 120, lambda: len(host.durations("Resync")) >= 3 * count)
             whole = host.durations("Resync")
@@ -216,16 +207,21 @@ def markdown(results):
     return "\n".join(text)
 
 
-opts = arguments(__doc__, count=10_000, networks=300, listed=100_000, rounds=3)
-results_folder = ROOT / "bench/results"
-results_folder.mkdir(parents=True, exist_ok=True)
-opts.cache = opts.bin.parent / "bench-cache"
-opts.real = bool(os.environ.get("KUBEBUILDER_ASSETS"))
-results = {"machine": machine(), "server": server(opts), "rounds": opts.rounds, "controllers": controllers(opts)}
-if not opts.real:
-    results |= {"queue": micro(opts, "queue"), "lists": lists(opts), "sizes": sizes(opts)}
-name = "compare-kubernetes" if opts.real else "compare"
-(results_folder / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
-(results_folder / f"{name}.md").write_text(markdown(results))
-(results_folder / f"{name}.svg").write_text(chart(results["controllers"]))
-print(markdown(results))
+def main():
+    opts = arguments(__doc__, count=10_000, networks=300, listed=100_000, rounds=3)
+    results_folder = ROOT / "bench/results"
+    results_folder.mkdir(parents=True, exist_ok=True)
+    opts.cache = opts.bin.parent / "bench-cache"
+    opts.real = bool(os.environ.get("KUBEBUILDER_ASSETS"))
+    results = {"machine": machine(), "server": server(opts), "rounds": opts.rounds, "controllers": controllers(opts)}
+    if not opts.real:
+        results |= {"queue": micro(opts, "queue"), "lists": lists(opts), "sizes": sizes(opts)}
+    name = "compare-kubernetes" if opts.real else "compare"
+    (results_folder / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
+    (results_folder / f"{name}.md").write_text(markdown(results))
+    (results_folder / f"{name}.svg").write_text(chart(results["controllers"]))
+    print(markdown(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -52,30 +52,35 @@ def memory(host):
     return host.rss_mib()
 
 
-opts = arguments(__doc__, most=1000)
-with World(opts) as world:
-    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "quiets.torture.oarlock.dev"},
-           "spec": {"group": "torture.oarlock.dev", "scope": "Namespaced", "names": {"plural": "quiets", "kind": "Quiet"},
-                    "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}
-    (world.folder / "crd.json").write_text(json.dumps(crd))
-    subprocess.run(["kubectl", "--kubeconfig", world.kubeconfig, "apply", "-f", world.folder / "crd.json"],
-                   stdout=subprocess.DEVNULL, check=True)
-    host, _ = started(world, world.plugin_folder("empty"), 0, world.folder / "cache-empty")
-    print(f"host RSS without a plugin                {memory(host):8.1f} MiB")
-    host.stop()
-    for guest, counts in {"idler": [1, 100, opts.most], "changeling": [1, 100]}.items():
-        size = (opts.plugins / f"{guest}.wasm").stat().st_size / 1024
-        alone = {}
-        for count in counts:
-            folder = fleet(world, opts, guest, count)
-            cache = world.folder / f"cache-{guest}-{count}"
-            times = {}
-            for start in ["cold", "warm"]:
-                host, times[start] = started(world, folder, count, cache)
-                rss = memory(host)
-                host.stop()
-                # The first plugin also brings what all share: the pool of instances, connections.
-                each = f"{(rss - alone[start]) * 1024 / (count - 1):.0f} KiB per further plugin" if count > 1 else ""
-                alone.setdefault(start, rss)
-                print(f"{count:5} x {guest} ({size:.0f} KB) {start}: active after {times[start]:7.2f} s, RSS {rss:7.1f} MiB {each}")
-            print(f"      warm in {times['warm'] / times['cold']:.1%} of the cold time")
+def main():
+    opts = arguments(__doc__, most=1000)
+    with World(opts) as world:
+        crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "quiets.torture.oarlock.dev"},
+               "spec": {"group": "torture.oarlock.dev", "scope": "Namespaced", "names": {"plural": "quiets", "kind": "Quiet"},
+                        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}
+        (world.folder / "crd.json").write_text(json.dumps(crd))
+        subprocess.run(["kubectl", "--kubeconfig", world.kubeconfig, "apply", "-f", world.folder / "crd.json"],
+                       stdout=subprocess.DEVNULL, check=True)
+        host, _ = started(world, world.plugin_folder("empty"), 0, world.folder / "cache-empty")
+        print(f"host RSS without a plugin                {memory(host):8.1f} MiB")
+        host.stop()
+        for guest, counts in {"idler": [1, 100, opts.most], "changeling": [1, 100]}.items():
+            size = (opts.plugins / f"{guest}.wasm").stat().st_size / 1024
+            alone = {}
+            for count in counts:
+                folder = fleet(world, opts, guest, count)
+                cache = world.folder / f"cache-{guest}-{count}"
+                times = {}
+                for start in ["cold", "warm"]:
+                    host, times[start] = started(world, folder, count, cache)
+                    rss = memory(host)
+                    host.stop()
+                    # The first plugin also brings what all share: the pool of instances, connections.
+                    each = f"{(rss - alone[start]) * 1024 / (count - 1):.0f} KiB per further plugin" if count > 1 else ""
+                    alone.setdefault(start, rss)
+                    print(f"{count:5} x {guest} ({size:.0f} KB) {start}: active after {times[start]:7.2f} s, RSS {rss:7.1f} MiB {each}")
+                print(f"      warm in {times['warm'] / times['cold']:.1%} of the cold time")
+
+
+if __name__ == "__main__":
+    main()

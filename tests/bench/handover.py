@@ -4,9 +4,9 @@
 OBJECTS Networks exist and are Ready. The time is from the signal until the status of a Network that was changed right after it says so,
 with the timings of leases that a host has by default (15, 10 and 2 s). A paused host goes on half a minute later.
 """
-import signal, subprocess, time
+import signal, time
 
-from bench import ROOT, Host, World, arguments, p, request, wait
+from bench import Host, World, arguments, p, request, wait
 
 NETWORKS = "/apis/samplecrd.k8s.io/v1/namespaces/default/networks"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/oarlock-status-only"
@@ -36,8 +36,7 @@ def status(world, name):
 
 opts = arguments(__doc__, objects=10_000, rounds=20)
 with World(opts) as world:
-    subprocess.run(["kubectl", "--kubeconfig", world.kubeconfig, "apply", "-f", ROOT / "plugins/network/crd.yaml"],
-                   stdout=subprocess.DEVNULL, check=True)
+    world.define("plugins/network/crd.yaml")
     wait("Networks to be served", 30, lambda: request("GET", f"{world.api}{NETWORKS}"), pause=0.1)
     for number in range(opts.objects):
         request("POST", f"{world.api}{NETWORKS}", network(number, "10.0.0.1"))

@@ -7,9 +7,9 @@ edited, in every second phase only. In all phases the good plugin's objects are 
 measured for it: how long a reconcile takes (the host's own log), how long from an edit until the child shows it (a watch), and
 the rate. Phases alternate, and which comes first changes from round to round.
 """
-import http.client, json, os, pathlib, re, statistics, threading, time, urllib.request
+import http.client, json, re, statistics, threading, time, urllib.request
 
-from bench import ROOT, Host, World, arguments, p, request, wait
+from bench import ROOT, Host, World, arguments, cpu_seconds, p, request, wait
 
 MARKER, ROOM = b"oarlock-misfit-manifest:", 8192
 NOISE = {"loops": "loop", "allocates": "grow", "traps": "trap", "floods": "flood"}
@@ -31,10 +31,12 @@ def plugin(world, folder, wasm, name, mode, url):
 
 
 class Editor:
-    """Edits objects at a constant rate, on a connection of its own."""
+    """Edits objects at a constant rate, on a connection of its own. `before` is told the path and the value of each edit; `document` makes
+    its patch from the value."""
 
-    def __init__(self, address, rate, after=None):
-        self.address, self.rate, self.after, self.objects, self.on = address, rate, after, [], True
+    def __init__(self, address, rate, before=None, value=lambda number: f"v{number}", document=lambda value: {"data": {"value": value}}):
+        self.address, self.rate, self.before, self.value, self.document = address, rate, before, value, document
+        self.objects, self.on = [], True
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -48,10 +50,10 @@ class Editor:
             if not objects:
                 continue
             number += 1
-            path, value = objects[number % len(objects)], f"v{number}"
-            if self.after:
-                self.after(path, value)
-            connection.request("PATCH", path, json.dumps({"data": {"value": value}}),
+            path, value = objects[number % len(objects)], self.value(number)
+            if self.before:
+                self.before(path, value)
+            connection.request("PATCH", path, json.dumps(self.document(value)),
                                {"Content-Type": "application/merge-patch+json"})
             connection.getresponse().read()
 
@@ -150,11 +152,6 @@ def report(phases):
             print(f"{what:14} p{q} {alone:8.2f} ms alone {noisy:8.2f} ms beside four noisy ones {100 * (noisy / alone - 1):+6.1f} %")
     alone, noisy = (sum(len(phase[2]) for phase in phases if phase[0] == kind) for kind in ("alone", "noisy"))
     print(f"{'edits seen':18}{alone:8}    alone {noisy:8}    beside four noisy ones")
-
-
-def cpu_seconds(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":
