@@ -2,8 +2,9 @@
 # Builds everything optimised and prints the figures of docs/performance.md and docs/measurements.md for this machine; `compare` and
 # `languages` also write bench/results.
 #
-#   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover
+#   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover; and, only when they are named, growth
 #
+# OPTIONS are options of the benchmarks, such as --quick of growth.
 # With KUBEBUILDER_ASSETS `compare` measures on a real API server.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -16,5 +17,6 @@ scripts/build-plugins.sh --guests "$target/plugins/tests"
 if [ $# -eq 0 ]; then set -- compare admission languages fleet noisy handover; fi
 for benchmark; do
   if [ "$benchmark" = languages ]; then scripts/build-languages.sh --check; fi
-  python3 "$here/$benchmark.py" --bin "$target/release" --plugins "$target/plugins/tests"
+  # shellcheck disable=SC2086 # options are words
+  python3 "$here/$benchmark.py" --bin "$target/release" --plugins "$target/plugins/tests" ${OPTIONS-}
 done
