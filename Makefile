@@ -161,8 +161,8 @@ else
 	  scripts/soak.sh $(or $(MINUTES),$(error MINUTES=N or HOURS=N is needed))
 endif
 
-bench: setup kubectl ## figures beside a native controller, of every language, of many plugins; ONLY="compare languages", OPTIONS=…; see docs/performance.md
-	@OPTIONS="$(OPTIONS)" tests/bench/run.sh $(ONLY)
+bench: setup kubectl ## figures beside a native controller, of every language, of many plugins; ONLY="compare languages", BASE=COMMIT of ONLY=guard, OPTIONS=…; see docs/performance.md
+	@OPTIONS="$(OPTIONS)" BASE="$(BASE)" tests/bench/run.sh $(ONLY)
 
 image: setup ## the host with its plugins as an OCI image layout in target/image, without an engine; the same bytes every time
 	@scripts/image.sh

@@ -2,9 +2,9 @@
 # Builds everything optimised and prints the figures of docs/performance.md and docs/measurements.md for this machine; `compare` and
 # `languages` also write bench/results.
 #
-#   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover; and, only when they are named, growth
+#   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover; and, only when they are named, growth and guard
 #
-# OPTIONS are options of the benchmarks, such as --quick of growth.
+# OPTIONS are options of the benchmarks, such as --quick of growth. BASE is what guard compares with: a commit, or a folder of binaries.
 # With KUBEBUILDER_ASSETS `compare` measures on a real API server.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
