@@ -116,10 +116,10 @@ def measured(opts, world):
             time.sleep(2)
         editor.objects = good
         time.sleep(1)
-        before, cpu, seen.delays = len(host.durations("Event", plugin="good")), cpu_seconds(host.process.pid), []
+        before, cpu, seen.delays = len(host.durations("event", plugin="good")), cpu_seconds(host.process.pid), []
         time.sleep(opts.seconds)
         delays, used = list(seen.delays), cpu_seconds(host.process.pid) - cpu
-        took = host.durations("Event", plugin="good")[before:]
+        took = host.durations("event", plugin="good")[before:]
         editor.objects = []
         for one in noise.values():
             paths, one.objects = one.objects, []
