@@ -30,8 +30,7 @@ impl Default for Review {
 
 impl Review {
     fn of(cx: &Context<Value>) -> Result<Option<Self>> {
-        // Only some fields: the review may contain another Pod.
-        Ok(cx.raw().review.as_deref().map(serde_json::from_str).transpose()?)
+        Ok(cx.review()?.map(Self::deserialize).transpose()?)
     }
 }
 

@@ -5,7 +5,9 @@ use oarlock_guest::{Error, Kind, Result, cluster, kind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use serde_saphyr::{Location, Spanned};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// The ConfigMap's name.
 pub(crate) const NAME: &str = "envoy-initializer";
@@ -43,14 +45,29 @@ impl Initializer {
     ///
     /// Transient, because the ConfigMap may appear or be corrected: the failure policy decides about Pods meanwhile. The message has the
     /// ConfigMap, the key, and line and column.
-    pub(crate) fn read(settings: &Settings) -> Result<Self> {
+    pub(crate) fn read(settings: &Settings) -> Result<Rc<Self>> {
         let namespace = &settings.config_namespace;
         let map: Option<Value> = cluster::get(&config_map_kind(), namespace, NAME)?;
         let refused = |what: &str| Error::transient(format_args!("ConfigMap {namespace}/{NAME}{what}"));
         let map = map.ok_or_else(|| refused(" does not exist: it says what is injected"))?;
         let text = map.get("data").and_then(|data| data.get(KEY)).and_then(Value::as_str);
         let text = text.ok_or_else(|| refused(&format!(" has no key {KEY}: it says what is injected")))?;
-        Self::parse(text).map_err(|problem| refused(&format!(", key {KEY}{problem}")))
+        Self::parsed(text).map_err(|problem| refused(&format!(", key {KEY}{problem}")))
+    }
+
+    /// Parses the YAML, unless it is that of the last call: the calls of one reconcile read the same ConfigMap.
+    fn parsed(text: &str) -> std::result::Result<Rc<Self>, String> {
+        thread_local! {
+            static LAST: RefCell<Option<(String, Rc<Initializer>)>> = const { RefCell::new(None) };
+        }
+        LAST.with_borrow_mut(|last| {
+            if let Some((_, same)) = last.as_ref().filter(|(known, _)| known == text) {
+                return Ok(Rc::clone(same));
+            }
+            let parsed = Rc::new(Self::parse(text)?);
+            *last = Some((text.to_owned(), Rc::clone(&parsed)));
+            Ok(parsed)
+        })
     }
 
     /// Parses the YAML. An error begins with its position: `, line 3, column 5: …`.
