@@ -9,51 +9,65 @@ const PATCH_TYPES = { json: "json-patch", merge: "merge-patch", strategic: "stra
 const PROPAGATIONS = ["background", "foreground", "orphan"];
 const CHANGES = ["apply", "create", "patch", "delete"];
 
-/** The functions of the contract, as promises. What they throw is an OarlockError, or a fault of the plugin. */
+/** The functions of the contract: each returns its answer, or a promise of it. What they throw is an OarlockError, or a fault of the plugin. */
 export function adapt(reconciler) {
   return {
-    async describe() {
+    describe() {
       return json(reconciler.manifest, "the manifest");
     },
 
-    async getDesired(request) {
+    getDesired(request) {
       const cx = new Context(request);
       // By definition: the host does not ask, and plugins need not think of it.
       if (cx.deleting) return null;
-      return state(await reconciler.desired(cx), "desired()");
+      return then(reconciler.desired(cx), (answer) => state(answer, "desired()"));
     },
 
-    async getActual(request) {
-      const observation = (await reconciler.actual(new Context(request))) ?? {};
-      if (!isMap(observation)) throw new TypeError(`actual() answered ${name(observation)}, not { state, status, requeueAfterMs }`);
-      only(observation, ["state", "status", "requeueAfterMs"], "what actual() answered");
-      const { status, requeueAfterMs } = observation;
-      if (status != null && !isMap(status)) throw new TypeError(`the status that actual() answered is not an object: ${name(status)}`);
-      return {
-        state: state(observation.state, "the state that actual() answered"),
-        status: status == null ? null : json(status, "the status"),
-        requeueAfterMs: requeueAfterMs == null ? null : milliseconds(requeueAfterMs, "requeueAfterMs"),
-      };
+    getActual(request) {
+      return then(reconciler.actual(new Context(request)), observed);
     },
 
-    async patch(request, desired, actual) {
-      const outcome = (await reconciler.patch(new Context(request), value(desired), value(actual))) ?? {};
-      if (!isMap(outcome)) throw new TypeError(`patch() answered ${name(outcome)}, not an Outcome`);
-      only(outcome, ["changes", "events", "warnings", "requeueAfterMs"], "what patch() answered");
-      const { changes = [], events = [], warnings = [], requeueAfterMs } = outcome;
-      return {
-        changes: changes.map(change),
-        events: events.map(event),
-        warnings: warnings.map(String),
-        requeueAfterMs: requeueAfterMs == null ? null : milliseconds(requeueAfterMs, "requeueAfterMs"),
-      };
+    patch(request, desired, actual) {
+      return then(reconciler.patch(new Context(request), value(desired), value(actual)), outcome);
     },
 
-    async convert(object, desired) {
-      const converted = await reconciler.convert(JSON.parse(object), desired);
-      if (!isMap(converted)) throw new TypeError(`convert() answered ${name(converted)}, not an object`);
-      return json(converted, "what convert() answered");
+    convert(object, desired) {
+      return then(reconciler.convert(JSON.parse(object), desired), (converted) => {
+        if (!isMap(converted)) throw new TypeError(`convert() answered ${name(converted)}, not an object`);
+        return json(converted, "what convert() answered");
+      });
     },
+  };
+}
+
+/** What comes after an answer. Most plugins answer at once: a promise for each call would be half of what the call takes. */
+function then(answer, next) {
+  return typeof answer?.then === "function" ? Promise.resolve(answer).then(next) : next(answer);
+}
+
+function observed(answer) {
+  const observation = answer ?? {};
+  if (!isMap(observation)) throw new TypeError(`actual() answered ${name(observation)}, not { state, status, requeueAfterMs }`);
+  only(observation, ["state", "status", "requeueAfterMs"], "what actual() answered");
+  const { status, requeueAfterMs } = observation;
+  if (status != null && !isMap(status)) throw new TypeError(`the status that actual() answered is not an object: ${name(status)}`);
+  return {
+    state: state(observation.state, "the state that actual() answered"),
+    status: status == null ? null : json(status, "the status"),
+    requeueAfterMs: requeueAfterMs == null ? null : milliseconds(requeueAfterMs, "requeueAfterMs"),
+  };
+}
+
+function outcome(answer) {
+  const given = answer ?? {};
+  if (!isMap(given)) throw new TypeError(`patch() answered ${name(given)}, not an Outcome`);
+  only(given, ["changes", "events", "warnings", "requeueAfterMs"], "what patch() answered");
+  const { changes = [], events = [], warnings = [], requeueAfterMs } = given;
+  return {
+    changes: changes.map(change),
+    events: events.map(event),
+    warnings: warnings.map(String),
+    requeueAfterMs: requeueAfterMs == null ? null : milliseconds(requeueAfterMs, "requeueAfterMs"),
   };
 }
 

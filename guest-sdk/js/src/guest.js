@@ -22,8 +22,16 @@ import { decode, encode } from "./utf8.js";
 // Filled in at the end of the bundle, by the build.
 globalThis.__oarlockLines = { sources: [], runs: [] };
 
-let imports = null;
-install(() => imports);
+const imports = {
+  cache: cacheImports,
+  cluster: clusterImports,
+  config: configImports,
+  http: httpImports,
+  log: logImports,
+  merge: mergeImports,
+};
+let called = false;
+install(() => (called ? imports : null));
 
 class TextEncoder {
   encoding = "utf-8";
@@ -104,18 +112,11 @@ export function serveConversion(reconciler) {
  * of an error.
  */
 export function guarded(call, request, raw = toRaw) {
-  imports = {
-    cache: cacheImports,
-    cluster: clusterImports,
-    config: configImports,
-    http: httpImports,
-    log: logImports,
-    merge: mergeImports,
-  };
-  installLineMap(BUNDLE, globalThis.__oarlockLines);
+  if (!called) installLineMap(BUNDLE, globalThis.__oarlockLines);
+  called = true;
   if (request) seed(`${request.correlationId} ${request.uid} ${request.attempt}`);
   try {
-    const answer = settle(QueuedPromise.resolve(call()));
+    const answer = settle(call);
     for (const reason of takeUnhandled()) logError(`a promise was rejected and nobody looked: ${trace(reason)}`);
     return answer;
   } catch (error) {

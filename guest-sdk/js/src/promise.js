@@ -13,8 +13,15 @@ export function enqueue(job) {
   jobs.push(job);
 }
 
-/** Runs all jobs, then returns what the promise came to, or throws it. */
-export function settle(promise) {
+/** Calls a function and runs all jobs, then returns what the function returned or its promise came to, or throws it. */
+export function settle(call) {
+  let answer;
+  try {
+    answer = call();
+  } catch (error) {
+    answer = QueuedPromise.reject(error);
+  }
+  const promise = typeof answer?.then === "function" ? QueuedPromise.resolve(answer) : null;
   try {
     for (let job = jobs.shift(); job; job = jobs.shift()) job();
   } catch (error) {
@@ -22,7 +29,7 @@ export function settle(promise) {
     jobs.length = 0;
     throw error;
   }
-  return promise.result();
+  return promise ? promise.result() : answer;
 }
 
 /** The reasons of promises that were rejected and that nobody looked at since the last time. */

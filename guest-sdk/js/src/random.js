@@ -1,9 +1,15 @@
 // Math.random for a component. QuickJS seeds its own when the component is built, so that every instance would draw the same numbers.
 
 let state = new Uint32Array([1, 2, 3, 4]);
+let beginning = null;
 
-/** Begins a new series: FNV-1a spread over four words. */
+/** Begins a new series, with the next number: most calls draw none. */
 export function seed(text) {
+  beginning = text;
+}
+
+/** FNV-1a spread over four words. */
+function begin(text) {
   state = new Uint32Array(4).map((_, word) => {
     let hash = 0x811c9dc5 ^ word;
     for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
@@ -15,6 +21,10 @@ export function seed(text) {
 
 /** A number from 0 (included) to 1, good for jitter, not for secrets. */
 export function random() {
+  if (beginning !== null) {
+    begin(beginning);
+    beginning = null;
+  }
   return (next() * 0x200000 + (next() >>> 11)) / 0x20000000000000;
 }
 

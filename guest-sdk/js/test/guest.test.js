@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { register } from "node:module";
 import { test } from "node:test";
-import { ConversionError, DeniedError, TerminalError, TransientError, cluster } from "../src/index.js";
+import { ConversionError, DeniedError, TerminalError, TransientError, cluster, defineManifest } from "../src/index.js";
 
 globalThis.hostFake = { log: { log: () => {} } };
 register(
@@ -17,8 +17,8 @@ register(
   `)}`,
 );
 const own = { Promise, random: Math.random, console, setTimeout };
-const { guarded, serveConversion } = await import("../src/guest.js");
-const { QueuedPromise } = await import("../src/promise.js");
+const { guarded, serve, serveConversion } = await import("../src/guest.js");
+const { QueuedPromise, enqueue } = await import("../src/promise.js");
 const replaced = { Promise: globalThis.Promise, random: Math.random, console: globalThis.console, setTimeout: globalThis.setTimeout };
 const back = () => {
   Object.assign(globalThis, { Promise: own.Promise, console: own.console, setTimeout: own.setTimeout });
@@ -51,6 +51,37 @@ function run(call) {
 test("answers come out of promises", () => {
   assert.equal(run(() => QueuedPromise.resolve(1).then((one) => one + 1)).answer, 2);
   assert.equal(run(() => "at once").answer, "at once");
+});
+
+test("what an error leaves behind is done in its own call", () => {
+  let ran = 0;
+  const failing = () => {
+    enqueue(() => (ran += 1));
+    throw new TerminalError("no");
+  };
+  assert.equal(run(failing).error.tag, "terminal");
+  assert.equal(ran, 1);
+});
+
+test("each call of an instance sees the object of its own request, as the host sent it", () => {
+  const seen = [];
+  const look = (cx) => {
+    seen.push(cx.object.data.n);
+    cx.object.data.n = "changed";
+    return null;
+  };
+  const { getDesired, getActual } = serve({
+    manifest: defineManifest({ name: "looks", version: "1" }),
+    desired: look,
+    actual: look,
+    patch() {},
+  });
+  for (const [n, correlationId] of [["1", "a"], ["2", "b"], ["3", "b"]]) {
+    const asked = { ...request, correlationId, object: JSON.stringify({ data: { n } }) };
+    assert.equal(getDesired(asked), null);
+    assert.equal(getActual(asked).state, null);
+  }
+  assert.deepEqual(seen, ["1", "1", "2", "2", "3", "3"]);
 });
 
 test("errors of Oarlock are the contract's", () => {
