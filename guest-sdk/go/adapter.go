@@ -1,6 +1,7 @@
 package oarlock
 
 import (
+	"encoding/json"
 	"strings"
 
 	"oarlock.dev/oarlock/abi"
@@ -11,6 +12,20 @@ import (
 type adapter[O, S any] struct {
 	manifest   Manifest
 	reconciler Reconciler[O, S]
+}
+
+// prepare has encoding/json learn the types, which takes longer than a document of them.
+func (a *adapter[O, S]) prepare() {
+	learn(new(O))
+	learn(new(S))
+	learn(&Object{"of": []any{OwnerReference{}, map[string]string{}, []string{}, "", true, json.Number("1"), nil}})
+}
+
+func learn(value any) {
+	// A type of the plugin may refuse an empty document, in whatever way.
+	defer func() { _ = recover() }()
+	_ = parse("{}", value)
+	_, _ = json.Marshal(value)
 }
 
 func (a *adapter[O, S]) Describe() string {

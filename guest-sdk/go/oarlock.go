@@ -33,15 +33,20 @@ type Reconciler[O, S any] interface {
 type Plugin struct {
 	manifest Manifest
 	abi.Plugin
+	prepare func()
 }
 
 // New puts a manifest and a reconciler together.
 func New[O, S any](manifest Manifest, reconciler Reconciler[O, S]) *Plugin {
-	return &Plugin{manifest, &adapter[O, S]{manifest, reconciler}}
+	adapter := &adapter[O, S]{manifest, reconciler}
+	return &Plugin{manifest, adapter, adapter.prepare}
 }
 
 // Export makes p what the component exports. Call it once, from an init function: the main function of a component is not run.
-func Export(p *Plugin) { abi.Export(p) }
+func Export(p *Plugin) {
+	abi.Export(p)
+	abi.Prepare(p.prepare)
+}
 
 // Manifest is what the plugin is and asks for.
 func (p *Plugin) Manifest() Manifest { return p.manifest }

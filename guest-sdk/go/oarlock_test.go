@@ -407,3 +407,35 @@ func TestAnObjectWithCleanupGoesWhenNothingIsLeft(t *testing.T) {
 		t.Fatalf("%+v", report)
 	}
 }
+
+func TestEachCallOfAnInstanceSeesTheObjectOfItsOwnRequest(t *testing.T) {
+	var seen []string
+	look := func(c *cx) {
+		data := (*c.Object())["data"].(oarlock.Object)
+		seen = append(seen, data["n"].(string))
+		data["n"] = "changed"
+	}
+	plugin := oarlock.New(manifest, does{
+		desired: func(c *cx) (*oarlock.Object, error) {
+			look(c)
+			return nil, nil
+		},
+		actual: func(c *cx) (observed oarlock.Observation[oarlock.Object], err error) {
+			look(c)
+			return observed, nil
+		},
+	})
+	for _, asked := range [][2]string{{"1", "a"}, {"2", "b"}, {"3", "b"}} {
+		object := fmt.Sprintf(`{"data": {"n": %q}}`, asked[0])
+		request := &abi.Request{Key: abi.Key{Name: "a"}, Object: &object, CorrelationID: asked[1]}
+		if _, err := plugin.GetDesired(request); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := plugin.GetActual(request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"1", "1", "2", "2", "3", "3"}; !slices.Equal(seen, want) {
+		t.Errorf("%v", seen)
+	}
+}

@@ -3,6 +3,7 @@
 package abi
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"unsafe"
 )
@@ -12,6 +13,26 @@ var plugin Plugin
 
 // Export makes p what the component exports. Called once, while the program starts.
 func Export(p Plugin) { plugin = p }
+
+// prepare is what can be done before the first call.
+var prepare = func() {}
+
+// Prepare has the build call this after the init functions. What it leaves in memory, each instance begins with. Called once, while the
+// program starts.
+func Prepare(do func()) { prepare = do }
+
+// The linker calls the first two: see internal/link/start.go.
+//
+//go:wasmexport oarlock:go/prepare
+func exportPrepare() { prepare() }
+
+//go:wasmexport oarlock:go/random
+func exportRandom() uint64 { return rand.Uint64() }
+
+// wake gives an instance whose program was started ahead random numbers of its own.
+//
+//go:wasmimport oarlock:go wake
+func wake()
 
 // Current is the host.
 func Current() Host { return component{} }
@@ -53,6 +74,7 @@ var answer *block
 
 //go:wasmexport oarlock:reconciler/reconcile@0.1.0#describe
 func exportDescribe() unsafe.Pointer {
+	wake()
 	answer = newBlock(8)
 	answer.text(0, plugin.Describe())
 	return answer.pointer()
@@ -60,6 +82,7 @@ func exportDescribe() unsafe.Pointer {
 
 //go:wasmexport oarlock:reconciler/reconcile@0.1.0#get-desired
 func exportGetDesired(at unsafe.Pointer) unsafe.Pointer {
+	wake()
 	request := readRequest(memory{at})
 	release()
 	state, err := plugin.GetDesired(request)
@@ -74,6 +97,7 @@ func exportGetDesired(at unsafe.Pointer) unsafe.Pointer {
 
 //go:wasmexport oarlock:reconciler/reconcile@0.1.0#get-actual
 func exportGetActual(at unsafe.Pointer) unsafe.Pointer {
+	wake()
 	request := readRequest(memory{at})
 	release()
 	observation, err := plugin.GetActual(request)
@@ -90,6 +114,7 @@ func exportGetActual(at unsafe.Pointer) unsafe.Pointer {
 
 //go:wasmexport oarlock:reconciler/reconcile@0.1.0#patch
 func exportPatch(at unsafe.Pointer) unsafe.Pointer {
+	wake()
 	m := memory{at}
 	request, desired, actual := readRequest(m), m.option(requestSize), m.option(requestSize+12)
 	release()

@@ -21,6 +21,7 @@ func Converts() bool { return converter != nil }
 // Convert answers the host, which handed over two texts. The function that is exported is in package conversion: a component has it only
 // when its plugin imports that package.
 func Convert(object *byte, objectLength uint32, desired *byte, desiredLength uint32) unsafe.Pointer {
+	wake()
 	given, version := strings.Clone(unsafe.String(object, objectLength)), strings.Clone(unsafe.String(desired, desiredLength))
 	release()
 	converted, err := converter(given, version)

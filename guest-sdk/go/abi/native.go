@@ -17,6 +17,9 @@ func ExportConverter(Converter) {}
 // Export does nothing outside a component.
 func Export(Plugin) {}
 
+// Prepare does nothing outside a component.
+func Prepare(func()) {}
+
 // Trap ends the call of a component.
 func Trap() {}
 

@@ -24,9 +24,12 @@ func run(from, to string) error {
 	if err != nil {
 		return err
 	}
-	plugin, err := link.Component(file)
+	plugin, unstarted, err := link.Component(file)
 	if err != nil {
 		return err
+	}
+	if unstarted != nil {
+		fmt.Fprintf(os.Stderr, "oarlock-link: each instance runs the init functions anew, which takes a millisecond or more, because one cannot run ahead: %v\n", unstarted)
 	}
 	// By rename, so that nobody reads half a file.
 	if err := os.WriteFile(to+".part", plugin, 0o644); err != nil {

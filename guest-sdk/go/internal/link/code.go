@@ -10,6 +10,7 @@ const (
 	opBlock      = 0x02
 	opLoop       = 0x03
 	opIf         = 0x04
+	opElse       = 0x05
 	opEnd        = 0x0b
 	opCall       = 0x10
 	opCallIndir  = 0x11
@@ -17,6 +18,8 @@ const (
 	opGlobalSet  = 0x24
 	opRefFunc    = 0xd2
 	opMiscPrefix = 0xfc
+	// What follows the prefix is added to it.
+	opMisc = 0x100
 )
 
 // numbers are the new numbers of what a module's code names.

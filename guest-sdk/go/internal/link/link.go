@@ -4,8 +4,10 @@ package link
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
 	"fmt"
+	"slices"
 )
 
 //go:embed preview1.bin
@@ -26,25 +28,33 @@ var provided = map[string]bool{"wasi_snapshot_preview1": true, "oarlock:go": tru
 // compiled is the module that preview1.wat imports from.
 const compiled = "go"
 
-// Component links a module of `go build -buildmode=c-shared` for wasip1.
-func Component(file []byte) ([]byte, error) {
+// Component links a module of `go build -buildmode=c-shared` for wasip1, and starts it. unstarted is why each instance has to start it
+// instead.
+func Component(file []byte) (plugin []byte, unstarted, err error) {
 	program, err := parse(file)
 	if err != nil {
-		return nil, fmt.Errorf("not what the Go compiler makes: %w", err)
+		return nil, nil, fmt.Errorf("not what the Go compiler makes: %w", err)
 	}
 	beside, err := parse(preview1)
 	if err != nil {
-		return nil, fmt.Errorf("preview1.bin: %w", err)
+		return nil, nil, fmt.Errorf("preview1.bin: %w", err)
 	}
 	linked, err := merge(program, beside)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	ahead, unstarted := started(linked, sha256.Sum256(file))
+	if unstarted == nil {
+		linked = ahead
+	}
+	linked.exports = slices.DeleteFunc(linked.exports, func(entry exportEntry) bool {
+		return unexported[entry.name] || entry.name == initialize && unstarted == nil
+	})
 	worldType := componentType
 	if _, converts := program.exported(convert, kindFunction); converts {
 		worldType = convertingComponentType
 	}
-	return linked.write(map[string][]byte{"component-type:oarlock": worldType}), nil
+	return linked.write(map[string][]byte{"component-type:oarlock": worldType}), unstarted, nil
 }
 
 // merge makes one module of two. Functions of beside take the place of the program's imports, and of exports of the same name.
@@ -118,6 +128,12 @@ func merge(program, beside *module) (*module, error) {
 			}
 		}
 		linked.exports = append(linked.exports, entry)
+	}
+	for _, entry := range beside.exports {
+		if entry.kind == kindGlobal {
+			entry.index = besideTypes.globals[entry.index]
+			linked.exports = append(linked.exports, entry)
+		}
 	}
 	if linked.start != nil {
 		start := types.functions[*linked.start]

@@ -45,7 +45,7 @@ func TestAModuleIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestCallsLeadWhereTheyShould(t *testing.T) {
-	linked, err := Component(program().write(nil))
+	linked, _, err := Component(program().write(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestCallsLeadWhereTheyShould(t *testing.T) {
 func TestAPluginThatConvertsHasAWorldOfItsOwn(t *testing.T) {
 	m := program()
 	m.exports = append(m.exports, exportEntry{convert, kindFunction, 4})
-	linked, err := Component(m.write(nil))
+	linked, _, err := Component(m.write(nil))
 	if err != nil || !bytes.Contains(linked, convertingComponentType) || bytes.Contains(linked, componentType) {
 		t.Error("not the component type of a plugin that converts", err)
 	}
@@ -108,13 +108,13 @@ func TestWhatCannotBeLinkedIsTold(t *testing.T) {
 	} {
 		m := program()
 		change(m)
-		if _, err := Component(m.write(nil)); err == nil || !strings.Contains(err.Error(), reason) {
+		if _, _, err := Component(m.write(nil)); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%q: %v", reason, err)
 		}
 	}
 	whole := program().write(nil)
 	for _, file := range [][]byte{nil, []byte("hello"), []byte("\x00asm\x0d\x00\x01\x00"), whole[:len(whole)-1], whole[:len(whole)/2]} {
-		if _, err := Component(file); err == nil {
+		if _, _, err := Component(file); err == nil {
 			t.Errorf("%d bytes were linked", len(file))
 		}
 	}

@@ -32,6 +32,8 @@
   (global $arena (mut i32) (i32.const 0))
   (global $arena_end (mut i32) (i32.const 0))
   (global $arena_next (mut i32) (i32.const 0))
+  ;; Where the runtime keeps what its random numbers are made of, when the program was started while it was built; 0: nothing to do.
+  (global $random_state (export "random_state") (mut i32) (i32.const 0))
 
   ;; What the SDK asks for, by module oarlock:go.
 
@@ -43,6 +45,19 @@
   ;; What the host wrote there has been copied.
   (func (export "release") (global.set $arena_next (global.get $arena)))
   (func (export "trap") unreachable)
+  ;; Gives an instance random numbers of its own: another seed, and none left of those made of the old one (start.go).
+  (func (export "wake")
+    (local $state i32)
+    (if (i32.eqz (global.get $random_state)) (then (return)))
+    (local.set $state (global.get $random_state))
+    (global.set $random_state (i32.const 0))
+    (i64.store offset=256 (local.get $state) (call $random))
+    (i64.store offset=264 (local.get $state) (call $random))
+    (i64.store offset=272 (local.get $state) (call $random))
+    (i64.store offset=280 (local.get $state) (call $random))
+    (i32.store offset=288 (local.get $state) (i32.const 32))
+    (i32.store offset=292 (local.get $state) (i32.const 32))
+    (i32.store offset=296 (local.get $state) (i32.const 0)))
 
   ;; Takes the place of the function of this name that Go exports, which it calls when the lent memory is full.
   (func (export "cabi_realloc") (param $old i32) (param $old_size i32) (param $align i32) (param $size i32) (result i32)
