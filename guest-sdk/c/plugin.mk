@@ -3,7 +3,7 @@
 #   SDK      where this file lies
 #   SOURCES  of the reconciler (src/*.c), TESTS programs with its unit tests (tests/*.c)
 # It may set CHECKS, targets that `make test` calls first; OARLOCK, the host's command; VENV, where the compiler is kept; ZIG, a compiler that is there already; CC, the native compiler of
-# the tests.
+# the tests; WASM_STACK, the bytes of the stack.
 OARLOCK ?= oarlock
 SOURCES ?= $(wildcard src/*.c)
 TESTS ?= $(wildcard tests/*.c)
@@ -28,6 +28,8 @@ SDK_HEADERS := $(wildcard src/*.h $(SDK)/include/*.h $(SDK)/include/*/*.h $(SDK)
 # must follow -Wextra.
 CFLAGS ?= -Wall -Wextra -Wno-missing-field-initializers -Wno-missing-braces
 OARLOCK_CFLAGS := -std=c11 -I$(SDK)/include
+# The stack has 1 MiB, as that of Rust has: with zig's own 16 MiB, each instance counted as that large.
+WASM_STACK ?= 1048576
 # zig cc turns assertions off when it optimizes: what a unit test asserts holds in the component too.
 WASM_CFLAGS := -target wasm32-wasi -mexec-model=reactor -Os -UNDEBUG
 # Errors of memory and undefined behaviour end a unit test, where the native compiler can find them.
@@ -65,7 +67,7 @@ clean: ## everything but the compiler
 	rm -rf build
 
 build/$(NAME).wasm: $(WASM_OBJECTS) $(SDK)/gen/plugin_component_type.o build/wasm/libconversion.a
-	@$(ZIG) cc $(WASM_CFLAGS) $^ -s -o $@.new && chmod 644 $@.new && mv $@.new $@
+	@$(ZIG) cc $(WASM_CFLAGS) $^ -s -Wl,-z,stack-size=$(WASM_STACK) -o $@.new && chmod 644 $@.new && mv $@.new $@
 
 build/wasm/libconversion.a: $(call objects,build/wasm,$(SDK_CONVERSION)) $(SDK)/gen/converter_component_type.o
 	@rm -f $@
