@@ -86,7 +86,8 @@ fn injected(cx: &Context<Value>) -> Result<Option<Value>> {
         return Ok(None);
     }
     let spec = cx.object()?.get("spec").unwrap_or(&Value::Null);
-    let spec = inject(spec, &Initializer::read(&settings)?, &settings).spec;
+    let initializer = Initializer::read(&settings)?;
+    let spec = inject(spec, &initializer, &settings).spec;
     Ok(Some(json!({"metadata": {"labels": {INJECTED: "true"}}, "spec": spec})))
 }
 

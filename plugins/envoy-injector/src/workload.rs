@@ -48,7 +48,8 @@ pub(crate) fn desired(cx: &Context<Value>) -> Result<Option<Value>> {
     if !settings.workload_mode || !asked {
         return Ok(None);
     }
-    let Initializer { containers, init_containers, volumes } = Initializer::read(&settings)?;
+    let initializer = Initializer::read(&settings)?;
+    let Initializer { containers, init_containers, volumes } = initializer.as_ref();
     let lists = [("containers", containers), ("initContainers", init_containers), ("volumes", volumes)];
     let spec: Map<String, Value> = lists
         .into_iter()
