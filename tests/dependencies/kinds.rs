@@ -24,10 +24,14 @@ fn gadgets(world: &World) -> String {
 async fn make(world: &World, name: &str, size: u32) -> Result<()> {
     let gadget =
         json!({"apiVersion": "oarlock.test/v1", "kind": "Gadget", "metadata": {"name": name}, "spec": {"size": size}});
-    if world.cluster.get(&format!("{DEFINITIONS}/gadgets.oarlock.test")).await?.is_none() {
-        world.cluster.create(DEFINITIONS, &definition()).await?;
-    }
-    eventually(SOON, "the kind", || async { world.cluster.create(&gadgets(world), &gadget).await.map(drop) }).await
+    eventually(SOON, "the kind", || async {
+        // The API server deletes a definition after the objects of its kind.
+        if world.cluster.get(&format!("{DEFINITIONS}/gadgets.oarlock.test")).await?.is_none() {
+            world.cluster.create(DEFINITIONS, &definition()).await?;
+        }
+        world.cluster.create(&gadgets(world), &gadget).await.map(drop)
+    })
+    .await
 }
 
 /// Waits until the child of the key shows this size of its gadget.
