@@ -7,8 +7,8 @@ git, and built in release into GUARD/build, where GUARD is `guard` beside the fo
 commit.
 
 Each pair measures one after the other, and which comes first changes from pair to pair. The ratio is this commit's figure divided by the
-base's in the same pair; what is told is its least, its median and its greatest. Plugins, the API server and the client of both are those of
-this commit: what differs is the host (and, for parts alone, the program `micro`). Nothing is asserted. A figure that the base cannot measure
+base's in the same pair. The output shows its minimum, median and maximum. Both sides use the plugins, the API server and the client of this
+commit. They differ in the host, and for single parts in the program `micro`. Nothing is asserted. A figure that the base cannot measure
 is left out, with the reason.
 
 --json prints one JSON document instead of the table.

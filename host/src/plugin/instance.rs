@@ -5,6 +5,7 @@ mod convert;
 mod footprint;
 mod guest_output;
 mod state;
+mod store;
 
 pub(super) use convert::{key_from, kind_from};
 pub use state::{Guest, Run};
@@ -12,20 +13,20 @@ pub(super) use state::{Shared, State};
 
 use super::bindings;
 use super::call::{CallError, Observation, Outcome, Request, State as PluginState};
-use super::engine::{Engine, TICK};
+use super::engine::Engine;
 use super::load::Component;
 use super::offload::CpuMeter;
 use answer::CallResult;
 use convert::{event, guest_error, requeue, to_wit, warning};
-use footprint::Refused;
 use futures::future::BoxFuture;
 use oarlock_merge::steps::Budget;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
+use store::{enter, failure, store};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::Store;
 
 /// Time after the deadline in which a guest that waits in an import can return; then its store is dropped.
 const GRACE: Duration = Duration::from_secs(1);
@@ -35,9 +36,6 @@ const MESSAGE_LIMIT_BYTES: usize = 1024;
 
 /// Most changes and events in one result of patch.
 const MOST_CHANGES: usize = 1000;
-
-/// wasmtime's message when a guest passes more than its store's fuel for host calls; the error type is not public.
-const HANDED_TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
 
 /// A store that can be entered. The current call owns it, or else its [`Instance`].
 struct Live {
@@ -381,72 +379,10 @@ impl Drop for Instance {
     }
 }
 
-/// Instantiates a component, and finds its exports.
-async fn enter(
-    component: &Component,
-    store: &mut Store<State>,
-) -> wasmtime::Result<(bindings::Plugin, Option<bindings::Converter>)> {
-    let instance = component.pre().instantiate_async(&mut *store).await?;
-    let plugin = component.plugin().load(&mut *store, &instance)?;
-    let converter = component.converter().map(|converter| converter.load(&mut *store, &instance)).transpose()?;
-    Ok((plugin, converter))
-}
-
 /// The time limit of all calls of a run.
 fn time_for(deadline_seconds: u32, run: &Run) -> Duration {
     let granted = Duration::from_secs(u64::from(deadline_seconds));
     run.at_most.map_or(granted, |at_most| granted.min(at_most))
-}
-
-/// An empty store with every limit set.
-fn store(engine: &wasmtime::Engine, state: State) -> Store<State> {
-    let limits = state.limits();
-    // The host copies all data that a guest passes to it.
-    let handed_kib = limits.answer_kib.max(limits.http_request_kib) as usize;
-    let mut store = Store::new(engine, state);
-    store.limiter(|state| &mut state.footprint);
-    store.set_hostcall_fuel(handed_kib.saturating_mul(2 << 10));
-    store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(|context| {
-        let state = context.data();
-        if Instant::now() >= state.deadline {
-            return Ok(UpdateDeadline::Interrupt);
-        }
-        // A guest that just returned from a wait has not computed for a tick, whatever the epoch says.
-        if state.meter.since_entered() < TICK / 2 {
-            return Ok(UpdateDeadline::Continue(1));
-        }
-        state.meter.offload();
-        state.meter.yielded();
-        Ok(UpdateDeadline::Yield(1))
-    });
-    store
-}
-
-fn failure(store: &Store<State>, call: &'static str, error: &wasmtime::Error) -> CallError {
-    let state = store.data();
-    let (trap, limits) = (error.downcast_ref::<wasmtime::Trap>(), state.limits());
-    if matches!(trap, Some(wasmtime::Trap::Interrupt)) {
-        return CallError::Deadline { call, seconds: limits.deadline_seconds };
-    }
-    // A guest that is refused memory usually aborts; its author needs to know of the refusal.
-    match state.footprint.refused() {
-        Some(Refused::Memory) => return CallError::Memory { call, mib: limits.memory_mib },
-        Some(Refused::Table) => return CallError::Table { call, elements: limits.table_elements },
-        None => {}
-    }
-    // The error chain above the cause contains offsets in the guest's code, which do not help a reader.
-    let reason = trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string);
-    if reason.contains(HANDED_TOO_MUCH) {
-        return CallError::HandedTooMuch { call, kib: store.hostcall_fuel() >> 10 };
-    }
-    // The guest's own message is in its author's words; the trap's reason adds little.
-    let reason = match (state.error_lines(), trap) {
-        (Some(words), Some(_)) => format!("{words} ({reason})"),
-        (Some(words), None) => format!("{reason}; it said: {words}"),
-        (None, _) => reason,
-    };
-    CallError::Trap { call, reason: crate::quoted(&reason, MESSAGE_LIMIT_BYTES) }
 }
 
 fn bad(call: &'static str, reason: String) -> CallError {
