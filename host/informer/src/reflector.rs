@@ -8,8 +8,9 @@ use super::{
     object::{Malformed, Object},
     store::{Relist, Store},
 };
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use futures::FutureExt;
-use kube::{core::Status, runtime::watcher::DefaultBackoff};
+use kube::core::Status;
 use oarlock_api::{Discovery, Resource, discovery};
 use std::{io, panic::AssertUnwindSafe, sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::time::{Instant, sleep, timeout};
@@ -22,6 +23,9 @@ const MISSING_KIND: (Duration, Duration) = (Duration::from_millis(250), Duration
 /// A kind must be missing for this long before its stored objects count as deleted. A starting API server may answer 404 before it has
 /// read its CustomResourceDefinitions.
 const GONE_AFTER: Duration = Duration::from_secs(2);
+
+/// First retry interval of a failing watch.
+const SHORTEST_BACKOFF: Duration = Duration::from_millis(800);
 
 /// Longest retry interval of a failing watch; a new permission takes effect within it.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(15);
@@ -60,10 +64,31 @@ pub(super) struct Reflector {
     pub(super) store: Store,
 }
 
+/// Delays between attempts that fail in a row.
+struct Backoff(ExponentialBackoff);
+
+impl Default for Backoff {
+    /// The delays of client-go's reflector, each with a random part: hosts that lost one API server do not come back all at once.
+    fn default() -> Self {
+        let delays = ExponentialBuilder::new().with_min_delay(SHORTEST_BACKOFF).with_max_delay(LONGEST_BACKOFF);
+        Self(delays.without_max_times().with_jitter().build())
+    }
+}
+
+impl Backoff {
+    fn next(&mut self) -> Duration {
+        self.0.next().unwrap_or(LONGEST_BACKOFF).min(LONGEST_BACKOFF)
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
 /// State that outlives a single list or watch.
 #[derive(Default)]
 struct WatchProgress {
-    backoff: DefaultBackoff,
+    backoff: Backoff,
     /// The version from which the watch continues; `None`: a list comes first.
     position: Option<String>,
     /// Failures in a row to open the watch.
@@ -320,8 +345,7 @@ impl Reflector {
 impl WatchProgress {
     /// Waits before the next attempt: with exponential backoff, and at least as long as the API server asked for.
     async fn pause(&mut self, retry_after: Duration) {
-        let backoff = self.backoff.next().unwrap_or(LONGEST_BACKOFF).min(LONGEST_BACKOFF);
-        sleep(backoff.max(retry_after.min(LONGEST_RETRY_AFTER))).await;
+        sleep(self.backoff.next().max(retry_after.min(LONGEST_RETRY_AFTER))).await;
     }
 }
 

@@ -1,12 +1,11 @@
 //! Reflector: one watch from its position until it ends.
 
-use super::{ANSWER_DEADLINE, Reflector, WatchEnd, WatchProgress};
+use super::{ANSWER_DEADLINE, Backoff, Reflector, WatchEnd, WatchProgress};
 use crate::{
     WatchStatus,
     list_watch::{Event, Lines, ListWatch},
     object::Object,
 };
-use kube::runtime::{utils::Backoff, watcher::DefaultBackoff};
 use oarlock_api::resource_version;
 use std::{cmp::Ordering, time::Duration};
 use tokio::time::{Instant, timeout};
@@ -79,7 +78,7 @@ impl Reflector {
     }
 
     /// Handles the events of a watch until it ends; `position` follows them.
-    async fn follow(&self, mut lines: Lines, position: &mut String, backoff: &mut DefaultBackoff) -> WatchEnd {
+    async fn follow(&self, mut lines: Lines, position: &mut String, backoff: &mut Backoff) -> WatchEnd {
         let opened = Instant::now();
         let mut heard = false;
         let mut failing = matches!(self.store.status(), WatchStatus::Failing { .. });
@@ -87,6 +86,7 @@ impl Reflector {
             let limit = if failing { RECOVERED_AFTER } else { IDLE };
             let event = match timeout(limit, self.next(&mut lines)).await {
                 Err(_elapsed) if failing => {
+                    backoff.reset();
                     failing = false;
                     self.store.set_status(WatchStatus::Synced);
                     continue;
