@@ -21,6 +21,7 @@ mod go_sdk;
 mod guide;
 mod harness_itself;
 mod hot_swap;
+mod idle;
 mod impersonation;
 mod indexes;
 mod injection;
