@@ -76,7 +76,11 @@ build() {
   done
 }
 
+# Python takes as long as all others together, on one core.
+python=
+if [[ " ${wanted[*]} " == *" python "* ]]; then build python & python=$!; fi
 for language in "${wanted[@]}"; do
+  [ $language != python ] || continue
   # The only one that may be missing: where there is no Go, and none can be fetched.
   if [ $language = go ] && ! why=$(make -s -C plugins/namespace-baseline/go go VENV="$tools/go" 2>&1); then
     rm -f "$out"/{namespace-baseline,unruly,converter,indexed}-go.wasm
@@ -85,3 +89,4 @@ for language in "${wanted[@]}"; do
   fi
   build "$language" || die "$language could not be built (see above)"
 done
+[ -z "$python" ] || wait "$python" || die "python could not be built (see above)"

@@ -35,26 +35,28 @@ export KUBECONFIG_E2E
 
 # Everything in a cluster but what its own programs write all the time.
 objects() { # KUBECONFIG
-  kubectl --kubeconfig "$1" api-resources --verbs=list,delete -o name | grep -vE '^(events|leases\.coordination)' |
-    while read -r kind; do kubectl --kubeconfig "$1" get "$kind" -A -o name --ignore-not-found 2>/dev/null | sed "s|^|$kind: |"; done | sort
+  local kinds
+  kinds=$(kubectl --kubeconfig "$1" api-resources --verbs=list,delete -o name | grep -vE '^(events|leases\.coordination)' | paste -sd,)
+  kubectl --kubeconfig "$1" get "$kinds" -A -o name --ignore-not-found 2> >(grep -v '^Warning:' >&2 || true) | sort
 }
 n=0
 for kubeconfig in ${KUBECONFIG_E2E//:/ }; do n=$((n + 1)); objects "$kubeconfig" >"$work/before-$n"; done
 
 cargo test --workspace --test e2e --no-run --quiet
-tests() { cargo test --workspace --test e2e --quiet -- "$@"; }
+tests() { cargo --config "target.'cfg(all())'.runner=['$PWD/scripts/time-tests.sh']" test --workspace --test e2e -- "$@"; }
 tests --list 2>/dev/null | sed -n 's/: test$//p' >"$work/all"
 WITHOUT_CONTROLLERS=${without_controllers-} python3 tests/kubernetes/select.py tests/README.md "$work/all" "$work/selected" "$work/skipped" "$@"
 
 began=$SECONDS status=0
 mapfile -t selected <"$work/selected"
-tests --exact --include-ignored --test-threads "$threads" "${selected[@]}" || status=$?
+tests --exact --include-ignored --test-threads "$threads" "${selected[@]}" | tee "$work/log" || status=$?
 n=0
 for kubeconfig in ${KUBECONFIG_E2E//:/ }; do
   n=$((n + 1)); objects "$kubeconfig" >"$work/after-$n"
   left=$(comm -13 "$work/before-$n" "$work/after-$n")
   [ -z "$left" ] || { printf 'left behind in %s:\n%s\n' "$kubeconfig" "$left" >&2; status=1; }
 done
+scripts/slowest.sh "$work/log"
 sed 's|^|skipped |' "$work/skipped"
 printf 'on a real API server: %s test bodies in %s s; skipped: %s\n' "${#selected[@]}" "$((SECONDS - began))" "$(wc -l <"$work/skipped")"
 exit "$status"
