@@ -16,7 +16,7 @@ BUILD := cargo build --workspace --bins --tests
 ALL_LANGUAGES := js ts python c go
 LANGUAGES ?= js
 
-.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo test test-all campaigns test-kubernetes test-neutron test-node conformance differential book reference lint torture fuzz fuzz-plugin soak bench image release clean types-campaign
+.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo demo-build test test-all campaigns test-kubernetes test-neutron test-node conformance differential book reference lint torture fuzz fuzz-plugin soak bench image release clean types-campaign
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -52,7 +52,11 @@ language-tools:
 languages: language-tools build
 	@OARLOCK_BIN=$(BIN)/oarlock scripts/build-languages.sh $(TEST_PLUGINS) $(LANGUAGES)
 
-demo: kubectl build plugins ## play the story with real processes and stay up; ONCE=1 plays it, checks it and ends
+# The programs of the story alone. The test beside them has cargo choose the features of all other builds.
+demo-build: setup
+	@cargo build --workspace --bin oarlock --bin neutron-emulator --bin demo --test corpus
+
+demo: kubectl demo-build plugins ## play the story with real processes and stay up; ONCE=1 plays it, checks it and ends
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(PLUGINS) \
 	  $(BIN)/demo $(if $(ONCE),--once)
 

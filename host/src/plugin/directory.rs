@@ -244,7 +244,7 @@ impl DirectoryWatch {
     /// The next snapshot that differs from the last one returned.
     ///
     /// The first call returns the present content: at once, or when files written within the last 300 ms have settled. A file that is
-    /// being written is omitted, or keeps its earlier state, until it settles. It settles 20 ms after it was renamed into place or closed
+    /// being written is omitted, or keeps its earlier state, until it settles. It settles 10 ms after it was renamed into place or closed
     /// after writing, otherwise 300 ms after its last change. Simultaneous changes of a plugin and of its grant come in one snapshot. A
     /// file counts as removed after 500 ms of absence, so that its replacement is no removal. Every change is in a snapshot within 1.5 s;
     /// of several changes in between, only the last appears.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Rest after a file was renamed into place or closed after writing: its writer is done.
-pub(super) const QUICK: Duration = Duration::from_millis(20);
+pub(super) const QUICK: Duration = Duration::from_millis(10);
 
 /// Rest after any other change.
 pub(super) const SLOW: Duration = Duration::from_millis(300);
