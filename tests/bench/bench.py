@@ -156,7 +156,7 @@ class Host:
 
     def __init__(self, world, plugins, *args, level="info,oarlock::controller=debug"):
         self.log = open(world.folder / f"host-{time.monotonic_ns()}.log", "w+")
-        self.began = time.monotonic()
+        self.began, self.address = time.monotonic(), None
         self.process = world.start(
             [world.hosts / "oarlock", "run", "--plugins", plugins, "--kubeconfig", world.kubeconfig, "--admin-addr", "127.0.0.1:0",
              "--log-format", "json", *map(str, args)], stderr=self.log, env=dict(os.environ, OARLOCK_LOG=level))
@@ -178,10 +178,10 @@ class Host:
 
     def admin(self, path):
         """The answer of the admin server as text; none while it does not listen."""
-        address = next((l["admin_addr"] for l in self.lines("admin server listening")), None)
-        if address is None:
+        self.address = self.address or next((l["admin_addr"] for l in self.lines("admin server listening")), None)
+        if self.address is None:
             raise OSError("no admin address yet")
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=30) as answer:
             return answer.read().decode()
 
     def metric(self, name, **labels):

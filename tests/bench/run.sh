@@ -2,10 +2,10 @@
 # Builds everything optimised and prints the figures of docs/performance.md and docs/measurements.md for this machine; `compare` and
 # `languages` also write bench/results.
 #
-#   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover; and, only when they are named, growth and guard
+#   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover; and, only when they are named, growth, latency and guard
 #
 # OPTIONS are options of the benchmarks, such as --quick of growth. BASE is what guard compares with: a commit, or a folder of binaries.
-# With KUBEBUILDER_ASSETS `compare` measures on a real API server.
+# With KUBEBUILDER_ASSETS `compare` and `latency` measure on a real API server.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
@@ -17,6 +17,7 @@ scripts/build-plugins.sh --guests "$target/plugins/tests"
 if [ $# -eq 0 ]; then set -- compare admission languages fleet noisy handover; fi
 for benchmark; do
   if [ "$benchmark" = languages ]; then scripts/build-languages.sh --check; fi
+  if [ "$benchmark" = latency ]; then scripts/build-languages.sh "$target/plugins/tests" js go python; fi
   # shellcheck disable=SC2086 # options are words
   python3 "$here/$benchmark.py" --bin "$target/release" --plugins "$target/plugins/tests" ${OPTIONS-}
 done
