@@ -215,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn h1_a_file_renamed_into_place_settles_after_20_ms() {
+    fn h1_a_file_renamed_into_place_settles_after_10_ms() {
         let mut play = Play::new(&["a.wasm"]);
         let (old, new) = (play.wasm("a.wasm").unwrap(), play.stamp(1));
         play.notice(10, "a.wasm", Notice::Complete);
-        assert_eq!(play.due(), Some(30));
-        play.look(29, "a.wasm", Some(&new));
+        assert_eq!(play.due(), Some(20));
+        play.look(19, "a.wasm", Some(&new));
         assert_eq!(play.wasm("a.wasm"), Some(old), "it is kept as it was");
-        play.look(30, "a.wasm", Some(&new));
+        play.look(20, "a.wasm", Some(&new));
         assert_eq!((play.wasm("a.wasm"), play.due()), (Some(new), None));
     }
 
@@ -255,7 +255,7 @@ mod tests {
         play.notice(5, "a.wasm", Notice::Complete);
         // Permissions set after closing do not delay the file.
         play.notice(6, "a.wasm", Notice::Touched);
-        assert_eq!(play.due(), Some(26));
+        assert_eq!(play.due(), Some(16));
         play.notice(7, "a.wasm", Notice::Written);
         // Nor do they complete a file that is being written.
         play.notice(8, "a.wasm", Notice::Touched);
@@ -268,7 +268,7 @@ mod tests {
     fn h6_of_many_replacements_the_last_settles() {
         let mut play = Play::new(&["a.wasm"]);
         for state in 1..=10 {
-            play.notice(u64::try_from(state).unwrap() * 15, "a.wasm", Notice::Complete);
+            play.notice(u64::try_from(state).unwrap() * 8, "a.wasm", Notice::Complete);
             assert_eq!(play.wasm("a.wasm"), Some(play.stamp(0)));
         }
         let last = play.stamp(10);
