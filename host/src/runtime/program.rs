@@ -12,8 +12,8 @@ use std::time::Duration;
 /// After this time a host has started.
 const STARTED: Duration = Duration::from_secs(3);
 
-/// Interval of the later releases: a start of a plugin runs other code than a reconcile.
-const INTERVAL: Duration = Duration::from_secs(60);
+/// Interval afterwards. A busy host maps its pages again in less than a millisecond.
+const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Unmaps the pages periodically; never returns.
 pub(super) async fn keep_small() {
