@@ -18,6 +18,9 @@ const WHILE: Duration = Duration::from_secs(5);
 /// Each host may write each configuration 0.5, 1.5 and 3.5 s after the first repairs, and at their ends.
 const FEW: usize = 16;
 
+/// Longest time between two repairs.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 /// Another host without Leases, with its own plugin directory and address.
 async fn another_host(world: &World, with_plugin: bool) -> Result<Host> {
     let folder = world.folder().join("other");
@@ -118,7 +121,7 @@ async fn two_hosts_without_leases_slow_down_and_say_so_and_the_one_that_stays_ha
             .await?;
         ensure!(repairs >= 1.0, "no repair is counted");
         other.kill().await?;
-        eventually(Duration::from_secs(60), "the configurations of the one that stays", || async {
+        eventually(LONGEST_PAUSE + SOON, "the configurations of the one that stays", || async {
             let door = door(&world).await?;
             let response = door.gate("label").await?;
             ensure!(super::patch(&response)?[0]["value"]["gate"] == "yes", "{response}");
@@ -171,7 +174,7 @@ async fn a_host_without_plugins_and_a_tool_that_deletes_are_not_fought_either() 
             few(&world, mark)
         });
         deleting.await?;
-        eventually(Duration::from_secs(60), "it to be made again", || configuration(&world, "validating")).await?;
+        eventually(LONGEST_PAUSE + SOON, "it to be made again", || configuration(&world, "validating")).await?;
         Ok(())
     })
     .await

@@ -35,6 +35,15 @@ struct EventCount {
     written: Instant,
 }
 
+/// The name in the API. It is the same for the same event of the same object, so that a restarted host continues the count instead of
+/// repeating the event. An object that is gone has no uid, and others of its name may be gone too.
+fn event_name(plugin: &str, about: &Regarding, texts: [&str; 3]) -> String {
+    let [severity, reason, message] = texts;
+    let of = format!("{}\0{}\0{severity}\0{reason}\0{message}\0{plugin}", about.kind.kind, about.uid);
+    let digest = HEXLOWER.encode(&Sha256::digest(of));
+    format!("{}.{}", crate::shorten(&about.key.name, 200), crate::shorten(&digest, 16))
+}
+
 /// Writes events, one after the other.
 pub(super) struct EventWriter {
     requests: Arc<RequestSender>,
@@ -56,7 +65,10 @@ impl EventWriter {
 
     /// Writes an event, unless its object has too many.
     pub(super) async fn write_within_rate(&mut self, write_identity: &WriteIdentity, about: &Regarding, event: &Event) {
-        if self.rates.take(format!("{} {} {}", write_identity.plugin, about.uid, about.part)) {
+        if self
+            .rates
+            .take(format!("{} {} {} {} {}", write_identity.plugin, about.kind.kind, about.key, about.uid, about.part))
+        {
             self.write(write_identity, about, event).await;
         } else {
             tracing::debug!(plugin = write_identity.plugin, key = %about.key, reason = event.reason, "event dropped: too many");
@@ -67,12 +79,7 @@ impl EventWriter {
         let reason = crate::shorten(&event.reason, REASON_LIMIT_BYTES);
         let message = crate::shorten(&event.message, MESSAGE_LIMIT_BYTES);
         let severity = if event.warning { "Warning" } else { "Normal" };
-        // The name is the same for the same event of the same object, so that a restarted host continues the count instead of repeating the
-        // event.
-        let digest =
-            Sha256::digest(format!("{}\0{severity}\0{reason}\0{message}\0{}", about.uid, write_identity.plugin));
-        let digest = HEXLOWER.encode(&digest);
-        let name = format!("{}.{}", crate::shorten(&about.key.name, 200), crate::shorten(&digest, 16));
+        let name = event_name(&write_identity.plugin, about, [severity, reason, message]);
         let key = ObjectKey::new(about.key.namespace().unwrap_or("default"), name);
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let body = json!({
@@ -182,5 +189,16 @@ mod tests {
         tokio::time::advance(REFILL).await;
         assert!(rates.take("a"));
         assert!(!rates.take("a"));
+    }
+
+    #[test]
+    fn objects_of_two_kinds_that_have_one_name_and_are_gone_have_events_of_their_own() {
+        let about = |kind| {
+            let gvk = GroupVersionKind::new("admissionregistration.k8s.io", "v1", kind);
+            Regarding::named(gvk, ObjectKey::new("", "oarlock"), "")
+        };
+        let name = |kind| event_name("oarlock", &about(kind), ["Warning", "Contested", "a client that deletes it"]);
+        assert_eq!(name("MutatingWebhookConfiguration"), name("MutatingWebhookConfiguration"));
+        assert_ne!(name("MutatingWebhookConfiguration"), name("ValidatingWebhookConfiguration"));
     }
 }
