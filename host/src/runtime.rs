@@ -133,7 +133,6 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     tracing::info!(api_server = url, plugins = %options.plugins.display(), "oarlock {}", env!("CARGO_PKG_VERSION"));
     let pull_statuses = puller.as_ref().map(Puller::pull_statuses);
     let counting = tokio::spawn(gauges::keep(shared.clone(), lifecycle.handle(), pull_statuses));
-    let keeping_small = tokio::spawn(program::keep_small());
     let admission_server = match options.admission {
         Some(options) => Some(Admission::open(options, shared.clone(), lifecycle.handle()).await?),
         None => None,
@@ -146,7 +145,6 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     drop(pulse);
     let _ = ending.await;
 
-    keeping_small.abort();
     counting.abort();
     let _ = counting.await;
     drop(shared);

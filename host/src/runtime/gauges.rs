@@ -12,8 +12,12 @@ use std::time::Duration;
 /// Interval of the updates.
 const COUNTING: Duration = Duration::from_secs(5);
 
-/// Updates the gauges periodically; never returns.
+/// Updates the gauges periodically, and keeps the program's share of memory small; never returns.
 pub(super) async fn keep(shared: Shared, plugins: Handle, pulled: Option<PullStatuses>) {
+    tokio::join!(count(shared, plugins, pulled), super::program::keep_small());
+}
+
+async fn count(shared: Shared, plugins: Handle, pulled: Option<PullStatuses>) {
     let mut informers = CountedSizes::default();
     loop {
         let stats = shared.informers.stats();
