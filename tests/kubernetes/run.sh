@@ -35,9 +35,18 @@ export KUBECONFIG_E2E
 
 # Everything in a cluster but what its own programs write all the time.
 objects() { # KUBECONFIG
-  local kinds
-  kinds=$(kubectl --kubeconfig "$1" api-resources --verbs=list,delete -o name | grep -vE '^(events|leases\.coordination)' | paste -sd,)
-  kubectl --kubeconfig "$1" get "$kinds" -A -o name --ignore-not-found 2> >(grep -v '^Warning:' >&2 || true) | sort
+  local kinds attempt
+  for attempt in 1 2 3 4 5; do
+    [ "$attempt" = 1 ] || sleep 2
+    kinds=$(kubectl --kubeconfig "$1" api-resources --verbs=list,delete -o name | grep -vE '^(events|leases\.coordination)' | paste -sd,) || continue
+    # A kind that is being removed makes the whole list fail.
+    if kubectl --kubeconfig "$1" get "$kinds" -A -o name --ignore-not-found >"$work/objects" 2>"$work/errors"; then
+      sort "$work/objects"
+      return
+    fi
+  done
+  cat "$work/errors" >&2
+  return 1
 }
 n=0
 for kubeconfig in ${KUBECONFIG_E2E//:/ }; do n=$((n + 1)); objects "$kubeconfig" >"$work/before-$n"; done

@@ -65,10 +65,8 @@ impl EventWriter {
 
     /// Writes an event, unless its object has too many.
     pub(super) async fn write_within_rate(&mut self, write_identity: &WriteIdentity, about: &Regarding, event: &Event) {
-        if self
-            .rates
-            .take(format!("{} {} {} {} {}", write_identity.plugin, about.kind.kind, about.key, about.uid, about.part))
-        {
+        let plugin = &write_identity.plugin;
+        if self.rates.take(format!("{plugin} {} {} {} {}", about.kind.kind, about.key, about.uid, about.part)) {
             self.write(write_identity, about, event).await;
         } else {
             tracing::debug!(plugin = write_identity.plugin, key = %about.key, reason = event.reason, "event dropped: too many");
