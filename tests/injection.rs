@@ -201,11 +201,15 @@ async fn made(world: &World, name: &str, annotation: &str) -> Result<Vec<String>
 async fn with_door(body: impl AsyncFnOnce(Arc<World>) -> Result<()>) -> Result<()> {
     with_home(async move |world: Arc<World>| {
         add_envoy_injector(&world, &[])?;
-        world.start_host_answering(&["envoy-injector"]).await?;
-        eventually(SOON, "the ConfigMap to be known", || made(&world, "first", "true")).await?;
+        open_door(&world).await?;
         body(world).await
     })
     .await
+}
+
+async fn open_door(world: &World) -> Result<()> {
+    world.start_host_answering(&["envoy-injector"]).await?;
+    eventually(SOON, "the ConfigMap to be known", || made(world, "first", "true")).await.map(drop)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -124,14 +124,14 @@ impl Reviewer {
         };
         let granted = Duration::from_secs(version.write_identity.grants.limits().deadline_seconds.into());
         let starved = review.starves(began, granted);
-        let late = |call: &str| {
+        let late = |what: &str| {
             let waited = began.saturating_duration_since(review.arrived).as_millis();
             let busy = if starved {
                 format!("; the host is busy: the review had waited for {waited} ms")
             } else {
                 String::new()
             };
-            fault(&format!("too slow: {call} did not finish within {} ms{busy}", began.elapsed().as_millis()))
+            fault(&format!("too slow: {what} within {} ms{busy}", began.elapsed().as_millis()))
         };
         let answered = match answered {
             Ok(Ok(answered)) => answered,
@@ -164,7 +164,7 @@ impl Reviewer {
                 let verdict = Verdict::Denied { code: 400, reason: "BadRequest".to_owned(), message };
                 Ok(Admitted { verdict, warnings: Vec::new() })
             }
-            Err(CallError::Deadline { call, .. }) => Err(late(&format!("{call} had no answer"))),
+            Err(CallError::Deadline { call, .. }) => Err(late(&format!("{call} gave no answer"))),
             Err(error) => Err(fault(&error.to_string())),
         }
     }

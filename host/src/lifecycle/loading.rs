@@ -22,10 +22,6 @@ const DISCOVERY: Duration = Duration::from_secs(3);
 /// How long a grant may be absent while it is replaced: longer than the directory takes to report that it is gone, which aborts the load.
 const GRANT_ABSENCE: Duration = Duration::from_secs(1);
 
-/// A load continues for this long although its file was replaced meanwhile. Otherwise a file that is replaced faster than it compiles
-/// would never be swapped.
-const LOAD_ANYWAY: Duration = Duration::from_secs(2);
-
 /// Starts the loads of files. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Loader {
@@ -44,7 +40,7 @@ impl Loader {
     /// Loads the file's current content, or postpones that until the load of its earlier content ends.
     pub(super) fn load_now_or_next(&self, name: String, found: Found) {
         if let Some(file) = lock(&self.registry).files.get_mut(&name)
-            && file.is_under_way(LOAD_ANYWAY)
+            && file.is_under_way()
             // A changed grant takes effect at once.
             && file.found.grant == found.grant
         {
@@ -58,7 +54,7 @@ impl Loader {
     pub(super) fn load_next(&self) {
         let next: Vec<_> = {
             let mut registry = lock(&self.registry);
-            let files = registry.files.iter_mut().filter(|(_, file)| !file.is_under_way(LOAD_ANYWAY));
+            let files = registry.files.iter_mut().filter(|(_, file)| !file.is_under_way());
             files.filter_map(|(name, file)| Some((name.clone(), file.next.take()?))).collect()
         };
         for (name, found) in next {

@@ -212,6 +212,9 @@ pub(super) struct PluginFile {
     pub(super) next: Option<Found>,
     /// When the load of `found` began.
     pub(super) began: Instant,
+    /// For how long the load goes on although the file was replaced meanwhile. Otherwise a file that is replaced faster than it compiles would
+    /// never be swapped.
+    patience: Duration,
     /// Counts the changes of the file; results of earlier generations are discarded.
     pub(super) generation: u64,
     pub(super) file_state: FileState,
@@ -227,9 +230,13 @@ impl PluginFile {
         self.next.as_ref().unwrap_or(&self.found)
     }
 
-    /// Whether the file has been loading, or filling its watches, for no longer than `at_most`.
-    pub(super) fn is_under_way(&self, at_most: Duration) -> bool {
-        matches!(self.file_state, FileState::Compiling | FileState::Syncing { .. }) && self.began.elapsed() < at_most
+    /// Whether the file is loading, or filling its watches, and newer content waits for that.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.is_loading() && self.began.elapsed() < self.patience
+    }
+
+    fn is_loading(&self) -> bool {
+        matches!(self.file_state, FileState::Compiling | FileState::Syncing { .. })
     }
 }
 
@@ -282,6 +289,10 @@ pub(super) struct RemovedPlugin {
 
 /// Removed plugins that are remembered because objects carry their finalizers.
 const MOST_REMOVED: usize = 256;
+
+/// For how long a load goes on although its file was replaced: the first one, and one after many that were aborted.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LONGEST_PATIENCE: Duration = Duration::from_secs(600);
 
 /// All of it.
 #[derive(Debug)]
@@ -341,10 +352,12 @@ impl Registry {
     pub(super) fn file_mut(&mut self, name: &str, found: Found) -> &mut PluginFile {
         let before = self.files.remove(name);
         let generation = before.as_ref().map_or(1, |file| file.generation + 1);
+        // A load that was aborted gives the next one twice the time.
+        let aborted = before.as_ref().filter(|file| file.is_loading());
+        let patience = aborted.map_or(PATIENCE, |file| (file.patience * 2).min(LONGEST_PATIENCE));
         let confirmed = before.and_then(|file| file.confirmed);
-        let (next, began) = (None, Instant::now());
-        let fresh =
-            PluginFile { found, next, began, generation, file_state: FileState::Compiling, task: None, confirmed };
+        let (next, began, file_state) = (None, Instant::now(), FileState::Compiling);
+        let fresh = PluginFile { found, next, began, patience, generation, file_state, task: None, confirmed };
         self.files.entry(name.to_owned()).or_insert(fresh)
     }
 
@@ -367,6 +380,23 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plugin::directory::{Candidate, Stamp};
+
+    #[tokio::test(start_paused = true)]
+    async fn h6_a_load_that_is_aborted_gives_the_next_one_twice_the_time() {
+        let candidate = Candidate { file_name: "a.wasm".to_owned(), path: "a.wasm".into(), pulled: None };
+        let found = Found { candidate, wasm: Stamp::fixed(), grant: None };
+        let mut registry = Registry::default();
+        for seconds in [2, 4, 8, 16] {
+            let file = registry.file_mut("a.wasm", found.clone());
+            tokio::time::advance(Duration::from_secs(seconds) - Duration::from_millis(1)).await;
+            assert!(file.is_under_way());
+            tokio::time::advance(Duration::from_millis(1)).await;
+            assert!(!file.is_under_way());
+        }
+        registry.file_mut("a.wasm", found.clone()).file_state = FileState::Failed { name: None, reason: String::new() };
+        assert_eq!(registry.file_mut("a.wasm", found).patience, PATIENCE);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn of_too_many_removed_plugins_the_first_is_forgotten_and_none_that_drains() {

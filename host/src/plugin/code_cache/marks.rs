@@ -1,10 +1,11 @@
-//! Marks of files that are compiling, beside the cache entries. A mark found at the start belongs to a file whose compilation was in
-//! progress when the previous host ended.
+//! Marks of files that are compiling, beside the cache entries. A host locks its marks. So a mark without a lock that is found at the start
+//! belongs to a file whose compilation was in progress when a host ended, and one with a lock to a host that compiles the file now.
 
 use super::{CodeCache, Key, age, changed};
 use data_encoding::HEXLOWER;
 use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -27,11 +28,23 @@ const LONGEST_WAIT: Duration = Duration::from_secs(600);
 pub(in crate::plugin) struct Mark {
     folder: OwnedFd,
     name: String,
+    /// The mark, which is locked.
+    lock: File,
+}
+
+#[cfg(test)]
+impl Mark {
+    /// Leaves the mark as the end of the host does.
+    pub(super) fn end_of_host(self) {
+        flock(&self.lock, FlockOperation::Unlock).unwrap();
+        std::mem::forget(self);
+    }
 }
 
 impl Drop for Mark {
     fn drop(&mut self) {
         let _ = rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty());
+        let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
@@ -51,8 +64,10 @@ impl CodeCache {
         let written = (|| -> std::io::Result<Mark> {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let mut file = File::from(rustix::fs::openat(&self.open, &name, flags, Mode::RUSR | Mode::WUSR)?);
+            // It fails where another host compiles the file too, and on file systems without locks.
+            let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
             file.write_all(times.to_string().as_bytes())?;
-            Ok(Mark { folder: self.open.as_fd().try_clone_to_owned()?, name })
+            Ok(Mark { folder: self.open.as_fd().try_clone_to_owned()?, name, lock: file })
         })();
         written
             .inspect_err(|e| {
@@ -75,9 +90,13 @@ pub(super) fn left(folder: &OwnedFd) -> HashMap<Key, u32> {
         } else if found.len() < MOST {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let Ok(file) = rustix::fs::openat(folder, &name, flags, Mode::empty()) else { continue };
+            let file = File::from(file);
+            if flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK) {
+                continue;
+            }
             let mut text = String::new();
             // The end of the host may have truncated the mark; the file was compiling all the same.
-            let _ = File::from(file).take(16).read_to_string(&mut text);
+            let _ = file.take(16).read_to_string(&mut text);
             found.insert(key, text.parse().unwrap_or(1));
         }
     }

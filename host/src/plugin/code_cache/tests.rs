@@ -211,8 +211,7 @@ fn t7_a_file_that_was_being_compiled_when_the_host_ended_waits_longer_each_time(
         let cache = cache(folder.path());
         assert_eq!(cache.interrupted(&key), waits.map(Duration::from_secs));
         assert_eq!(cache.interrupted(&cache.key(&[3; 32])), None);
-        // The host ends here.
-        std::mem::forget(cache.mark(&key).unwrap());
+        cache.mark(&key).unwrap().end_of_host();
     }
     let next = cache(folder.path());
     drop(next.mark(&key).unwrap());
@@ -221,11 +220,22 @@ fn t7_a_file_that_was_being_compiled_when_the_host_ended_waits_longer_each_time(
 }
 
 #[test]
+fn t7_a_file_that_another_host_compiles_now_does_not_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = cache(folder.path());
+    let key = first.key(&[2; 32]);
+    let mark = first.mark(&key).unwrap();
+    assert_eq!(cache(folder.path()).interrupted(&key), None);
+    mark.end_of_host();
+    assert!(cache(folder.path()).interrupted(&key).is_some());
+}
+
+#[test]
 fn t7_marks_that_nobody_wrote_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let first = cache(folder.path());
     let key = first.key(&[2; 32]);
-    std::mem::forget(first.mark(&key).unwrap());
+    first.mark(&key).unwrap().end_of_host();
     let mark = first.folder.join(names(&first).remove(0));
     for (text, seconds) in [("", 10), ("99", 600), ("4294967295", 600), ("-1", 10), ("x", 10)] {
         fs::write(&mark, text).unwrap();

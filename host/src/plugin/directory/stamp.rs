@@ -19,7 +19,7 @@ impl Stamp {
     }
 
     /// The constant state of a file whose path names its content.
-    pub(super) fn fixed() -> Self {
+    pub(crate) fn fixed() -> Self {
         Self(Vec::new())
     }
 
