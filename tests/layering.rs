@@ -48,7 +48,7 @@ const CRATES: &[&str] = &[
 /// The layers of the embedded API server, top first. Modules of one layer do not name each other either.
 const SERVER_LAYERS: &[&[&str]] = &[
     &["lib"],
-    &["server"],
+    &["copy", "server"],
     &["options"],
     &["faults", "handlers"],
     &["controllers", "webhooks"],

@@ -27,6 +27,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 mod access;
 mod controllers;
 mod conversion;
+mod copy;
 mod crypto;
 pub mod faults;
 mod handlers;
@@ -86,6 +87,52 @@ impl DevServer {
         let (server, feed) = Server::new(&options);
         server.begin(options.faults, feed);
         server::router(server)
+    }
+
+    /// A server without a listener, in memory, that begins with copies of the objects of another cluster. They keep their uid,
+    /// resourceVersion, generation, managedFields and status. They are not validated, and get no defaults.
+    ///
+    /// Must be called on a tokio runtime. Turn [`Options::controllers`] off, unless `objects` are all objects of the cluster: garbage
+    /// collection deletes objects whose owner is missing.
+    ///
+    /// * `objects` - each with apiVersion, kind and metadata, in any order. Custom resources need their definition, with its status.
+    pub fn copy_of(objects: Vec<serde_json::Value>, options: Options) -> ClusterCopy {
+        let (server, feed) = Server::new(&options);
+        let unknown = copy::load(&server.api, objects);
+        server.begin(options.faults, feed);
+        ClusterCopy { server, unknown }
+    }
+}
+
+/// A copy of a cluster, from [`DevServer::copy_of`].
+#[derive(Debug)]
+pub struct ClusterCopy {
+    server: Arc<Server>,
+    unknown: Vec<serde_json::Value>,
+}
+
+impl ClusterCopy {
+    /// The service. Watches end when the router is dropped with its runtime.
+    pub fn router(&self) -> axum::Router {
+        server::router(Arc::clone(&self.server))
+    }
+
+    /// The last revision: a number that grows with each change.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.server.api.store.revision()
+    }
+
+    /// The objects that were left out, because the server does not serve their kind.
+    #[must_use]
+    pub fn unknown(&self) -> &[serde_json::Value] {
+        &self.unknown
+    }
+}
+
+impl Drop for ClusterCopy {
+    fn drop(&mut self) {
+        self.server.api.stop.cancel();
     }
 }
 
