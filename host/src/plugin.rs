@@ -22,6 +22,7 @@ mod reads;
 pub mod recorded;
 pub mod validate;
 mod wasi;
+mod withheld;
 
 pub use call::{CallError, Observation, Outcome, Request, State, Trigger};
 pub use compile::{CompileLimits, serve as serve_compiler};
@@ -32,3 +33,4 @@ pub use load::{CONTRACT_VERSION, Component, LoadError, load};
 pub use pool::{Idle, Pool};
 pub use reads::{ReadError, ReadObserver, Reads, StoreOf};
 pub use validate::is_plugin_name;
+pub use withheld::{WithheldRequest, WithheldRequests};

@@ -1,11 +1,13 @@
 //! The HTTP client for plugins: every request passes it, after the check of its grant.
 
+use super::WithheldRequests;
 use super::recorded::RecordedHttp;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -26,6 +28,8 @@ pub enum HttpFailure {
 #[derive(Clone, Debug)]
 pub struct HttpGate {
     to: To,
+    /// Records requests with effects, which are then not sent.
+    withheld: Option<Arc<WithheldRequests>>,
 }
 
 #[derive(Clone, Debug)]
@@ -53,13 +57,24 @@ impl HttpGate {
             .pool_max_idle_per_host(16)
             .pool_timer(TokioTimer::new())
             .build(connector);
-        Self { to: To::World(Box::new(client)) }
+        Self { to: To::World(Box::new(client)), withheld: None }
     }
 
     /// A client without a network, which returns recorded responses.
     #[must_use]
     pub fn recorded(exchanges: RecordedHttp) -> Self {
-        Self { to: To::Recorded(exchanges) }
+        Self { to: To::Recorded(exchanges), withheld: None }
+    }
+
+    /// The same client, which records requests with effects instead of sending them.
+    #[must_use]
+    pub fn withholding(self, withheld: Arc<WithheldRequests>) -> Self {
+        Self { withheld: Some(withheld), ..self }
+    }
+
+    /// Where requests with effects are recorded. None: they are sent.
+    pub(super) fn withheld(&self) -> Option<&WithheldRequests> {
+        self.withheld.as_deref()
     }
 
     /// Sends one request and reads its whole response before `deadline`. Redirects are returned like any other response.

@@ -2,9 +2,9 @@
 
 use super::DESCRIBING;
 use crate::grants::Grants;
-use crate::plugin::HttpFailure;
 use crate::plugin::bindings::http;
 use crate::plugin::instance::State;
+use crate::plugin::{HttpFailure, WithheldRequest};
 use http_body_util::Full;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -100,6 +100,16 @@ impl State {
         let headers = request.headers.iter().map(|header| (header.name.as_str(), header.value.as_str()));
         let (guest, dry_run) = (&self.guest, self.run.dry_run);
         let outgoing = granted(&guest.grants, &guest.plugin, (&request.method, &request.url), headers, dry_run)?;
+        if let Some(withheld) = guest.http.withheld()
+            && !guest.grants.is_safe_request(&request.method, outgoing.uri().path())
+        {
+            let (plugin, method, url) = (guest.plugin.clone(), request.method, redacted(outgoing.uri()));
+            let why = format!("{method} {url} is not sent: a plan sends no request with effects");
+            let request_of_plan =
+                WithheldRequest { plugin, key: self.run.key.clone(), method, url, body_sha256: String::new() };
+            withheld.record(&self.run.correlation_id, request_of_plan, &request.body);
+            return Err(http::Failure::Denied(why));
+        }
         let outgoing = outgoing.map(|()| Full::new(bytes::Bytes::from(request.body)));
         let mut deadline = self.patience();
         if request.timeout_ms > 0 {
