@@ -15,6 +15,7 @@ mod mapping;
 mod out_of_sync;
 mod outcome;
 mod reconcile;
+mod rehearsal;
 mod resync;
 mod reviewer;
 mod stats;
@@ -28,6 +29,7 @@ pub use conversion::{Conversion, Converter};
 pub use current_version::PinnedVersion;
 pub use health::PROBATION_SHARE;
 pub use health_monitor::{Happened, Notice};
+pub use rehearsal::{Finding, Rehearsal, RehearsedObject};
 pub use reviewer::{Admitted, Review, Reviewer, Verdict};
 use version::{EventMode, EventModeCell};
 pub use version::{Loaded, Version};
@@ -95,6 +97,16 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Leader election, where several hosts run.
     pub leases: Leases,
+    /// Set for a rehearsal: it decides which keys run, and how often.
+    pub rehearsal: Option<Arc<Rehearsal>>,
+}
+
+impl Shared {
+    /// The parts of a host that does not rehearse.
+    #[must_use]
+    pub fn new(informers: Informers, writer: Writer, recorder: Recorder, metrics: Metrics, leases: Leases) -> Self {
+        Self { informers, writer, recorder, metrics, leases, rehearsal: None }
+    }
 }
 
 /// Sizes of a controller's maps, in entries unless the name says bytes.

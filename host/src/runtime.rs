@@ -2,6 +2,9 @@
 
 mod gauges;
 mod program;
+mod rehearsal;
+
+pub use rehearsal::{RehearsalOptions, rehearse};
 
 use crate::admission::{self, Admission};
 use crate::api::{self, Discovery, GroupVersionKind, ObjectKey};
@@ -93,7 +96,7 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
         writer = writer.impersonating(namespace);
     }
     let (recorder, recording) = Recorder::start(Arc::clone(writer.requests()));
-    let shared = Shared { informers, writer, recorder, metrics: metrics.clone(), leases: leases.clone() };
+    let shared = Shared::new(informers, writer, recorder, metrics.clone(), leases.clone());
     let lifecycle = Lifecycle::new(
         lifecycle::Options {
             plugins: options.plugins.clone(),

@@ -131,6 +131,39 @@ impl Next {
     }
 }
 
+/// The end of a reconcile, for the queue and the statistics.
+pub(super) struct ReconcileEnd {
+    /// The next step of the key.
+    pub(super) next: Next,
+    /// The error, if it failed.
+    pub(super) error: Option<String>,
+    /// Whether the failure is a strike.
+    pub(super) strike: bool,
+    /// The error's reason, as in the Ready condition.
+    pub(super) reason: &'static str,
+    /// Whether desired and actual still differ.
+    pub(super) progressing: bool,
+    /// Whether it sent a write.
+    pub(super) wrote: bool,
+    /// Its correlation id.
+    pub(super) correlation_id: String,
+}
+
+impl ReconcileEnd {
+    /// The host panicked.
+    pub(super) fn panicked() -> Self {
+        Self {
+            next: Next::Retry,
+            error: Some("the host panicked; please report this".to_owned()),
+            strike: false,
+            reason: "HostError",
+            progressing: false,
+            wrote: false,
+            correlation_id: String::new(),
+        }
+    }
+}
+
 /// The retry table.
 pub(super) fn next(end: &Result<End, Failure>, deleting: bool) -> Next {
     match end {

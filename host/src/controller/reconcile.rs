@@ -1,7 +1,7 @@
 //! One reconcile: from a key to the key's next step.
 
 use super::dependencies::Recording;
-use super::outcome::{End, Failure, Next, next, ready};
+use super::outcome::{End, Failure, Next, ReconcileEnd, next, ready};
 use super::{Controller, ReconcileKey, Version, compare};
 use crate::api::GroupVersionKind;
 use crate::apply::events::{Event, Regarding};
@@ -26,16 +26,6 @@ pub(super) struct Reconcile<'a> {
     began: Instant,
     /// The reads of the plugin.
     recording: Arc<Recording>,
-}
-
-/// The end of a reconcile, for the queue and the statistics.
-pub(super) struct ReconcileEnd {
-    /// The next step of the key.
-    pub(super) next: Next,
-    /// The error, if it failed.
-    pub(super) error: Option<String>,
-    /// Whether the failure is a strike.
-    pub(super) strike: bool,
 }
 
 /// Results of the calls so far; they also count when the reconcile fails halfway.
@@ -110,7 +100,15 @@ impl<'a> Reconcile<'a> {
         }
         self.report(&end, &progress, &next);
         let failure = end.as_ref().err();
-        ReconcileEnd { next, error: failure.map(ToString::to_string), strike: failure.is_some_and(Failure::is_strike) }
+        ReconcileEnd {
+            next,
+            error: failure.map(ToString::to_string),
+            strike: failure.is_some_and(Failure::is_strike),
+            reason: failure.map_or("", Failure::reason),
+            progressing: matches!(end, Ok(End::Progressing { .. })),
+            wrote: !progress.written.first.is_empty(),
+            correlation_id: self.correlation_id.clone(),
+        }
     }
 
     async fn drive(&self, progress: &mut Progress) -> Result<End, Failure> {

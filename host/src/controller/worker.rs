@@ -3,8 +3,8 @@
 use super::current_version::CurrentVersion;
 use super::health_monitor::HealthMonitor;
 use super::lead::Leadership;
-use super::outcome::Next;
-use super::reconcile::{Reconcile, ReconcileEnd};
+use super::outcome::{Next, ReconcileEnd};
+use super::reconcile::Reconcile;
 use super::version::Version;
 use super::{Controller, ReconcileKey};
 use crate::lease::LeadershipGuard;
@@ -72,6 +72,10 @@ impl Worker {
             controller.forget_what(|key| *key == item.key);
             return Next::Done;
         }
+        let rehearsal = controller.shared.rehearsal.as_deref();
+        if rehearsal.is_some_and(|rehearsal| !rehearsal.admits(&controller.name, &item.key)) {
+            return Next::Done;
+        }
         if !version.synced() {
             return Next::Later(PARKED);
         }
@@ -89,11 +93,15 @@ impl Worker {
             () = version.cancel.cancelled() => return Next::Later(Duration::ZERO),
             ended = reconcile => ended.unwrap_or_else(|_panic| {
                 tracing::error!(plugin = controller.name, key = %item.key, "the host panicked in a reconcile; please report this");
-                ReconcileEnd { next: Next::Retry, error: Some("the host panicked; please report this".to_owned()), strike: false }
+                ReconcileEnd::panicked()
             }),
         };
         if ended.next == Next::LeaseLost {
             return Next::LeaseLost;
+        }
+        if let Some(rehearsal) = rehearsal {
+            // Strikes do not count: a quarantine would leave objects out.
+            return rehearsal.ended(&controller.name, &item.key, &ended);
         }
         let took = began.elapsed();
         let digest = &version.loaded.component.digest;
