@@ -15,6 +15,7 @@ mod impersonation;
 mod inspect;
 mod leases;
 mod new;
+mod plan;
 mod plugins;
 mod pull;
 mod push;
@@ -29,6 +30,7 @@ mod version;
 use clap::{Parser, Subcommand, ValueEnum};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// A host for Kubernetes controllers: each plugin of a directory is a reconciler in a WebAssembly sandbox.
 #[derive(Debug, Parser)]
@@ -115,6 +117,10 @@ enum Command {
     ///
     /// Check the files, their grants, the kinds that the API server serves, and the permissions that it gives.
     Doctor(doctor::DoctorArgs),
+    /// Show what plugins would change in a cluster
+    ///
+    /// The plugins reconcile a copy of the cluster in this process. Nothing is written, and no HTTP request with effects is sent.
+    Plan(plan::PlanArgs),
     /// Run a plugin against recorded cases, without a cluster
     ///
     /// The cases are the *.yaml files of a folder. The plugin runs in its sandbox.
@@ -144,21 +150,23 @@ enum Command {
 }
 
 /// Runs a command.
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Command::Compile(args) = &args.command
         && args.serves()
     {
         // The limits apply only to threads that start after them.
-        return compile::serve(args);
+        return compile::serve(args).map(|()| ExitCode::SUCCESS);
     }
     let format = match args.log_format {
         LogFormat::Human => oarlock::logging::Format::Human,
         LogFormat::Json => oarlock::logging::Format::Json,
     };
-    oarlock::logging::init(format, None);
+    // Of a plan, the plan counts: each change of the copy would be a line.
+    let quiet = matches!(args.command, Command::Plan(_)) && std::env::var_os("OARLOCK_LOG").is_none();
+    oarlock::logging::init(format, quiet.then_some("error"));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
-        match args.command {
+        let done = match args.command {
             Command::New(args) => new::run(&args),
             Command::Run(args) => run::run(args).await,
             Command::Dev(args) => dev::run(args).await,
@@ -169,6 +177,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             Command::Confirm(args) => plugins::confirm(args).await,
             Command::Grant(args) => grant::run(args).await,
             Command::Rbac(args) => rbac::run(args).await,
+            Command::Plan(args) => return Ok(plan::run(args).await),
             Command::Test(args) => test::run(args).await,
             Command::Types(args) => types::run(args).await,
             Command::Crd(args) => crd::run(&args),
@@ -177,7 +186,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             Command::Compile(args) => compile::run(args).await,
             Command::Completion(args) => completion::run(&args),
             Command::Version(args) => version::run(&args),
-        }
+        };
+        done.map(|()| ExitCode::SUCCESS)
     });
     // A file may still be read or checked; its result is no longer needed.
     runtime.shutdown_background();

@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     let args = cli::Args::parse();
     oarlock::api::client::install_crypto_provider();
     match cli::run(args) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(e) => {
             cli::complain(&e);
             ExitCode::FAILURE

@@ -1,0 +1,136 @@
+//! `oarlock plan`: what plugins would change in a cluster.
+//!
+//! The command copies the objects that the plugins may read or write into an embedded API server in this process, lets the real controllers
+//! reconcile the copy, and compares the copy before and after.
+
+mod changes;
+mod cluster;
+mod inputs;
+mod kinds;
+mod primaries;
+mod report;
+mod secrets;
+mod selection;
+mod unified;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use oarlock::api::client;
+use oarlock::controller::Rehearsal;
+use oarlock::plugin::{Engine, WithheldRequests};
+use oarlock::runtime::{RehearsalOptions, rehearse};
+use oarlock_devserver::DevServer;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Exit codes, as of `kubectl diff`.
+const CHANGES: u8 = 1;
+const ERRORS: u8 = 2;
+
+/// The options of `oarlock plan`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  oarlock plan build/network.wasm --grant plugins/network.yaml\n  oarlock plan ./plugins -n team-a -o summary\n\nThe exit status is 0 without changes, 1 with changes, and 2 if the plan has errors, or objects that cannot be decided."
+)]
+pub(super) struct PlanArgs {
+    /// The plugin file, or a directory of .wasm files; each with its grant (NAME.yaml) beside it
+    #[arg(value_name = "FILE.wasm|DIR")]
+    path: PathBuf,
+
+    /// Grant of the plugin [default: NAME.yaml beside it]
+    #[arg(long, value_name = "FILE")]
+    grant: Option<PathBuf>,
+
+    /// Kubeconfig of the cluster [default: as for kubectl: KUBECONFIG, ~/.kube/config, the Pod's ServiceAccount]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig [default: its current context]
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+
+    #[command(flatten)]
+    selection: selection::SelectionArgs,
+
+    /// Format of the plan
+    #[arg(short, long, value_enum, default_value_t = Output::Diff, value_name = "FORMAT")]
+    output: Output,
+
+    /// Time limit of the reconciles. Objects that were not reconciled by then are undecidable
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
+    timeout_seconds: u32,
+
+    #[command(flatten)]
+    compiling: super::compiling::Compiling,
+}
+
+/// The form of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A YAML diff of each object, then the summary
+    Diff,
+    /// One JSON document
+    Json,
+    /// One YAML document
+    Yaml,
+    /// The summary
+    Summary,
+}
+
+pub(super) async fn run(args: PlanArgs) -> ExitCode {
+    match plan(args).await {
+        Ok(code) => code,
+        Err(error) => {
+            super::complain(&error);
+            ExitCode::from(ERRORS)
+        }
+    }
+}
+
+async fn plan(args: PlanArgs) -> anyhow::Result<ExitCode> {
+    let engine = Engine::new(args.compiling.options())?;
+    let inputs = inputs::Inputs::read(&engine, &args.path, args.grant.as_deref()).await?;
+    let options = client::Options { kubeconfig: args.kubeconfig, context: args.context };
+    let client = client::build(client::load_config(&options).await?)?;
+    let mut problems = Vec::new();
+    let kinds = kinds::find(&client, &inputs.plugins, &mut problems).await.context("cannot ask the cluster")?;
+    let objects = cluster::read(&client, &kinds, &mut problems).await;
+    tell(&format!("objects read: {}", objects.len()));
+
+    let copy = DevServer::copy_of(objects, oarlock_devserver::Options::default().controllers(false));
+    problems.extend(cluster::not_served(copy.unknown()));
+    let copied = kube::Client::new(copy.router(), "default");
+    let selects = selection::Selection::new(args.selection, &inputs.plugins, &copied).await?;
+    let before = cluster::stored(&copied, &kinds).await?;
+    let withheld: Arc<WithheldRequests> = Arc::default();
+    let copy = Arc::new(copy);
+    let revision = Arc::clone(&copy);
+    let rehearsal =
+        Arc::new(Rehearsal::new(move |key| selects.selects(key), move || revision.revision(), Arc::clone(&withheld)));
+    let options = RehearsalOptions {
+        plugins: inputs.folder().to_owned(),
+        engine,
+        rehearsal: Arc::clone(&rehearsal),
+        limit: Duration::from_secs(args.timeout_seconds.into()),
+    };
+    let progress = |rehearsal: &Rehearsal| tell(&format!("objects reconciled: {}", rehearsal.checked()));
+    problems.extend(rehearse(copied.clone(), options, progress).await);
+    let after = cluster::stored(&copied, &kinds).await?;
+
+    let mut secrets = secrets::Secrets::of(&inputs.secrets);
+    secrets.learn(before.iter().chain(&after));
+    let kinds = primaries::of(&inputs.plugins, &before, &after);
+    let (changes, requests) = (changes::between(before, after), withheld.requests());
+    let report = report::Report::new(kinds, changes, &rehearsal.objects(), requests, problems, &secrets);
+    report.print(args.output)?;
+    Ok(ExitCode::from(report.exit_code()))
+}
+
+/// A line of progress.
+fn tell(line: &str) {
+    // The plan does not depend on it.
+    let _ = writeln!(std::io::stderr(), "oarlock: {}", oarlock::text::lines(line));
+}

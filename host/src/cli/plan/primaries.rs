@@ -1,0 +1,144 @@
+//! Primaries and finalizers that a version adds or drops, by the traces that earlier reconciles left on objects.
+
+use super::cluster::Objects;
+use super::inputs::Plugin;
+use oarlock::api::GroupVersionKind;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What is known of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// A primary, and no object has a trace of the plugin.
+    Added,
+    /// A primary, and objects have traces of the plugin.
+    Kept,
+    /// A primary of a plugin that leaves no traces, or has no object.
+    Unknown,
+    /// No primary, but objects have traces of the plugin.
+    Dropped,
+}
+
+impl State {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Kept => "kept",
+            Self::Unknown => "unknown",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+/// A kind that a plugin reconciles, or reconciled.
+#[derive(Debug)]
+pub(super) struct Primary {
+    pub(super) kind: GroupVersionKind,
+    /// The number of objects in the cluster.
+    pub(super) objects: usize,
+    pub(super) state: State,
+    /// Objects that keep a finalizer which this version does not remove.
+    pub(super) left: usize,
+}
+
+/// The kinds and the finalizer of a plugin.
+#[derive(Debug)]
+pub(super) struct Kinds {
+    pub(super) plugin: String,
+    pub(super) version: String,
+    pub(super) primaries: Vec<Primary>,
+    pub(super) finalizer: String,
+    /// Objects that get the finalizer.
+    pub(super) added: usize,
+    /// Objects that lose the finalizer, or go with it.
+    pub(super) removed: usize,
+}
+
+/// The kinds of each plugin.
+pub(super) fn of(plugins: &[Plugin], before: &Objects, after: &Objects) -> Vec<Kinds> {
+    plugins.iter().map(|plugin| kinds(plugin, before, after)).collect()
+}
+
+#[derive(Default)]
+struct Count {
+    objects: usize,
+    traces: usize,
+    finalizers: usize,
+}
+
+fn kinds(plugin: &Plugin, before: &Objects, after: &Objects) -> Kinds {
+    let manifest = &plugin.manifest;
+    let finalizer = format!("oarlock.dev/{}", manifest.name);
+    let host = format!("oarlock.{}.host", manifest.name);
+    let primaries = manifest.primaries.iter().map(|primary| primary.gvk());
+    let primaries: Vec<_> = primaries.map(|kind| GroupVersionKind::new(kind.group, kind.version, kind.kind)).collect();
+    let mut counts: BTreeMap<&GroupVersionKind, Count> =
+        primaries.iter().map(|kind| (kind, Count::default())).collect();
+    for (name, object) in before {
+        let finalized = has_finalizer(object, &finalizer);
+        let count = counts.entry(&name.kind).or_default();
+        count.objects += 1;
+        count.finalizers += usize::from(finalized);
+        count.traces += usize::from(finalized || has_manager(object, &host));
+    }
+    let leaves_traces = manifest.cleanup || manifest.manage_status;
+    let listed = counts.into_iter().filter_map(|(kind, count)| {
+        let primary = primaries.contains(kind);
+        let state = match (primary, count.traces) {
+            (false, 0) => return None,
+            (false, _) => State::Dropped,
+            (true, 0) if leaves_traces && count.objects > 0 => State::Added,
+            (true, 0) => State::Unknown,
+            (true, _) => State::Kept,
+        };
+        let left = if primary && manifest.cleanup { 0 } else { count.finalizers };
+        Some(Primary { kind: kind.clone(), objects: count.objects, state, left })
+    });
+    let primaries_listed = listed.collect();
+    let with = |objects: &Objects, other: &Objects| {
+        let of = objects.iter().filter(|(_, object)| has_finalizer(object, &finalizer));
+        of.filter(|(name, _)| !other.get(name).is_some_and(|object| has_finalizer(object, &finalizer))).count()
+    };
+    let (added, removed) = (with(after, before), with(before, after));
+    let (plugin, version) = (manifest.name.clone(), manifest.version.clone());
+    Kinds { plugin, version, primaries: primaries_listed, finalizer, added, removed }
+}
+
+fn has_finalizer(object: &Value, finalizer: &str) -> bool {
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    finalizers.is_some_and(|finalizers| finalizers.iter().any(|one| one == finalizer))
+}
+
+fn has_manager(object: &Value, manager: &str) -> bool {
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    entries.is_some_and(|entries| entries.iter().any(|entry| entry.get("manager").is_some_and(|name| name == manager)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cluster::Name;
+    use super::*;
+    use oarlock::grants::Grants;
+    use serde_json::json;
+
+    #[test]
+    fn a_kind_with_traces_that_is_no_primary_any_more_is_dropped() {
+        let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "2",
+            "cleanup": true, "primaries": [{"version": "v1", "kind": "ConfigMap"}]});
+        let plugin = Plugin { manifest: serde_json::from_value(manifest).unwrap(), grants: Grants::none() };
+        let name = |kind: &str| Name {
+            kind: GroupVersionKind::new("", "v1", kind),
+            namespace: "n".to_owned(),
+            name: "a".to_owned(),
+        };
+        let with = json!({"metadata": {"finalizers": ["oarlock.dev/p"]}});
+        let before =
+            Objects::from([(name("ConfigMap"), json!({})), (name("Secret"), with.clone()), (name("Pod"), json!({}))]);
+        let after =
+            Objects::from([(name("ConfigMap"), with.clone()), (name("Secret"), with), (name("Pod"), json!({}))]);
+        let found = kinds(&plugin, &before, &after);
+        let states: Vec<_> = found.primaries.iter().map(|one| (&*one.kind.kind, one.state, one.left)).collect();
+        assert_eq!(states, [("ConfigMap", State::Added, 0), ("Secret", State::Dropped, 1)]);
+        assert_eq!((found.added, found.removed), (1, 0));
+    }
+}
