@@ -1,11 +1,13 @@
 //! `oarlock plan`: what it shows is what a host then writes, and it writes nothing itself.
 
+mod exact;
 mod misbehaving;
 mod outside;
 mod secrets;
 
 use anyhow::{Context, Result, ensure};
 use http::Method;
+use oarlock::oci::Digest;
 use oarlock_tests::harness::{
     Grant, PluginDir, SOON, World, WorldOptions, eventually, misfit_version, oarlock, oarlock_binary, text, with_world,
 };
@@ -198,7 +200,19 @@ async fn a_plan_is_empty_for_the_running_version_and_exact_for_the_next_one() ->
         ensure!(document["summary"]["created"] == 1 && document["summary"]["changed"] == 3, "{document}");
         for object in document["objects"].as_array().into_iter().flatten() {
             ensure!(object["fieldManagers"] == json!(["oarlock.misfit"]), "{object}");
+            // What the plan rests on.
+            let version = object["resourceVersion"].as_str();
+            if object["action"] == "created" {
+                ensure!(version.is_none(), "{object}");
+                continue;
+            }
+            let path = format!("/api/v1/namespaces/{}/configmaps/{}", world.namespace, text(object, "/name"));
+            let stored = world.cluster.get(&path).await?.context("the changed object")?;
+            ensure!(version == stored["metadata"]["resourceVersion"].as_str(), "{object}\n{stored}");
         }
+        ensure!(text(&document, "/read/0/resourceVersion").parse::<u64>().is_ok(), "{document}");
+        let digest = Digest::of(&misfit_version("two", "remembers")?).to_string();
+        ensure!(text(&document, "/plugins/0/digest") == digest, "{document}");
         let before = leaves(&world).await?;
         world.plugins.file("misfit.wasm", &misfit_version("two", "remembers")?)?;
         world.start_host().await?;
@@ -274,6 +288,18 @@ async fn a_grant_of_another_folder_counts_and_a_plugin_that_it_holds_back_is_tol
             let told = document["problems"].to_string();
             ensure!(code == 1 || told.contains("plugin misfit does not run (awaiting-grant)"), "{told}");
         }
+        // The version that runs, with the narrow grant.
+        let running = PluginDir::create(world.folder().join("running"))?;
+        running.file("misfit.wasm", &misfit_version("one", "")?)?;
+        running.grant("misfit", &Grant::nothing().rule("", &["configmaps"], &["get", "list", "watch"]))?;
+        let (wide, base) = (folder.path().join("wide.yaml"), running.path().join("misfit.wasm"));
+        let args = ["--grant", &wide.display().to_string(), "--base", &base.display().to_string(), "-o", "json"];
+        let document = plan(&world, &file, &args).await?.document()?;
+        ensure!(document["grants"][0]["plugin"] == "misfit", "{document}");
+        let lines = document["grants"][0]["lines"].to_string();
+        let added =
+            format!("+ permissions: get, list, watch, create, patch, delete configmaps (core) in {}", world.namespace);
+        ensure!(lines.contains(&added), "{lines}");
         let (program, wasm) =
             (oarlock_binary()?.display().to_string(), "new-version.wasm --grant wide.yaml -o summary");
         let command = format!(

@@ -1,10 +1,10 @@
 //! HTTP requests of plugins in plans.
 
-use super::plan;
+use super::{ALONE, config_maps, misfit, misfit_folder, plan, plan_without_gate};
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{PluginDir, SOON, World, WorldOptions, text, with_world};
+use oarlock_tests::harness::{PluginDir, Registry, SOON, World, WorldOptions, oarlock, text, with_world};
 use serde_json::json;
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 /// Requests without effects are sent, others are recorded: Neutron keeps its state.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -59,6 +59,34 @@ async fn a_finalizer_that_nobody_removes_is_told() -> Result<()> {
         let dropped = primaries.as_array().into_iter().flatten().find(|one| one["state"] == "dropped");
         let dropped = dropped.with_context(|| document.to_string())?;
         ensure!(dropped["kind"] == "Network" && dropped["finalizersLeft"] == 1, "{document}");
+        Ok(())
+    })
+    .await
+}
+
+/// A version in a registry is planned before any host pulls it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_in_a_registry_can_be_planned_and_needs_a_grant() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        misfit(&world, "a", "", "x").await?;
+        let registry = Registry::open(world.folder()).await?;
+        let folder = misfit_folder(&world, "one", "", &config_maps(&world))?;
+        let (file, grant) = (folder.path().join("misfit.wasm"), folder.path().join("misfit.yaml"));
+        let (file, grant) = (file.display().to_string(), grant.display().to_string());
+        let at = format!("{}/team/misfit:v1", registry.address());
+        let pushed = oarlock(&["push", &file, &at]).await?;
+        ensure!(pushed.status.success(), "{}", String::from_utf8_lossy(&pushed.stderr));
+        let reference = format!("oci://{at}");
+        let planned = plan(&world, Path::new(&reference), &["--grant", &grant, "-o", "json"]).await?;
+        let document = planned.document()?;
+        ensure!(planned.code == 1 && document["summary"]["created"] == 1, "{document}\n{}", planned.stderr);
+        let missing = format!("oci://{}/team/misfit:v2", registry.address());
+        for (reference, args, part) in
+            [(&reference, &[][..], "name one with --grant"), (&missing, &["--grant", &grant][..], "team/misfit:v2")]
+        {
+            let refused = plan_without_gate(&world, Path::new(reference), args).await?;
+            ensure!(refused.code == 2 && refused.stderr.contains(part), "{}", refused.stderr);
+        }
         Ok(())
     })
     .await

@@ -5,6 +5,7 @@
 
 mod changes;
 mod cluster;
+mod grants;
 mod inputs;
 mod kinds;
 mod primaries;
@@ -17,6 +18,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use oarlock::api::client;
 use oarlock::controller::Rehearsal;
+use oarlock::oci;
 use oarlock::plugin::{Engine, WithheldRequests};
 use oarlock::runtime::{RehearsalOptions, rehearse};
 use oarlock_devserver::DevServer;
@@ -33,16 +35,20 @@ const ERRORS: u8 = 2;
 /// The options of `oarlock plan`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  oarlock plan build/network.wasm --grant plugins/network.yaml\n  oarlock plan ./plugins -n team-a -o summary\n\nThe exit status is 0 without changes, 1 with changes, and 2 if the plan has errors, or objects that cannot be decided."
+    after_help = "Examples:\n  oarlock plan build/network.wasm --grant plugins/network.yaml\n  oarlock plan ./plugins -n team-a -o summary\n  oarlock plan oci://registry.example/team/network:1.3.0 --grant network.yaml --base ./plugins/network.wasm\n\nThe exit status is 0 without changes, 1 with changes, and 2 if the plan has errors, or objects that cannot be decided."
 )]
 pub(super) struct PlanArgs {
-    /// The plugin file, or a directory of .wasm files; each with its grant (NAME.yaml) beside it
-    #[arg(value_name = "FILE.wasm|DIR")]
-    path: PathBuf,
+    /// The plugin file, a directory of .wasm files, or an artifact of a registry; each file with its grant (NAME.yaml) beside it
+    #[arg(value_name = "FILE.wasm|DIR|OCI", value_parser = inputs::source)]
+    plugins: inputs::Source,
 
-    /// Grant of the plugin [default: NAME.yaml beside it]
+    /// Grant of the plugin [default: NAME.yaml beside it]. A plugin from a registry needs this option
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
+
+    /// The plugins as they run now, each with its grant beside it: the plan lists what the new grants add and remove
+    #[arg(long, value_name = "FILE.wasm|DIR")]
+    base: Option<PathBuf>,
 
     /// Kubeconfig of the cluster [default: as for kubectl: KUBECONFIG, ~/.kube/config, the Pod's ServiceAccount]
     #[arg(long, value_name = "FILE")]
@@ -65,6 +71,12 @@ pub(super) struct PlanArgs {
 
     #[command(flatten)]
     compiling: super::compiling::Compiling,
+
+    #[command(flatten)]
+    trust: super::sources::TrustArgs,
+
+    #[command(flatten)]
+    registry: super::sources::RegistryArgs,
 }
 
 /// The form of a plan.
@@ -92,12 +104,17 @@ pub(super) async fn run(args: PlanArgs) -> ExitCode {
 
 async fn plan(args: PlanArgs) -> anyhow::Result<ExitCode> {
     let engine = Engine::new(args.compiling.options())?;
-    let inputs = inputs::Inputs::read(&engine, &args.path, args.grant.as_deref()).await?;
+    let registries = (oci::Client::new(args.registry.options())?, args.trust.trust()?);
+    let inputs = inputs::Inputs::read(&engine, &registries, &args.plugins, args.grant.as_deref()).await?;
+    let base = match args.base.map(inputs::Source::Path) {
+        Some(base) => Some(inputs::Inputs::read(&engine, &registries, &base, None).await.context("--base")?),
+        None => None,
+    };
     let options = client::Options { kubeconfig: args.kubeconfig, context: args.context };
     let client = client::build(client::load_config(&options).await?)?;
     let mut problems = Vec::new();
     let kinds = kinds::find(&client, &inputs.plugins, &mut problems).await.context("cannot ask the cluster")?;
-    let objects = cluster::read(&client, &kinds, &mut problems).await;
+    let (objects, read) = cluster::read(&client, &kinds, &mut problems).await;
     tell(&format!("objects read: {}", objects.len()));
 
     let copy = DevServer::copy_of(objects, oarlock_devserver::Options::default().controllers(false));
@@ -122,9 +139,16 @@ async fn plan(args: PlanArgs) -> anyhow::Result<ExitCode> {
 
     let mut secrets = secrets::Secrets::of(&inputs.secrets);
     secrets.learn(before.iter().chain(&after));
-    let kinds = primaries::of(&inputs.plugins, &before, &after);
-    let (changes, requests) = (changes::between(before, after), withheld.requests());
-    let report = report::Report::new(kinds, changes, &rehearsal.objects(), requests, problems, &secrets);
+    let old = base.as_ref().map(|base| base.plugins.as_slice());
+    let found = report::Found {
+        kinds: primaries::of(&inputs.plugins, &before, &after),
+        grants: old.map(|old| grants::between(old, &inputs.plugins)),
+        changes: changes::between(before, after),
+        requests: withheld.requests(),
+        read,
+        problems,
+    };
+    let report = report::Report::new(found, &rehearsal.objects(), &secrets);
     report.print(args.output)?;
     Ok(ExitCode::from(report.exit_code()))
 }

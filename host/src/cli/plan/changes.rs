@@ -35,6 +35,8 @@ pub(super) struct Change {
     pub(super) action: Action,
     /// The field managers of the writes. Empty for a deletion.
     pub(super) managers: BTreeSet<String>,
+    /// Of the object that was read. Empty for a created object.
+    pub(super) resource_version: String,
     /// Null for a created object.
     pub(super) before: Value,
     /// Null for a deleted object.
@@ -87,9 +89,10 @@ pub(super) fn between(mut before: Objects, after: Objects) -> Vec<Change> {
         let managers = writers(old.as_ref(), &after);
         match old {
             Some(old) => {
+                let resource_version = resource_version(&old);
                 let (before, after) = (stripped(old, &OF_EACH_WRITE), stripped(after, &OF_EACH_WRITE));
                 if before != after {
-                    changes.push(Change { name, action: Action::Changed, managers, before, after });
+                    changes.push(Change { name, action: Action::Changed, managers, resource_version, before, after });
                 }
             }
             None => {
@@ -97,13 +100,15 @@ pub(super) fn between(mut before: Objects, after: Objects) -> Vec<Change> {
                     uids.insert(uid.to_owned(), format!("(uid of {} {})", name.kind.kind, name.name));
                 }
                 let after = stripped(stripped(after, &OF_EACH_WRITE), &OF_A_CREATION);
-                changes.push(Change { name, action: Action::Created, managers, before: Value::Null, after });
+                let (resource_version, before) = (String::new(), Value::Null);
+                changes.push(Change { name, action: Action::Created, managers, resource_version, before, after });
             }
         }
     }
     for (name, before) in before {
-        let before = stripped(before, &OF_EACH_WRITE);
-        changes.push(Change { name, action: Action::Deleted, managers: BTreeSet::new(), before, after: Value::Null });
+        let (resource_version, before) = (resource_version(&before), stripped(before, &OF_EACH_WRITE));
+        let (managers, after) = (BTreeSet::new(), Value::Null);
+        changes.push(Change { name, action: Action::Deleted, managers, resource_version, before, after });
     }
     // The cluster will give other ones.
     let known = |text: &str| uids.get(text).cloned();
@@ -126,6 +131,10 @@ pub(super) fn replace_texts(value: &mut Value, replaced: &impl Fn(&str) -> Optio
         Value::Object(fields) => fields.values_mut().for_each(|field| replace_texts(field, replaced)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+fn resource_version(object: &Value) -> String {
+    object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 fn stripped(mut object: Value, fields: &[&str]) -> Value {

@@ -19,15 +19,30 @@ pub(super) struct Name {
 /// Objects by name.
 pub(super) type Objects = BTreeMap<Name, Value>;
 
+/// A list that was read, in the state of this resourceVersion.
+#[derive(Clone, Debug)]
+pub(super) struct ListRead {
+    pub(super) kind: GroupVersionKind,
+    pub(super) list: List,
+    pub(super) resource_version: String,
+}
+
 /// The objects of the kinds, their definitions, and the namespaces.
 ///
 /// * `problems` - gets a sentence about each list that failed; the other objects are read.
-pub(super) async fn read(client: &kube::Client, kinds: &[Kind], problems: &mut Vec<String>) -> Vec<Value> {
-    let mut found = Objects::new();
+pub(super) async fn read(
+    client: &kube::Client,
+    kinds: &[Kind],
+    problems: &mut Vec<String>,
+) -> (Vec<Value>, Vec<ListRead>) {
+    let (mut found, mut read) = (Objects::new(), Vec::new());
     for kind in kinds {
         for list in &kind.lists {
             match objects(client, kind, list).await {
-                Ok(objects) => found.extend(objects),
+                Ok((objects, resource_version)) => {
+                    found.extend(objects);
+                    read.push(ListRead { kind: kind.resource.gvk.clone(), list: list.clone(), resource_version });
+                }
                 Err(error) => {
                     let place = list.namespace.as_ref().map(|name| format!(" in namespace {name}"));
                     problems.push(format!(
@@ -50,7 +65,7 @@ pub(super) async fn read(client: &kube::Client, kinds: &[Kind], problems: &mut V
     }
     let namespaces = Kind::new(GroupVersionKind::new("", "v1", "Namespace"), "namespaces", false);
     match objects(client, &namespaces, &List::ALL).await {
-        Ok(objects) => found.extend(objects),
+        Ok((objects, _)) => found.extend(objects),
         // Creating an object needs its namespace.
         Err(_) => {
             let names: BTreeSet<String> = found.keys().map(|name| name.namespace.clone()).collect();
@@ -61,7 +76,7 @@ pub(super) async fn read(client: &kube::Client, kinds: &[Kind], problems: &mut V
             }
         }
     }
-    found.into_values().collect()
+    (found.into_values().collect(), read)
 }
 
 /// All objects of the kinds in a copy.
@@ -73,7 +88,7 @@ pub(super) async fn stored(client: &kube::Client, kinds: &[Kind]) -> anyhow::Res
     let mut found = Objects::new();
     for kind in kinds {
         match objects(client, kind, &List::ALL).await {
-            Ok(objects) => found.extend(objects),
+            Ok((objects, _)) => found.extend(objects),
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(error) => return Err(error.into()),
         }
@@ -90,8 +105,8 @@ pub(super) fn not_served(objects: &[Value]) -> Vec<String> {
     kinds.into_iter().map(sentence).collect()
 }
 
-/// The objects of a list, page by page.
-async fn objects(client: &kube::Client, kind: &Kind, list: &List) -> Result<Vec<(Name, Value)>, kube::Error> {
+/// The objects of a list, page by page, and its resourceVersion.
+async fn objects(client: &kube::Client, kind: &Kind, list: &List) -> Result<(Vec<(Name, Value)>, String), kube::Error> {
     let mut found = Vec::new();
     let mut next = String::new();
     loop {
@@ -107,12 +122,14 @@ async fn objects(client: &kube::Client, kind: &Kind, list: &List) -> Result<Vec<
         let path = format!("{path}?{}", query.finish());
         let request = http::Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
         let mut page: Value = client.request(request).await?;
-        next = page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |pointer: &str| page.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let resource_version = text("/metadata/resourceVersion");
+        next = text("/metadata/continue");
         if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
             found.extend(items.into_iter().map(|item| named(&kind.resource.gvk, item)));
         }
         if next.is_empty() {
-            return Ok(found);
+            return Ok((found, resource_version));
         }
     }
 }

@@ -1,21 +1,46 @@
 //! The input of a plan: plugins with their grants, in a folder of their own.
 
 use anyhow::{Context as _, bail, ensure};
+use data_encoding::HEXLOWER;
 use oarlock::grants::Grants;
+use oarlock::oci::{self, Reference, SCHEME};
 use oarlock::plugin::directory::{self, Candidate};
 use oarlock::plugin::{Engine, identity, inspect};
 use oarlock_manifest::{PluginGrant, PluginManifest};
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
 
 /// A plugin of the plan.
 pub(super) struct Plugin {
+    /// SHA-256 of the file, in hex.
+    pub(super) digest: String,
     /// The manifest, with the plugin's name in the host.
     pub(super) manifest: PluginManifest,
+    /// The grant as its author wrote it.
+    pub(super) grant: PluginGrant,
     /// The validated grant.
     pub(super) grants: Grants,
+}
+
+/// The origin of plugins.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// A file, or a directory of files.
+    Path(PathBuf),
+    /// An artifact of a registry.
+    Registry(Reference),
+}
+
+/// Parses `FILE.wasm|DIR|oci://…`.
+pub(super) fn source(text: &str) -> Result<Source, String> {
+    if text.starts_with(SCHEME) {
+        return Reference::from_str(text).map(Source::Registry).map_err(|error| error.to_string());
+    }
+    Ok(Source::Path(text.into()))
 }
 
 /// The plugins, and a plugin directory that holds them as long as this exists.
@@ -24,12 +49,38 @@ pub(super) struct Inputs {
     /// The values of the secret files.
     pub(super) secrets: Vec<String>,
     folder: Folder,
+    /// The folder of a plugin from a registry.
+    pulled: Option<Folder>,
 }
 
 impl Inputs {
-    /// * `path` - a plugin file, or a directory of them.
+    /// * `registries` - the client for a plugin from a registry, and the conditions for it.
     /// * `grant` - instead of the grant beside the file.
-    pub(super) async fn read(engine: &Engine, path: &Path, grant: Option<&Path>) -> anyhow::Result<Self> {
+    pub(super) async fn read(
+        engine: &Engine,
+        registries: &(oci::Client, oci::Trust),
+        source: &Source,
+        grant: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        match source {
+            Source::Path(path) => Self::of_path(engine, path, grant).await,
+            Source::Registry(reference) => {
+                let grant =
+                    grant.with_context(|| format!("{reference} has no grant beside it: name one with --grant"))?;
+                let pulled = Folder::create()?;
+                let file = pulled.path.join(format!("{}.wasm", reference.last_part()));
+                let (client, trust) = registries;
+                let done = oci::pull(client, trust, reference, &file).await;
+                done.with_context(|| format!("cannot pull {reference}"))?;
+                let mut inputs = Self::of_path(engine, &file, Some(grant)).await?;
+                inputs.pulled = Some(pulled);
+                Ok(inputs)
+            }
+        }
+    }
+
+    /// * `path` - a plugin file, or a directory of them.
+    async fn of_path(engine: &Engine, path: &Path, grant: Option<&Path>) -> anyhow::Result<Self> {
         let one = !path.is_dir();
         let candidates = if one {
             let file_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -39,7 +90,7 @@ impl Inputs {
         };
         ensure!(!candidates.is_empty(), "{} has no .wasm file", path.display());
         ensure!(grant.is_none() || candidates.len() == 1, "--grant needs one plugin: {} has several", path.display());
-        let mut inputs = Self { plugins: Vec::new(), secrets: Vec::new(), folder: Folder::create()? };
+        let mut inputs = Self { plugins: Vec::new(), secrets: Vec::new(), folder: Folder::create()?, pulled: None };
         for candidate in candidates {
             inputs.add(engine, &candidate, grant, one).await.with_context(|| candidate.path.display().to_string())?;
         }
@@ -67,20 +118,23 @@ impl Inputs {
                 candidate.path.display()
             );
         };
-        let mut manifest = inspect::manifest(engine, &candidate.file_name, candidate.read()?).await?;
+        let component = candidate.read()?;
+        let digest = HEXLOWER.encode(&Sha256::digest(&component));
+        let mut manifest = inspect::manifest(engine, &candidate.file_name, component).await?;
         manifest.name = match &written.name {
             None if one => manifest.name,
             _ => identity::name(candidate, Some(&written), &manifest.name)?,
         };
         let folder = grant_path.parent().unwrap_or(&grant_path);
         let grants = Grants::new(&written, folder).with_context(|| grant_path.display().to_string())?;
+        let grant = written.clone();
         for file in written.secret_files.values_mut() {
             let path = folder.join(&*file);
             self.secrets.extend(fs::read_to_string(&path).map(|value| value.trim_end().to_owned()));
             *file = path.display().to_string();
         }
         self.folder.add(&manifest.name, &candidate.path, &written)?;
-        self.plugins.push(Plugin { manifest, grants });
+        self.plugins.push(Plugin { digest, manifest, grant, grants });
         Ok(())
     }
 }

@@ -46,6 +46,8 @@ pub(super) struct Primary {
 pub(super) struct Kinds {
     pub(super) plugin: String,
     pub(super) version: String,
+    /// SHA-256 of the file.
+    pub(super) digest: String,
     pub(super) primaries: Vec<Primary>,
     pub(super) finalizer: String,
     /// Objects that get the finalizer.
@@ -100,8 +102,8 @@ fn kinds(plugin: &Plugin, before: &Objects, after: &Objects) -> Kinds {
         of.filter(|(name, _)| !other.get(name).is_some_and(|object| has_finalizer(object, &finalizer))).count()
     };
     let (added, removed) = (with(after, before), with(before, after));
-    let (plugin, version) = (manifest.name.clone(), manifest.version.clone());
-    Kinds { plugin, version, primaries: primaries_listed, finalizer, added, removed }
+    let (name, version, digest) = (manifest.name.clone(), manifest.version.clone(), plugin.digest.clone());
+    Kinds { plugin: name, version, digest, primaries: primaries_listed, finalizer, added, removed }
 }
 
 fn has_finalizer(object: &Value, finalizer: &str) -> bool {
@@ -125,7 +127,9 @@ mod tests {
     fn a_kind_with_traces_that_is_no_primary_any_more_is_dropped() {
         let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "2",
             "cleanup": true, "primaries": [{"version": "v1", "kind": "ConfigMap"}]});
-        let plugin = Plugin { manifest: serde_json::from_value(manifest).unwrap(), grants: Grants::none() };
+        let manifest = serde_json::from_value(manifest).unwrap();
+        let grant = Grants::asked(&manifest, BTreeMap::new(), &|_| None);
+        let plugin = Plugin { digest: String::new(), manifest, grant, grants: Grants::none() };
         let name = |kind: &str| Name {
             kind: GroupVersionKind::new("", "v1", kind),
             namespace: "n".to_owned(),

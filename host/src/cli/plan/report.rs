@@ -3,7 +3,8 @@
 mod text;
 
 use super::changes::{Action, Change, ChangedValue};
-use super::cluster::Name;
+use super::cluster::{ListRead, Name};
+use super::grants::GrantChange;
 use super::primaries::Kinds;
 use super::secrets::Secrets;
 use super::{CHANGES, ERRORS, Output};
@@ -15,18 +16,28 @@ use serde_json::{Map, Value, json};
 /// The reason of a failed reconcile whose change the grant does not allow.
 const NOT_GRANTED: &str = "NotGranted";
 
+/// The findings of a plan.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) kinds: Vec<Kinds>,
+    /// None: without `--base`.
+    pub(super) grants: Option<Vec<GrantChange>>,
+    pub(super) changes: Vec<Change>,
+    pub(super) requests: Vec<WithheldRequest>,
+    /// The lists that the plan rests on.
+    pub(super) read: Vec<ListRead>,
+    pub(super) problems: Vec<String>,
+}
+
 /// The result of a plan, with digests in place of secret values.
 #[derive(Debug)]
 pub(super) struct Report {
-    kinds: Vec<Kinds>,
+    found: Found,
     checked: usize,
     in_sync: usize,
-    changes: Vec<Change>,
     rejected: Vec<Noted>,
     undecidable: Vec<Noted>,
     waiting: Vec<Noted>,
-    requests: Vec<WithheldRequest>,
-    problems: Vec<String>,
 }
 
 /// A primary with a sentence about it.
@@ -38,42 +49,24 @@ struct Noted {
 }
 
 impl Report {
-    pub(super) fn new(
-        kinds: Vec<Kinds>,
-        mut changes: Vec<Change>,
-        objects: &[RehearsedObject],
-        requests: Vec<WithheldRequest>,
-        problems: Vec<String>,
-        secrets: &Secrets,
-    ) -> Self {
+    pub(super) fn new(mut found: Found, objects: &[RehearsedObject], secrets: &Secrets) -> Self {
         let hidden = |text: String| secrets.hide_in(&text).unwrap_or(text);
-        let mut report = Self {
-            kinds,
-            checked: objects.len(),
-            in_sync: 0,
-            changes: Vec::new(),
-            rejected: Vec::new(),
-            undecidable: Vec::new(),
-            waiting: Vec::new(),
-            requests,
-            problems: problems.into_iter().map(hidden).collect(),
-        };
-        for object in objects {
-            report.note(object, hidden);
-            if object.finding == Finding::Withheld {
-                // The status tells of a request that failed only here.
-                let name = name_of(object);
-                changes.retain_mut(|change| change.name != name || change.drop_status());
-            }
+        found.problems = found.problems.into_iter().map(hidden).collect();
+        for object in objects.iter().filter(|object| object.finding == Finding::Withheld) {
+            // The status tells of a request that failed only here.
+            let name = name_of(object);
+            found.changes.retain_mut(|change| change.name != name || change.drop_status());
         }
-        for change in &mut changes {
+        for change in &mut found.changes {
             change.before = secrets.hide(&change.name, std::mem::take(&mut change.before));
             change.after = secrets.hide(&change.name, std::mem::take(&mut change.after));
         }
-        for request in &mut report.requests {
+        for request in &mut found.requests {
             request.url = hidden(std::mem::take(&mut request.url));
         }
-        report.changes = changes;
+        let (rejected, undecidable, waiting) = (Vec::new(), Vec::new(), Vec::new());
+        let mut report = Self { found, checked: objects.len(), in_sync: 0, rejected, undecidable, waiting };
+        objects.iter().for_each(|object| report.note(object, hidden));
         report
     }
 
@@ -99,9 +92,9 @@ impl Report {
 
     /// As `kubectl diff`: 0 without changes, 1 with changes, more for errors.
     pub(super) fn exit_code(&self) -> u8 {
-        if !(self.problems.is_empty() && self.undecidable.is_empty() && self.rejected.is_empty()) {
+        if !(self.found.problems.is_empty() && self.undecidable.is_empty() && self.rejected.is_empty()) {
             ERRORS
-        } else if self.changes.is_empty() && self.requests.is_empty() {
+        } else if self.found.changes.is_empty() && self.found.requests.is_empty() {
             0
         } else {
             CHANGES
@@ -111,7 +104,7 @@ impl Report {
     pub(super) fn print(&self, output: Output) -> anyhow::Result<()> {
         match output {
             Output::Diff => {
-                for change in &self.changes {
+                for change in &self.found.changes {
                     crate::cli::say(text::diff(change)?.trim_end())?;
                 }
                 crate::cli::say(text::summary(self).trim_end())
@@ -123,7 +116,7 @@ impl Report {
     }
 
     fn count(&self, action: Action) -> usize {
-        self.changes.iter().filter(|change| change.action == action).count()
+        self.found.changes.iter().filter(|change| change.action == action).count()
     }
 
     /// The document of `-o json` and `-o yaml`.
@@ -137,7 +130,7 @@ impl Report {
             };
             list.iter().map(one).collect()
         };
-        let requests = self.requests.iter().map(|request| {
+        let requests = self.found.requests.iter().map(|request| {
             json!({"plugin": request.plugin, "key": request.key, "method": request.method, "url": request.url,
                 "bodySha256": request.body_sha256})
         });
@@ -147,13 +140,15 @@ impl Report {
                 "created": self.count(Action::Created), "deleted": self.count(Action::Deleted),
                 "rejected": self.rejected.len(), "undecidable": self.undecidable.len(), "waiting": self.waiting.len(),
             },
-            "plugins": self.kinds.iter().map(plugin).collect::<Vec<_>>(),
-            "objects": self.changes.iter().map(change).collect::<Vec<_>>(),
+            "plugins": self.found.kinds.iter().map(plugin).collect::<Vec<_>>(),
+            "grants": self.found.grants.as_ref().map(|changes| changes.iter().map(grant).collect::<Vec<_>>()),
+            "read": self.found.read.iter().map(list).collect::<Vec<_>>(),
+            "objects": self.found.changes.iter().map(change).collect::<Vec<_>>(),
             "rejected": noted(&self.rejected),
             "undecidable": noted(&self.undecidable),
             "waiting": noted(&self.waiting),
             "requests": requests.collect::<Vec<_>>(),
-            "problems": self.problems,
+            "problems": self.found.problems,
         })
     }
 }
@@ -178,6 +173,20 @@ fn name(name: &Name) -> Map<String, Value> {
     entry
 }
 
+fn grant(change: &GrantChange) -> Value {
+    json!({"plugin": change.plugin, "before": change.before, "after": change.after, "lines": change.lines})
+}
+
+fn list(read: &ListRead) -> Value {
+    let mut entry = Map::new();
+    entry.insert("apiVersion".to_owned(), read.kind.api_version().into());
+    entry.insert("kind".to_owned(), read.kind.kind.clone().into());
+    let place = [("namespace", &read.list.namespace), ("name", &read.list.name)];
+    entry.extend(place.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value.clone()?.into()))));
+    entry.insert("resourceVersion".to_owned(), read.resource_version.clone().into());
+    Value::Object(entry)
+}
+
 fn change(change: &Change) -> Value {
     let value = |changed: ChangedValue| {
         let sides = [("before", changed.before), ("after", changed.after)];
@@ -188,6 +197,9 @@ fn change(change: &Change) -> Value {
     let mut entry = name(&change.name);
     entry.insert("action".to_owned(), change.action.as_str().into());
     entry.insert("fieldManagers".to_owned(), json!(change.managers));
+    if !change.resource_version.is_empty() {
+        entry.insert("resourceVersion".to_owned(), change.resource_version.clone().into());
+    }
     entry.insert("values".to_owned(), change.values().into_iter().map(value).collect());
     Value::Object(entry)
 }
@@ -198,7 +210,8 @@ fn plugin(kinds: &Kinds) -> Value {
             "state": primary.state.as_str(), "finalizersLeft": primary.left})
     });
     json!({
-        "name": kinds.plugin, "version": kinds.version, "primaries": primaries.collect::<Vec<_>>(),
+        "name": kinds.plugin, "version": kinds.version, "digest": format!("sha256:{}", kinds.digest),
+        "primaries": primaries.collect::<Vec<_>>(),
         "finalizer": {"name": kinds.finalizer, "added": kinds.added, "removed": kinds.removed},
     })
 }

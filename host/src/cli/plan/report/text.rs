@@ -3,6 +3,7 @@
 use super::{Noted, Report};
 use crate::cli::plan::changes::{Action, Change};
 use crate::cli::plan::cluster::Name;
+use crate::cli::plan::grants::GrantChange;
 use crate::cli::plan::primaries::{Kinds, State};
 use crate::cli::plan::unified;
 use serde_json::Value;
@@ -38,9 +39,12 @@ pub(super) fn summary(report: &Report) -> String {
     let mut line = |line: String| {
         let _ = writeln!(text, "{line}");
     };
-    for kinds in &report.kinds {
+    for kinds in &report.found.kinds {
         line(format!("plugin {} {}", kinds.plugin, kinds.version));
         of_plugin(kinds).into_iter().for_each(&mut line);
+    }
+    for change in report.found.grants.iter().flatten() {
+        grant(change).into_iter().for_each(&mut line);
     }
     let (changed, created, deleted) =
         (report.count(Action::Changed), report.count(Action::Created), report.count(Action::Deleted));
@@ -60,15 +64,29 @@ pub(super) fn summary(report: &Report) -> String {
     ] {
         noted(heading, list).into_iter().for_each(&mut line);
     }
-    if !report.requests.is_empty() {
+    if !report.found.requests.is_empty() {
         line("HTTP requests with effects, not sent:".to_owned());
     }
-    for request in &report.requests {
+    for request in &report.found.requests {
         let (method, url, body) = (&request.method, &request.url, &request.body_sha256);
         line(format!("  {} {}: {method} {url} body sha256:{body}", request.plugin, request.key));
     }
-    report.problems.iter().for_each(|problem| line(format!("error: {problem}")));
+    report.found.problems.iter().for_each(|problem| line(format!("error: {problem}")));
     text
+}
+
+fn grant(change: &GrantChange) -> Vec<String> {
+    let heading = match (&change.before, &change.after) {
+        (Some(before), Some(after)) if before == after => format!("grant of {} {after}:", change.plugin),
+        (Some(before), Some(after)) => format!("grant of {} {before} -> {after}:", change.plugin),
+        (None, Some(after)) => format!("grant of {} {after}, which does not run now:", change.plugin),
+        (before, None) => {
+            format!("grant of {} {}, which is not in this plan:", change.plugin, before.as_deref().unwrap_or_default())
+        }
+    };
+    let nothing = change.lines.is_empty().then(|| "  unchanged".to_owned());
+    let lines = change.lines.iter().map(|line| format!("  {line}"));
+    std::iter::once(heading).chain(nothing).chain(lines).collect()
 }
 
 fn of_plugin(kinds: &Kinds) -> Vec<String> {
