@@ -12,6 +12,7 @@ mod primaries;
 mod report;
 mod secrets;
 mod selection;
+mod server_side;
 mod unified;
 
 use anyhow::Context as _;
@@ -60,6 +61,10 @@ pub(super) struct PlanArgs {
 
     #[command(flatten)]
     selection: selection::SelectionArgs,
+
+    /// Send each planned write to the API server as a dry run: the plan then shows what admission, defaults and validation make of it
+    #[arg(long)]
+    server_side: bool,
 
     /// Format of the plan
     #[arg(short, long, value_enum, default_value_t = Output::Diff, value_name = "FORMAT")]
@@ -139,11 +144,16 @@ async fn plan(args: PlanArgs) -> anyhow::Result<ExitCode> {
 
     let mut secrets = secrets::Secrets::of(&inputs.secrets);
     secrets.learn(before.iter().chain(&after));
+    let primaries = primaries::of(&inputs.plugins, &before, &after);
+    let mut changes = changes::between(before, after);
+    if args.server_side {
+        changes = server_side::answer(&client, &kinds, changes, &mut problems).await;
+    }
     let old = base.as_ref().map(|base| base.plugins.as_slice());
     let found = report::Found {
-        kinds: primaries::of(&inputs.plugins, &before, &after),
+        kinds: primaries,
         grants: old.map(|old| grants::between(old, &inputs.plugins)),
-        changes: changes::between(before, after),
+        changes,
         requests: withheld.requests(),
         read,
         problems,

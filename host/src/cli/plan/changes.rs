@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Metadata that every write changes.
-const OF_EACH_WRITE: [&str; 3] = ["resourceVersion", "generation", "managedFields"];
+pub(super) const OF_EACH_WRITE: [&str; 3] = ["resourceVersion", "generation", "managedFields"];
 
 /// Metadata that the API server gives to a new object.
-const OF_A_CREATION: [&str; 2] = ["uid", "creationTimestamp"];
+pub(super) const OF_A_CREATION: [&str; 2] = ["uid", "creationTimestamp"];
 
 /// What happens to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,8 @@ fn resource_version(object: &Value) -> String {
     object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn stripped(mut object: Value, fields: &[&str]) -> Value {
+/// The object without these fields of its metadata.
+pub(super) fn stripped(mut object: Value, fields: &[&str]) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         fields.iter().for_each(|field| drop(metadata.remove(*field)));
     }
