@@ -40,6 +40,7 @@ mod operation_sequences;
 mod plan;
 mod plugin_faults;
 mod plugin_files;
+mod plugin_objects;
 mod pod_network;
 mod rbac;
 mod real_faults;

@@ -26,6 +26,7 @@ pub use webhooks::{NAME as CONFIGURATION, WebhookClientConfig};
 
 use crate::api::ObjectKey;
 use crate::controller::Shared;
+use crate::lease::LeaderElection;
 use crate::lifecycle;
 use crate::metrics::Metrics;
 use answer::Path;
@@ -158,10 +159,17 @@ impl WebhookServer {
 impl Admission {
     /// Starts the admission server, and keeps the webhook configurations equal to the rules of the running plugins.
     ///
+    /// * `election` - of the host's own duties. It leaves it when [`Self::leave`] is called.
+    ///
     /// # Errors
     ///
     /// The address is in use, or the certificates cannot be read or issued.
-    pub async fn open(options: Options, shared: Shared, lifecycle: lifecycle::Handle) -> anyhow::Result<Self> {
+    pub async fn open(
+        options: Options,
+        shared: Shared,
+        lifecycle: lifecycle::Handle,
+        election: LeaderElection,
+    ) -> anyhow::Result<Self> {
         let listener =
             listen(options.addr).with_context(|| format!("cannot listen on the admission address {}", options.addr))?;
         let addr = listener.local_addr()?;
@@ -184,7 +192,6 @@ impl Admission {
             initializers: RwLock::default(),
         });
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let election = shared.leases.host_election();
         let conversions = ConversionConfigReconciler::new(
             Arc::clone(&server),
             shared.clone(),

@@ -14,6 +14,7 @@ mod lead;
 mod mapping;
 mod out_of_sync;
 mod outcome;
+mod pauses;
 mod reconcile;
 mod rehearsal;
 mod resync;
@@ -29,6 +30,7 @@ pub use conversion::{Conversion, Converter};
 pub use current_version::PinnedVersion;
 pub use health::PROBATION_SHARE;
 pub use health_monitor::{Happened, Notice};
+pub use pauses::Pauses;
 pub use rehearsal::{Finding, Rehearsal, RehearsedObject};
 pub use reviewer::{Admitted, Review, Reviewer, Verdict};
 use version::{EventMode, EventModeCell};
@@ -38,7 +40,7 @@ use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::events::Recorder;
 use crate::apply::{WriteIdentity, Writer};
 use crate::informer::Informers;
-use crate::lease::Leases;
+use crate::lease::{LeadershipGuard, Leases};
 use crate::metrics::{Metrics, PluginMetrics};
 use crate::plugin::{Pool, Reads};
 use crate::workqueue::{Trigger, WorkQueue};
@@ -97,15 +99,18 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Leader election, where several hosts run.
     pub leases: Leases,
+    /// Paused plugins.
+    pub pauses: Pauses,
     /// Set for a rehearsal: it decides which keys run, and how often.
     pub rehearsal: Option<Arc<Rehearsal>>,
 }
 
 impl Shared {
-    /// The parts of a host that does not rehearse.
+    /// The parts of a host that does not rehearse, and has no paused plugin.
     #[must_use]
     pub fn new(informers: Informers, writer: Writer, recorder: Recorder, metrics: Metrics, leases: Leases) -> Self {
-        Self { informers, writer, recorder, metrics, leases, rehearsal: None }
+        let pauses = Pauses::default();
+        Self { informers, writer, recorder, metrics, leases, pauses, rehearsal: None }
     }
 }
 
@@ -306,6 +311,18 @@ impl Controller {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether the plugin is paused: its keys wait.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.shared.pauses.is_paused(&self.name)
+    }
+
+    /// The guard of writes about the plugin. None: another host leads.
+    #[must_use]
+    pub fn guard(&self) -> Option<LeadershipGuard> {
+        self.lead.guard()
     }
 
     /// The end of the quarantine.

@@ -17,6 +17,7 @@ pub mod logging;
 pub mod metrics;
 pub use oarlock_oci as oci;
 pub mod plugin;
+pub mod plugin_objects;
 pub mod rbac;
 pub mod runtime;
 pub use oarlock_text as text;

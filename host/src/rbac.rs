@@ -134,6 +134,18 @@ pub fn of_leases(namespace: &str) -> Needs {
     needs
 }
 
+/// Permissions of the host for the Plugin objects in a namespace.
+#[must_use]
+pub fn of_plugin_objects(namespace: &str) -> Needs {
+    let mut needs = Needs::default();
+    let mut add = |resource: &str, verbs: &[&str]| {
+        needs.add(HOST, "the Plugin objects", namespace, "oarlock.dev", resource, verbs);
+    };
+    add("plugins", &["get", "list", "watch", "create", "patch", "delete"]);
+    add("plugins/status", &["patch"]);
+    needs
+}
+
 /// Permissions of the host for the Lease of a plugin.
 ///
 /// * `namespace` - namespace of the Leases.

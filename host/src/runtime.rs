@@ -10,19 +10,21 @@ use crate::admission::{self, Admission};
 use crate::api::{self, Discovery, GroupVersionKind, ObjectKey};
 use crate::apply::Writer;
 use crate::apply::events::{Recorder, Regarding};
-use crate::controller::Shared;
+use crate::controller::{Pauses, Shared};
 use crate::informer::Informers;
-use crate::lease::{self, Leases};
+use crate::lease::{self, LeaderElection, Leases};
 use crate::lifecycle::{self, Lifecycle};
 use crate::metrics::Metrics;
 use crate::oci::{self, Puller};
 use crate::plugin::{Engine, EngineOptions, HttpGate, directory};
+use crate::plugin_objects::{self, PluginObjects};
 use anyhow::Context as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Time for waiting events when the host stops.
@@ -51,6 +53,8 @@ pub struct Options {
     pub unstated_deadline_seconds: Option<u32>,
     /// How admission is answered. `None`: it is not.
     pub admission: Option<admission::Options>,
+    /// Configuration of the Plugin objects. `None`: there are none.
+    pub plugin_objects: Option<plugin_objects::Options>,
     /// Configuration of leader election. `None`: this is the only host.
     pub leases: Option<lease::Options>,
     /// Least time after `stop` in which admission reviews are still answered.
@@ -96,7 +100,11 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
         writer = writer.impersonating(namespace);
     }
     let (recorder, recording) = Recorder::start(Arc::clone(writer.requests()));
-    let shared = Shared::new(informers, writer, recorder, metrics.clone(), leases.clone());
+    let mut shared = Shared::new(informers, writer, recorder, metrics.clone(), leases.clone());
+    if options.plugin_objects.is_some() {
+        // Until the objects are read.
+        shared.pauses = Pauses::unknown();
+    }
     let lifecycle = Lifecycle::new(
         lifecycle::Options {
             plugins: options.plugins.clone(),
@@ -114,6 +122,10 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
 
     let (liveness, readiness) = (crate::admin::Liveness::default(), crate::admin::Readiness::default());
     let loaded = readiness.condition("plugins", "the plugins are being compiled");
+    let objects_known = options.plugin_objects.as_ref().map(|options| {
+        let reason = format!("plugins.oarlock.dev in namespace {} are not listed yet", options.namespace);
+        readiness.condition("plugin-objects", &reason)
+    });
     let admin_stop = CancellationToken::new();
     let listener = bound(listener, options.admin_addr).await?;
     let admin_addr = listener.local_addr()?;
@@ -136,12 +148,19 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     tracing::info!(api_server = url, plugins = %options.plugins.display(), "oarlock {}", env!("CARGO_PKG_VERSION"));
     let pull_statuses = puller.as_ref().map(Puller::pull_statuses);
     let counting = tokio::spawn(gauges::keep(shared.clone(), lifecycle.handle(), pull_statuses));
+    let duties = options.admission.is_some() || options.plugin_objects.is_some();
+    let election = if duties { leases.host_election() } else { LeaderElection::for_ever() };
+    let plugin_objects = objects_known.zip(options.plugin_objects).map(|(known, options)| {
+        let objects = PluginObjects::new(options, shared.clone(), lifecycle.handle(), election.clone());
+        tokio::spawn(objects.run(move || known.met()))
+    });
     let admission_server = match options.admission {
-        Some(options) => Some(Admission::open(options, shared.clone(), lifecycle.handle()).await?),
+        Some(options) => Some(Admission::open(options, shared.clone(), lifecycle.handle(), election.clone()).await?),
         None => None,
     };
     let closed = CancellationToken::new();
-    let ending = Ending { staying, leases, plugins: leaving, admission_server, delay: options.shutdown_delay };
+    let delay = options.shutdown_delay;
+    let ending = Ending { staying, leases, plugins: leaving, plugin_objects, election, admission_server, delay };
     let ending = tokio::spawn(ending.run(stop, closed.clone()));
     let pulse = liveness.watch("lifecycle");
     lifecycle.run(closed, || loaded.met(), || pulse.beat()).await;
@@ -171,6 +190,8 @@ struct Ending {
     staying: crate::admin::Condition,
     leases: Leases,
     plugins: lifecycle::Handle,
+    plugin_objects: Option<JoinHandle<()>>,
+    election: LeaderElection,
     admission_server: Option<Admission>,
     delay: Duration,
 }
@@ -183,9 +204,14 @@ impl Ending {
         tracing::info!("stopping: waiting for the running reconciles");
         self.staying.waiting("it is stopping");
         self.leases.stop_acquiring();
+        if let Some(objects) = self.plugin_objects {
+            objects.abort();
+            let _ = objects.await;
+        }
         // A client that deletes the configurations while the host ends, as in an uninstallation, must not get them back.
-        if let Some(admission_server) = &self.admission_server {
-            admission_server.leave();
+        match &self.admission_server {
+            Some(admission_server) => admission_server.leave(),
+            None => self.election.leave().await,
         }
         tokio::join!(self.plugins.hand_over(), tokio::time::sleep(self.delay));
         if let Some(admission_server) = self.admission_server {

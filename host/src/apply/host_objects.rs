@@ -32,10 +32,28 @@ impl HostObjects {
     ///
     /// [`WriteError::Conflict`] when the object has another resourceVersion; otherwise the API server's error.
     pub async fn apply(&self, guard: &LeadershipGuard, document: &Value) -> Result<Object, WriteError> {
+        self.apply_to(guard, document, "").await
+    }
+
+    /// As [`Self::apply`], for the status of an object.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::apply`].
+    pub async fn apply_status(&self, guard: &LeadershipGuard, document: &Value) -> Result<Object, WriteError> {
+        self.apply_to(guard, document, "status").await
+    }
+
+    async fn apply_to(
+        &self,
+        guard: &LeadershipGuard,
+        document: &Value,
+        subresource: &str,
+    ) -> Result<Object, WriteError> {
         let target = change::target_of(document)?;
         let resource = self.requests.resolve(&target.kind).await?;
         let key = change::checked_key(&resource, &target.key)?;
-        let outgoing = Outgoing::new("PATCH", &resource, &key, "")
+        let outgoing = Outgoing::new("PATCH", &resource, &key, subresource)
             .identity(Identity::Host)
             .body("application/apply-patch+yaml", document)
             .query("fieldManager", HOST)

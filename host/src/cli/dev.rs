@@ -90,6 +90,7 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
             certificates: admission::Certificate::InMemory,
             clients: Some(clients),
         }),
+        plugin_objects: None,
         leases: None,
         shutdown_delay: Duration::ZERO,
     };

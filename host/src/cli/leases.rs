@@ -50,7 +50,8 @@ fn seconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_secs()).unwrap_or(u32::MAX)
 }
 
-fn own_name() -> String {
+/// The name of the Pod or the machine.
+pub(super) fn own_name() -> String {
     let pod = std::env::var("POD_NAME").ok();
     let name = pod.or_else(|| std::fs::read_to_string(HOST_NAME).ok());
     name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "oarlock".to_owned())

@@ -47,6 +47,10 @@ pub(super) struct RbacArgs {
     #[arg(long)]
     admission: bool,
 
+    /// For hosts that run with --plugin-objects: the namespace of the Plugin objects
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    plugin_objects: Option<String>,
+
     /// Kubeconfig of a cluster, for the plurals of the plugins' kinds [default: guess the plurals]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -99,6 +103,7 @@ pub(super) async fn run(args: RbacArgs) -> anyhow::Result<()> {
         impersonate: args.impersonate,
         lease_namespace: args.lease_namespace,
         admission: args.admission,
+        plugin_objects: args.plugin_objects,
     };
     super::say(rbac::yaml(&plugins, &options).trim_end())?;
     Ok(())

@@ -1,7 +1,9 @@
 //! `oarlock run`.
 
+use super::leases::own_name;
 use clap::Args;
 use oarlock::api::client;
+use oarlock::plugin_objects::Options;
 use oarlock::runtime;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,6 +46,10 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     leases: super::leases::LeaseArgs,
 
+    /// Show each plugin as a Plugin object in this namespace, and obey spec.paused and spec.approve of these objects [default: no objects]
+    #[arg(long, value_name = "NAMESPACE", value_parser = super::impersonation::namespace)]
+    plugin_objects: Option<String>,
+
     /// After SIGTERM, answer admission reviews for at least this time, and then until no more arrive
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=3600))]
     shutdown_delay_seconds: u32,
@@ -63,6 +69,7 @@ pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
         grant_what_is_asked: false,
         unstated_deadline_seconds: None,
         admission: args.admission.options()?,
+        plugin_objects: args.plugin_objects.map(|namespace| Options { namespace, host: own_name() }),
         leases: args.leases.options()?,
         shutdown_delay: Duration::from_secs(args.shutdown_delay_seconds.into()),
     };

@@ -1,8 +1,5 @@
 //! A worker of a plugin: takes keys, and runs their reconciles.
 
-use super::current_version::CurrentVersion;
-use super::health_monitor::HealthMonitor;
-use super::lead::Leadership;
 use super::outcome::{Next, ReconcileEnd};
 use super::reconcile::Reconcile;
 use super::version::Version;
@@ -42,9 +39,15 @@ impl Worker {
             let item = tokio::select! {
                 () = controller.stop.cancelled() => return,
                 _ = self.wanted.changed() => continue,
-                item = next_item(&controller.queue, &controller.lead, &controller.health, &controller.version) => item,
+                item = next_item(controller) => item,
             };
             let Some(item) = item else { return };
+            if controller.is_paused() {
+                // The pause began while the worker waited for a key.
+                controller.queue.add(item.key.clone(), item.trigger);
+                controller.queue.done(&item.key);
+                continue;
+            }
             let Some(pinned) = controller.version.pin() else { return };
             // The Lease may have been lost in between; the next leader reconciles every object.
             let Some((guard, working)) = controller.lead.begin_reconcile() else {
@@ -112,22 +115,18 @@ impl Worker {
     }
 }
 
-/// The next key, once the plugin may run: this host leads, no quarantine holds, and the watches are in sync.
-async fn next_item(
-    queue: &WorkQueue<ReconcileKey>,
-    lead: &Leadership,
-    health: &HealthMonitor,
-    version: &CurrentVersion,
-) -> Option<Item<ReconcileKey>> {
+/// The next key, once the plugin may run: this host leads, the plugin is not paused, no quarantine holds, and the watches are in sync.
+async fn next_item(controller: &Controller) -> Option<Item<ReconcileKey>> {
     loop {
-        lead.wait().await;
-        if let Some(until) = health.quarantined_until() {
+        controller.lead.wait().await;
+        controller.shared.pauses.wait(&controller.name).await;
+        if let Some(until) = controller.health.quarantined_until() {
             // Not one sleep, because a swap ends the quarantine.
             tokio::time::sleep_until(until.min(Instant::now() + ASK_AGAIN)).await;
             continue;
         }
-        if version.synced() {
-            return queue.get().await;
+        if controller.version.synced() {
+            return controller.queue.get().await;
         }
         tokio::time::sleep(ASK_AGAIN).await;
     }

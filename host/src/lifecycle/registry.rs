@@ -26,6 +26,8 @@ pub enum State {
     Syncing,
     /// The plugin reconciles.
     Active,
+    /// A person paused the plugin, so its keys wait.
+    Paused,
     /// Most reconciles were strikes, so the plugin's keys wait.
     Quarantined,
     /// The file is gone; reconciles in flight finish.
@@ -46,6 +48,7 @@ impl State {
             Self::AwaitingConfirmation => "awaiting-confirmation",
             Self::Syncing => "syncing",
             Self::Active => "active",
+            Self::Paused => "paused",
             Self::Quarantined => "quarantined",
             Self::Draining => "draining",
             Self::Retired => "retired",

@@ -63,6 +63,7 @@ impl Plugin {
     pub(super) fn state(&self) -> State {
         match &self.running {
             None => State::Syncing,
+            Some(_) if self.controller.is_paused() => State::Paused,
             Some(_) if self.controller.quarantined_until().is_some() => State::Quarantined,
             Some(_) if self.controller.current().is_some_and(|version| version.synced()) => State::Active,
             Some(_) => State::Syncing,

@@ -2,7 +2,7 @@
 
 use super::{
     HOST, Needs, Rule, of_admission, of_certificates, of_host, of_impersonator, of_lease, of_leases, of_plugin,
-    service_account, unwatched,
+    of_plugin_objects, service_account, unwatched,
 };
 use crate::grants::Grants;
 use oarlock_manifest::{Kind, PluginManifest};
@@ -24,6 +24,8 @@ pub struct Options {
     pub lease_namespace: Option<String>,
     /// Whether the host answers admission, also without a plugin that does.
     pub admission: bool,
+    /// Namespace of the Plugin objects.
+    pub plugin_objects: Option<String>,
 }
 
 /// One plugin of the directory.
@@ -50,6 +52,9 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
     if options.admission {
         of_admission(&mut host, HOST);
         host.extend(of_certificates(HOST, &options.namespace));
+    }
+    if let Some(namespace) = &options.plugin_objects {
+        host.extend(of_plugin_objects(namespace));
     }
     let mut accounts: Vec<(String, Needs)> = Vec::new();
     for plugin in plugins {
@@ -82,7 +87,7 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
 }
 
 fn head(plugins: &[Plugin], options: &Options) -> String {
-    let Options { namespace, service_account, name, impersonate, lease_namespace, admission } = options;
+    let Options { namespace, service_account, name, impersonate, lease_namespace, admission, plugin_objects } = options;
     let mut out = format!(
         "# The least RBAC for the plugins of a directory and their present grants, printed by `oarlock rbac`.\n\
          # The host runs as ServiceAccount {service_account} in namespace {namespace}; both must exist.\n"
@@ -99,6 +104,9 @@ fn head(plugins: &[Plugin], options: &Options) -> String {
         out.push_str(
             "# Run the host with --admission-service, --admission-url or --admission-addr: it answers admission.\n",
         );
+    }
+    if let Some(namespace) = plugin_objects {
+        let _ = writeln!(out, "# Run the host with --plugin-objects {namespace}: it shows its plugins there.");
     }
     out.push_str("# The default roles of a cluster allow discovery and SelfSubjectAccessReviews to every authenticated client.\n");
     let _ = writeln!(
@@ -235,6 +243,7 @@ mod tests {
             impersonate,
             lease_namespace: None,
             admission: false,
+            plugin_objects: None,
         };
         yaml(plugins, &options)
     }
@@ -319,6 +328,7 @@ mod tests {
             impersonate: true,
             lease_namespace: None,
             admission,
+            plugin_objects: None,
         };
         assert!(rules(&yaml(&[], &options(false)), "ClusterRole", "oarlock").is_empty());
         let yaml = yaml(&[], &options(true));

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 /// The states that [`PluginMetrics::set_state`](super::PluginMetrics::set_state) reports, in the order of a plugin's life.
-pub const PLUGIN_STATES: [&str; 10] = [
+pub const PLUGIN_STATES: [&str; 11] = [
     "discovered",
     "compiling",
     "awaiting-grant",
     "awaiting-confirmation",
     "syncing",
     "active",
+    "paused",
     "quarantined",
     "draining",
     "retired",
