@@ -206,7 +206,7 @@ async fn every_source_of_plugins_works_without_the_samples() -> Result<()> {
         let account = |one: &&Value| text(one, "/kind") == "ServiceAccount";
         ensure!(objects.iter().filter(account).count() == 1, "{overlay} brings accounts of plugins");
         let crds = objects.iter().filter(|one| text(one, "/kind") == "CustomResourceDefinition").count();
-        ensure!(crds == 1, "{overlay} brings {crds} definitions");
+        ensure!(crds == 2, "{overlay} brings {crds} definitions");
     }
     Ok(())
 }

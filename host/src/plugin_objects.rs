@@ -121,9 +121,11 @@ impl PluginObjects {
                 known();
             }
             let entries = entries(&self.lifecycle.describe());
+            self.objects.retain(|name, _| entries.contains_key(name));
+            self.approved.retain(|name, _| entries.contains_key(name));
+            self.gone.retain(|name, _| live.contains_key(name) && !entries.contains_key(name));
             self.approve(&live, &entries).await;
             for (name, entry) in &entries {
-                self.gone.remove(name);
                 self.keep(name, entry, live.get(name)).await;
             }
             for (name, object) in live.iter().filter(|(name, _)| !entries.contains_key(*name)) {
@@ -216,9 +218,9 @@ impl PluginObjects {
         if self.is_led_elsewhere(name, &guard).await {
             return;
         }
-        match self.shared.writer.host_objects().delete(&guard, &kind(), object.key(), object.uid()).await {
-            Ok(()) => drop(self.objects.remove(name)),
-            Err(error) => tracing::warn!(plugin = name, %error, "the Plugin object of a removed plugin stays"),
+        let deleted = self.shared.writer.host_objects().delete(&guard, &kind(), object.key(), object.uid()).await;
+        if let Err(error) = deleted {
+            tracing::warn!(plugin = name, %error, "the Plugin object of a removed plugin stays");
         }
     }
 

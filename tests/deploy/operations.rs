@@ -17,7 +17,7 @@ const ON_A_NODE: [&str; 6] = ["load", "started", "upgrade", "leases", "version",
 /// Blocks that are only read, by a text of each, and why.
 const READ: [(&str, &str); 3] = [
     ("make image", "builds everything anew, and names a registry"),
-    ("oarlock confirm NAME", "names a plugin that waits"),
+    ("get plugin NAME -o jsonpath", "names a plugin that waits"),
     ("kind: PrometheusRule", "takes the definitions of Prometheus' operator"),
 ];
 
