@@ -1,6 +1,7 @@
 //! Several hosts on one API server: each plugin has one holder, and none of the others acts (L1 to L10).
 
 mod lost;
+mod plugin_objects;
 mod reads;
 mod replica;
 mod rolling;

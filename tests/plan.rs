@@ -73,7 +73,13 @@ async fn versions(world: &World) -> Result<BTreeSet<String>> {
     }
     let networks = "/apis/samplecrd.k8s.io/v1/networks";
     if let Some(list) = world.cluster.get(networks).await? {
-        found.extend(list["items"].as_array().into_iter().flatten().map(|one| text(one, "/metadata/resourceVersion")));
+        found.extend(
+            list.get("items")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .map(|one| text(one, "/metadata/resourceVersion")),
+        );
     }
     Ok(found)
 }

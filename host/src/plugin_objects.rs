@@ -182,12 +182,10 @@ impl PluginObjects {
         let object = live.map(|object| json(object)).unwrap_or_default();
         let source = source(entry);
         if live.is_none() || object.pointer("/spec/source") != Some(&source) {
-            let mut metadata = json!({"name": name, "namespace": self.namespace});
-            let ours = object.pointer("/metadata/labels").and_then(|labels| labels.get(MADE.0));
-            if live.is_none() || ours.is_some_and(|value| value == MADE.1) {
-                metadata["labels"] = json!({MADE.0: MADE.1});
-            }
-            let document = document(metadata, "spec", json!({"source": source}));
+            let labels = if live.is_none() || is_ours(&object) { json!({MADE.0: MADE.1}) } else { json!({}) };
+            let metadata = json!({"name": name, "namespace": self.namespace, "labels": labels});
+            let document = json!({"apiVersion": kind().api_version(), "kind": "Plugin", "metadata": metadata,
+                "spec": {"source": source}});
             let done = self.shared.writer.host_objects().apply(&guard, &document).await;
             written.note(name, done.map(drop), version, now);
             return;
@@ -200,15 +198,15 @@ impl PluginObjects {
         if wanted == status || (recent && !status::differs(&wanted, &status)) {
             return;
         }
-        let document = document(json!({"name": name, "namespace": self.namespace}), "status", wanted);
+        let document = json!({"apiVersion": kind().api_version(), "kind": "Plugin",
+            "metadata": {"name": name, "namespace": self.namespace}, "status": wanted});
         let done = self.shared.writer.host_objects().apply_status(&guard, &document).await;
         written.note(name, done.map(drop), version, now);
     }
 
     /// Removes an object that the host made and whose plugin is gone, on this host and on all others.
     async fn remove(&mut self, name: &str, object: &Arc<Object>) {
-        let made = json(object);
-        let ours = made.pointer("/metadata/labels").and_then(|labels| labels.get(MADE.0)) == Some(&json!(MADE.1));
+        let ours = is_ours(&json(object));
         let since = *self.gone.entry(name.to_owned()).or_insert_with(Instant::now);
         let Some(guard) = self.election.guard().filter(|_| ours && since.elapsed() >= GONE) else { return };
         if self.lifecycle.may_come(name) {
@@ -257,10 +255,9 @@ fn kind() -> GroupVersionKind {
     GroupVersionKind::new("oarlock.dev", "v1alpha1", "Plugin")
 }
 
-fn document(metadata: Value, part: &str, value: Value) -> Value {
-    let mut document = json!({"apiVersion": kind().api_version(), "kind": "Plugin", "metadata": metadata});
-    document[part] = value;
-    document
+/// Whether the host made the object.
+fn is_ours(object: &Value) -> bool {
+    object.pointer("/metadata/labels").and_then(|labels| labels.get(MADE.0)).is_some_and(|value| value == MADE.1)
 }
 
 fn json(object: &Object) -> Value {

@@ -129,38 +129,19 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     let admin_stop = CancellationToken::new();
     let listener = bound(listener, options.admin_addr).await?;
     let admin_addr = listener.local_addr()?;
-    let (shown, asked, leaving) = (lifecycle.handle(), lifecycle.handle(), lifecycle.handle());
     let staying = readiness.condition("running", "it begins");
     staying.met();
-    let state = crate::admin::AdminState {
-        metrics,
-        liveness: liveness.clone(),
-        readiness,
-        plugins: Arc::new(move || shown.describe()),
-        act: Arc::new(move |action| {
-            let asked = asked.clone();
-            Box::pin(async move { asked.act(action).await })
-        }),
-    };
+    let state = admin_state(metrics, liveness.clone(), readiness, lifecycle.handle());
     tracing::info!(%admin_addr, "admin server listening");
     let admin = tokio::spawn(crate::admin::serve(listener, state, admin_stop.clone()));
 
     tracing::info!(api_server = url, plugins = %options.plugins.display(), "oarlock {}", env!("CARGO_PKG_VERSION"));
     let pull_statuses = puller.as_ref().map(Puller::pull_statuses);
     let counting = tokio::spawn(gauges::keep(shared.clone(), lifecycle.handle(), pull_statuses));
-    let duties = options.admission.is_some() || options.plugin_objects.is_some();
-    let election = if duties { leases.host_election() } else { LeaderElection::for_ever() };
-    let plugin_objects = objects_known.zip(options.plugin_objects).map(|(known, options)| {
-        let objects = PluginObjects::new(options, shared.clone(), lifecycle.handle(), election.clone());
-        tokio::spawn(objects.run(move || known.met()))
-    });
-    let admission_server = match options.admission {
-        Some(options) => Some(Admission::open(options, shared.clone(), lifecycle.handle(), election.clone()).await?),
-        None => None,
-    };
-    let closed = CancellationToken::new();
-    let delay = options.shutdown_delay;
-    let ending = Ending { staying, leases, plugins: leaving, plugin_objects, election, admission_server, delay };
+    let objects = options.plugin_objects.zip(objects_known);
+    let duties = Duties::start(options.admission, objects, &shared, &lifecycle.handle()).await?;
+    let (closed, delay) = (CancellationToken::new(), options.shutdown_delay);
+    let ending = Ending { staying, leases, plugins: lifecycle.handle(), duties, delay };
     let ending = tokio::spawn(ending.run(stop, closed.clone()));
     let pulse = liveness.watch("lifecycle");
     lifecycle.run(closed, || loaded.met(), || pulse.beat()).await;
@@ -185,36 +166,88 @@ async fn bound(listener: Option<TcpListener>, addr: SocketAddr) -> Result<TcpLis
     }
 }
 
+fn admin_state(
+    metrics: Metrics,
+    liveness: crate::admin::Liveness,
+    readiness: crate::admin::Readiness,
+    handle: lifecycle::Handle,
+) -> crate::admin::AdminState {
+    let shown = handle.clone();
+    crate::admin::AdminState {
+        metrics,
+        liveness,
+        readiness,
+        plugins: Arc::new(move || shown.describe()),
+        act: Arc::new(move |action| {
+            let asked = handle.clone();
+            Box::pin(async move { asked.act(action).await })
+        }),
+    }
+}
+
+/// The host's own duties beside its plugins. Of several hosts, the holder of the host's own Lease does them.
+struct Duties {
+    election: LeaderElection,
+    plugin_objects: Option<JoinHandle<()>>,
+    admission_server: Option<Admission>,
+}
+
+impl Duties {
+    /// * `objects` - with the condition that the objects are known.
+    async fn start(
+        admission: Option<admission::Options>,
+        objects: Option<(plugin_objects::Options, crate::admin::Condition)>,
+        shared: &Shared,
+        handle: &lifecycle::Handle,
+    ) -> anyhow::Result<Self> {
+        let any = admission.is_some() || objects.is_some();
+        let election = if any { shared.leases.host_election() } else { LeaderElection::for_ever() };
+        let plugin_objects = objects.map(|(options, known)| {
+            let objects = PluginObjects::new(options, shared.clone(), handle.clone(), election.clone());
+            tokio::spawn(objects.run(move || known.met()))
+        });
+        let admission_server = match admission {
+            Some(options) => Some(Admission::open(options, shared.clone(), handle.clone(), election.clone()).await?),
+            None => None,
+        };
+        Ok(Self { election, plugin_objects, admission_server })
+    }
+
+    /// Stops writing objects of the host. Admission reviews are still answered.
+    async fn leave(&mut self) {
+        if let Some(objects) = self.plugin_objects.take() {
+            objects.abort();
+            let _ = objects.await;
+        }
+        match &self.admission_server {
+            // It leaves the election when it has stopped writing.
+            Some(admission_server) => admission_server.leave(),
+            None => self.election.leave().await,
+        }
+    }
+}
+
 /// What happens between the signal to stop and the end of the plugins.
 struct Ending {
     staying: crate::admin::Condition,
     leases: Leases,
     plugins: lifecycle::Handle,
-    plugin_objects: Option<JoinHandle<()>>,
-    election: LeaderElection,
-    admission_server: Option<Admission>,
+    duties: Duties,
     delay: Duration,
 }
 
 impl Ending {
     /// Reconciling moves to other hosts first. Admission reviews are answered until no more arrive, and those in flight finish before the
     /// plugins that answer them end.
-    async fn run(self, stop: CancellationToken, closed: CancellationToken) {
+    async fn run(mut self, stop: CancellationToken, closed: CancellationToken) {
         stop.cancelled().await;
         tracing::info!("stopping: waiting for the running reconciles");
         self.staying.waiting("it is stopping");
         self.leases.stop_acquiring();
-        if let Some(objects) = self.plugin_objects {
-            objects.abort();
-            let _ = objects.await;
-        }
         // A client that deletes the configurations while the host ends, as in an uninstallation, must not get them back.
-        match &self.admission_server {
-            Some(admission_server) => admission_server.leave(),
-            None => self.election.leave().await,
-        }
+        self.duties.leave().await;
         tokio::join!(self.plugins.hand_over(), tokio::time::sleep(self.delay));
-        if let Some(admission_server) = self.admission_server {
+        if let Some(admission_server) = self.duties.admission_server {
             admission_server.close().await;
         }
         closed.cancel();

@@ -55,7 +55,7 @@ pub(super) fn wanted(entry: &Value, host: &str, live: &Value, generation: Option
     set("lastError", json!(text("/lastError").map(short)));
     set("revisions", revisions(runs.then_some(entry), live, now));
     let conditions: Vec<Value> =
-        conditions(entry).into_iter().map(|condition| dated(condition, live, generation, now)).collect();
+        conditions(entry).into_iter().map(|condition| dated(&condition, live, generation, now)).collect();
     set("conditions", conditions.into());
     Value::Object(status)
 }
@@ -154,7 +154,7 @@ fn revisions(running: Option<&Value>, live: &Value, now: &str) -> Value {
 }
 
 /// The condition as in the API: its time changes with its status only.
-fn dated(condition: Condition, live: &Value, generation: Option<i64>, now: &str) -> Value {
+fn dated(condition: &Condition, live: &Value, generation: Option<i64>, now: &str) -> Value {
     let status = if condition.status { "True" } else { "False" };
     let live = live.get("conditions").and_then(Value::as_array).into_iter().flatten();
     let same = live.filter(|one| one["type"] == condition.kind && one["status"] == status);
