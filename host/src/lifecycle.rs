@@ -15,6 +15,7 @@ mod leftovers;
 mod loading;
 mod registry;
 mod retirement;
+mod saved_versions;
 mod state_reporter;
 mod swapper;
 mod view;
@@ -36,6 +37,7 @@ use leftovers::Leftovers;
 use loading::{Loader, Read};
 use registry::Registry;
 use retirement::Retirement;
+use saved_versions::SavedVersions;
 use serde_json::Value;
 use state_reporter::StateReporter;
 use std::collections::BTreeMap;
@@ -66,6 +68,8 @@ pub struct Options {
     pub plugins: PathBuf,
     /// Plugins pulled from registries, in addition to the directory.
     pub pulled: Option<PullStatuses>,
+    /// Folder of caches, where good versions are saved. None: they are not.
+    pub caches: Option<PathBuf>,
     /// Replaces the resync period of every plugin.
     pub resync_seconds: Option<u32>,
     /// Grants a plugin without a grant file everything in its manifest.
@@ -207,7 +211,9 @@ impl Lifecycle {
         let (notices, noticed) = mpsc::unbounded_channel();
         let registry: Arc<Mutex<Registry>> = Arc::default();
         let events = HostEvents::new(shared.recorder.clone(), options.host_object.clone());
+        let saved = options.caches.as_deref().and_then(|caches| SavedVersions::open_or_warn(caches, &options.plugins));
         let loader = Loader {
+            saved: saved.clone(),
             registry: Arc::clone(&registry),
             resync_seconds: options.resync_seconds,
             grant_what_is_asked: options.grant_what_is_asked,
@@ -218,6 +224,7 @@ impl Lifecycle {
             messages: messages.clone(),
         };
         let swapper = Swapper {
+            saved,
             registry: Arc::clone(&registry),
             http,
             metrics: shared.metrics.clone(),
@@ -360,6 +367,7 @@ impl Lifecycle {
             }
             Message::Drained { plugin, held } => {
                 if self.retirement.drained(&plugin, held) {
+                    self.swapper.forget_saved(&plugin);
                     self.evaluate_waiting();
                 }
             }
@@ -376,6 +384,7 @@ impl Lifecycle {
             Action::Confirm(name) => {
                 let confirmed = actions::confirm(&mut lock(&self.registry), &name);
                 let done = confirmed.map(|(file, said)| {
+                    self.swapper.forgive(&name);
                     self.evaluate(&file);
                     said
                 });
@@ -392,7 +401,7 @@ impl Lifecycle {
     fn notice(&mut self, notice: Notice) {
         let Notice { plugin, digest, what } = notice;
         match what {
-            Happened::FirstReconcile => self.swapper.first_reconcile(&plugin, &digest),
+            Happened::FirstReconcile { struck } => self.swapper.first_reconcile(&plugin, &digest, struck),
             Happened::Proven => self.swapper.proven(&plugin, &digest),
             Happened::Failing(why) => self.swapper.failing(&plugin, &digest, &why),
             Happened::Quarantined(pause) => {

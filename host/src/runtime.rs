@@ -87,7 +87,7 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
         Some(options) => Some(Puller::start(options).await.context("cannot start pulling plugins")?),
         None => None,
     };
-    let engine = Engine::new(options.engine)?;
+    let engine = Engine::new(options.engine.clone())?;
     let leases = match options.leases {
         Some(leases) => Leases::start(leases, options.client).await?,
         None => Leases::none(),
@@ -109,6 +109,8 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
         lifecycle::Options {
             plugins: options.plugins.clone(),
             pulled: puller.as_ref().map(Puller::pull_statuses),
+            // A developer restarts to try the same version again.
+            caches: options.engine.cache.clone().filter(|_| !options.grant_what_is_asked),
             resync_seconds: options.resync_seconds,
             grant_what_is_asked: options.grant_what_is_asked,
             unstated_deadline_seconds: options.unstated_deadline_seconds,

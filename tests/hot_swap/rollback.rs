@@ -3,7 +3,7 @@
 use super::{host_event, next_is, object, options, plugin, runs, seen, set, started};
 use anyhow::{Result, ensure};
 use oarlock_tests::harness::{
-    SOON, World, WorldOptions, eventually, misfit_version, misfit_with, steady, text, with_world,
+    SOON, World, WorldOptions, eventually, misfit_version, misfit_with, oarlock, steady, text, with_world,
 };
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
@@ -112,6 +112,71 @@ async fn h10_without_a_version_to_go_back_to_it_is_quarantined_and_the_others_do
             seen(&world, &format!("o{i}"), "first").await?;
         }
         Ok(())
+    })
+    .await
+}
+
+/// What was good, and what was rolled back, is known to the next host.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn h10_a_host_that_is_killed_after_a_rollback_comes_back_with_the_good_version() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        started(&world).await?;
+        for i in 0..30 {
+            object(&world, &format!("o{i}"), "", &json!({})).await?;
+        }
+        object(&world, "fragile", "", &json!({"fragile": "true"})).await?;
+        seen(&world, "fragile", "first").await?;
+        world.plugins.place("misfit.wasm", &misfit_version("2", "fragile:trap")?)?;
+        next_is(&world, "misfit", "failed", "rolled back").await?;
+        world.logged("the rollback", |line| line.text.contains("version rolled back")).await?;
+        for value in ["second", "third"] {
+            world.kill_host().await?;
+            world.start_host().await?;
+            next_is(&world, "misfit", "failed", "rolled back").await?;
+            runs(&world, "misfit", "1").await?;
+            set(&world, "fragile", value).await?;
+            seen(&world, "fragile", value).await?;
+            let traps = world.log(|line| line.text.contains("reconcile failed")).await?;
+            ensure!(traps.is_empty(), "the version that was rolled back ran: {traps:?}");
+        }
+        // A person wants it all the same.
+        let admin = world.host(async |host| Ok(host.admin().base().replace("http://", ""))).await?;
+        let confirmed = oarlock(&["confirm", "misfit", "--admin-addr", &admin]).await?;
+        ensure!(confirmed.status.success(), "{}", String::from_utf8_lossy(&confirmed.stderr));
+        // It fails as before, and the rollback works once more.
+        eventually(SOON, "another rollback", || async {
+            let lines = world.log(|line| line.text.contains("version rolled back")).await?;
+            ensure!(!lines.is_empty(), "none");
+            Ok(())
+        })
+        .await?;
+        runs(&world, "misfit", "1").await?;
+        // Another version is tried at once.
+        world.plugins.place("misfit.wasm", &misfit_version("3", "")?)?;
+        runs(&world, "misfit", "3").await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn h10_a_version_that_came_while_no_host_ran_can_be_rolled_back() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        started(&world).await?;
+        for i in 0..30 {
+            object(&world, &format!("o{i}"), "", &json!({})).await?;
+        }
+        object(&world, "fragile", "", &json!({"fragile": "true"})).await?;
+        seen(&world, "fragile", "first").await?;
+        for i in 0..30 {
+            seen(&world, &format!("o{i}"), "first").await?;
+        }
+        world.kill_host().await?;
+        world.plugins.place("misfit.wasm", &misfit_version("2", "fragile:trap")?)?;
+        world.start_host().await?;
+        next_is(&world, "misfit", "failed", "rolled back").await?;
+        runs(&world, "misfit", "1").await?;
+        set(&world, "fragile", "second").await?;
+        seen(&world, "fragile", "second").await
     })
     .await
 }

@@ -24,7 +24,10 @@ pub struct Notice {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Happened {
     /// The first reconcile on this version ended.
-    FirstReconcile,
+    FirstReconcile {
+        /// Whether it was a strike.
+        struck: bool,
+    },
     /// The version passed its probation.
     Proven,
     /// The version strikes on too many objects, for this reason.
@@ -74,7 +77,7 @@ impl HealthMonitor {
             return;
         }
         if !version.worked.swap(true, Ordering::Relaxed) {
-            self.tell(version, Happened::FirstReconcile);
+            self.tell(version, Happened::FirstReconcile { struck: strike.is_some() });
         }
         self.judge(version, key, took, strike);
     }

@@ -1,7 +1,7 @@
 //! Acceptance of a file's newest content: run it, hold it back, or swap it in.
 
 use super::loading::{Failed, Read};
-use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Registry};
+use super::registry::{BlockedReason, CandidateVersion, Earlier, FileState, Granting, Plugin, Registry};
 use super::{Lifecycle, lock};
 use crate::api::GroupVersionKind;
 use crate::controller::{Controller, Version};
@@ -27,8 +27,8 @@ impl Lifecycle {
             file.task = None;
             match read {
                 Ok(read) => {
-                    let Read { compiled, plurals, granting } = *read;
-                    let candidate = CandidateVersion { compiled, plurals: Arc::new(plurals), granting };
+                    let Read { candidate, earlier } = *read;
+                    file.earlier = earlier;
                     file.file_state = FileState::Blocked { candidate, why: BlockedReason::Draining };
                     None
                 }
@@ -141,7 +141,7 @@ impl Lifecycle {
             }
         }
         let mut registry = lock(&self.registry);
-        let entry = registry.plugins.entry(plugin.clone()).or_insert_with(|| Plugin {
+        registry.plugins.entry(plugin.clone()).or_insert_with(|| Plugin {
             file: name.to_owned(),
             controller: Controller::new(&plugin, self.shared.clone(), self.notices.clone()),
             cache: Arc::default(),
@@ -152,6 +152,22 @@ impl Lifecycle {
             access: super::access::Access::default(),
             orphaned: None,
         });
+        let mut candidate = candidate;
+        let earlier = registry.files.get_mut(name).and_then(|file| file.earlier.take());
+        if let Some(Earlier { candidate: earlier, rejected }) = earlier
+            && let Some(entry) = registry.plugins.get_mut(&plugin).filter(|entry| entry.running.is_none())
+        {
+            match rejected {
+                None => entry.last_good = Some(earlier),
+                Some(why) => {
+                    let refused = std::mem::replace(&mut candidate, earlier);
+                    if let Some(file) = registry.files.get_mut(name) {
+                        file.refused = Some((refused, why));
+                    }
+                }
+            }
+        }
+        let Some(entry) = registry.plugins.get_mut(&plugin) else { return };
         let Some(version) = self.swapper.prepare(entry, &candidate) else { return };
         let task = self.swapper.when_synced(&plugin, &version);
         drop(registry);
@@ -208,14 +224,14 @@ fn decide(registry: &Registry, file: &str, candidate: &CandidateVersion) -> Acce
         Granting::Grant { .. } => {}
     }
     let Some(plugin) = plugin else { return Acceptance::Take };
+    let confirmed = registry.files.get(file).and_then(|file| file.confirmed.as_ref());
+    if confirmed.is_some_and(|confirmed| confirmed.is(candidate)) {
+        return Acceptance::Take;
+    }
     if let Some((rejected, why)) = &plugin.rejected
         && rejected.is(candidate)
     {
         return Acceptance::Block(BlockedReason::RolledBack(why.clone()));
-    }
-    let confirmed = registry.files.get(file).and_then(|file| file.confirmed.as_ref());
-    if confirmed.is_some_and(|confirmed| confirmed.is(candidate)) {
-        return Acceptance::Take;
     }
     let current = plugin.controller.current();
     let dropped = current.and_then(|current| drops(&current, &candidate.manifest()));

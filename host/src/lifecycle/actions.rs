@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 /// An action on a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Run the version that waits for confirmation because it drops features, or end the conversions of a plugin that was removed.
+    /// Run the version that waits for confirmation because it drops features, or that was rolled back, or end the conversions of a plugin that was removed.
     Confirm(String),
     /// Remove the plugin's finalizer from every object that no version of the plugin cleans up any more.
     ReleaseFinalizers(String),
@@ -27,9 +27,14 @@ pub(super) fn confirm(registry: &mut Registry, name: &str) -> Result<(String, St
             file.confirmed = Some(candidate.clone());
             Some((file_name.clone(), said))
         }
+        FileState::Blocked { candidate, why: BlockedReason::RolledBack(_) } if candidate.name() == name => {
+            let said = format!("version {} of plugin {name} runs again", candidate.compiled.manifest.version);
+            file.confirmed = Some(candidate.clone());
+            Some((file_name.clone(), said))
+        }
         _ => None,
     });
-    file.ok_or_else(|| format!("no version of plugin {name} waits for a confirmation"))
+    file.ok_or_else(|| format!("no version of plugin {name} waits for a confirmation, or was rolled back"))
 }
 
 /// Removes the plugin's finalizer from the objects that no version of the plugin cleans up any more, in a task that answers at its end.

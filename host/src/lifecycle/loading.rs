@@ -1,6 +1,7 @@
 //! Loading of a plugin file: read, compile, describe, validate, and compare with its grant.
 
-use super::registry::{CandidateVersion, Compiled, Granting, Registry, Task};
+use super::registry::{CandidateVersion, Compiled, Earlier, Granting, Registry, Task};
+use super::saved_versions::SavedVersions;
 use super::{Message, lock};
 use crate::api::{Discovery, GroupVersionKind};
 use crate::controller::Shared;
@@ -25,6 +26,8 @@ const GRANT_ABSENCE: Duration = Duration::from_secs(1);
 /// Starts the loads of files. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Loader {
+    /// None: there are no saved versions.
+    pub(super) saved: Option<SavedVersions>,
     /// Contains the code that is compiled already.
     pub(super) registry: Arc<Mutex<Registry>>,
     pub(super) resync_seconds: Option<u32>,
@@ -94,9 +97,9 @@ struct Load {
 /// The result of a load.
 #[derive(Debug)]
 pub(super) struct Read {
-    pub(super) compiled: Compiled,
-    pub(super) plurals: HashMap<Kind, String>,
-    pub(super) granting: Granting,
+    pub(super) candidate: CandidateVersion,
+    /// The good version that an earlier host saved.
+    pub(super) earlier: Option<Earlier>,
 }
 
 /// Why a load failed.
@@ -173,10 +176,47 @@ impl Load {
             let (plugin, says, file) = (&manifest.name, &compiled.says, &self.candidate.file_name);
             tracing::info!(plugin, says, file, "the manifest has another name: the name in the grant is used");
         }
+        let candidate = self.granted(compiled, written.clone()).await?;
+        let earlier = self.earlier(&candidate, written).await;
+        Ok(Read { candidate, earlier })
+    }
+
+    /// The candidate with the grant.
+    async fn granted(&self, compiled: Compiled, written: Option<PluginGrant>) -> Result<CandidateVersion, Failed> {
+        let manifest = &compiled.manifest;
         let plurals = plurals(self.loader.shared.writer.requests().discovery(), manifest).await;
         let granting = self.granting(written, manifest, &plurals).await;
         let granting = granting.map_err(|reason| Failed::new(Some(&manifest.name), reason))?;
-        Ok(Read { compiled, plurals, granting })
+        Ok(CandidateVersion { compiled, plurals: Arc::new(plurals), granting })
+    }
+
+    /// The good version that an earlier host saved, for a plugin that does not run yet.
+    async fn earlier(&self, candidate: &CandidateVersion, written: Option<PluginGrant>) -> Option<Earlier> {
+        let saved = self.loader.saved.clone()?;
+        let (plugin, digest) = (candidate.name().to_owned(), candidate.digest().to_owned());
+        if lock(&self.loader.registry).plugins.contains_key(&plugin) {
+            return None;
+        }
+        let (name, file) = (plugin.clone(), self.candidate.file_name.clone());
+        let found = tokio::task::spawn_blocking(move || saved.earlier(&name, &file, &digest)).await.ok()??;
+        let compiled = self.compile(found.wasm, tokio::time::Instant::now()).await;
+        let usable = match compiled {
+            Ok(mut compiled) => {
+                compiled.manifest.name.clone_from(&plugin);
+                self.granted(compiled, written).await
+            }
+            Err(failed) => Err(failed),
+        };
+        match usable {
+            Ok(earlier) if matches!(&earlier.granting, Granting::Grant { missing, .. } if missing.is_empty()) => {
+                Some(Earlier { candidate: earlier, rejected: found.rejected })
+            }
+            Ok(_) => None,
+            Err(failed) => {
+                tracing::warn!(plugin, reason = failed.reason, "the saved version cannot be used for a rollback");
+                None
+            }
+        }
     }
 
     async fn compile(&self, bytes: Vec<u8>, began: tokio::time::Instant) -> Result<Compiled, Failed> {

@@ -225,6 +225,18 @@ pub(super) struct PluginFile {
     pub(super) task: Option<Task>,
     /// The candidate that a person confirmed.
     pub(super) confirmed: Option<CandidateVersion>,
+    /// The good version of before the start of this host, if the file had another one at the start.
+    pub(super) earlier: Option<Earlier>,
+    /// The version in the file, if the good version of before runs instead, and why.
+    pub(super) refused: Option<(CandidateVersion, String)>,
+}
+
+/// The good version that an earlier host saved.
+#[derive(Clone, Debug)]
+pub(super) struct Earlier {
+    pub(super) candidate: CandidateVersion,
+    /// Why the version in the file was rolled back. None: it was not.
+    pub(super) rejected: Option<String>,
 }
 
 impl PluginFile {
@@ -360,7 +372,9 @@ impl Registry {
         let patience = aborted.map_or(PATIENCE, |file| (file.patience * 2).min(LONGEST_PATIENCE));
         let confirmed = before.and_then(|file| file.confirmed);
         let (next, began, file_state) = (None, Instant::now(), FileState::Compiling);
-        let fresh = PluginFile { found, next, began, patience, generation, file_state, task: None, confirmed };
+        let (task, earlier, refused) = (None, None, None);
+        let fresh =
+            PluginFile { found, next, began, patience, generation, file_state, task, confirmed, earlier, refused };
         self.files.entry(name.to_owned()).or_insert(fresh)
     }
 

@@ -2,12 +2,17 @@
 
 use super::access::AccessChecker;
 use super::host_events::HostEvents;
-use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Registry, Running, Task};
+use super::registry::{
+    BlockedReason, CandidateVersion, FileState, Granting, Plugin, PluginFile, Registry, Running, Task,
+};
+use super::saved_versions::SavedVersions;
 use super::{DRAIN, Message, lock};
 use crate::controller::{Loaded, Version};
 use crate::grants::difference;
 use crate::metrics::Metrics;
 use crate::plugin::{Guest, HttpGate};
+use data_encoding::HEXLOWER;
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
@@ -60,6 +65,8 @@ impl Plugin {
 /// Swaps the versions of plugins.
 #[derive(Debug)]
 pub(super) struct Swapper {
+    /// None: good versions are not saved.
+    pub(super) saved: Option<SavedVersions>,
     pub(super) registry: Arc<Mutex<Registry>>,
     pub(super) http: HttpGate,
     pub(super) metrics: Metrics,
@@ -119,10 +126,20 @@ impl Swapper {
             return None;
         }
         plugin.switch(candidate.clone(), version, true);
+        let mut refused = None;
         if let Some(file) = registry.files.get_mut(&file_name) {
-            file.file_state = FileState::Runs(candidate);
             file.task = None;
             file.confirmed = None;
+            file.file_state = match file.refused.take() {
+                None => FileState::Runs(candidate),
+                Some((candidate, why)) => {
+                    refused = Some((candidate.clone(), why.clone()));
+                    FileState::Blocked { candidate, why: BlockedReason::RolledBack(why) }
+                }
+            };
+        }
+        if let Some(plugin) = registry.plugins.get_mut(name).filter(|_| refused.is_some()) {
+            plugin.rejected = refused;
         }
         Some(file_name)
     }
@@ -136,13 +153,59 @@ impl Swapper {
         plugin.switch(candidate, &version, true);
     }
 
-    pub(super) fn first_reconcile(&self, name: &str, digest: &str) {
+    pub(super) fn first_reconcile(&self, name: &str, digest: &str, struck: bool) {
         let registry = lock(&self.registry);
         let running = registry.plugins.get(name).and_then(|plugin| plugin.running.as_ref());
         if let Some(running) = running.filter(|running| running.candidate.digest() == digest) {
             let after_ms = crate::milliseconds(running.switched.elapsed());
             let version = &running.candidate.compiled.manifest.version;
             tracing::debug!(plugin = name, version, digest, after_ms, "first reconcile on this version");
+        }
+        drop(registry);
+        if !struck {
+            self.save(name, digest, true);
+        }
+    }
+
+    /// Saves the running version as the good one, in the background.
+    ///
+    /// * `only_if_none` - keep an earlier good version.
+    fn save(&self, name: &str, digest: &str, only_if_none: bool) {
+        let Some(saved) = self.saved.clone() else { return };
+        let file = {
+            let registry = lock(&self.registry);
+            let Some(plugin) = registry.plugins.get(name) else { return };
+            // A newer file may have replaced it already.
+            let file = registry.files.get(&plugin.file);
+            let held = |file: &&PluginFile| matches!(&file.file_state, FileState::Runs(of) if of.digest() == digest);
+            let Some(file) = file.filter(held) else { return };
+            file.found.candidate.clone()
+        };
+        let (plugin, digest) = (name.to_owned(), digest.to_owned());
+        tokio::task::spawn_blocking(move || {
+            let wasm = match file.read() {
+                Ok(wasm) if HEXLOWER.encode(&Sha256::digest(&wasm)) == digest => wasm,
+                _ => return,
+            };
+            if let Err(error) = saved.good(&plugin, &file.file_name, &wasm, only_if_none) {
+                tracing::warn!(plugin, %error, "the good version could not be saved for a rollback after a restart");
+            }
+        });
+    }
+
+    /// Forgets that the version in the file was rolled back.
+    pub(super) fn forgive(&self, name: &str) {
+        if let Some(saved) = &self.saved
+            && let Err(error) = saved.forgive(name)
+        {
+            tracing::warn!(plugin = name, %error, "the record of a rollback stays");
+        }
+    }
+
+    /// Forgets the saved version of a plugin that was removed.
+    pub(super) fn forget_saved(&self, name: &str) {
+        if let Some(saved) = &self.saved {
+            saved.removed(name);
         }
     }
 
@@ -153,6 +216,8 @@ impl Swapper {
             running.proven = true;
             plugin.last_good = None;
         }
+        drop(registry);
+        self.save(name, digest, false);
     }
 
     /// Rolls back to the last good version, once, because the version fails its probation.
@@ -163,6 +228,9 @@ impl Swapper {
             return;
         };
         running.failed = true;
+        if let Some(saved) = &self.saved {
+            saved.not_good(name, digest);
+        }
         let failed = running.candidate.clone();
         let Some(good) = plugin.last_good.clone() else {
             let version = failed.compiled.manifest.version;
@@ -181,13 +249,18 @@ impl Swapper {
         let rejected = plugin.rejected.clone();
         plugin.switch(good, &version, false);
         plugin.rejected = rejected;
-        let file = plugin.file.clone();
-        if let Some(file) = registry.files.get_mut(&file)
+        let file_name = plugin.file.clone();
+        if let Some(file) = registry.files.get_mut(&file_name)
             && matches!(&file.file_state, FileState::Runs(candidate) if candidate.is(&failed))
         {
             file.file_state = FileState::Blocked { candidate: failed, why: BlockedReason::RolledBack(why.to_owned()) };
         }
         drop(registry);
+        if let Some(saved) = &self.saved
+            && let Err(error) = saved.rejected(name, &file_name, digest, why)
+        {
+            tracing::warn!(plugin = name, %error, "the rollback could not be recorded for a restart");
+        }
         tracing::warn!(plugin = name, from = bad, to = back, why, "version rolled back");
         let message = format!("version {bad} of plugin {name} was rolled back to {back}: {why}");
         self.events.record(name, true, "RolledBack", message);

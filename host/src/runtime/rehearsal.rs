@@ -64,6 +64,7 @@ pub async fn rehearse(client: kube::Client, options: RehearsalOptions, progress:
         lifecycle::Options {
             plugins: options.plugins,
             pulled: None,
+            caches: None,
             resync_seconds: Some(RESYNC_SECONDS),
             grant_what_is_asked: false,
             unstated_deadline_seconds: None,
