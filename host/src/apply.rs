@@ -1,9 +1,10 @@
 //! The single writer to the API server: grants, preconditions, writes, and memory of own writes.
 //!
 //! Every write to the API server goes through the parts of [`Writer`]: the changes of plugins, the host's writes on their behalf
-//! (finalizers, status, events), and the host's own objects. Only Leases have a writer of their own.
+//! (finalizers, status, acknowledgements, events), and the host's own objects. Only Leases have a writer of their own.
 
 pub mod access;
+mod annotations;
 pub mod applied;
 mod change;
 pub mod events;
@@ -17,6 +18,7 @@ pub mod reviewed;
 pub mod status;
 mod write_memory;
 
+pub use annotations::{AnnotationWriter, acknowledgement};
 pub use applied::AppliedMemory;
 pub use change::{Change, ObjectRef, PatchKind, Precondition, Propagation};
 pub use finalizers::{Finalizers, HeldObjects};
@@ -96,6 +98,7 @@ pub struct Writer {
     memory: Arc<WriteMemory>,
     status: StatusWriter,
     finalizers: Finalizers,
+    annotations: AnnotationWriter,
     host_objects: HostObjects,
 }
 
@@ -111,6 +114,7 @@ impl Writer {
         Self {
             status: StatusWriter::new(Arc::clone(&requests), Arc::clone(&memory)),
             finalizers: Finalizers::new(Arc::clone(&requests), Arc::clone(&memory)),
+            annotations: AnnotationWriter::new(Arc::clone(&requests), Arc::clone(&memory)),
             host_objects: HostObjects::new(Arc::clone(&requests), Arc::clone(&memory)),
             requests,
             memory,
@@ -142,6 +146,12 @@ impl Writer {
     #[must_use]
     pub fn finalizers(&self) -> &Finalizers {
         &self.finalizers
+    }
+
+    /// The annotations of primaries.
+    #[must_use]
+    pub fn annotations(&self) -> &AnnotationWriter {
+        &self.annotations
     }
 
     /// The host's own objects.

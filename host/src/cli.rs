@@ -2,6 +2,7 @@
 
 mod address;
 mod admission;
+mod annotate;
 mod apiserver;
 mod compile;
 mod compiling;
@@ -107,6 +108,18 @@ enum Command {
     ///
     /// The version takes over, although objects depend on what it drops.
     Confirm(plugins::ConfirmArgs),
+    /// Ask the plugins of an object to reconcile it now
+    ///
+    /// The command sets the annotation oarlock.dev/reconcile-at of the object. It ends a backoff.
+    Reconcile(annotate::ReconcileArgs),
+    /// Pause an object
+    ///
+    /// The command sets the annotation oarlock.dev/paused. No plugin changes the object, or anything for it, and its deletion waits.
+    Pause(annotate::PauseArgs),
+    /// Resume a paused object
+    ///
+    /// The command removes the annotation oarlock.dev/paused. The plugins reconcile the object at once.
+    Resume(annotate::ResumeArgs),
     /// Print the grant file that a plugin asks for
     Grant(grant::GrantArgs),
     /// Print the least RBAC for the plugins of a directory
@@ -175,6 +188,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::Doctor(args) => doctor::run(args).await,
             Command::Plugins(args) => plugins::plugins(args).await,
             Command::Confirm(args) => plugins::confirm(args).await,
+            Command::Reconcile(args) => annotate::reconcile(args).await,
+            Command::Pause(args) => annotate::pause(args).await,
+            Command::Resume(args) => annotate::resume(args).await,
             Command::Grant(args) => grant::run(args).await,
             Command::Rbac(args) => rbac::run(args).await,
             Command::Plan(args) => return Ok(plan::run(args).await),

@@ -2,6 +2,7 @@
 //!
 //! The queue belongs to the plugin, not to a version. So at most one worker holds a key, on any version, and backoff survives a swap.
 
+mod annotations;
 mod breaker;
 mod compare;
 mod conversion;
@@ -12,7 +13,7 @@ mod health;
 mod health_monitor;
 mod lead;
 mod mapping;
-mod out_of_sync;
+mod marks;
 mod outcome;
 mod pauses;
 mod reconcile;
@@ -24,6 +25,7 @@ mod tombstones;
 mod version;
 mod worker;
 
+pub use annotations::{PAUSED, RECONCILE_AT};
 pub use compare::same as same_state;
 use conversion::CurrentConverter;
 pub use conversion::{Conversion, Converter};
@@ -49,7 +51,7 @@ use current_version::CurrentVersion;
 use dependencies::Dependencies;
 use health_monitor::HealthMonitor;
 use lead::Leadership;
-use out_of_sync::OutOfSync;
+use marks::Marks;
 use resync::Resync;
 use serde_json::{Value, json};
 use stats::Stats;
@@ -151,7 +153,7 @@ pub struct Controller {
     health: Arc<HealthMonitor>,
     reviewer: Reviewer,
     stats: Stats,
-    out_of_sync: Arc<OutOfSync>,
+    marks: Arc<Marks>,
     dependencies: Arc<Dependencies>,
     metrics: PluginMetrics,
     tasks: TaskTracker,
@@ -182,7 +184,7 @@ impl Controller {
             breaker: Breaker::default(),
             health,
             stats: Stats::default(),
-            out_of_sync: Arc::new(OutOfSync::new(metrics.clone())),
+            marks: Arc::new(Marks::new(&metrics)),
             dependencies: Arc::default(),
             metrics,
             tasks: TaskTracker::new(),
@@ -198,7 +200,7 @@ impl Controller {
         let handlers = handler::Handlers {
             queue: self.queue.clone(),
             tombstones: Arc::clone(&self.tombstones),
-            out_of_sync: Arc::clone(&self.out_of_sync),
+            marks: Arc::clone(&self.marks),
             dependencies: Arc::clone(&self.dependencies),
             writer: self.shared.writer.clone(),
             event_mode: Arc::clone(&event_mode),
@@ -343,7 +345,8 @@ impl Controller {
             "resyncSeconds": guest.grants.resync(manifest).as_secs(),
             "waitingFor": version.waiting_for(),
             "queueDepth": self.queue.len(),
-            "outOfSync": self.out_of_sync.describe(),
+            "outOfSync": self.marks.out_of_sync.describe(),
+            "pausedObjects": self.marks.paused.describe(),
             "instanceMemoryBytes": version.pool.most_memory_bytes(),
             "warmInstances": version.pool.idle().instances,
             "warmMemoryBytes": version.pool.idle().memory_bytes,
@@ -439,9 +442,9 @@ impl Controller {
         }
     }
 
-    /// Drops the out-of-sync mark, the dependencies and the last error of objects that are not reconciled any more.
+    /// Drops the marks, the dependencies and the last error of objects that are not reconciled any more.
     fn forget_what(&self, gone: impl Fn(&ReconcileKey) -> bool) {
-        self.out_of_sync.forget(&gone);
+        self.marks.forget(&gone);
         self.dependencies.retain(|key| !gone(key));
         self.stats.forget(gone);
     }

@@ -14,11 +14,32 @@ const MESSAGE_LIMIT_BYTES: usize = 1024;
 /// Attempts to write a status on newer states of the object; then the key has to come back.
 const ATTEMPTS: u32 = 4;
 
+/// Status of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionStatus {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// The plugin did not look at the object, so that its last observed generation stays.
+    Unknown,
+}
+
+impl ConditionStatus {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
 /// The Ready condition of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// `True` or `False`.
-    pub ready: bool,
+    /// Whether the object is ready.
+    pub status: ConditionStatus,
     /// UpperCamelCase.
     pub reason: String,
     /// Message for people.
@@ -37,7 +58,7 @@ impl StatusWriter {
         Self { requests, memory }
     }
 
-    /// Writes the status if it differs from the stored one. Returns whether it was written.
+    /// Writes the status if it differs from the stored one. Returns the object with it; none: nothing was written.
     ///
     /// The write carries the resourceVersion of the compared state, because the API server does not check the uid in a status. After a
     /// concurrent write, the host compares with the new state, unless that is another object of the same name, or its status has a later
@@ -56,7 +77,7 @@ impl StatusWriter {
         object: &Object,
         observed: Option<&Map<String, Value>>,
         ready: Option<&Ready>,
-    ) -> Result<bool, WriteError> {
+    ) -> Result<Option<Arc<Object>>, WriteError> {
         let mut newest = None;
         for _ in 1..ATTEMPTS {
             let now = newest.as_deref().unwrap_or(object);
@@ -65,7 +86,7 @@ impl StatusWriter {
                 done => return done,
             }
             let read = self.requests.read(write_identity, Identity::Host, kind, object.key()).await?;
-            let Some(same) = read.filter(|found| found.uid() == object.uid()) else { return Ok(false) };
+            let Some(same) = read.filter(|found| found.uid() == object.uid()) else { return Ok(None) };
             newest = Some(same);
         }
         let now = newest.as_deref().unwrap_or(object);
@@ -83,7 +104,7 @@ impl StatusWriter {
         generation: Option<i64>,
         observed: Option<&Map<String, Value>>,
         ready: Option<&Ready>,
-    ) -> Result<bool, WriteError> {
+    ) -> Result<Option<Arc<Object>>, WriteError> {
         let live: Value = serde_json::from_str(object.json()).unwrap_or_default();
         let stored = applied::owned_of(object, &live, &write_identity.host_manager(), "status")
             .and_then(|mut owned| owned.get_mut("status").map(Value::take))
@@ -94,10 +115,10 @@ impl StatusWriter {
         let live_status = live.get("status").and_then(Value::as_object);
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let Some(wanted) = wanted(generation, observed, ready, stored.as_ref(), live_status, &now) else {
-            return Ok(false);
+            return Ok(None);
         };
         if stored.as_ref() == Some(&wanted) || (stored.is_none() && wanted.is_empty()) {
-            return Ok(false);
+            return Ok(None);
         }
         let resource = self.requests.resolve(kind).await?;
         let (name, uid, version) = (&object.key().name, object.uid(), object.resource_version());
@@ -118,9 +139,9 @@ impl StatusWriter {
             Ok(written) => {
                 self.memory.wrote(write_identity, &resource.gvk, &written);
                 under_way.wrote(object.resource_version(), written.resource_version());
-                Ok(true)
+                Ok(Some(Arc::new(written)))
             }
-            Err(WriteError::NotFound(_)) => Ok(false),
+            Err(WriteError::NotFound(_)) => Ok(None),
             Err(e) => Err(e),
         }
     }
@@ -150,11 +171,13 @@ fn wanted(
         list.iter().find(|c| c.get("type").and_then(Value::as_str) == Some(kind))
     };
     if let Some(ready) = ready {
-        status.insert("observedGeneration".to_owned(), json!(generation));
+        if ready.status != ConditionStatus::Unknown {
+            status.insert("observedGeneration".to_owned(), json!(generation));
+        }
         conditions.retain(|c| c.get("type").and_then(Value::as_str) != Some("Ready"));
         conditions.push(json!({
             "type": "Ready",
-            "status": if ready.ready { "True" } else { "False" },
+            "status": ready.status.as_str(),
             "reason": ready.reason,
             "message": crate::shorten(&ready.message, MESSAGE_LIMIT_BYTES),
             "observedGeneration": generation,
@@ -199,7 +222,7 @@ mod tests {
     }
 
     /// Writes the status of the first state to a server with these responses. Returns the requests, and the result.
-    async fn write(answers: &[(u16, Value)]) -> (Vec<Value>, Result<bool, WriteError>) {
+    async fn write(answers: &[(u16, Value)]) -> (Vec<Value>, Result<Option<Arc<Object>>, WriteError>) {
         let answers = Arc::new(Mutex::new(answers.iter().rev().cloned().collect::<Vec<_>>()));
         let sent = Arc::new(Mutex::new(Vec::new()));
         let journal = Arc::clone(&sent);
@@ -240,24 +263,24 @@ mod tests {
     #[tokio::test]
     async fn s6_a_status_is_not_written_to_another_object_of_the_name() {
         let (sent, outcome) = write(&[modified(), (200, state("v", "9", 1, &json!({})))]).await;
-        assert!(!outcome.unwrap());
+        assert!(outcome.unwrap().is_none());
         let versions: Vec<_> = sent.iter().map(|body| body["metadata"]["resourceVersion"].clone()).collect();
         assert_eq!(versions, ["1"], "bound to the state it was made for");
         let (_, outcome) = write(&[modified(), (404, json!({}))]).await;
-        assert!(!outcome.unwrap(), "an object that is gone is no error");
+        assert!(outcome.unwrap().is_none(), "an object that is gone is no error");
     }
 
     #[tokio::test]
     async fn s7_a_status_that_was_overtaken_is_written_on_the_newest_state_for_its_own_generation() {
         let newer = state("u", "9", 2, &json!({"observedGeneration": 1}));
         let (sent, outcome) = write(&[modified(), (200, newer.clone()), (200, newer)]).await;
-        assert!(outcome.unwrap());
+        assert!(outcome.unwrap().is_some());
         assert_eq!(
             (&sent[1]["metadata"]["resourceVersion"], &sent[1]["status"]["observedGeneration"]),
             (&json!("9"), &json!(1))
         );
         let (sent, outcome) = write(&[modified(), (200, state("u", "9", 2, &json!({"observedGeneration": 2})))]).await;
-        assert!(!outcome.unwrap());
+        assert!(outcome.unwrap().is_none());
         assert_eq!(sent.len(), 1, "the status is of a later generation by now");
     }
 
@@ -271,7 +294,8 @@ mod tests {
     }
 
     fn ready(ready: bool) -> Ready {
-        Ready { ready, reason: "Synced".into(), message: "m".into() }
+        let status = if ready { ConditionStatus::True } else { ConditionStatus::False };
+        Ready { status, reason: "Synced".into(), message: "m".into() }
     }
 
     fn run(generation: i64, status: &Value, observed: Option<&Value>, ready: Option<&Ready>) -> Option<Value> {
@@ -292,6 +316,20 @@ mod tests {
     #[test]
     fn s7_an_old_view_does_not_turn_observed_generation_back() {
         assert!(run(1, &json!({"observedGeneration": 2}), None, Some(&ready(true))).is_none());
+    }
+
+    #[test]
+    fn a_condition_that_nobody_looked_for_leaves_the_observed_generation() {
+        let unknown = Ready { status: ConditionStatus::Unknown, reason: "Paused".into(), message: "m".into() };
+        let stored = json!({"observedGeneration": 1, "networkId": "x", "conditions": [
+            {"type": "Ready", "status": "True", "lastTransitionTime": "THEN"}]});
+        let status = wanted(Some(3), None, Some(&unknown), stored.as_object(), stored.as_object(), "NOW").unwrap();
+        assert_eq!((&status["observedGeneration"], &status["networkId"]), (&json!(1), &json!("x")));
+        let condition = json!([{"type": "Ready", "status": "Unknown", "reason": "Paused", "message": "m",
+            "observedGeneration": 3, "lastTransitionTime": "NOW"}]);
+        assert_eq!(status["conditions"], condition);
+        let never = run(3, &json!({}), None, Some(&unknown)).unwrap();
+        assert!(never.get("observedGeneration").is_none(), "{never}");
     }
 
     #[test]

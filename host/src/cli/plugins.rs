@@ -272,6 +272,10 @@ fn remarks(entry: &Value, wide: bool) -> Vec<String> {
             (None, _) => "standby: no host reconciles".to_owned(),
         });
     }
+    if let Some(paused) = entry.pointer("/pausedObjects/objects").and_then(Value::as_u64).filter(|paused| *paused > 0) {
+        let some = list(entry.get("pausedObjects").unwrap_or(&Value::Null), "some").join(", ");
+        notes.push(cut(&format!("{paused} objects are paused by annotation: {some}"), note));
+    }
     notes.extend(list(entry, "warnings").into_iter().map(|warning| format!("warning: {warning}")));
     notes.extend(list(entry, "waitingFor").into_iter().map(|what| format!("waits for {what}")));
     notes.extend(
@@ -324,6 +328,7 @@ mod tests {
             {"name": "network", "version": "1.2.0", "digest": "sha256:0123456789abcdef", "state": "active", "sinceSeconds": 7300,
              "objects": {"a": 2, "b": 3}, "queueDepth": 1, "reconcilesPerSecond": 0.5, "errors": 2, "p50Ms": 1.04, "p99Ms": 9.5,
              "instanceMemoryBytes": 1_114_112, "lastError": "it broke", "lease": {"held": true, "holder": "me"},
+             "pausedObjects": {"objects": 2, "some": ["Network n/a", "Network n/b"]},
              "next": {"version": "1.3.0", "state": "awaiting-grant", "reason": "http.origins: https://x"}},
             {"file": "broken.wasm", "state": "failed", "reason": "not a WebAssembly file"},
             {"name": "old", "state": "retired", "finalizersLeft": 7, "deletionsBlocked": 2},
@@ -335,15 +340,16 @@ mod tests {
         for part in ["network", "1.2.0", "0123456789ab", "active", "2h", "5", "1.0ms", "9.5ms", "1.1MiB", "it broke"] {
             assert!(lines[1].contains(part), "{part}: {text}");
         }
-        assert_eq!(lines[2], "  next: 1.3.0 is awaiting-grant http.origins: https://x");
-        assert!(lines[3].starts_with("broken.wasm"));
-        assert_eq!(lines[4], "  not a WebAssembly file");
+        assert_eq!(lines[2], "  2 objects are paused by annotation: Network n/a, Network n/b");
+        assert_eq!(lines[3], "  next: 1.3.0 is awaiting-grant http.origins: https://x");
+        assert!(lines[4].starts_with("broken.wasm"));
+        assert_eq!(lines[5], "  not a WebAssembly file");
         assert_eq!(
-            lines[6],
+            lines[7],
             "  7 objects keep its finalizer, 2 of them are being deleted: put its file or its grant back, or run \
              oarlock plugins --release-finalizers old"
         );
-        assert_eq!(lines[8], "  standby: pod-2_ab12 reconciles, with version 2.0.0");
+        assert_eq!(lines[9], "  standby: pod-2_ab12 reconciles, with version 2.0.0");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Event handlers: the watches of a plugin, and the keys that each event enqueues.
 
-use super::ReconcileKey;
 use super::dependencies::Dependencies;
 use super::mapping::{self, Mapper};
-use super::out_of_sync::OutOfSync;
+use super::marks::Marks;
 use super::tombstones::Tombstones;
 use super::version::{EventMode, EventModeCell};
+use super::{ReconcileKey, annotations};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Writer;
 use crate::informer::{Delta, Handler, Indexer, Informers, Store, Subscription, WatchSpec};
@@ -27,8 +27,8 @@ pub(super) fn kind(kind: &Kind) -> GroupVersionKind {
 pub(super) struct Handlers {
     pub(super) queue: WorkQueue<ReconcileKey>,
     pub(super) tombstones: Arc<Tombstones>,
-    /// Objects shown as out of sync until their key runs again.
-    pub(super) out_of_sync: Arc<OutOfSync>,
+    /// Marks of objects, which stay until their key runs again.
+    pub(super) marks: Arc<Marks>,
     pub(super) dependencies: Arc<Dependencies>,
     pub(super) writer: Writer,
     /// Whether the handlers enqueue keys.
@@ -161,7 +161,7 @@ fn primary_handler(
     let handlers = handlers.clone();
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
-        let Handlers { queue, tombstones, out_of_sync, dependencies, writer, event_mode } = &handlers;
+        let Handlers { queue, tombstones, marks, dependencies, writer, event_mode } = &handlers;
         forget_gone(writer, delta);
         match (event_mode.now(), delta) {
             (EventMode::Enqueue, _) => {}
@@ -183,7 +183,11 @@ fn primary_handler(
         let (object, initial) = match delta {
             Delta::Applied { old: Some(old), new, .. } if old.uid() == new.uid() => {
                 let (queue, key) = (queue.clone(), ReconcileKey { kind: Arc::clone(&gvk), key: new.key().clone() });
-                let wake = move || queue.add_event(key, Cause::Own("modified"));
+                let asked = annotations::asks(old, new);
+                let wake = move || match asked {
+                    true => ask(&queue, key),
+                    false => queue.add_event(key, Cause::Own("modified")),
+                };
                 let echoes = writer.echoes();
                 echoes.unless_echo(&plugin, new.uid(), old.resource_version(), new.resource_version(), wake);
                 return;
@@ -199,8 +203,8 @@ fn primary_handler(
             queue.remove(&key);
             if cleanup {
                 // The finalizer held the object until cleanup was done, or the object left the selector: the plugin has nothing left to
-                // do. An out-of-sync key runs once more, without a call, to clear that mark.
-                if out_of_sync.contains(&key) {
+                // do. A key with a mark runs once more, without a call, to clear the mark.
+                if marks.contains(&key) {
                     queue.add_event(key, cause);
                 } else {
                     dependencies.forget(&key);
@@ -215,6 +219,15 @@ fn primary_handler(
             queue.add_event(key, cause);
         }
     })
+}
+
+/// The event of a key whose reconcile was asked for by annotation.
+pub(super) const ASKED: &str = "asks for a reconcile";
+
+/// Enqueues a key whose reconcile was asked for by annotation. Its backoff ends.
+fn ask(queue: &WorkQueue<ReconcileKey>, key: ReconcileKey) {
+    queue.forget(&key);
+    queue.add_event(key, Cause::Own(ASKED));
 }
 
 /// Forgets the applied documents and own writes of a deleted object. An object that only left its selector costs one more apply and one
@@ -313,7 +326,7 @@ mod tests {
         Handlers {
             queue: WorkQueue::new("p", crate::workqueue::Config::default()),
             tombstones: Arc::default(),
-            out_of_sync: Arc::new(OutOfSync::new(metrics.plugin("p"))),
+            marks: Arc::new(Marks::new(&metrics.plugin("p"))),
             dependencies: Arc::default(),
             writer: Writer::new(client, discovery, informers, metrics),
             event_mode,
@@ -337,7 +350,7 @@ mod tests {
                 "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"}}));
             let key = ReconcileKey { kind: gvk, key: last.key().clone() };
             if out_of_sync {
-                handlers.out_of_sync.settle(&key, false, || true);
+                handlers.marks.out_of_sync.set(&key, true, || true);
             }
             handlers.queue.add_rate_limited(key.clone());
             tell(&Delta::Deleted(Arc::new(last)));
@@ -364,6 +377,30 @@ mod tests {
             // Without a finalizer the key runs once more, with the object's last state.
             assert_eq!(left.ready, usize::from(!cleanup));
             assert_eq!(handlers.tombstones.get(&key).is_some(), !cleanup);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_value_of_reconcile_at_ends_the_backoff_and_no_other_change_does() {
+        for asked in [true, false] {
+            let handlers = handlers();
+            let gvk: Arc<_> = GroupVersionKind::new("", "v1", "ConfigMap").into();
+            let tell = primary_handler(gvk.clone(), &manifest(true), &handlers, false);
+            let state = |version: &str, annotation: &str, value: &str| {
+                let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n",
+                    "uid": "u", "resourceVersion": version, "annotations": {annotation: value}}});
+                Arc::new(self::object(&object))
+            };
+            let annotation = if asked { super::super::RECONCILE_AT } else { "other" };
+            let (old, new) = (state("1", annotation, "1"), state("2", annotation, "2"));
+            let key = ReconcileKey { kind: gvk, key: new.key().clone() };
+            for _ in 0..5 {
+                handlers.queue.add_rate_limited(key.clone());
+            }
+            tell(&Delta::Applied { old: Some(old), new, initial: false });
+            let item = handlers.queue.get().await.unwrap();
+            assert_eq!((item.key == key, item.attempt), (true, if asked { 1 } else { 6 }));
+            assert_eq!(item.cause, Some(Cause::Own(if asked { ASKED } else { "modified" })));
         }
     }
 

@@ -110,6 +110,11 @@ impl Health {
         }
     }
 
+    /// The object of this key is paused: its strikes are forgotten, and it counts neither for nor against the version.
+    pub(super) fn left_alone(&self, key: &ReconcileKey) {
+        self.lock().struck.remove(key);
+    }
+
     /// Counts a reconcile of the current version.
     pub(super) fn reconciled(&self, key: &ReconcileKey, took: Duration, strike: Option<&str>) -> HealthVerdict {
         let mut inner = self.lock();

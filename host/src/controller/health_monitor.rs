@@ -66,6 +66,11 @@ impl HealthMonitor {
         self.health.remembered()
     }
 
+    /// The plugin left this object alone: its strikes do not count any more, and it proves nothing.
+    pub(super) fn left_alone(&self, key: &ReconcileKey) {
+        self.health.left_alone(key);
+    }
+
     /// Counts a reconcile for the version it ran on.
     ///
     /// * `strike` - the error, if it is a strike.

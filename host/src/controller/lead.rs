@@ -103,7 +103,7 @@ impl Controller {
         self.queue.purge();
         // Their keys do not run here any more.
         self.tombstones.hand_over();
-        self.out_of_sync.forget(|_| true);
+        self.marks.forget(|_| true);
         self.dependencies.retain(|_| false);
         drop(turn);
     }

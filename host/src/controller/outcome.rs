@@ -1,6 +1,7 @@
 //! The retry table: from the end of a reconcile to the next step of its key.
 
-use crate::apply::status::Ready;
+use super::annotations::PAUSED;
+use crate::apply::status::{ConditionStatus, Ready};
 use crate::apply::{Change, WriteError};
 use crate::plugin::CallError;
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub(super) enum End {
     },
     /// All created objects are gone, and the plugin's finalizer too.
     CleanedUp,
+    /// An annotation pauses the object: the plugin was not called.
+    Paused,
 }
 
 impl End {
@@ -41,6 +44,7 @@ impl End {
             Self::Synced { .. } => "synced",
             Self::Progressing { .. } => "progressing",
             Self::CleanedUp => "cleaned up",
+            Self::Paused => "paused",
         }
     }
 
@@ -50,7 +54,7 @@ impl End {
             Self::Synced { requeue_after } | Self::Progressing { requeue_after } => {
                 requeue_after.map(crate::milliseconds)
             }
-            Self::Nothing | Self::CleanedUp => None,
+            Self::Nothing | Self::CleanedUp | Self::Paused => None,
         }
     }
 }
@@ -143,6 +147,8 @@ pub(super) struct ReconcileEnd {
     pub(super) reason: &'static str,
     /// Whether desired and actual still differ.
     pub(super) progressing: bool,
+    /// Whether an annotation pauses the object: no strike and no success of the plugin.
+    pub(super) paused: bool,
     /// Whether it sent a write.
     pub(super) wrote: bool,
     /// Its correlation id.
@@ -158,6 +164,7 @@ impl ReconcileEnd {
             strike: false,
             reason: "HostError",
             progressing: false,
+            paused: false,
             wrote: false,
             correlation_id: String::new(),
         }
@@ -167,7 +174,7 @@ impl ReconcileEnd {
 /// The retry table.
 pub(super) fn next(end: &Result<End, Failure>, deleting: bool) -> Next {
     match end {
-        Ok(End::Nothing | End::CleanedUp | End::Synced { requeue_after: None }) => Next::Done,
+        Ok(End::Nothing | End::CleanedUp | End::Paused | End::Synced { requeue_after: None }) => Next::Done,
         Ok(End::Synced { requeue_after: Some(delay) } | End::Progressing { requeue_after: Some(delay) }) => {
             Next::After(*delay)
         }
@@ -245,9 +252,18 @@ impl Failure {
 
 /// The Ready condition of this end.
 pub(super) fn ready(end: &Result<End, Failure>, deleting: bool) -> Option<Ready> {
-    let said = |ready: bool, reason: &str, message: String| Some(Ready { ready, reason: reason.to_owned(), message });
+    let said = |ready: bool, reason: &str, message: String| {
+        let status = if ready { ConditionStatus::True } else { ConditionStatus::False };
+        Some(Ready { status, reason: reason.to_owned(), message })
+    };
     match end {
         Ok(End::Nothing | End::CleanedUp) => None,
+        Ok(End::Paused) => {
+            let waits =
+                if deleting { "the deletion waits until the annotation is removed" } else { "no plugin changes it" };
+            let message = format!("the annotation {PAUSED} pauses the object: {waits}");
+            Some(Ready { status: ConditionStatus::Unknown, reason: "Paused".to_owned(), message })
+        }
         Ok(End::Synced { .. }) => said(true, "Synced", "the desired state is the actual state".to_owned()),
         Ok(End::Progressing { .. }) if deleting => {
             said(false, "Deleting", "waiting until everything made for this object is gone".to_owned())
@@ -286,6 +302,15 @@ mod tests {
     }
 
     #[test]
+    fn the_condition_of_a_paused_object_names_the_annotation_and_the_deletion_that_waits() {
+        for (deleting, part) in [(false, "no plugin changes it"), (true, "the deletion waits")] {
+            let ready = ready(&Ok(End::Paused), deleting).unwrap();
+            assert_eq!((ready.status, ready.reason.as_str()), (ConditionStatus::Unknown, "Paused"));
+            assert!(ready.message.contains(PAUSED) && ready.message.contains(part), "{}", ready.message);
+        }
+    }
+
+    #[test]
     fn the_retry_table() {
         let second = Duration::from_secs(1);
         let trap = CallError::Trap { call: "patch", reason: "unreachable".into() };
@@ -293,6 +318,8 @@ mod tests {
         for (end, deleting, expected) in [
             (Ok(End::Nothing), false, Next::Done),
             (Ok(End::CleanedUp), true, Next::Done),
+            (Ok(End::Paused), false, Next::Done),
+            (Ok(End::Paused), true, Next::Done),
             (Ok(End::Synced { requeue_after: None }), false, Next::Done),
             (Ok(End::Synced { requeue_after: Some(second) }), false, Next::After(second)),
             (Ok(End::Progressing { requeue_after: None }), false, Next::Retry),

@@ -1,5 +1,9 @@
 //! One reconcile: from a key to the key's next step.
 
+mod annotated;
+mod written;
+
+use super::annotations::Annotations;
 use super::dependencies::Recording;
 use super::outcome::{End, Failure, Next, ReconcileEnd, next, ready};
 use super::{Controller, ReconcileKey, Version, compare};
@@ -14,6 +18,7 @@ use crate::workqueue::{Cause, Item};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::time::Instant;
+use written::Written;
 
 /// A reconcile in flight.
 pub(super) struct Reconcile<'a> {
@@ -37,33 +42,14 @@ struct Progress {
     /// Whether the plugin depends on something that changes without an event.
     saw_outside: bool,
     written: Written,
-}
-
-/// The writes of a reconcile, for its log line.
-#[derive(Default)]
-struct Written {
-    first: Vec<String>,
-    more: usize,
-}
-
-impl Written {
-    /// The log line lists this many.
-    const LISTED: usize = 8;
-
-    /// * `what` - verb and object.
-    fn note(&mut self, what: impl FnOnce() -> String) {
-        if self.first.len() < Self::LISTED {
-            self.first.push(what());
-        } else {
-            self.more += 1;
-        }
-    }
-
-    /// Comma-separated; none when nothing was written.
-    fn list(&self) -> Option<String> {
-        let more = if self.more > 0 { format!(" and {} more", self.more) } else { String::new() };
-        (!self.first.is_empty()).then(|| format!("{}{more}", self.first.join(", ")))
-    }
+    /// Whether an annotation pauses the object.
+    paused: bool,
+    /// The value of `oarlock.dev/reconcile-at` when the reconcile began.
+    asked: Option<String>,
+    /// Whether that value has to be acknowledged later.
+    acknowledge_again: bool,
+    /// Events about annotations.
+    warnings: Vec<Event>,
 }
 
 impl<'a> Reconcile<'a> {
@@ -87,12 +73,17 @@ impl<'a> Reconcile<'a> {
         let end = self.drive(&mut progress).await;
         let deleting = progress.object.as_ref().is_some_and(|o| o.deleting());
         let end = self.conclude(end, &mut progress, deleting).await;
-        let next = next(&end, deleting);
+        self.acknowledge(&end, &mut progress).await;
+        self.warn(&mut progress);
+        let mut next = next(&end, deleting);
+        if progress.acknowledge_again {
+            next = annotated::not_later(next);
+        }
         if let Ok(end) = &end {
             let (key, version) = (&self.item.key, &self.controller.version);
-            let settled = !matches!(end, End::Progressing { .. });
-            self.controller.out_of_sync.settle(key, settled, || version.reaches(key));
-            if matches!(end, End::Nothing | End::CleanedUp) {
+            let progressing = matches!(end, End::Progressing { .. });
+            self.controller.marks.out_of_sync.set(key, progressing, || version.reaches(key));
+            if matches!(end, End::Nothing | End::CleanedUp | End::Paused) {
                 self.controller.dependencies.forget(key);
             } else {
                 self.recording.end(matches!(end, End::Synced { .. }) && !progress.saw_outside);
@@ -106,7 +97,8 @@ impl<'a> Reconcile<'a> {
             strike: failure.is_some_and(Failure::is_strike),
             reason: failure.map_or("", Failure::reason),
             progressing: matches!(end, Ok(End::Progressing { .. })),
-            wrote: !progress.written.first.is_empty(),
+            paused: progress.paused,
+            wrote: !progress.written.is_empty(),
             correlation_id: self.correlation_id.clone(),
         }
     }
@@ -114,7 +106,14 @@ impl<'a> Reconcile<'a> {
     async fn drive(&self, progress: &mut Progress) -> Result<End, Failure> {
         // Read before the object: an object that is deleted between the two reads keeps its last run.
         let last = self.controller.tombstones.get(&self.item.key);
-        let Some(object) = self.object().await? else { return self.gone(progress).await };
+        let found = self.object().await?;
+        self.read_annotations(found.as_deref(), progress);
+        let Some(object) = found else { return self.gone(progress).await };
+        if progress.paused {
+            self.write_identity.add_handover_hint(&self.item.key.kind, &object);
+            return Ok(self.leave_alone(object, progress));
+        }
+        self.may_see().await?;
         if let Some(last) = last {
             if last.uid() == object.uid() {
                 // The object was only missing from the watch.
@@ -128,14 +127,12 @@ impl<'a> Reconcile<'a> {
         self.write_identity.add_handover_hint(&self.item.key.kind, &object);
         let finalizers = self.controller.shared.writer.finalizers();
         let (write_identity, kind) = (&self.write_identity, &self.item.key.kind);
-        let cleanup = self.version.loaded.manifest.cleanup;
-        let ours = write_identity.finalizer();
-        let has_ours = object.has_finalizer(&ours);
-        if object.deleting() && !(cleanup && has_ours) {
+        if self.lets_go(&object) {
             return Ok(End::Nothing);
         }
         // The finalizer is stored before the first side effect.
-        if cleanup && !object.deleting() && !has_ours {
+        let cleanup = self.version.loaded.manifest.cleanup;
+        if cleanup && !object.deleting() && !object.has_finalizer(&write_identity.finalizer()) {
             let with_ours = finalizers
                 .add(write_identity, kind, &object)
                 .await
@@ -213,25 +210,27 @@ impl<'a> Reconcile<'a> {
     async fn object(&self) -> Result<Option<Arc<Object>>, Failure> {
         let ReconcileKey { kind, key } = &self.item.key;
         let found = self.version.reads.get_unchecked(kind, key).await;
-        let object = found.map_err(|e| Failure::Read(e.to_string()))?;
-        if object.is_none() {
-            return Ok(None);
-        }
-        let seen = self.version.reads.may_see(kind, key).await;
-        // Only a missing grant is terminal. A failed request to the API server is retried.
-        if !seen.map_err(|e| Failure::Read(e.to_string()))? {
-            return Err(Failure::NotGranted(format!(
-                "the grant of plugin {} does not allow it to get {kind} {key}",
-                self.controller.name
-            )));
-        }
-        Ok(object)
+        found.map_err(|e| Failure::Read(e.to_string()))
     }
 
-    /// Runs the key of a deleted object once, for plugins without a finalizer.
+    /// Checks that the grant lets the plugin read the object.
+    async fn may_see(&self) -> Result<(), Failure> {
+        let ReconcileKey { kind, key } = &self.item.key;
+        let seen = self.version.reads.may_see(kind, key).await;
+        // Only a missing grant is terminal. A failed request to the API server is retried.
+        if seen.map_err(|e| Failure::Read(e.to_string()))? {
+            return Ok(());
+        }
+        Err(Failure::NotGranted(format!(
+            "the grant of plugin {} does not allow it to get {kind} {key}",
+            self.controller.name
+        )))
+    }
+
+    /// Runs the key of a deleted object once, for plugins without a finalizer. An object that was paused to its end is left alone.
     async fn gone(&self, progress: &mut Progress) -> Result<End, Failure> {
         let Some(last) = self.controller.tombstones.get(&self.item.key) else { return Ok(End::Nothing) };
-        if !self.version.loaded.manifest.cleanup {
+        if !self.version.loaded.manifest.cleanup && !Annotations::of(&last).paused {
             let request = self.request(None, Some(&last));
             // Its observation is not one of an object that has the same name now.
             let mut of_last = Progress { written: std::mem::take(&mut progress.written), ..Progress::default() };
@@ -269,7 +268,7 @@ impl<'a> Reconcile<'a> {
         progress: &mut Progress,
         deleting: bool,
     ) -> Result<End, Failure> {
-        let Some(object) = progress.object.as_deref() else { return end };
+        let Some(object) = progress.object.clone() else { return end };
         // The API server is overloaded and names a retry time: it would also reject a status or an event.
         if matches!(end, Err(Failure::Write { error: WriteError::TooManyRequests { .. }, .. })) {
             return end;
@@ -281,7 +280,7 @@ impl<'a> Reconcile<'a> {
                 self.controller.metrics.trapped(cause);
             }
             let (reason, message) = (failure.reason().to_owned(), failure.to_string());
-            self.record(Some(object), Event { warning: true, reason, message });
+            self.record(Some(&object), Event { warning: true, reason, message });
         }
         let ready = ready(&end, deleting).filter(|_| self.version.manages_status(&self.item.key.kind));
         // A plugin that observed and returned no status has no fields: the fields of an earlier version are removed.
@@ -293,9 +292,10 @@ impl<'a> Reconcile<'a> {
         }
         let kind = &self.item.key.kind;
         let status = self.controller.shared.writer.status();
-        match status.write(&self.write_identity, kind, object, observed.as_ref(), ready.as_ref()).await {
-            Ok(false) => end,
-            Ok(true) => {
+        match status.write(&self.write_identity, kind, &object, observed.as_ref(), ready.as_ref()).await {
+            Ok(None) => end,
+            Ok(Some(written)) => {
+                progress.object = Some(written);
                 progress.written.note(|| "apply status".to_owned());
                 end
             }

@@ -237,7 +237,16 @@ mod tests {
 
     fn end(next: Next, error: Option<&str>, progressing: bool, wrote: bool) -> ReconcileEnd {
         let error = error.map(str::to_owned);
-        ReconcileEnd { next, error, strike: false, reason: "", progressing, wrote, correlation_id: "id".to_owned() }
+        ReconcileEnd {
+            next,
+            error,
+            strike: false,
+            reason: "",
+            progressing,
+            paused: false,
+            wrote,
+            correlation_id: "id".to_owned(),
+        }
     }
 
     fn rehearsal(revision: &Arc<AtomicU64>) -> (Rehearsal, ReconcileKey) {

@@ -149,6 +149,12 @@ impl Version {
         self.stores.get(kind).is_some_and(|stores| stores.iter().any(|of| of.primary && of.store.get(key).is_some()))
     }
 
+    /// The cached object of a key.
+    pub(super) fn cached(&self, key: &ReconcileKey) -> Option<Arc<Object>> {
+        let mut stores = self.stores.get(&*key.kind).into_iter().flatten().filter(|of| of.primary);
+        stores.find_map(|of| of.store.get(&key.key))
+    }
+
     /// The kinds of the primaries.
     #[must_use]
     pub fn kinds(&self) -> Vec<GroupVersionKind> {

@@ -1,11 +1,12 @@
 //! A worker of a plugin: takes keys, and runs their reconciles.
 
+use super::annotations::Annotations;
 use super::outcome::{Next, ReconcileEnd};
 use super::reconcile::Reconcile;
 use super::version::Version;
-use super::{Controller, ReconcileKey};
+use super::{Controller, ReconcileKey, handler};
 use crate::lease::LeadershipGuard;
-use crate::workqueue::{Item, Trigger, WorkQueue};
+use crate::workqueue::{Cause, Item, Trigger, WorkQueue};
 use futures::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -82,7 +83,9 @@ impl Worker {
         if !version.synced() {
             return Next::Later(PARKED);
         }
-        if let Some(wait) = controller.breaker.blocked(&item.key) {
+        if let Some(wait) = controller.breaker.blocked(&item.key)
+            && !is_exempt(version, item)
+        {
             return Next::Later(wait);
         }
         let began = Instant::now();
@@ -106,6 +109,11 @@ impl Worker {
             // Strikes do not count: a quarantine would leave objects out.
             return rehearsal.ended(&controller.name, &item.key, &ended);
         }
+        if ended.paused && ended.error.is_none() {
+            controller.stats.forget(|key| *key == item.key);
+            controller.health.left_alone(&item.key);
+            return ended.next;
+        }
         let took = began.elapsed();
         let digest = &version.loaded.component.digest;
         controller.stats.reconciled(took, digest, ended.error.as_ref().map(|error| (&item.key, error.as_str())));
@@ -113,6 +121,12 @@ impl Worker {
         controller.health.reconciled(version, &item.key, took, strike);
         ended.next
     }
+}
+
+/// Whether a key runs although its object was patched again and again: somebody asks for it, or it is paused, and nothing is patched.
+fn is_exempt(version: &Version, item: &Item<ReconcileKey>) -> bool {
+    let asked = item.cause == Some(Cause::Own(handler::ASKED));
+    asked || version.cached(&item.key).is_some_and(|object| Annotations::of(&object).paused)
 }
 
 /// The next key, once the plugin may run: this host leads, the plugin is not paused, no quarantine holds, and the watches are in sync.

@@ -39,6 +39,7 @@ pub(super) struct PluginFamilies {
     active_workers: Series<ControllerLabels, Gauge>,
     instances: Series<PluginLabels, Gauge>,
     out_of_sync: Series<PluginLabels, Gauge>,
+    paused: Series<PluginLabels, Gauge>,
     resyncs_skipped: Series<PluginLabels, Counter>,
     leading: Series<PluginLabels, Gauge>,
     calls: Series<CallLabels, Histogram>,
@@ -67,6 +68,7 @@ impl PluginMetrics {
         metrics.families.active_workers.get(&controller);
         metrics.families.instances.get(&metrics.plugin());
         metrics.families.out_of_sync.get(&metrics.plugin());
+        metrics.families.paused.get(&metrics.plugin());
         metrics.families.resyncs_skipped.get(&metrics.plugin());
         metrics
     }
@@ -110,6 +112,13 @@ impl PluginMetrics {
     pub fn set_out_of_sync(&self, objects: usize) {
         if let Some(_live) = self.live() {
             self.families.out_of_sync.get(&self.plugin()).set(super::count(objects));
+        }
+    }
+
+    /// Sets the number of objects that the annotation `oarlock.dev/paused` pauses.
+    pub fn set_paused(&self, objects: usize) {
+        if let Some(_live) = self.live() {
+            self.families.paused.get(&self.plugin()).set(super::count(objects));
         }
     }
 
@@ -232,6 +241,7 @@ impl PluginFamilies {
             active_workers: Series::new(Gauge::default),
             instances: Series::new(Gauge::default),
             out_of_sync: Series::new(Gauge::default),
+            paused: Series::new(Gauge::default),
             resyncs_skipped: Series::new(Counter::default),
             leading: Series::new(Gauge::default),
             calls: Series::new(call_histogram),
@@ -261,16 +271,7 @@ impl PluginFamilies {
             "Number of currently used workers per controller",
             families.active_workers.clone(),
         );
-        registry.register(
-            "oarlock_objects_out_of_sync",
-            "Objects whose actual state still differs from the desired state after the last patch",
-            families.out_of_sync.clone(),
-        );
-        registry.register(
-            "oarlock_resyncs_skipped",
-            "Keys that did not run at a resync, because nothing that their last reconcile depended on has changed",
-            families.resyncs_skipped.clone(),
-        );
+        families.register_objects(registry);
         registry.register(
             "oarlock_plugin_leading",
             "Whether this host reconciles for the plugin: 1 where it holds the plugin's lease, or there are no leases",
@@ -305,6 +306,25 @@ impl PluginFamilies {
         families
     }
 
+    /// Registers the metrics about objects.
+    fn register_objects(&self, registry: &mut Registry) {
+        registry.register(
+            "oarlock_objects_out_of_sync",
+            "Objects whose actual state still differs from the desired state after the last patch",
+            self.out_of_sync.clone(),
+        );
+        registry.register(
+            "oarlock_paused_objects",
+            "Objects that the plugin leaves alone because of the annotation oarlock.dev/paused",
+            self.paused.clone(),
+        );
+        registry.register(
+            "oarlock_resyncs_skipped",
+            "Keys that did not run at a resync, because nothing that their last reconcile depended on has changed",
+            self.resyncs_skipped.clone(),
+        );
+    }
+
     pub(super) fn remove(&self, name: &str) {
         self.reconciles.retain(|labels| *labels.controller != *name);
         self.errors.retain(|labels| *labels.controller != *name);
@@ -312,6 +332,7 @@ impl PluginFamilies {
         self.active_workers.retain(|labels| *labels.controller != *name);
         self.instances.retain(|labels| *labels.plugin != *name);
         self.out_of_sync.retain(|labels| *labels.plugin != *name);
+        self.paused.retain(|labels| *labels.plugin != *name);
         self.resyncs_skipped.retain(|labels| *labels.plugin != *name);
         self.leading.retain(|labels| *labels.plugin != *name);
         self.calls.retain(|labels| *labels.plugin != *name);

@@ -1,0 +1,205 @@
+//! `oarlock reconcile`, `oarlock pause` and `oarlock resume`: annotations of single objects, set with the user's credentials.
+
+mod kinds;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use kinds::Kind;
+use oarlock::api::{ObjectKey, client};
+use oarlock::apply::acknowledgement;
+use oarlock::controller::{PAUSED, RECONCILE_AT};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The field manager of the annotations.
+const FIELD_MANAGER: &str = "oarlock-cli";
+
+/// Deadline of one response of the API server.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// Interval of `--wait`.
+const AGAIN: Duration = Duration::from_millis(250);
+
+/// The object, and how to reach its cluster.
+#[derive(Debug, Args)]
+pub(super) struct Target {
+    /// Kind of the object, as for kubectl: Network, networks or networks.samplecrd.k8s.io
+    #[arg(value_name = "KIND")]
+    kind: String,
+
+    /// The object: NAMESPACE/NAME, or NAME for a cluster-scoped kind
+    #[arg(value_name = "NAMESPACE/NAME")]
+    object: ObjectKey,
+
+    /// Kubeconfig of the cluster [default: as for kubectl: KUBECONFIG, ~/.kube/config, the Pod's ServiceAccount]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig [default: its current context]
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+/// The options of `oarlock reconcile`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  oarlock reconcile Network default/example\n  oarlock reconcile networks default/example --wait --plugin network\n\nWith --wait the exit status is 1 when the plugin has not reconciled the object in time."
+)]
+pub(super) struct ReconcileArgs {
+    #[command(flatten)]
+    target: Target,
+
+    /// Wait until the plugin of --plugin has reconciled the object without an error
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "30", requires = "plugin")]
+    wait: Option<u32>,
+
+    /// The plugin to wait for
+    #[arg(long, value_name = "NAME", requires = "wait", value_parser = super::impersonation::namespace)]
+    plugin: Option<String>,
+}
+
+/// The options of `oarlock pause`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  oarlock pause Network default/example")]
+pub(super) struct PauseArgs {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// The options of `oarlock resume`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  oarlock resume Network default/example")]
+pub(super) struct ResumeArgs {
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(super) async fn reconcile(args: ReconcileArgs) -> anyhow::Result<()> {
+    let object = Annotated::find(args.target).await?;
+    let value = jiff::Timestamp::now().to_string();
+    let stored = object.annotate(RECONCILE_AT, Some(&value)).await?;
+    let paused = annotation(&stored, PAUSED) == Some("true");
+    let resume =
+        format!("{object} is paused: oarlock resume {} {} lets its plugins reconcile it", object.kind, object.key);
+    let (Some(seconds), Some(plugin)) = (args.wait, args.plugin) else {
+        let note = if paused { format!("\n{resume}") } else { String::new() };
+        return super::say(&format!("{object}: {RECONCILE_AT} is {value}{note}"));
+    };
+    if paused {
+        bail!("{resume}");
+    }
+    object.wait(&plugin, &value, Duration::from_secs(seconds.into())).await?;
+    super::say(&format!("{object}: reconciled by plugin {plugin}"))
+}
+
+pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<()> {
+    let object = Annotated::find(args.target).await?;
+    object.annotate(PAUSED, Some("true")).await?;
+    super::say(&format!("{object}: paused"))
+}
+
+pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<()> {
+    let object = Annotated::find(args.target).await?;
+    object.annotate(PAUSED, None).await?;
+    super::say(&format!("{object}: resumed"))
+}
+
+/// An object of the cluster.
+struct Annotated {
+    client: kube::Client,
+    kind: Kind,
+    key: ObjectKey,
+    path: String,
+}
+
+impl std::fmt::Display for Annotated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.kind.name, self.key)
+    }
+}
+
+impl Annotated {
+    async fn find(target: Target) -> anyhow::Result<Self> {
+        let options = client::Options { kubeconfig: target.kubeconfig, context: target.context };
+        let client = client::build(client::load_config(&options).await?)?;
+        let served = in_time(kinds::served(&client)).await.context("cannot list the kinds of the cluster")?;
+        let kind = kinds::resolve(&served, &target.kind)?.clone();
+        let key = target.object;
+        let name = &key.name;
+        match (kind.namespaced, key.namespace()) {
+            (true, None) => bail!("{} {name}: the kind is namespaced; name the object as NAMESPACE/{name}", kind.name),
+            (false, Some(_)) => bail!("{} {key}: the kind is cluster-scoped; name the object as {name}", kind.name),
+            _ => {}
+        }
+        let path = kind.path(&key);
+        oarlock::api::path::check(&path).map_err(anyhow::Error::msg)?;
+        Ok(Self { client, kind, key, path })
+    }
+
+    /// Sets an annotation, or removes it. Returns the stored object.
+    async fn annotate(&self, name: &str, value: Option<&str>) -> anyhow::Result<Value> {
+        let patch = json!({"metadata": {"annotations": {name: value}}});
+        let request = http::Request::patch(format!("{}?fieldManager={FIELD_MANAGER}", self.path))
+            .header(http::header::CONTENT_TYPE, "application/merge-patch+json")
+            .body(patch.to_string().into_bytes())?;
+        let stored = in_time(self.client.request(request)).await;
+        stored.map_err(|error| self.explain(error, "patch")).with_context(|| format!("cannot set {name} of {self}"))
+    }
+
+    /// Waits until a plugin acknowledges a value.
+    async fn wait(&self, plugin: &str, value: &str, most: Duration) -> anyhow::Result<()> {
+        let name = acknowledgement(plugin);
+        let deadline = Instant::now() + most;
+        loop {
+            let request = http::Request::get(&self.path).body(Vec::new())?;
+            match tokio::time::timeout_at(deadline, self.client.request::<Value>(request)).await {
+                Ok(Ok(object)) if annotation(&object, &name) == Some(value) => return Ok(()),
+                Ok(Err(error)) if is_final(&error) => {
+                    let error = self.explain(error.into(), "get");
+                    return Err(error.context(format!("cannot wait for plugin {plugin}")));
+                }
+                // Another state of the object, or an API server that is away for a moment.
+                _ => {}
+            }
+            if Instant::now() >= deadline {
+                bail!(
+                    "{self}: plugin {plugin} has not set {name} within {} s. Look at the object's events and conditions, and at \
+                     oarlock plugins: the plugin may fail, wait, or have no permission to patch the object",
+                    most.as_secs()
+                );
+            }
+            tokio::time::sleep_until(deadline.min(Instant::now() + AGAIN)).await;
+        }
+    }
+
+    /// An error of the API server, with its remedy.
+    fn explain(&self, error: anyhow::Error, verb: &str) -> anyhow::Error {
+        let code = match error.downcast_ref::<kube::Error>() {
+            Some(kube::Error::Api(status)) => status.code,
+            _ => 0,
+        };
+        match code {
+            404 => anyhow::anyhow!("{self} does not exist; kubectl get {} lists the objects of its kind", self.kind),
+            401 | 403 => error.context(format!("the user of the kubeconfig needs the verb {verb} on {}", self.kind)),
+            _ => error,
+        }
+    }
+}
+
+/// Whether repeating the request cannot help.
+fn is_final(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if [401, 403, 404].contains(&status.code))
+}
+
+async fn in_time<T, E: Into<anyhow::Error>>(work: impl Future<Output = Result<T, E>>) -> anyhow::Result<T> {
+    let answered = tokio::time::timeout(ANSWER, work).await;
+    answered
+        .with_context(|| format!("the API server does not answer within {} s", ANSWER.as_secs()))?
+        .map_err(Into::into)
+}
+
+fn annotation<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object.pointer("/metadata/annotations")?.get(name)?.as_str()
+}
