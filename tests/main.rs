@@ -37,6 +37,7 @@ mod new_project;
 mod newcomer;
 mod oci;
 mod operation_sequences;
+mod pausing;
 mod plan;
 mod plugin_faults;
 mod plugin_files;
