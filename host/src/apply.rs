@@ -408,7 +408,7 @@ mod tests {
         writer.finalizers().add(&write_identity, &kind, &live).await.unwrap();
         writer.finalizers().remove(&write_identity, &kind, &live).await.unwrap();
         let status = serde_json::Map::from_iter([("ok".to_owned(), json!(true))]);
-        assert!(writer.status().write(&write_identity, &kind, &live, Some(&status), None).await.unwrap());
+        assert!(writer.status().write(&write_identity, &kind, &live, Some(&status), None).await.unwrap().is_some());
         let (recorder, done) = events::Recorder::start(Arc::clone(writer.requests()));
         let event = events::Event { warning: false, reason: "R".to_owned(), message: "m".to_owned() };
         recorder.record(&write_identity, &events::Regarding::new(&kind, &live), event);
