@@ -407,6 +407,9 @@ mod tests {
         let live = writer.requests().read(&write_identity, Identity::Host, &kind, &key).await.unwrap().unwrap();
         writer.finalizers().add(&write_identity, &kind, &live).await.unwrap();
         writer.finalizers().remove(&write_identity, &kind, &live).await.unwrap();
+        for cleans_up in [false, true] {
+            writer.annotations().acknowledge(&write_identity, &kind, &live, "now", cleans_up).await.unwrap();
+        }
         let status = serde_json::Map::from_iter([("ok".to_owned(), json!(true))]);
         assert!(writer.status().write(&write_identity, &kind, &live, Some(&status), None).await.unwrap().is_some());
         let (recorder, done) = events::Recorder::start(Arc::clone(writer.requests()));
@@ -431,15 +434,15 @@ mod tests {
         let expected = [
             &all(&["PATCH"])[..],
             &["POST /api/v1/namespaces/a/configmaps".to_owned()],
-            &all(&["PATCH", "DELETE", "GET"]),
+            &all(&["PATCH", "DELETE", "GET", "PATCH"]),
         ];
         assert_eq!(plugin, expected.concat());
         let expected = [
-            &all(&["GET", "PATCH", "PATCH"])[..],
+            &all(&["GET", "PATCH", "PATCH", "PATCH"])[..],
             &[format!("PATCH {one}/status"), "POST /api/v1/namespaces/a/events".to_owned()],
         ];
         assert_eq!(of(None), expected.concat());
-        assert_eq!(journal.len(), 10);
+        assert_eq!(journal.len(), 12);
     }
 
     #[tokio::test]
