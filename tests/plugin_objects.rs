@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use http::StatusCode;
 use oarlock_tests::harness::{
-    Action, Grant, Rule, SOON, World, WorldOptions, eventually, misfit_version, misfit_with, repository_root, steady,
-    text, with_world,
+    Action, Grant, Rule, SOON, World, WorldOptions, eventually, misfit_version, misfit_with, oarlock, repository_root,
+    steady, text, with_world,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -142,7 +142,14 @@ async fn a_paused_plugin_waits_over_restarts_and_swaps_and_goes_on_where_it_was(
         start(&world).await?;
         has_child(&world, "a").await?;
         shows(&world, "misfit", "a running plugin", |object| condition(object, "Ready") == "True").await?;
-        wish(&world, "misfit", &json!({"paused": true})).await?;
+        let kubeconfig = world.cluster.kubeconfig().display().to_string();
+        let plugin = format!("{}/misfit", world.namespace);
+        let command = async |command: &str| {
+            let output = oarlock(&[command, "Plugin", &plugin, "--kubeconfig", &kubeconfig]).await?;
+            ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Ok(())
+        };
+        command("pause").await?;
         let paused =
             |object: &Value| text(object, "/status/state") == "paused" && condition(object, "Ready") == "False";
         shows(&world, "misfit", "a paused plugin", paused).await?;
@@ -166,7 +173,7 @@ async fn a_paused_plugin_waits_over_restarts_and_swaps_and_goes_on_where_it_was(
         })
         .await?;
         nothing("c").await?;
-        wish(&world, "misfit", &json!({"paused": null})).await?;
+        command("resume").await?;
         for name in ["b", "c"] {
             has_child(&world, name).await?;
         }

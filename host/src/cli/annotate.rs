@@ -62,7 +62,9 @@ pub(super) struct ReconcileArgs {
 
 /// The options of `oarlock pause`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  oarlock pause Network default/example")]
+#[command(
+    after_help = "Examples:\n  oarlock pause Network default/example\n  oarlock pause Plugin oarlock/network    # the whole plugin, on every host"
+)]
 pub(super) struct PauseArgs {
     #[command(flatten)]
     target: Target,
@@ -70,7 +72,7 @@ pub(super) struct PauseArgs {
 
 /// The options of `oarlock resume`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  oarlock resume Network default/example")]
+#[command(after_help = "Examples:\n  oarlock resume Network default/example\n  oarlock resume Plugin oarlock/network")]
 pub(super) struct ResumeArgs {
     #[command(flatten)]
     target: Target,
@@ -78,6 +80,9 @@ pub(super) struct ResumeArgs {
 
 pub(super) async fn reconcile(args: ReconcileArgs) -> anyhow::Result<()> {
     let object = Annotated::find(args.target).await?;
+    if object.kind.is_plugin() {
+        bail!("{object}: name an object that the plugin reconciles");
+    }
     let value = jiff::Timestamp::now().to_string();
     let stored = object.annotate(RECONCILE_AT, Some(&value)).await?;
     let paused = annotation(&stored, PAUSED) == Some("true");
@@ -96,13 +101,13 @@ pub(super) async fn reconcile(args: ReconcileArgs) -> anyhow::Result<()> {
 
 pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<()> {
     let object = Annotated::find(args.target).await?;
-    object.annotate(PAUSED, Some("true")).await?;
+    object.pause(true).await?;
     super::say(&format!("{object}: paused"))
 }
 
 pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<()> {
     let object = Annotated::find(args.target).await?;
-    object.annotate(PAUSED, None).await?;
+    object.pause(false).await?;
     super::say(&format!("{object}: resumed"))
 }
 
@@ -138,9 +143,23 @@ impl Annotated {
         Ok(Self { client, kind, key, path })
     }
 
+    /// Pauses the object, or ends its pause. A Plugin object has a field for that, which pauses the whole plugin.
+    async fn pause(&self, paused: bool) -> anyhow::Result<()> {
+        let set = if self.kind.is_plugin() {
+            self.patch("spec.paused", &json!({"spec": {"paused": paused.then_some(true)}})).await
+        } else {
+            self.annotate(PAUSED, paused.then_some("true")).await
+        };
+        set.map(drop)
+    }
+
     /// Sets an annotation, or removes it. Returns the stored object.
     async fn annotate(&self, name: &str, value: Option<&str>) -> anyhow::Result<Value> {
-        let patch = json!({"metadata": {"annotations": {name: value}}});
+        self.patch(name, &json!({"metadata": {"annotations": {name: value}}})).await
+    }
+
+    /// * `name` - of what the patch sets.
+    async fn patch(&self, name: &str, patch: &Value) -> anyhow::Result<Value> {
         let request = http::Request::patch(format!("{}?fieldManager={FIELD_MANAGER}", self.path))
             .header(http::header::CONTENT_TYPE, "application/merge-patch+json")
             .body(patch.to_string().into_bytes())?;

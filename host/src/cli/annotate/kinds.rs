@@ -42,6 +42,11 @@ impl Kind {
         resource.path(key.namespace().unwrap_or_default(), Some(&key.name), None)
     }
 
+    /// Whether the objects are Plugin objects of Oarlock.
+    pub(super) fn is_plugin(&self) -> bool {
+        self.group == "oarlock.dev" && self.name == "Plugin"
+    }
+
     /// Whether a name means this kind.
     fn is_called(&self, name: &str) -> bool {
         let named = |name: &str| {
