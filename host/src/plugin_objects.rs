@@ -18,6 +18,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+/// The definition of the kind.
+pub const DEFINITION: &str = include_str!("../../deploy/crds/plugins.yaml");
+
 /// Poll interval of the plugins' states.
 const LOOK: Duration = Duration::from_millis(300);
 

@@ -2,7 +2,7 @@
 # Builds everything optimised and prints the figures of docs/performance.md and docs/measurements.md for this machine; `compare` and
 # `languages` also write bench/results.
 #
-#   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover; and, only when they are named, growth, latency and guard
+#   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover; and, only when they are named, growth, latency, plan and guard
 #
 # OPTIONS are options of the benchmarks, such as --quick of growth. BASE is what guard compares with: a commit, or a folder of binaries.
 # With KUBEBUILDER_ASSETS `compare` and `latency` measure on a real API server.

@@ -6,7 +6,7 @@ use kube::api::DynamicObject;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use oarlock::api::{Discovery, GroupVersionKind, client};
 use oarlock::plugin::directory;
-use oarlock::{admin, admission, runtime};
+use oarlock::{admin, admission, plugin_objects, runtime};
 use oarlock_devserver::WebhookClients;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use serde::Deserialize as _;
@@ -68,12 +68,14 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
     let server = super::apiserver::start(args.api_port, options).await?;
     let kubeconfig = server.kubeconfig();
     let client = client(&kubeconfig).await?;
-    apply(&client, &parse(admission::INITIALIZERS)?).await?;
+    for definition in [admission::INITIALIZERS, plugin_objects::DEFINITION] {
+        apply(&client, &parse(definition)?).await?;
+    }
     for (file, documents) in &files {
         apply(&client, documents).await.with_context(|| format!("cannot apply {}", file.display()))?;
     }
     let kubeconfig = super::write_kubeconfig(&args.kubeconfig_out, &kubeconfig)?;
-    tracing::info!("try: kubectl --kubeconfig {} get namespaces", kubeconfig.display());
+    tracing::info!("try: kubectl --kubeconfig {} get plugins", kubeconfig.display());
     let options = runtime::Options {
         plugins,
         oci,
@@ -90,7 +92,10 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
             certificates: admission::Certificate::InMemory,
             clients: Some(clients),
         }),
-        plugin_objects: None,
+        plugin_objects: Some(plugin_objects::Options {
+            namespace: "default".to_owned(),
+            host: super::leases::own_name(),
+        }),
         leases: None,
         shutdown_delay: Duration::ZERO,
     };

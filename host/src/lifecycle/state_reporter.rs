@@ -6,6 +6,8 @@ use super::registry::{BlockedReason, FileState, Plugin, Registry, State};
 use crate::metrics::Metrics;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// The state of a file or plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,15 +90,32 @@ pub(super) struct StateReporter {
     metrics: Metrics,
     events: HostEvents,
     last_reported: LastReported,
+    /// Of the last report.
+    took: Duration,
+    ended: Instant,
 }
+
+/// A report that takes longer than this waits for four times as long before the next one: with many plugins, each of which changes its state
+/// at the start, reports would take most of the time.
+const SLOW: Duration = Duration::from_millis(1);
 
 impl StateReporter {
     pub(super) fn new(registry: Arc<Mutex<Registry>>, metrics: Metrics, events: HostEvents) -> Self {
-        Self { registry, metrics, events, last_reported: LastReported::default() }
+        let (last_reported, took, ended) = (LastReported::default(), Duration::ZERO, Instant::now());
+        Self { registry, metrics, events, last_reported, took, ended }
     }
 
-    /// Reports the changes since the last call.
+    /// Reports the changes since the last report, unless that was a moment ago and took long.
     pub(super) fn report(&mut self) {
+        if self.took > SLOW && self.ended.elapsed() < self.took * 4 {
+            return;
+        }
+        let began = Instant::now();
+        self.report_changes();
+        (self.took, self.ended) = (began.elapsed(), Instant::now());
+    }
+
+    fn report_changes(&mut self) {
         let (mut plugins, mut files) = (BTreeMap::new(), BTreeMap::new());
         {
             let registry = lock(&self.registry);

@@ -175,15 +175,13 @@ impl PluginMetrics {
 
     /// Sets the plugin's state: its series becomes 1, those of all other states 0.
     ///
-    /// * `state` - one of [`PLUGIN_STATES`]; another one is reported as well.
-    pub fn set_state(&self, state: &'static str) {
+    /// * `state` - one of [`PLUGIN_STATES`].
+    pub fn set_state(&self, state: &str) {
         let Some(_live) = self.live() else { return };
-        self.families.states.get(&StateLabels { plugin: Arc::clone(&self.name), state });
-        self.families.states.for_each(|labels, gauge| {
-            if labels.plugin == self.name {
-                gauge.set(i64::from(labels.state == state));
-            }
-        });
+        for known in PLUGIN_STATES {
+            let labels = StateLabels { plugin: Arc::clone(&self.name), state: known };
+            self.families.states.get(&labels).set(i64::from(known == state));
+        }
     }
 
     fn controller(&self) -> ControllerLabels {

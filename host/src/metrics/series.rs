@@ -42,13 +42,6 @@ impl<L: Clone + Ord, M: Clone> Series<L, M> {
     pub(super) fn retain(&self, mut keep: impl FnMut(&L) -> bool) {
         self.map.write().unwrap_or_else(PoisonError::into_inner).retain(|labels, _| keep(labels));
     }
-
-    /// Visits every existing series.
-    pub(super) fn for_each(&self, mut visit: impl FnMut(&L, &M)) {
-        for (labels, metric) in self.map.read().unwrap_or_else(PoisonError::into_inner).iter() {
-            visit(labels, metric);
-        }
-    }
 }
 
 impl<L, M> EncodeMetric for Series<L, M>
