@@ -29,14 +29,18 @@ def networks(opts, count, rows):
         folder = world.plugin_folder("network")
         (folder / "network.wasm").symlink_to((opts.plugins / "network.wasm").resolve())
         world.grant(folder, "network", {
-            "cleanup": True, "manageStatus": True, "http": {"origins": [url]}, "config": {"neutronUrl": url},
+            "partial": True, "cleanup": True, "manageStatus": True, "http": {"origins": [url]}, "config": {"neutronUrl": url},
             "permissions": [{"apiGroups": ["samplecrd.k8s.io"], "resources": ["networks", "networks/status"], "verbs": VERBS}]})
         world.fill("networks", count)
         plan(world, folder)  # Fills the code cache.
         rows.append([f"{count:,} new Networks"] + plan(world, folder))
-        host = Host(world, folder, level="warn")
-        wait("every Network to be in sync", 600, lambda: host.metric("oarlock_reconcile_total", result="success") >= count
-             and host.metric("oarlock_objects_out_of_sync") == 0, 1)
+        host = Host(world, folder, level="info")
+
+        def in_sync():
+            plugin, = json.loads(host.admin("/plugins"))["plugins"]
+            return plugin["reconciles"] >= count and plugin["queueDepth"] == 0 and plugin["outOfSync"]["objects"] == 0
+
+        wait("every Network to be in sync", 600, in_sync, 1)
         time.sleep(2)
         host.stop()
         rows.append([f"{count:,} Networks in sync"] + plan(world, folder))
