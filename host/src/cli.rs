@@ -104,9 +104,9 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Show the plugins of a running host
     Plugins(plugins::PluginsArgs),
-    /// Confirm a version that drops a kind or its cleanup
+    /// Confirm a version that drops a kind or its cleanup, or that was rolled back
     ///
-    /// The version takes over, although objects depend on what it drops.
+    /// The version takes over, although objects depend on what it drops, or although it failed before.
     Confirm(plugins::ConfirmArgs),
     /// Ask the plugins of an object to reconcile it now
     ///

@@ -328,7 +328,8 @@ def shipped():
     """The definitions in files of this repository."""
     import yaml
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-    for path in ("plugins/network/crd.yaml", "plugins/network/crd-v2.yaml", "plugins/traffic/crd.yaml", "deploy/crds/initializerconfigurations.yaml"):
+    for path in ("plugins/network/crd.yaml", "plugins/network/crd-v2.yaml", "plugins/traffic/crd.yaml",
+                 "deploy/crds/initializerconfigurations.yaml", "deploy/crds/plugins.yaml"):
         with open(os.path.join(root, path), encoding="utf-8") as f:
             yield yaml.safe_load(f)
 
