@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A world whose cluster has no host.
-const ALONE: WorldOptions = WorldOptions {
+pub(crate) const ALONE: WorldOptions = WorldOptions {
     resync_seconds: 3600,
     crd: false,
     network: false,

@@ -1,24 +1,15 @@
 //! Plugin objects: the plugins of a host for `kubectl`, and what people ask for in them.
 
+use crate::plan::ALONE;
 use anyhow::{Context, Result, ensure};
 use http::StatusCode;
 use oarlock_tests::harness::{
-    Action, Grant, Rule, SOON, World, WorldOptions, eventually, misfit_version, misfit_with, oarlock, repository_root,
-    steady, text, with_world,
+    Action, Grant, Rule, SOON, World, eventually, misfit_version, misfit_with, oarlock, repository_root, steady, text,
+    with_world,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-
-const ALONE: WorldOptions = WorldOptions {
-    resync_seconds: 3600,
-    crd: false,
-    network: false,
-    host: false,
-    keystone: false,
-    namespace: None,
-    demo: false,
-};
 
 /// Long enough for a reconcile that should not happen.
 const A_WHILE: Duration = Duration::from_millis(700);
