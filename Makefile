@@ -16,7 +16,7 @@ BUILD := cargo build --workspace --bins --tests
 ALL_LANGUAGES := js ts python c go
 LANGUAGES ?= js
 
-.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo demo-build test test-all campaigns test-kubernetes test-neutron test-node conformance differential book reference lint torture fuzz fuzz-plugin soak bench image release clean types-campaign
+.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo demo-build test test-all campaigns test-kubernetes test-neutron test-node check-controllers check-plugins conformance differential book reference lint torture fuzz fuzz-plugin soak bench image release clean types-campaign
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -78,11 +78,11 @@ sdk-tests: language-tools ## unit tests of the SDKs of the other languages and o
 test: kubectl registry tools languages test-plugins sdk-tests ## every crate and behaviour, with Rust and JavaScript; no cluster needed
 	@mkdir -p $(CARGO_TARGET_DIR)/tmp
 	@printf '%s\n' $(TEST_PLUGINS)/*.wasm | xargs -n 1 -P 2 $(BIN)/oarlock compile --cache-dir $(BIN)/code-cache >/dev/null 2>&1 || true
+	@cargo test --workspace --doc
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  OARLOCK_LANGUAGES="rust $(LANGUAGES)" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(if $(ALL),8,12)} \
 	  cargo --config 'target."cfg(all())".runner=["$(CURDIR)/scripts/time-tests.sh"]' test --workspace --tests \
 	  $(if $(ALL),-- --include-ignored) | tee $(CARGO_TARGET_DIR)/tmp/tests.log
-	@cargo test --workspace --doc
 	@scripts/slowest.sh $(CARGO_TARGET_DIR)/tmp/tests.log
 
 test-all: ## make test with the tests that take minutes, every language, a real Neutron, and real control planes where their programs are
@@ -112,6 +112,13 @@ test-kubernetes: kubectl registry languages test-plugins ## the end-to-end tests
 test-neutron: kubectl build test-plugins ## the story against a real Neutron, without and with Keystone (installs it; minutes the first time)
 	@OARLOCK_BIN=$(BIN)/oarlock OARLOCK_PLUGINS=$(TEST_PLUGINS) tests/neutron/test.sh
 
+check-controllers: kubectl build ## oarlock check --command of controllers of kube-rs, kopf and controller-runtime (needs Go): bugs are found, and nothing else (real time: an idle machine, 30 minutes)
+	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) OARLOCK_CONTROLLERS=1 RUST_TEST_THREADS=1 \
+	  cargo test --workspace --test e2e -- --include-ignored check_command::
+
+check-plugins: build test-plugins ## oarlock check of the shipped plugins and of fresh projects, one after the other: MINUTES=1 of each, ONLY="traffic new-rust", SEED=N
+	@OARLOCK_BIN=$(BIN)/oarlock OARLOCK_PLUGINS=$(TEST_PLUGINS) SEED="$(SEED)" scripts/check-plugins.sh $(or $(MINUTES),1) $(ONLY)
+
 test-node: setup build plugins ## docs/operations.md on a Kubernetes node with Pods that run (needs root and the programs of Kubernetes); ONLY=part, IMAGE=target/image
 	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(PLUGINS) tests/node/test.sh
 
@@ -128,7 +135,7 @@ book: ## the documentation as a website in target/book/html, with its links chec
 
 reference: build ## write the pages and schemas that come from sources: docs/contract.md, docs/reference, wit/*.schema.json
 	@UPDATE_EXPECT=1 cargo test --workspace --lib -- the_published_schemas_are_the_types
-	@OARLOCK_BIN=$(BIN)/oarlock UPDATE_EXPECT=1 cargo test --workspace --test e2e -- reference::
+	@OARLOCK_BIN=$(BIN)/oarlock UPDATE_EXPECT=1 cargo test --workspace --test e2e -- reference:: plugin_objects::definition
 
 lint: setup book ## format, clippy, documentation, book and supply chain checks
 	cargo fmt --all --check

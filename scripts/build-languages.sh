@@ -4,7 +4,7 @@
 #   scripts/build-languages.sh OUT_DIR [LANGUAGE…]
 #   scripts/build-languages.sh --check [LANGUAGE…]: whether what they take is on this machine
 #
-# Every project in plugins/namespace-baseline/* and in tests/guests/{unruly,imports,converter,indexed}/* is built by its own Makefile, as its
+# Every project in plugins/namespace-baseline/* and in tests/guests/{unruly,imports,converter,indexed,seeded}/* is built by its own Makefile, as its
 # author would, and its component copied to OUT_DIR: namespace-baseline-LANGUAGE.wasm, unruly-LANGUAGE.wasm and so on. What the languages
 # need is kept in ${CARGO_TARGET_DIR:-target}/languages.
 set -euo pipefail
@@ -60,18 +60,19 @@ export XDG_CACHE_HOME=$tools/cache
 # place FROM TO: by rename, so that nobody reads half a file, and only when it is another one
 place() {
   if cmp -s "$1" "$2"; then return; fi
-  cp "$1" "$2.new"
-  mv "$2.new" "$2"
+  cp "$1" "$2.new" && mv "$2.new" "$2"
 }
 
 # build LANGUAGE: its projects
 build() {
-  local language=$1 project name
-  for project in {plugins/namespace-baseline,tests/guests/{unruly,imports,converter,indexed}}/"$language"; do
+  local language=$1 project name made
+  for project in {plugins/namespace-baseline,tests/guests/{unruly,imports,converter,indexed,seeded}}/"$language"; do
     name=$(basename "$(dirname "$project")")
     if [ ! -d "$project" ]; then continue; fi
     make -s -C "$project" build OARLOCK="$oarlock" VENV="$tools/$language" || return 1
-    place "$(echo "$project"/build/*.wasm)" "$out/$name-$language.wasm"
+    # Some SDKs leave the component without its attachments beside it.
+    made=$(find "$project/build" -maxdepth 1 -name '*.wasm' ! -name compiled.wasm)
+    place "$made" "$out/$name-$language.wasm" || return 1
     printf '%s\n' "$out/$name-$language.wasm ($(($(wc -c <"$out/$name-$language.wasm") / 1024)) KB)"
   done
 }
@@ -83,7 +84,7 @@ for language in "${wanted[@]}"; do
   [ $language != python ] || continue
   # The only one that may be missing: where there is no Go, and none can be fetched.
   if [ $language = go ] && ! why=$(make -s -C plugins/namespace-baseline/go go VENV="$tools/go" 2>&1); then
-    rm -f "$out"/{namespace-baseline,unruly,converter,indexed}-go.wasm
+    rm -f "$out"/{namespace-baseline,unruly,converter,indexed,seeded}-go.wasm
     say "go is left out, and so are its tests: $(grep -v '^make' <<<"$why" | tail -n 1)"
     continue
   fi

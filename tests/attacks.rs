@@ -55,7 +55,7 @@ pub(crate) fn asking(name: &str, asked: &Value) -> Value {
         "data": {"do": asked.to_string()}})
 }
 
-async fn ask(world: &World, name: &str, asked: &Value) -> Result<()> {
+pub(crate) async fn ask(world: &World, name: &str, asked: &Value) -> Result<()> {
     let path = format!("/api/v1/namespaces/{}/configmaps", world.namespace);
     world.cluster.create(&path, &asking(name, asked)).await.map(drop)
 }

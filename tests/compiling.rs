@@ -23,7 +23,11 @@ use tokio::{
 const DEADLINE: Duration = Duration::from_secs(60);
 
 fn engine(cache: Option<&Path>) -> Result<Engine> {
-    Engine::new(EngineOptions { cache: cache.map(Path::to_owned), compiler: Some(oarlock_binary()?) })
+    Engine::new(EngineOptions { cache: cache.map(Path::to_owned), compiler: Some(oarlock_binary()?), quick: false })
+}
+
+fn quick_engine(cache: &Path) -> Result<Engine> {
+    Engine::new(EngineOptions { cache: Some(cache.to_owned()), compiler: Some(oarlock_binary()?), quick: true })
 }
 
 async fn load_with(engine: &Engine, file: Vec<u8>) -> Result<(Component, PluginManifest), LoadError> {
@@ -80,6 +84,20 @@ async fn a_plugin_is_compiled_once_and_is_the_same_from_the_cache() -> Result<()
     let kept = entries(cache.path())?.len();
     ensure!(load_with(&engine(Some(cache.path()))?, bomb(3)).await.is_err());
     ensure!(entries(cache.path())?.len() == kept && kept == 2, "{kept} entries");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn code_that_was_compiled_quickly_is_another_entry() -> Result<()> {
+    let cache = tempfile::tempdir()?;
+    let file = fs::read(built_plugin("misfit")?)?;
+    let (usual, manifest) = load_with(&engine(Some(cache.path()))?, file.clone()).await?;
+    let (quick, same) = load_with(&quick_engine(cache.path())?, file.clone()).await?;
+    ensure!(!usual.from_cache && !quick.from_cache);
+    ensure!(serde_json::to_value(&manifest)? == serde_json::to_value(&same)?);
+    ensure!(load_with(&quick_engine(cache.path())?, file.clone()).await?.0.from_cache);
+    ensure!(load_with(&engine(Some(cache.path()))?, file).await?.0.from_cache);
+    ensure!(entries(cache.path())?.len() == 2);
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Plugins convert custom resources between the versions of their definition, as the API server's conversion webhook.
 
+mod brought;
 mod faults;
 mod languages;
 mod removal;

@@ -1,5 +1,8 @@
 //! `oarlock crd`: an API server takes the definitions of every generator, and accepts and refuses objects by them.
 
+mod installed;
+mod upgrades;
+
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{SOON, World, WorldOptions, eventually, oarlock, repository_root, text, with_world};
 use serde_json::{Value, json};

@@ -64,7 +64,11 @@ async fn demo(arguments: &Arguments) -> Result<bool> {
         world.neutron.url(),
         world.folder().display()
     );
-    if let Err(error) = story::play(&world).await {
+    let played = async {
+        story::play(&world).await?;
+        story::play_rollout(&world).await
+    };
+    if let Err(error) = played.await {
         let folder = world.keep();
         return Err(error).with_context(|| format!("the story is not true; logs are kept in {folder}"));
     }

@@ -407,7 +407,7 @@ async fn a_change_is_not_lost_between_two_caches_of_a_kind() -> Result<()> {
         world.kubernetes_gate.stall(&[&config_maps(&world)]);
         let (path, patch) = (format!("{}/v0", config_maps(&world)), json!({"data": {"number": "2"}}));
         let changed = world.cluster.merge_patch(&path, &patch).await?;
-        let woken_by = format!("ConfigMap {}/v0 modified", world.namespace);
+        let woken_by = format!("ConfigMap {}/v0 modified: data.number", world.namespace);
         world
             .logged("the reader, woken by the watch of one name", |line| line.field("cause") == Some(woken_by.clone()))
             .await?;

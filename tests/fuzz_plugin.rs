@@ -4,8 +4,6 @@
 //! against a real host with the plugin. In the end the world must be as a fresh one in which only the last objects were ever
 //! made: no oracle knows the plugin. [`Oracle`] lists what is checked.
 
-mod breaks;
-mod draw;
 mod harm;
 mod kinds;
 mod observe;
@@ -17,13 +15,11 @@ mod settle;
 mod shipped;
 mod shrink;
 mod source;
-mod strings;
 mod subject;
 mod verdict;
 
-pub use breaks::{Broken, break_one};
-pub use draw::Draw;
 pub use harm::unharmed;
+pub use oarlock_schema::draw::{Broken, Draw, break_one};
 pub use outside::{Names, normalise};
 pub use plan::{Operation, Plan, Step, plan};
 pub use run::{Failure, Limits, Report, fuzz, play_once};

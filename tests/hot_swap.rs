@@ -52,7 +52,7 @@ pub(crate) async fn object(world: &World, name: &str, mode: &str, labels: &Value
     Ok(text(&made, "/metadata/uid"))
 }
 
-async fn set(world: &World, name: &str, value: &str) -> Result<()> {
+pub(crate) async fn set(world: &World, name: &str, value: &str) -> Result<()> {
     world.cluster.merge_patch(&path(world, name), &json!({"data": {"value": value}})).await.map(|_| ())
 }
 

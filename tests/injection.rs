@@ -281,6 +281,30 @@ async fn a10_the_host_dies_and_pods_wait_for_it_as_the_failure_policy_says() -> 
     .await
 }
 
+/// Not even for a moment, in which Pods would pass.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a10_a_host_that_starts_again_never_takes_its_webhooks_away() -> Result<()> {
+    with_door(async |world: Arc<World>| {
+        let path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/oarlock";
+        let uid = async || {
+            let configuration = world.cluster.get(path).await?.context("no configuration")?;
+            anyhow::Ok(configuration.pointer("/metadata/uid").cloned())
+        };
+        let before = uid().await?;
+        for start in 0..6 {
+            world.kill_host().await?;
+            world.start_host_answering(&["envoy-injector"]).await?;
+            eventually(SOON, "the new host to be asked", || async {
+                made(&world, &format!("pod-{start}"), "true").await.map(drop)
+            })
+            .await?;
+            ensure!(uid().await? == before, "start {start}: removed, and written again");
+        }
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_the_grant_says_ignore_pods_pass_with_a_warning() -> Result<()> {
     with_home(async |world: Arc<World>| {

@@ -5,6 +5,7 @@ mod plugin_objects;
 mod reads;
 mod replica;
 mod rolling;
+mod rollouts;
 mod takeover;
 
 use anyhow::{Context, Result, ensure};

@@ -1,6 +1,8 @@
 //! `oarlock new`: the project it makes builds, and passes the tests it brings.
 
 use anyhow::{Context, Result, ensure};
+use oarlock::plugin::{Attachments, Definition};
+use oarlock_manifest::PluginGrant;
 use oarlock_tests::harness::{go_was_built, oarlock, oarlock_binary, repository_root};
 use std::{
     env, fs,
@@ -29,7 +31,7 @@ fn target_folder() -> PathBuf {
 /// Makes projects of a built-in kind and of a definition, and calls their `make test install`. `tested` is what their unit tests say when
 /// they passed.
 async fn a_project_passes_its_tests_and_is_installed(language: &str, tested: &str) -> Result<()> {
-    of_a_kind_passes(language, &["--kind", "apps/v1/Deployment"], tested).await?;
+    of_a_kind_passes(language, &["--kind", "v1/ConfigMap"], tested).await?;
     let difficult = repository_root().join("host/types/tests/difficult.yaml").display().to_string();
     of_a_kind_passes(language, &["--crd", &difficult], tested).await.context("--crd")
 }
@@ -66,9 +68,19 @@ async fn of_a_kind_passes(language: &str, kind: &[&str], tested: &str) -> Result
         let name = case?.path().file_stem().unwrap_or_default().display().to_string();
         ensure!(out.contains(&format!("ok       {name}")), "{name}: {out}");
     }
+    // Where every object of the kind is valid.
+    let scenarios = project.join("scenarios").is_dir();
+    ensure!(scenarios != kind.contains(&"--crd"), "{language} {kind:?}: scenarios");
+    ensure!(!scenarios || err.contains("0 of 1 scenarios failed"), "no scenarios: {err}");
     for file in ["my-greeter.wasm", "my-greeter.yaml"] {
         ensure!(project.join("plugins").join(file).is_file(), "no {file}");
     }
+    // The plugin brings its definition, and the grant lets the host install it.
+    let attached = Attachments::read(&fs::read(project.join("plugins/my-greeter.wasm"))?)?;
+    let defined = project.join("crd.yaml").is_file();
+    ensure!(attached.definitions.len() == usize::from(defined), "{language}: {:?}", attached.definitions);
+    let granted = serde_saphyr::from_str::<PluginGrant>(&fs::read_to_string(project.join("grant.yaml"))?)?.definitions;
+    ensure!(attached.definitions.iter().map(Definition::name).eq(&granted), "{language}: {granted:?}");
     Ok(())
 }
 

@@ -13,7 +13,7 @@ pub(crate) use running::start;
 use anyhow::{Context, Result, ensure};
 use oarlock::oci::{self, Client, ClientOptions, Digest, Pushed, Reference, SigningKey, Trust};
 use oarlock_tests::harness::{Gate, Grant, Registry, Tripwire, Upstream, built_plugin, oarlock, repository_root};
-use std::{fs, path::Path, process::Output, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path, process::Output, time::Duration};
 
 /// A plugin that wants nothing.
 ///
@@ -76,9 +76,17 @@ impl Stage {
 
 /// Stores an idler.
 pub(crate) async fn push(address: &str, rest: &str, version: &str, key: Option<&SigningKey>) -> Result<Pushed> {
-    let reference = reference(address, rest)?;
-    let wasm = idler("idler-0000", version)?;
-    Ok(oci::push(&client()?, wasm, "idler-0000.wasm", &reference, key).await?)
+    push_component(address, rest, idler("idler-0000", version)?, key).await
+}
+
+/// Stores a component.
+pub(crate) async fn push_component(
+    address: &str,
+    rest: &str,
+    wasm: Vec<u8>,
+    key: Option<&SigningKey>,
+) -> Result<Pushed> {
+    Ok(oci::push(&client()?, wasm, "plugin.wasm", &BTreeMap::new(), &reference(address, rest)?, key).await?)
 }
 
 /// Why a reference cannot be pulled, with nothing left of the attempt; and what was there stays.

@@ -1,6 +1,7 @@
 //! Annotations control single objects: `oarlock.dev/paused` and `oarlock.dev/reconcile-at`, and the commands that set them.
 
 mod commands;
+mod plugins;
 mod requests;
 
 use crate::hot_swap::{grant, object, options, path, plugin, runs, seen};

@@ -1,5 +1,11 @@
 //! Plugin objects: the plugins of a host for `kubectl`, and what people ask for in them.
 
+mod declared;
+mod definition;
+mod events;
+mod good_versions;
+mod undo;
+
 use crate::plan::ALONE;
 use anyhow::{Context, Result, ensure};
 use http::StatusCode;
@@ -164,6 +170,11 @@ async fn a_paused_plugin_waits_over_restarts_and_swaps_and_goes_on_where_it_was(
         })
         .await?;
         nothing("c").await?;
+        let host = world.host(async |host| Ok(host.admin().base().to_owned())).await?;
+        let on_host = oarlock(&["resume", "misfit", "--admin-addr", &host]).await?;
+        let said = String::from_utf8_lossy(&on_host.stderr).into_owned();
+        let remedy = "stays paused: spec.paused of its Plugin object is true; oarlock resume Plugin";
+        ensure!(!on_host.status.success() && said.contains(remedy), "{said}");
         command("resume").await?;
         for name in ["b", "c"] {
             has_child(&world, name).await?;

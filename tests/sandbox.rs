@@ -58,8 +58,12 @@ fn run() -> Run {
         key: "default/one".to_owned(),
         correlation_id: String::new(),
         dry_run: false,
+        withheld: None,
+        forgets: false,
         at_most: None,
         guard: oarlock::lease::LeadershipGuard::for_ever(),
+        tape: None,
+        replay: None,
     }
 }
 

@@ -6,6 +6,7 @@ mod deployment;
 mod injection;
 mod lifecycle;
 mod pod;
+mod rollout;
 mod traffic;
 mod trouble;
 mod versions;
@@ -71,6 +72,15 @@ pub async fn play(world: &World) -> Result<()> {
     story.versions().await.context("a second version of the Network arrives")?;
     story.traffic().await.context("the traffic between two versions shifts")?;
     Ok(())
+}
+
+/// Plays the last act, after [`play`]: a plan, and a canary that is stopped. It takes another plugin, whose permissions the host needs.
+///
+/// # Errors
+///
+/// The first step that is not true.
+pub async fn play_rollout(world: &World) -> Result<()> {
+    Story::new(world)?.rollout().await.context("a configuration with more consequences than meant")
 }
 
 /// What the steps share.

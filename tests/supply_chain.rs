@@ -8,8 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What authors of plugins get, and the samples they read.
-const ROOTS: [&str; 3] = ["templates", "guest-sdk", "plugins/namespace-baseline"];
+/// What authors of plugins and of tests get, and the samples they read.
+const ROOTS: [&str; 4] = ["templates", "guest-sdk", "plugins/namespace-baseline", "testing"];
 const LEFT_BEHIND: [&str; 6] = ["node_modules", ".venv", "target", "build", "dist", "__pycache__"];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {

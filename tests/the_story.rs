@@ -19,7 +19,8 @@ async fn story() -> Result<()> {
     };
     with_world(options, async |world| {
         story::furnish(&world)?;
-        story::play(&world).await
+        story::play(&world).await?;
+        story::play_rollout(&world).await
     })
     .await
 }

@@ -11,6 +11,7 @@ mod host_log;
 mod kinds;
 mod ledger;
 mod random;
+mod replays;
 mod report;
 mod run;
 mod swaps;

@@ -20,10 +20,30 @@ async fn torture_in_small() -> Result<()> {
         changes_per_second: 40,
         swap_every: Some(Duration::from_millis(200)),
         kills: 1,
+        replays: 0,
         own_group: false,
     };
     let report = run(&options, &|_| ()).await?;
     ensure!(report.failures().is_empty(), "{:#?}\n{report}", report.failures());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes a minute"]
+async fn five_hundred_recorded_reconciles_of_the_torture_replay() -> Result<()> {
+    let options = Options {
+        seed: 2,
+        period: Duration::from_secs(25),
+        objects: 100,
+        changes_per_second: 60,
+        swap_every: Some(Duration::from_secs(1)),
+        kills: 0,
+        replays: 500,
+        own_group: false,
+    };
+    let report = run(&options, &|_| ()).await?;
+    ensure!(report.failures().is_empty(), "{:#?}\n{report}", report.failures());
+    ensure!(report.replayed() >= 500, "{} cases", report.replayed());
     Ok(())
 }
 

@@ -2,6 +2,12 @@
 
 use oarlock::fuzzing;
 
+pub(crate) fn case(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        fuzzing::case(text);
+    }
+}
+
 pub(crate) fn grant(data: &[u8]) {
     fuzzing::grant(data);
 }

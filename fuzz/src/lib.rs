@@ -19,6 +19,7 @@ pub type Target = (&'static str, fn(&[u8]));
 pub const TARGETS: &[Target] = &[
     ("admission_review", protocols::admission_review),
     ("apply", merges::apply),
+    ("case", documents::case),
     ("cel", expressions::cel),
     ("code_cache", files::code_cache),
     ("crd", types::crd),

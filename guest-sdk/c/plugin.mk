@@ -8,6 +8,8 @@ OARLOCK ?= oarlock
 SOURCES ?= $(wildcard src/*.c)
 TESTS ?= $(wildcard tests/*.c)
 VENV ?= .venv
+# A definition travels in the component, with the grant and the documentation.
+ATTACHMENTS := $(if $(wildcard crd.yaml),--crd crd.yaml --grant grant.yaml --documentation README.md)
 ZIG ?= $(VENV)/bin/python -m ziglang
 ZIG_VERSION := $(shell sed -n 's/^ziglang==\([0-9.]*\).*/\1/p' $(SDK)/requirements.txt)
 ZIG_GLOBAL_CACHE_DIR ?= $(abspath $(VENV))/zig-cache
@@ -52,6 +54,7 @@ build: build/$(NAME).wasm ## the component, and what the host makes of it
 
 test: $(CHECKS) unit build/$(NAME).wasm ## unit tests, then the cases in the host's own sandbox
 	@$(OARLOCK) test build/$(NAME).wasm --cases cases
+	@test ! -d scenarios || $(OARLOCK) test build/$(NAME).wasm --scenarios scenarios
 
 unit: $(TEST_PROGRAMS) ## the tests of tests/, without WebAssembly
 	@for program in $(TEST_PROGRAMS); do $$program || exit 1; done
@@ -66,7 +69,12 @@ install: build/$(NAME).wasm ## into a plugin directory: make install DIR=plugins
 clean: ## everything but the compiler
 	rm -rf build
 
-build/$(NAME).wasm: $(WASM_OBJECTS) $(SDK)/gen/plugin_component_type.o build/wasm/libconversion.a
+build/$(NAME).wasm: build/compiled.wasm $(wildcard crd.yaml grant.yaml README.md)
+	@cp $< $@.new
+	@test -z "$(ATTACHMENTS)" || $(OARLOCK) attach $@.new $(ATTACHMENTS)
+	@mv $@.new $@
+
+build/compiled.wasm: $(WASM_OBJECTS) $(SDK)/gen/plugin_component_type.o build/wasm/libconversion.a
 	@$(ZIG) cc $(WASM_CFLAGS) $^ -s -Wl,-z,stack-size=$(WASM_STACK) -o $@.new && chmod 644 $@.new && mv $@.new $@
 
 build/wasm/libconversion.a: $(call objects,build/wasm,$(SDK_CONVERSION)) $(SDK)/gen/converter_component_type.o

@@ -6,6 +6,8 @@ OARLOCK ?= oarlock
 include $(SDK)/go.mk
 
 WASM := build/$(NAME).wasm
+# A definition travels in the component, with the grant and the documentation.
+ATTACHMENTS := $(if $(wildcard crd.yaml),--crd crd.yaml --grant grant.yaml --documentation README.md)
 SOURCES := $(shell find . -name '*.go' -not -path './.*' -not -path './sdk/*') go.mod $(wildcard go.sum) \
   $(wildcard $(SDK)/*.go $(SDK)/abi/*.go $(SDK)/oarlockhttp/*.go $(SDK)/conversion/*.go $(SDK)/internal/*/* $(SDK)/cmd/oarlock-link/*.go)
 
@@ -17,6 +19,7 @@ build: $(WASM) ## the component, and what the host makes of it
 
 test: $(CHECKS) unit $(WASM) ## unit tests, then the cases in the host's own sandbox
 	@$(OARLOCK) test $(WASM) --cases cases
+	@test ! -d scenarios || $(OARLOCK) test $(WASM) --scenarios scenarios
 
 unit: | go ## the unit tests, without WebAssembly
 	@GOEXPERIMENT=$(EXPERIMENT) $(GO) test ./...
@@ -26,7 +29,12 @@ unit: | go ## the unit tests, without WebAssembly
 EXPERIMENT = $(shell GOEXPERIMENT=nojsonv2 $(GO) env GOEXPERIMENT >/dev/null 2>&1 && echo nojsonv2)
 
 # The linker of the SDK makes a plugin of what the compiler makes: see sdk/README.md.
-$(WASM): $(SOURCES) | go
+$(WASM): build/compiled.wasm $(wildcard crd.yaml grant.yaml README.md)
+	@cp $< $@.new
+	@test -z "$(ATTACHMENTS)" || $(OARLOCK) attach $@.new $(ATTACHMENTS)
+	@mv $@.new $@
+
+build/compiled.wasm: $(SOURCES) | go
 	@mkdir -p build
 	@GOEXPERIMENT=$(EXPERIMENT) GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -trimpath -ldflags='-s -w' -o build/compiled .
 	@GOOS= GOARCH= $(GO) run oarlock.dev/oarlock/cmd/oarlock-link build/compiled $@

@@ -1,23 +1,31 @@
-//! Admin server for probes, Prometheus and people: `/livez`, `/readyz`, `/metrics`, `/plugins`.
+//! Admin server for probes, Prometheus and people: `/livez`, `/readyz`, `/metrics`, `/plugins`, `/recordings`, `/explain`, and the page at `/`.
 //!
-//! The server has no authentication and shows no objects or secrets; it should not be reachable from outside the cluster. It accepts
-//! actions only from this machine (within the Pod) and not from a browser. So it refuses pages of another origin, and pages whose host
-//! name an attacker resolved to this machine (DNS rebinding).
+//! The server has no authentication and shows no secrets; it should not be reachable from outside the cluster. It accepts actions, and shows
+//! objects in recordings, only to this machine (within the Pod), and in a browser only to its own page with a session. So it refuses pages of
+//! another origin, and pages whose host name an attacker resolved to this machine (DNS rebinding).
 
 mod browser;
+mod explain;
 mod listener;
 mod liveness;
+mod logs;
+pub mod page;
+mod plan;
 mod readiness;
+mod recordings;
 
+pub use self::explain::Explain;
 pub use self::liveness::{Liveness, Pulse};
 pub use self::readiness::{Condition, Readiness};
+pub use self::recordings::Recordings;
 
-use axum::extract::{ConnectInfo, Path, RawQuery, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{ConnectInfo, Path, Query, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use futures::future::BoxFuture;
+use serde::Deserialize;
 use std::fmt::{self, Write as _};
 use std::io;
 use std::net::SocketAddr;
@@ -25,10 +33,14 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::lifecycle::Action;
+use crate::api::ObjectKey;
+use crate::lifecycle::{Action, GoBack};
 use crate::metrics::{Format, Metrics};
 
-const PATHS: [&str; 4] = ["/livez", "/metrics", "/plugins", "/readyz"];
+const PATHS: [&str; 5] = ["/", "/livez", "/metrics", "/plugins", "/readyz"];
+
+/// The actions that the page may take with a session.
+const PAGE_ACTIONS: [&str; 5] = ["abort", "pause", "promote", "reconcile", "resume"];
 
 /// The header that actions require. A page in a browser cannot set it without a preflight request.
 pub const ACTION_HEADER: &str = "x-oarlock-action";
@@ -52,6 +64,12 @@ pub struct AdminState {
     pub plugins: Plugins,
     /// Carries out requests to `/plugins/NAME/…`.
     pub act: Act,
+    /// Content of `/recordings`.
+    pub recordings: Recordings,
+    /// Answers `/explain`.
+    pub explain: Explain,
+    /// What the page shows.
+    pub page: page::Page,
 }
 
 /// Why the admin server cannot start.
@@ -93,15 +111,29 @@ impl fmt::Debug for AdminState {
 /// | `/readyz` | 200, or 503 and one line for each unmet condition; `?verbose` lists all conditions |
 /// | `/metrics` | OpenMetrics text for clients that accept it, else Prometheus text |
 /// | `/plugins` | JSON |
-/// | POST `/plugins/NAME/confirm`, `/plugins/NAME/release-finalizers` | a line of text: 200, or 409 and why not; 403 for other machines and for browsers |
+/// | POST `/plugins/NAME/confirm`, `…/approve?plan=ID`, `…/promote`, `…/abort`, `…/undo`, `…/history`, `…/release-finalizers` | a line of text: 200, or 409 and why not; 403 for other machines and for browsers |
+/// | POST `/plugins/NAME/pause`, `…/resume`, `…/reconcile?kind=KIND&namespace=…&name=…` | as for the other actions; without an object, all objects of the plugin are reconciled |
+/// | POST `/plugins/NAME/plan` with a component | JSON, as for the other actions |
+/// | GET `/plugins/NAME/logs?follow=true&object=NS/NAME` | the last log lines about a plugin, and those to come; for the clients that may take actions |
+/// | `/recordings?kind=KIND&namespace=…&name=…&plugin=…&last=N` | JSON: `recordings`, each with `name` and `case`; 403 for other machines and for browsers |
+/// | `/explain?kind=KIND&namespace=…&name=…` | JSON: `plugins`, what each has to do with the object, and `writes`, the reconciles that wrote it; for the clients that may take actions |
+/// | `/`, `/page/…` | the page ([`page`]) |
 /// | others | 404 and the paths there are |
 ///
 /// A request from this machine with a host name that is not this machine's own gets 403, except for `/livez` and `/readyz`.
-pub fn router(state: AdminState) -> Router {
+///
+/// * `stop` - ends responses that follow log lines.
+fn router(state: AdminState, stop: &CancellationToken) -> Router {
     Router::new()
         .route("/metrics", get(encode_metrics))
         .route("/plugins", get(async |State(state): State<AdminState>| Json((state.plugins)())))
+        .route("/plugins/{name}/plan", plan::route())
+        .route("/plugins/{name}/reconcile", post(reconcile))
+        .route("/plugins/{name}/logs", logs::route(stop.clone()))
         .route("/plugins/{name}/{action}", post(act))
+        .route("/recordings", get(recordings::answer))
+        .route("/explain", get(explain::answer))
+        .merge(page::router(stop))
         .layer(middleware::from_fn(browser::refuse_rebound))
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
@@ -128,7 +160,7 @@ pub async fn bind(addr: SocketAddr) -> Result<TcpListener, Error> {
 ///
 /// * `listener` - from [`bind`].
 pub async fn serve(listener: TcpListener, state: AdminState, shutdown: CancellationToken) {
-    listener::serve(listener, router(state), shutdown).await;
+    listener::serve(listener, router(state, &shutdown), shutdown).await;
 }
 
 async fn livez(State(state): State<AdminState>, RawQuery(query): RawQuery) -> Response {
@@ -182,25 +214,103 @@ async fn act(
     State(state): State<AdminState>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     Path((name, action)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
+    let refused = if PAGE_ACTIONS.contains(&&*action) {
+        page::refused_without_session(&state, "actions", peer, &headers)
+    } else {
+        refused("actions", peer, &headers)
+    };
+    if let Some(refused) = refused {
+        return refused;
+    }
+    let plan = query.as_deref().and_then(|query| query.strip_prefix("plan=")).map(str::to_owned);
     let action = match action.as_str() {
         "confirm" => Action::Confirm(name),
+        "approve" => Action::Approve(name, plan),
+        "promote" => Action::Promote(name),
+        "abort" => Action::Abort(name, "aborted by hand".to_owned()),
         "release-finalizers" => Action::ReleaseFinalizers(name),
+        "history" => Action::History(name),
+        "pause" => Action::Pause(name),
+        "resume" => Action::Resume(name),
+        "undo" => match revision(query.as_deref()) {
+            Ok(to) => Action::GoBack(name, to),
+            Err(why) => return (StatusCode::BAD_REQUEST, why + "\n").into_response(),
+        },
         _ => return (StatusCode::NOT_FOUND, format!("there is no action {action}\n")).into_response(),
     };
-    if !peer.ip().to_canonical().is_loopback() {
-        return (StatusCode::FORBIDDEN, "actions are taken from this machine only\n").into_response();
+    carry_out(&state, action).await
+}
+
+/// An object by its kind as for kubectl, and its name.
+#[derive(Deserialize)]
+struct ObjectQuery {
+    kind: String,
+    #[serde(default)]
+    namespace: String,
+    name: String,
+}
+
+impl ObjectQuery {
+    fn into_parts(self) -> (String, ObjectKey) {
+        (self.kind, ObjectKey::new(self.namespace, self.name))
     }
-    if headers.contains_key(header::ORIGIN) {
-        return (StatusCode::FORBIDDEN, "actions are not taken from a web page\n").into_response();
+}
+
+/// Without a query, all objects of the plugin are reconciled.
+async fn reconcile(
+    State(state): State<AdminState>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let object = match query.filter(|query| !query.is_empty()).map(|_| Query::<ObjectQuery>::try_from_uri(&uri)) {
+        None => None,
+        Some(Ok(Query(object))) => Some(object.into_parts()),
+        Some(Err(error)) => return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
+    };
+    if let Some(refused) = page::refused_without_session(&state, "actions", peer, &headers) {
+        return refused;
     }
-    if !headers.contains_key(ACTION_HEADER) {
-        return (StatusCode::FORBIDDEN, format!("actions need the header {ACTION_HEADER}\n")).into_response();
-    }
+    carry_out(&state, Action::Reconcile(name, object)).await
+}
+
+/// Carries out an action of a client that may take it.
+async fn carry_out(state: &AdminState, action: Action) -> Response {
     match (state.act)(action).await {
         Ok(done) => (StatusCode::OK, done + "\n").into_response(),
         Err(why) => (StatusCode::CONFLICT, why + "\n").into_response(),
+    }
+}
+
+/// The answer to another machine and to a web page.
+///
+/// * `what` - in the plural.
+fn refused(what: &str, peer: SocketAddr, headers: &HeaderMap) -> Option<Response> {
+    let why = if !peer.ip().to_canonical().is_loopback() {
+        format!("{what} are taken from this machine only\n")
+    } else if headers.contains_key(header::ORIGIN) {
+        format!("{what} are not taken from a web page\n")
+    } else if !headers.contains_key(ACTION_HEADER) {
+        format!("{what} need the header {ACTION_HEADER}\n")
+    } else {
+        return None;
+    };
+    Some((StatusCode::FORBIDDEN, why).into_response())
+}
+
+/// The revision that a query names.
+fn revision(query: Option<&str>) -> Result<GoBack, String> {
+    match query.filter(|query| !query.is_empty()) {
+        None => Ok(GoBack::Last),
+        Some(query) => match query.strip_prefix("revision=").and_then(|number| number.parse().ok()) {
+            Some(number) => Ok(GoBack::Revision(number)),
+            None => Err("the query is not revision=NUMBER".to_owned()),
+        },
     }
 }
 
@@ -259,6 +369,7 @@ mod tests {
                     match action {
                         Action::Confirm(name) => Ok(format!("{name} confirmed")),
                         Action::ReleaseFinalizers(name) => Err(format!("{name} is busy")),
+                        other => Err(format!("{other:?}")),
                     }
                 })
             });
@@ -268,6 +379,22 @@ mod tests {
                 readiness: readiness.clone(),
                 plugins,
                 act,
+                explain: Arc::new(|kind, key| {
+                    (kind == "Network").then(|| serde_json::json!({"object": key.to_string()}))
+                }),
+                page: page::Page {
+                    sessions: page::Sessions::default(),
+                    live: page::Live::default(),
+                    list_objects: Arc::new(|plugin, _| {
+                        (plugin == "network").then(|| serde_json::json!({"objects": []}))
+                    }),
+                    versions: Arc::new(|_| None),
+                    states: Arc::new(|_, _| None),
+                    hide_secrets: Arc::new(|_, document| document),
+                },
+                recordings: Arc::new(|query| {
+                    Ok(serde_json::json!({"recordings": [{"name": query.key.to_string(), "case": query.kind}]}))
+                }),
             };
             let served = tokio::spawn(serve(listener, state.clone(), shutdown.clone()));
             Self { state, addr, liveness, readiness, metrics, shutdown, served }
@@ -389,16 +516,100 @@ mod tests {
                 .extension(ConnectInfo(peer))
                 .body(axum::body::Body::empty())
                 .unwrap();
-            let answer = router(server.state.clone()).oneshot(request).await.unwrap();
+            let answer = router(server.state.clone(), &server.shutdown).oneshot(request).await.unwrap();
             assert_eq!(answer.status(), status, "{peer}");
         }
     }
 
     #[tokio::test]
+    async fn t9_recordings_contain_objects_and_stay_on_this_machine() {
+        let server = Server::start().await;
+        let (path, ours) = ("/recordings?kind=Network&namespace=n&name=a", "x-oarlock-action: 1\r\n");
+        let answer = server.request_with("GET", path, ours).await;
+        assert_eq!((answer.status, &*answer.body), (200, r#"{"recordings":[{"case":"Network","name":"n/a"}]}"#));
+        assert_eq!(server.request("GET", path).await.status, 403);
+        assert_eq!(server.request_with("GET", path, &format!("{ours}origin: null\r\n")).await.status, 403);
+        assert_eq!(server.request_with("GET", path, &format!("{ours}host: evil.example\r\n")).await.status, 403);
+        let incomplete = server.request_with("GET", "/recordings?kind=Network", ours).await;
+        assert!(incomplete.status == 400 && incomplete.body.contains("name"), "{}", incomplete.body);
+    }
+
+    #[tokio::test]
+    async fn t9_a_session_is_for_this_machine_and_for_the_page_of_this_server() {
+        use tower::ServiceExt as _;
+        let server = Server::start().await;
+        let opened = server.request_with("POST", "/page/session", "x-oarlock-action: 1\r\n").await;
+        let answer: serde_json::Value = serde_json::from_str(&opened.body).unwrap();
+        let bearer = format!("Bearer {}", answer["token"].as_str().unwrap());
+        assert_eq!(answer["seconds"], 12 * 3600);
+        for (peer, origin, token, status) in [
+            ("127.0.0.1:5000", None, &*bearer, 200),
+            ("[::1]:5000", Some("http://localhost:9797"), &bearer, 200),
+            ("[::ffff:127.0.0.1]:5000", None, &bearer, 200),
+            ("192.0.2.7:5000", None, &bearer, 403),
+            ("[::ffff:192.0.2.7]:5000", Some("http://localhost:9797"), &bearer, 403),
+            ("127.0.0.1:5000", Some("http://localhost:9798"), &bearer, 403),
+            ("127.0.0.1:5000", None, "Bearer other", 401),
+            ("127.0.0.1:5000", None, "Basic b3RoZXI6", 401),
+        ] {
+            let mut request = axum::http::Request::get("/page/plugins/network/objects")
+                .header("authorization", token)
+                .header("host", "localhost:9797")
+                .extension(ConnectInfo(peer.parse::<SocketAddr>().unwrap()));
+            if let Some(origin) = origin {
+                request = request.header("origin", origin);
+            }
+            let request = request.body(axum::body::Body::empty()).unwrap();
+            let answer = router(server.state.clone(), &server.shutdown).oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), status, "{peer} {origin:?} {token}");
+        }
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(12 * 3600)).await;
+        tokio::time::resume();
+        let late =
+            server.request_with("GET", "/page/plugins/network/objects", &format!("authorization: {bearer}\r\n")).await;
+        assert_eq!((late.status, late.body.contains("run oarlock ui again")), (401, true));
+    }
+
+    #[tokio::test]
+    async fn a_page_that_reads_nothing_is_cut_off_and_makes_room() {
+        // More each second than a client's buffers take in a few.
+        let turn = std::sync::atomic::AtomicU64::new(0);
+        let server = Server::start_with(Arc::new(move || {
+            let version = format!("{:0>200}", turn.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+            let row =
+                |row: usize| serde_json::json!({"name": format!("p{row}"), "version": version, "digest": version});
+            serde_json::json!({"plugins": (0..4000).map(row).collect::<Vec<_>>()})
+        }))
+        .await;
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut stalled = socket.connect(server.addr).await.unwrap();
+        stalled.write_all(b"GET /page/events HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        let mut first = [0; 15];
+        timeout(PATIENCE, stalled.read_exact(&mut first)).await.unwrap().unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200 OK");
+        assert_eq!(server.state.page.live.clients(), 1);
+        // The clock runs ahead whenever everything waits, as it does for this client.
+        tokio::time::pause();
+        let gone = async {
+            while server.state.page.live.clients() > 0 {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        timeout(Duration::from_secs(3600), gone).await.expect("it makes room");
+        tokio::time::resume();
+        // What the buffers hold comes, and then the end.
+        let mut part = vec![0; 1 << 20];
+        let ended = async { while matches!(stalled.read(&mut part).await, Ok(1..)) {} };
+        timeout(PATIENCE, ended).await.expect("it is cut off");
+    }
+
+    #[tokio::test]
     async fn an_unknown_path_is_answered_with_the_known_ones() {
         let server = Server::start().await;
-        let (status, body) = server.get("/").await;
-        assert_eq!((status, &*body), (404, "not found; there is:\n/livez\n/metrics\n/plugins\n/readyz\n"));
+        let (status, body) = server.get("/nowhere").await;
+        assert_eq!((status, &*body), (404, "not found; there is:\n/\n/livez\n/metrics\n/plugins\n/readyz\n"));
         for path in PATHS {
             assert_eq!(server.get(path).await.0, 200, "{path}");
         }

@@ -29,6 +29,7 @@ use crate::controller::Shared;
 use crate::lease::LeaderElection;
 use crate::lifecycle;
 use crate::metrics::Metrics;
+use crate::telemetry::Tracer;
 use answer::Path;
 use anyhow::Context as _;
 use certificates::Certificates;
@@ -44,8 +45,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::watch;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Time after its removal in which the API server may still call a plugin.
@@ -84,6 +85,120 @@ pub struct Admission {
     tasks: TaskTracker,
 }
 
+/// Admission for an API server in this process: no listener, no certificates.
+#[derive(Debug)]
+pub(crate) struct InProcessAdmission {
+    service: axum::Router,
+    configured: [watch::Receiver<bool>; 2],
+    ends: Ends,
+}
+
+impl InProcessAdmission {
+    /// Keeps the webhook configurations equal to the rules of the running plugins.
+    ///
+    /// * `url` - where the API server finds the service.
+    /// * `look` - interval of looks at the plugins once the webhooks are configured.
+    pub(crate) fn open(url: &str, look: Duration, shared: Shared, lifecycle: lifecycle::Handle) -> Self {
+        let (client_config, (_, bundle)) = (WebhookClientConfig::Url(url.to_owned()), watch::channel(String::new()));
+        let Duties { server, ends, configured, .. } =
+            Duties::start(&client_config, &bundle, look, (shared, lifecycle), LeaderElection::for_ever());
+        Self { service: serve::router(server, ends.clone()), configured, ends }
+    }
+
+    /// What answers the reviews.
+    pub(crate) fn service(&self) -> axum::Router {
+        self.service.clone()
+    }
+
+    /// Waits until the API server calls the plugins.
+    ///
+    /// * `reviews` - whether a plugin answers reviews.
+    /// * `converts` - whether a plugin converts.
+    pub(crate) async fn configured(&mut self, reviews: bool, converts: bool) {
+        for (configured, _) in self.configured.iter_mut().zip([reviews, converts]).filter(|(_, wanted)| *wanted) {
+            // An error means that the host ends.
+            let _ = configured.wait_for(|configured| *configured).await;
+        }
+    }
+
+    /// Writes no configuration any more.
+    pub(crate) fn close(&self) {
+        self.ends.leaves.cancel();
+    }
+}
+
+/// The duties that need no listener: both reconcilers of the webhooks.
+struct Duties {
+    server: Arc<WebhookServer>,
+    ends: Ends,
+    tasks: TaskTracker,
+    /// Whether the webhooks and the conversions are configured.
+    configured: [watch::Receiver<bool>; 2],
+}
+
+impl Duties {
+    /// * `look` - interval of looks at the plugins once the webhooks are configured.
+    fn start(
+        client_config: &WebhookClientConfig,
+        bundle: &watch::Receiver<String>,
+        look: Duration,
+        (shared, lifecycle): (Shared, lifecycle::Handle),
+        election: LeaderElection,
+    ) -> Self {
+        let server = Arc::new(WebhookServer {
+            lifecycle,
+            metrics: shared.metrics.clone(),
+            client_config: client_config.clone(),
+            ended: RecentlyRemoved::default(),
+            initializers: RwLock::default(),
+            tracer: shared.tracer.clone(),
+        });
+        let tasks = TaskTracker::new();
+        let ends = Ends::new();
+        let (webhooks, conversions) = (watch::channel(false), watch::channel(false));
+        let pace = |configured| Pace { look, configured };
+        let reconciler = ConversionConfigReconciler::new(
+            Arc::clone(&server),
+            shared.clone(),
+            (client_config.clone(), bundle.clone()),
+            election.clone(),
+            pace(conversions.0),
+        );
+        tasks.spawn(ends.leaves.clone().run_until_cancelled_owned(reconciler.run()));
+        let reconciler = WebhookConfigReconciler::new(
+            Arc::clone(&server),
+            shared,
+            (client_config.clone(), bundle.clone()),
+            election.clone(),
+            pace(webhooks.0),
+        );
+        let keeping = ends.leaves.clone();
+        tasks.spawn(async move {
+            keeping.run_until_cancelled_owned(Box::pin(reconciler.run())).await;
+            election.leave().await;
+        });
+        Self { server, ends, tasks, configured: [webhooks.1, conversions.1] }
+    }
+}
+
+/// Poll interval for changes without a notification.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// When a reconciler of webhooks looks at the plugins, and whether it has configured what it found.
+#[derive(Debug)]
+struct Pace {
+    look: Duration,
+    configured: watch::Sender<bool>,
+}
+
+impl Pace {
+    /// Waits for the next look.
+    async fn look(&self) {
+        let pause = if *self.configured.borrow() { self.look } else { LOOK };
+        tokio::time::sleep(pause).await;
+    }
+}
+
 /// The plugins and initializers that answer reviews.
 #[derive(Debug)]
 struct WebhookServer {
@@ -94,6 +209,8 @@ struct WebhookServer {
     ended: RecentlyRemoved,
     /// None: the host has not read them yet.
     initializers: RwLock<Option<Vec<Initializer>>>,
+    /// Begins traces. None: nothing is traced.
+    tracer: Option<Tracer>,
 }
 
 /// Recently removed plugins.
@@ -142,17 +259,9 @@ impl WebhookServer {
 
     fn count(&self, path: &Path, answer: &AdmissionResponse) {
         let Path::Rule { plugin, .. } = path else { return };
-        if self.lifecycle.controller(plugin).is_none() {
-            return;
+        if self.lifecycle.controller(plugin).is_some() {
+            self.metrics.reviewed(plugin, answer.result());
         }
-        let result = match answer {
-            AdmissionResponse { failed: true, .. } => "failed",
-            AdmissionResponse { refusal: Some(_), .. } => "refused",
-            AdmissionResponse { changed: Some(_), .. } => "changed",
-            AdmissionResponse { ignored: true, .. } => "ignored",
-            _ => "allowed",
-        };
-        self.metrics.reviewed(plugin, result);
     }
 }
 
@@ -184,39 +293,12 @@ impl Admission {
         let certificates = Certificates::load(source, shared.writer.host_objects().clone()).await?;
         let authenticates = options.clients.is_some();
         let admitting = Admitting::new(options.clients, certificates.resolver())?;
-        let server = Arc::new(WebhookServer {
-            lifecycle: lifecycle.clone(),
-            metrics: shared.metrics.clone(),
-            client_config: client_config.clone(),
-            ended: RecentlyRemoved::default(),
-            initializers: RwLock::default(),
-        });
-        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let conversions = ConversionConfigReconciler::new(
-            Arc::clone(&server),
-            shared.clone(),
-            client_config.clone(),
-            certificates.bundle(),
-            election.clone(),
-        );
-        let reconciler = WebhookConfigReconciler::new(
-            Arc::clone(&server),
-            shared,
-            client_config.clone(),
-            certificates.bundle(),
-            election.clone(),
-        );
-        let leaves = stop.child_token();
-        let ends = Ends { leaves: leaves.clone(), stop: stop.clone() };
+        let Duties { server, ends, tasks, .. } =
+            Duties::start(&client_config, &certificates.bundle(), LOOK, (shared, lifecycle), election);
+        let stop = ends.stop.clone();
         tasks.spawn(serve::serve(server, listener, admitting.now(), ends.clone()));
         tasks.spawn(stop.clone().run_until_cancelled_owned(admitting.keep()));
-        tasks.spawn(stop.clone().run_until_cancelled_owned(certificates.keep()));
-        tasks.spawn(leaves.clone().run_until_cancelled_owned(conversions.run()));
-        let keeping = leaves.clone();
-        tasks.spawn(async move {
-            keeping.run_until_cancelled_owned(reconciler.run()).await;
-            election.leave().await;
-        });
+        tasks.spawn(stop.run_until_cancelled_owned(certificates.keep()));
         tracing::info!(%addr, %client_config, authenticates, "admission server listening");
         Ok(Self { addr, ends, tasks })
     }

@@ -19,7 +19,8 @@ pub mod status;
 mod write_memory;
 
 pub use annotations::{AnnotationWriter, acknowledgement};
-pub use applied::AppliedMemory;
+pub use applied::{AppliedMemory, owned};
+pub(crate) use change::target_of;
 pub use change::{Change, ObjectRef, PatchKind, Precondition, Propagation};
 pub use finalizers::{Finalizers, HeldObjects};
 pub use host_objects::HostObjects;
@@ -177,6 +178,21 @@ impl Writer {
     /// * `hints` - see [`LeadershipGuard::received_hints`](crate::lease::LeadershipGuard::received_hints).
     pub fn note_handover_hints(&self, hints: &[Value]) {
         self.memory.note_handover_hints(hints);
+    }
+
+    /// Whether the grant allows a verb on an object.
+    ///
+    /// # Errors
+    ///
+    /// See [`RequestSender::resource_of`].
+    pub async fn allows(
+        &self,
+        write_identity: &WriteIdentity,
+        verb: &str,
+        target: &ObjectRef,
+    ) -> Result<bool, WriteError> {
+        let resource = self.requests.resource_of(write_identity, &target.kind).await?;
+        Ok(allowed(write_identity, verb, &resource, "", &target.key).is_ok())
     }
 
     /// Carries out one change of a plugin.

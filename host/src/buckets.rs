@@ -8,6 +8,9 @@ use tokio::time::Instant;
 /// Most keys. At this limit at least half of them are removed, so that a sweep is cheap per key.
 const MOST_KEYS: usize = 10_000;
 
+/// A token, but for what rounding takes from one that is just full: otherwise who waits for it would come too early, again and again.
+const WHOLE: f64 = 1.0 - 1e-9;
+
 /// A token bucket for each key. An unknown or forgotten key has a full bucket.
 #[derive(Debug)]
 pub(crate) struct Buckets<K> {
@@ -30,7 +33,7 @@ impl<K: Eq + Hash> Buckets<K> {
             self.sweep();
         }
         let full = self.tokens(&key);
-        let enough = full >= 1.0;
+        let enough = full >= WHOLE;
         self.buckets.insert(key, (if enough { full - 1.0 } else { full }, Instant::now()));
         enough
     }
@@ -38,7 +41,7 @@ impl<K: Eq + Hash> Buckets<K> {
     /// The time until the bucket of a key has a token. None: it has one.
     pub(crate) fn empty_for(&self, key: &K) -> Option<Duration> {
         let tokens = self.tokens(key);
-        (tokens < 1.0).then(|| self.refill.mul_f64(1.0 - tokens))
+        (tokens < WHOLE).then(|| self.refill.mul_f64(1.0 - tokens))
     }
 
     /// Forgets keys with full buckets, and returns the number of remaining keys.
@@ -84,6 +87,20 @@ mod tests {
         tokio::time::advance(Duration::from_secs(10)).await;
         assert_eq!(buckets.empty_for(&0), None);
         assert!(buckets.take(0) && !buckets.take(0));
+    }
+
+    /// On a paused clock a wait of zero would never end.
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_as_long_as_told_gets_a_token() {
+        let mut buckets = buckets();
+        while buckets.take(0) {}
+        for milliseconds in 1..200 {
+            tokio::time::advance(Duration::from_millis(milliseconds * 37)).await;
+            let wait = buckets.empty_for(&0).unwrap_or_default();
+            tokio::time::sleep(wait).await;
+            assert_eq!(buckets.empty_for(&0), None, "after {milliseconds} and {wait:?}");
+            assert!(buckets.take(0));
+        }
     }
 
     /// Earlier, each further key scanned all keys, and none was forgotten before its bucket was full.

@@ -1,31 +1,45 @@
 //! The command line: one file per subcommand.
 
 mod address;
+mod admin;
 mod admission;
 mod annotate;
 mod apiserver;
+mod attach;
+mod check;
 mod compile;
 mod compiling;
 mod completion;
 mod crd;
+mod describe;
 mod dev;
 mod doctor;
+mod explain;
+mod folder;
 mod generated;
 mod grant;
+mod group;
 mod impersonation;
 mod inspect;
 mod leases;
+mod logs;
 mod new;
 mod plan;
 mod plugins;
 mod pull;
 mod push;
 mod rbac;
+mod record;
+mod rollout;
 mod run;
 mod signals;
 mod sources;
+mod telemetry;
+mod terminal;
 mod test;
+mod top;
 mod types;
+mod ui;
 mod version;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -60,6 +74,8 @@ enum Output {
     Json,
     /// One YAML document
     Yaml,
+    /// Names only, as kubectl prints them
+    Name,
 }
 
 impl Output {
@@ -68,8 +84,19 @@ impl Output {
         Ok(match if json { Some(Self::Json) } else { output } {
             Some(Self::Json) => Some(serde_json::to_string_pretty(document)?),
             Some(Self::Yaml) => Some(serde_saphyr::to_string(document)?),
+            Some(Self::Name) => Some(Self::names(document)?),
             Some(Self::Wide) | None => None,
         })
+    }
+
+    /// `plugin/NAME` of each plugin, or of the one that the document is about. A file whose plugin is unknown has none.
+    fn names(document: &serde_json::Value) -> anyhow::Result<String> {
+        let name =
+            |of: &serde_json::Value| of.get("name").and_then(|name| name.as_str()).map(|name| format!("plugin/{name}"));
+        if let Some(plugins) = document.get("plugins").and_then(|plugins| plugins.as_array()) {
+            return Ok(plugins.iter().filter_map(name).collect::<Vec<_>>().join("\n"));
+        }
+        name(document).ok_or_else(|| anyhow::anyhow!("-o name is for plugins"))
     }
 }
 
@@ -82,7 +109,6 @@ enum LogFormat {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "one is made, when the program starts")]
 enum Command {
     /// Create the project of a plugin
     ///
@@ -102,23 +128,48 @@ enum Command {
     ///
     /// Print manifest, imports, exports, size and digest, or the reason why the file is not a plugin.
     Inspect(inspect::InspectArgs),
+    /// Attach definitions, a default grant and documentation to a plugin file
+    ///
+    /// A host installs and upgrades attached definitions, if the grant names them. oarlock grant prints the default grant. An attachment that
+    /// is not given stays as it is.
+    Attach(attach::AttachArgs),
     /// Show the plugins of a running host
     Plugins(plugins::PluginsArgs),
+    /// Show everything that a running host knows about a plugin
+    Describe(describe::DescribeArgs),
+    /// Say why an object is as it is
+    ///
+    /// Which plugin wrote which fields and why, the last reconciles, what holds the next one up, and what would trigger it.
+    Explain(explain::ExplainArgs),
+    /// Show the log lines of a plugin in a running host
+    ///
+    /// The host keeps the last lines of each plugin in memory.
+    Logs(logs::LogsArgs),
+    /// Show live rates, latencies and memory of the plugins of a running host
+    Top(top::TopArgs),
+    /// Open the page of a running host in a browser
+    ///
+    /// Print its address with a token, which shows objects and allows actions for twelve hours. In a cluster, first run kubectl port-forward.
+    Ui(ui::UiArgs),
     /// Confirm a version that drops a kind or its cleanup, or that was rolled back
     ///
     /// The version takes over, although objects depend on what it drops, or although it failed before.
     Confirm(plugins::ConfirmArgs),
-    /// Ask the plugins of an object to reconcile it now
+    /// Show, promote or abort the rollout of a new version; show the versions that ran, and go back to one
+    Rollout(rollout::RolloutArgs),
+    /// Reconcile an object now, or all objects of a plugin
     ///
-    /// The command sets the annotation oarlock.dev/reconcile-at of the object. It ends a backoff.
+    /// For an object, the command sets the annotation oarlock.dev/reconcile-at, which all its plugins follow. For a plugin, it asks the host at
+    /// --admin-addr. A backoff ends.
     Reconcile(annotate::ReconcileArgs),
-    /// Pause an object
+    /// Pause an object, or a plugin
     ///
-    /// The command sets the annotation oarlock.dev/paused. No plugin changes the object, or anything for it, and its deletion waits.
+    /// For an object, the command sets the annotation oarlock.dev/paused, or PLUGIN.oarlock.dev/paused for one plugin. The plugin changes
+    /// neither the object nor anything for it, and the deletion of the object waits. A paused plugin starts no further reconcile.
     Pause(annotate::PauseArgs),
-    /// Resume a paused object
+    /// Resume a paused object, or a paused plugin
     ///
-    /// The command removes the annotation oarlock.dev/paused. The plugins reconcile the object at once.
+    /// The command ends what oarlock pause with the same arguments began. The object is reconciled at once.
     Resume(annotate::ResumeArgs),
     /// Print the grant file that a plugin asks for
     Grant(grant::GrantArgs),
@@ -134,15 +185,24 @@ enum Command {
     ///
     /// The plugins reconcile a copy of the cluster in this process. Nothing is written, and no HTTP request with effects is sent.
     Plan(plan::PlanArgs),
+    /// Write recorded reconciles of a running host as cases
+    ///
+    /// The host keeps the most interesting recent reconciles of each plugin. oarlock test replays them without a cluster. Placeholders replace
+    /// secrets.
+    Record(record::RecordArgs),
     /// Run a plugin against recorded cases, without a cluster
     ///
     /// The cases are the *.yaml files of a folder. The plugin runs in its sandbox.
     Test(test::TestArgs),
+    /// Find faults of a plugin with generated objects and injected faults, without a cluster
+    ///
+    /// Objects come from the schema of a definition. Each finding becomes a short scenario, which is a test.
+    Check(check::CheckArgs),
     /// Write types for the objects of a CustomResourceDefinition
     ///
     /// The types are source text in a language, on standard output or in a file.
     Types(types::TypesArgs),
-    /// Write the CustomResourceDefinition of a type
+    /// Write the CustomResourceDefinition of a type, or compare two
     ///
     /// The type is a JSON Schema, as generators of Rust, TypeScript and Python print it.
     Crd(crd::CrdArgs),
@@ -162,6 +222,19 @@ enum Command {
     Version(version::VersionArgs),
 }
 
+impl Command {
+    /// The level of the log where it would only repeat what the command prints.
+    fn quiet(&self) -> Option<&'static str> {
+        match self {
+            // It provokes errors.
+            Self::Check(_) => Some("off"),
+            Self::Plan(_) => Some("error"),
+            Self::Test(args) if args.simulates() => Some("error"),
+            _ => None,
+        }
+    }
+}
+
 /// Runs a command.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Command::Compile(args) = &args.command
@@ -175,28 +248,40 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         LogFormat::Json => oarlock::logging::Format::Json,
     };
     // Of a plan, the plan counts: each change of the copy would be a line.
-    let quiet = matches!(args.command, Command::Plan(_)) && std::env::var_os("OARLOCK_LOG").is_none();
-    oarlock::logging::init(format, quiet.then_some("error"));
+    let quiet = args.command.quiet().filter(|_| std::env::var_os("OARLOCK_LOG").is_none());
+    match &args.command {
+        Command::Dev(dev) if dev.log_file().is_some() => log_into(&dev.log_file().unwrap_or_default(), format)?,
+        _ => oarlock::logging::init(format, quiet),
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         let done = match args.command {
             Command::New(args) => new::run(&args),
-            Command::Run(args) => run::run(args).await,
+            Command::Run(args) => Box::pin(run::run(args)).await,
             Command::Dev(args) => dev::run(args).await,
             Command::Apiserver(args) => apiserver::run(args).await,
             Command::Inspect(args) => inspect::run(args).await,
+            Command::Attach(args) => attach::run(&args),
             Command::Doctor(args) => doctor::run(args).await,
             Command::Plugins(args) => plugins::plugins(args).await,
+            Command::Describe(args) => describe::run(args).await,
+            Command::Explain(args) => explain::run(args).await,
+            Command::Logs(args) => logs::run(args).await,
+            Command::Top(args) => top::run(args).await,
+            Command::Ui(args) => ui::run(args).await,
             Command::Confirm(args) => plugins::confirm(args).await,
+            Command::Rollout(args) => rollout::run(args).await,
             Command::Reconcile(args) => annotate::reconcile(args).await,
             Command::Pause(args) => annotate::pause(args).await,
             Command::Resume(args) => annotate::resume(args).await,
             Command::Grant(args) => grant::run(args).await,
             Command::Rbac(args) => rbac::run(args).await,
             Command::Plan(args) => return Ok(plan::run(args).await),
-            Command::Test(args) => test::run(args).await,
+            Command::Record(args) => record::run(args).await,
+            Command::Test(args) => return test::run(args).await,
+            Command::Check(args) => return Ok(check::run(args).await),
             Command::Types(args) => types::run(args).await,
-            Command::Crd(args) => crd::run(&args),
+            Command::Crd(args) => return crd::run(&args),
             Command::Push(args) => push::run(args).await,
             Command::Pull(args) => pull::run(args).await,
             Command::Compile(args) => compile::run(args).await,
@@ -205,9 +290,21 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         };
         done.map(|()| ExitCode::SUCCESS)
     });
+    terminal::leave();
     // A file may still be read or checked; its result is no longer needed.
     runtime.shutdown_background();
     result
+}
+
+/// Logs into a file, because a view takes the terminal.
+fn log_into(path: &Path, format: oarlock::logging::Format) -> anyhow::Result<()> {
+    use anyhow::Context as _;
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    }
+    let file = std::fs::File::create(path).with_context(|| format!("cannot write the log {}", path.display()))?;
+    oarlock::logging::init_into(format, file);
+    Ok(())
 }
 
 /// Prints an error and its causes, once, at the edge.

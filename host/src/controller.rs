@@ -4,58 +4,74 @@
 
 mod annotations;
 mod breaker;
+mod changed_fields;
 mod compare;
 mod conversion;
 mod current_version;
 mod dependencies;
+mod describe;
+mod explain;
+mod feed;
+mod flight_recorder;
 mod handler;
 mod health;
 mod health_monitor;
 mod lead;
+mod listing;
 mod mapping;
 mod marks;
 mod outcome;
 mod pauses;
 mod reconcile;
+mod reconcile_now;
 mod rehearsal;
 mod resync;
 mod reviewer;
+mod rollout;
+mod shared;
 mod stats;
 mod tombstones;
+mod traced;
 mod version;
 mod worker;
 
-pub use annotations::{PAUSED, RECONCILE_AT};
-pub use compare::same as same_state;
+pub use annotations::{PAUSED, RECONCILE_AT, paused_for};
+pub use compare::{place as difference, same as same_state};
 use conversion::CurrentConverter;
 pub use conversion::{Conversion, Converter};
 pub use current_version::PinnedVersion;
+#[doc(hidden)]
+pub use dependencies::measure_reads;
+pub use describe::Sizes;
+pub use explain::explain_writes;
+pub use feed::{FinishedReconcile, ReconcileFeed};
+pub use flight_recorder::{FlightRecorder, Known, MadeWrite, Record, RecordQuery, Results, is_credential};
 pub use health::PROBATION_SHARE;
 pub use health_monitor::{Happened, Notice};
+pub use listing::{ObjectCursor, ObjectFilter, ObjectQuery};
 pub use pauses::Pauses;
 pub use rehearsal::{Finding, Rehearsal, RehearsedObject};
 pub use reviewer::{Admitted, Review, Reviewer, Verdict};
+pub use rollout::{Journals, Preview, RolloutEvent};
+pub use shared::{ReconcileKey, Shared};
 use version::{EventMode, EventModeCell};
 pub use version::{Loaded, Version};
 
-use crate::api::{GroupVersionKind, ObjectKey};
-use crate::apply::events::Recorder;
-use crate::apply::{WriteIdentity, Writer};
-use crate::informer::Informers;
-use crate::lease::{LeadershipGuard, Leases};
-use crate::metrics::{Metrics, PluginMetrics};
+use crate::apply::WriteIdentity;
+use crate::lease::LeadershipGuard;
+use crate::metrics::PluginMetrics;
 use crate::plugin::{Pool, Reads};
 use crate::workqueue::{Trigger, WorkQueue};
 use breaker::Breaker;
 use current_version::CurrentVersion;
 use dependencies::Dependencies;
+use flight_recorder::PluginRecords;
 use health_monitor::HealthMonitor;
 use lead::Leadership;
 use marks::Marks;
 use resync::Resync;
-use serde_json::{Value, json};
 use stats::Stats;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -64,78 +80,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tombstones::Tombstones;
 use worker::Worker;
-
-/// A key of the queue, which contains only names. Cloning a key copies none of them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ReconcileKey {
-    /// The kind: one of the plugin's primaries.
-    pub kind: Arc<GroupVersionKind>,
-    /// Namespace and name of the object.
-    pub key: ObjectKey,
-}
-
-impl std::hash::Hash for ReconcileKey {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        // Groups and versions of one plugin's kinds hardly distinguish keys, and each event hashes a key several times.
-        self.kind.kind.hash(state);
-        self.key.hash(state);
-    }
-}
-
-impl std::fmt::Display for ReconcileKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.kind.kind, self.key)
-    }
-}
-
-/// The parts that all controllers share.
-#[derive(Clone, Debug)]
-pub struct Shared {
-    /// The watches.
-    pub informers: Informers,
-    /// The one writer.
-    pub writer: Writer,
-    /// Events.
-    pub recorder: Recorder,
-    /// Counters.
-    pub metrics: Metrics,
-    /// Leader election, where several hosts run.
-    pub leases: Leases,
-    /// Paused plugins.
-    pub pauses: Pauses,
-    /// Set for a rehearsal: it decides which keys run, and how often.
-    pub rehearsal: Option<Arc<Rehearsal>>,
-}
-
-impl Shared {
-    /// The parts of a host that does not rehearse, and has no paused plugin.
-    #[must_use]
-    pub fn new(informers: Informers, writer: Writer, recorder: Recorder, metrics: Metrics, leases: Leases) -> Self {
-        let pauses = Pauses::default();
-        Self { informers, writer, recorder, metrics, leases, pauses, rehearsal: None }
-    }
-}
-
-/// Sizes of a controller's maps, in entries unless the name says bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Sizes {
-    /// Deleted objects whose key has to run once more.
-    pub tombstones: usize,
-    /// Bytes of the deleted objects.
-    pub tombstone_bytes: usize,
-    /// Keys with a timer.
-    pub timers: usize,
-    /// Keys with a backoff.
-    pub failing: usize,
-    /// Objects whose patches are counted, to slow down a fight.
-    pub patched: usize,
-    /// Keys remembered because of strikes.
-    pub struck: usize,
-    /// Reads on which keys depend.
-    pub dependencies: usize,
-    /// Bytes of the reads and their keys.
-    pub dependency_bytes: usize,
-}
 
 /// The controller of one plugin.
 #[derive(Debug)]
@@ -155,7 +99,13 @@ pub struct Controller {
     stats: Stats,
     marks: Arc<Marks>,
     dependencies: Arc<Dependencies>,
+    /// The recordings of the plugin. None: the host records nothing.
+    records: Option<Arc<PluginRecords>>,
     metrics: PluginMetrics,
+    /// Counts the leaderships of this host, from 1.
+    leaderships: AtomicU64,
+    /// The leadership in which the journals of canaries were read.
+    journals_known: tokio::sync::Mutex<u64>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -174,6 +124,7 @@ impl Controller {
         Arc::new(Self {
             name: name.to_owned(),
             lead: Arc::new(Leadership::new(shared.leases.election(name))),
+            records: shared.flight_recorder.as_ref().map(|recorder| recorder.plugin(name)),
             reviewer: Reviewer::new(name, shared.recorder.clone(), metrics.clone(), Arc::clone(&health)),
             shared,
             queue,
@@ -187,6 +138,8 @@ impl Controller {
             marks: Arc::new(Marks::new(&metrics)),
             dependencies: Arc::default(),
             metrics,
+            leaderships: AtomicU64::new(1),
+            journals_known: tokio::sync::Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         })
@@ -204,6 +157,7 @@ impl Controller {
             dependencies: Arc::clone(&self.dependencies),
             writer: self.shared.writer.clone(),
             event_mode: Arc::clone(&event_mode),
+            version: Arc::downgrade(&self.version),
         };
         let (subscriptions, stores) = handler::subscribe(&loaded.manifest, &self.shared.informers, &handlers);
         let reads =
@@ -213,6 +167,7 @@ impl Controller {
         let pool = Arc::new(Pool::new(loaded.component.clone(), loaded.guest.clone(), workers));
         let converter = Converter::new(&loaded, &self.name, &pool, &self.metrics);
         let version = Arc::new(Version {
+            identity: loaded.identity(),
             loaded,
             pool,
             write_identity,
@@ -232,6 +187,16 @@ impl Controller {
         version
     }
 
+    /// Converts with a version that is not current yet: the API server needs the conversions of a definition before the version runs.
+    ///
+    /// * `version` - from [`Self::prepare`].
+    /// * `only_first` - keep the conversions that there are.
+    pub fn convert_with(&self, version: &Version, only_first: bool) {
+        if !only_first || self.converter.get().is_none() {
+            self.converter.set(version.converter.clone());
+        }
+    }
+
     /// Makes a version current and enqueues all its objects at low priority. Returns the previous version.
     ///
     /// Reconciles in flight finish on the version they began on; the queue keeps a key from running on two versions at once. Timers and
@@ -246,6 +211,12 @@ impl Controller {
         // The order matters: no event of a kind that only the new version has reaches the old version. Objects that arrive while neither
         // version is live are in the stores, whose keys are enqueued afterwards.
         let before = self.version.replace(Some(Arc::clone(version)));
+        if let Some(rollout) = self.version.rollout().filter(|rollout| Arc::ptr_eq(&rollout.version, version)) {
+            // Promoted: its keys stay with it.
+            rollout.promoted();
+            self.metrics.set_rollout(0, 0);
+            self.version.set_rollout(None);
+        }
         self.dependencies.renew();
         if !self.leads() {
             version.set_event_mode(EventMode::Standby);
@@ -315,12 +286,6 @@ impl Controller {
         &self.name
     }
 
-    /// Whether the plugin is paused: its keys wait.
-    #[must_use]
-    pub fn is_paused(&self) -> bool {
-        self.shared.pauses.is_paused(&self.name)
-    }
-
     /// The guard of writes about the plugin. None: another host leads.
     #[must_use]
     pub fn guard(&self) -> Option<LeadershipGuard> {
@@ -333,61 +298,12 @@ impl Controller {
         self.health.quarantined_until()
     }
 
-    /// State of the controller for `/plugins`.
-    #[must_use]
-    pub fn describe(&self) -> Value {
-        let Some(version) = self.current() else { return json!({}) };
-        let Loaded { manifest, component, guest } = &version.loaded;
-        let mut described = json!({
-            "version": manifest.version,
-            "digest": format!("sha256:{}", component.digest),
-            "workers": guest.grants.workers(manifest),
-            "resyncSeconds": guest.grants.resync(manifest).as_secs(),
-            "waitingFor": version.waiting_for(),
-            "queueDepth": self.queue.len(),
-            "outOfSync": self.marks.out_of_sync.describe(),
-            "pausedObjects": self.marks.paused.describe(),
-            "instanceMemoryBytes": version.pool.most_memory_bytes(),
-            "warmInstances": version.pool.idle().instances,
-            "warmMemoryBytes": version.pool.idle().memory_bytes,
-            "objects": version.primaries().map(|(kind, stores)| {
-                (kind.to_string(), json!(stores.map(|of| of.store.len()).sum::<usize>()))
-            }).collect::<serde_json::Map<_, _>>(),
-        });
-        let warnings = version.dead_mappings();
-        if let (Some(all), false) = (described.as_object_mut(), warnings.is_empty()) {
-            all.insert("warnings".to_owned(), json!(warnings));
-        }
-        if let (Some(all), Value::Object(stats)) = (described.as_object_mut(), self.stats.describe(&component.digest)) {
-            all.extend(stats);
-            all.extend(self.lead.election.describe().map(|lease| ("lease".to_owned(), lease)));
-        }
-        described
-    }
-
-    /// The sizes of the maps with keys.
-    #[must_use]
-    pub fn sizes(&self) -> Sizes {
-        let (tombstones, tombstone_bytes) = self.tombstones.size();
-        let queue = self.queue.snapshot(0);
-        let dependencies = self.dependencies.size();
-        Sizes {
-            tombstones,
-            tombstone_bytes,
-            timers: queue.delayed,
-            failing: queue.failing,
-            patched: self.breaker.remembered(),
-            struck: self.health.remembered(),
-            dependencies: dependencies.reads,
-            dependency_bytes: dependencies.bytes,
-        }
-    }
-
     /// Accepts no new key, drops the waiting keys with their timers, waits for the keys in work, and closes the watches.
     ///
     /// * `drain` - drain time; then the reconciles in flight are cancelled.
     pub async fn stop(&self, drain: Duration) {
         self.stop.cancel();
+        self.end_rollout();
         self.queue.purge();
         self.queue.shut_down();
         self.tasks.close();

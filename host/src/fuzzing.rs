@@ -2,6 +2,7 @@
 
 pub use crate::admission::fuzzing::review;
 pub use crate::apply::fuzzing::write;
+pub use crate::cases::fuzzing::case;
 pub use crate::plugin::fuzzing::{entry, grant, manifest, request, wasm};
 pub use oarlock_informer::fuzzing::{list, watch};
 pub use oarlock_oci::fuzzing::{answer, document, reference};

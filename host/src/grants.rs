@@ -7,14 +7,20 @@ mod asked;
 mod compare;
 mod conversion;
 mod permission;
+mod rollout;
+mod validate;
 
 pub use admission::{Admission, both as both_selectors, fault as admission_fault, resource_covers};
 pub use asked::{Plurals, guess_plural};
 pub use compare::difference;
 pub use conversion::is_definition_name;
 pub use permission::{PERMISSIONS, Permission, each};
+pub use rollout::{CanarySteps, PlanLimits, RolloutSteps};
+pub use validate::{Error, parse_origin};
 
+use data_encoding::HEXLOWER;
 use oarlock_manifest::{GrantedAdmission, Limits, PluginGrant, PluginManifest, PolicyRule, SafeRequest};
+use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use url::Url;
 
@@ -55,53 +61,6 @@ pub const MOST_WORKERS: u32 = 64;
 /// Most workers that a manifest can ask for: more would take resources from other plugins, which a person has to decide.
 pub const ASKED_WORKERS: u32 = 8;
 
-/// Longest sentence about a fault of a grant.
-const FAULT_BYTES: usize = 1024;
-
-/// Why a grant cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// An entry of `http.origins` is no origin.
-    #[error("http origin {origin:?} is not scheme://host[:port]: {reason}")]
-    Origin {
-        /// The entry.
-        origin: String,
-        /// The fault.
-        reason: String,
-    },
-    /// `apiVersion` or `kind` belong to another type of document.
-    #[error("expected apiVersion {API} and kind PluginGrant, found {found}", API = oarlock_manifest::API_VERSION)]
-    NotAGrant {
-        /// The type found.
-        found: String,
-    },
-    /// A secret file cannot be read.
-    #[error("cannot read configuration value {key:?} from {path}")]
-    SecretFile {
-        /// Configuration key.
-        key: String,
-        /// The path in the grant.
-        path: String,
-        /// The cause.
-        #[source]
-        source: std::io::Error,
-    },
-    /// A number or a word is not allowed.
-    #[error("{0}")]
-    Limit(String),
-    /// A rule names a verb that Kubernetes does not know.
-    #[error("{0}")]
-    Verb(String),
-    /// The permissions are lists times lists, and too many.
-    #[error(
-        "permissions have {count} combinations of verb, group, resource, name and namespace; the limit is {PERMISSIONS}"
-    )]
-    TooManyPermissions {
-        /// The number of permissions.
-        count: usize,
-    },
-}
-
 /// The permissions, limits and configuration of a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grants {
@@ -111,6 +70,7 @@ pub struct Grants {
     manage_status: bool,
     admission: Vec<GrantedAdmission>,
     conversions: Vec<String>,
+    definitions: Vec<String>,
     origins: BTreeSet<String>,
     safe_requests: Vec<SafeRequest>,
     config: BTreeMap<String, String>,
@@ -118,6 +78,7 @@ pub struct Grants {
     limits: Limits,
     workers: Option<u32>,
     resync_seconds: Option<u32>,
+    rollout: Option<RolloutSteps>,
 }
 
 impl Grants {
@@ -131,6 +92,7 @@ impl Grants {
             manage_status: false,
             admission: Vec::new(),
             conversions: Vec::new(),
+            definitions: Vec::new(),
             origins: BTreeSet::new(),
             safe_requests: Vec::new(),
             config: BTreeMap::new(),
@@ -138,83 +100,8 @@ impl Grants {
             limits: Limits { deadline_seconds: 5, ..Limits::default() },
             workers: None,
             resync_seconds: None,
+            rollout: None,
         }
-    }
-
-    /// Validates a grant file. Relative paths in `secretFiles` start from `folder`.
-    ///
-    /// # Errors
-    ///
-    /// See [`Error`]; the first fault.
-    pub fn new(grant: &PluginGrant, folder: &std::path::Path) -> Result<Self, Error> {
-        let secrets = grant.secret_files.iter().map(|(key, path)| {
-            let source = |source| Error::SecretFile { key: key.clone(), path: path.clone(), source };
-            let value = std::fs::read_to_string(folder.join(path)).map_err(source)?;
-            Ok((key.clone(), value.trim_end_matches(['\r', '\n']).to_owned()))
-        });
-        let secrets = secrets.collect::<Result<_, _>>()?;
-        Self::with_secrets(grant, secrets)
-    }
-
-    /// Validates a grant file without reading its secret files: enough for a comparison with a manifest on any machine.
-    ///
-    /// # Errors
-    ///
-    /// See [`Error`]; the first fault.
-    pub fn without_secrets(grant: &PluginGrant) -> Result<Self, Error> {
-        Self::with_secrets(grant, grant.secret_files.keys().map(|key| (key.clone(), String::new())).collect())
-    }
-
-    fn with_secrets(grant: &PluginGrant, values: BTreeMap<String, String>) -> Result<Self, Error> {
-        if grant.api_version != oarlock_manifest::API_VERSION || grant.kind != "PluginGrant" {
-            return Err(Error::NotAGrant { found: format!("{}, {}", grant.api_version, grant.kind) });
-        }
-        let count = permission::count(&grant.permissions);
-        if count > PERMISSIONS {
-            return Err(Error::TooManyPermissions { count });
-        }
-        if let Some(fault) = verb_faults(&grant.permissions).next() {
-            return Err(Error::Verb(crate::quoted(&fault, FAULT_BYTES)));
-        }
-        let mut config = grant.config.clone();
-        let secrets = values.keys().cloned().collect();
-        config.extend(values);
-        if let Some(fault) = grant.limits.fault() {
-            return Err(Error::Limit(fault));
-        }
-        for (name, value) in [("workers", grant.workers), ("resyncSeconds", grant.resync_seconds)] {
-            if value == Some(0) {
-                return Err(Error::Limit(format!("{name} must be at least 1")));
-            }
-        }
-        if let Some(workers) = grant.workers.filter(|workers| *workers > MOST_WORKERS) {
-            return Err(Error::Limit(format!("workers is {workers}, must be at most {MOST_WORKERS}")));
-        }
-        if let Some(fault) =
-            grant.admission.iter().enumerate().find_map(|(i, granted)| admission::granted_fault(i, granted))
-        {
-            return Err(Error::Limit(fault));
-        }
-        if let Some(name) = grant.conversions.iter().find(|name| !is_definition_name(name)) {
-            let fault = format!("conversions has {name:?}, which is not the name of a CustomResourceDefinition");
-            return Err(Error::Limit(crate::quoted(&fault, FAULT_BYTES)));
-        }
-        let origins = grant.http.origins.iter().map(|o| parse_origin(o)).collect::<Result<_, _>>()?;
-        Ok(Self {
-            partial: grant.partial,
-            permissions: grant.permissions.clone(),
-            cleanup: grant.cleanup,
-            manage_status: grant.manage_status,
-            admission: grant.admission.clone(),
-            conversions: grant.conversions.clone(),
-            origins,
-            safe_requests: grant.http.safe_requests.clone(),
-            config,
-            secrets,
-            limits: grant.limits.clone(),
-            workers: grant.workers,
-            resync_seconds: grant.resync_seconds,
-        })
     }
 
     /// The grant file that allows everything in the manifest, with `config` as its configuration.
@@ -246,6 +133,12 @@ impl Grants {
     #[must_use]
     pub fn conversions(&self, manifest: &PluginManifest) -> Vec<String> {
         manifest.conversions.iter().filter(|name| self.conversions.contains(name)).cloned().collect()
+    }
+
+    /// The names of the definitions that the host installs and upgrades.
+    #[must_use]
+    pub fn definitions(&self) -> &[String] {
+        &self.definitions
     }
 
     /// The namespaces, of those that the manifest asks for, where a kind may be listed and watched. `None`: everywhere. An empty list:
@@ -366,10 +259,29 @@ impl Grants {
         &self.config
     }
 
+    /// A SHA-256 in hex that stands for the configuration without the values of secret files.
+    #[must_use]
+    pub fn config_digest(&self) -> String {
+        let values = self.config.iter().filter(|(key, _)| !self.secrets.contains(*key)).collect::<Vec<_>>();
+        let all = serde_json::to_vec(&(values, &self.secrets)).unwrap_or_default();
+        HEXLOWER.encode(&Sha256::digest(&all))
+    }
+
+    /// The keys of configuration values that come from secret files.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.secrets.iter().map(String::as_str)
+    }
+
     /// The resource limits of one reconcile.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The steps by which a new version replaces the version that runs. None: at once.
+    #[must_use]
+    pub fn rollout(&self) -> Option<&RolloutSteps> {
+        self.rollout.as_ref()
     }
 
     /// The number of concurrent reconciles: from the grant, otherwise from the manifest.
@@ -400,26 +312,6 @@ fn covers(list: &[String], wanted: &str) -> bool {
 fn safe_request_covers(granted: &SafeRequest, method: &str, path: &str) -> bool {
     granted.method == method
         && granted.path.strip_prefix('*').map_or(granted.path == path, |suffix| path.ends_with(suffix))
-}
-
-/// Parses `scheme://host[:port]` into its canonical form.
-///
-/// # Errors
-///
-/// [`Error::Origin`] for anything else: another scheme, a path, a query, credentials.
-pub fn parse_origin(text: &str) -> Result<String, Error> {
-    let fault = |reason: &str| Error::Origin { origin: text.to_owned(), reason: reason.to_owned() };
-    let url = Url::parse(text).map_err(|e| fault(&e.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(fault("the scheme must be http or https"));
-    }
-    if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
-        return Err(fault("an origin has no path, query or fragment"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(fault("an origin has no credentials"));
-    }
-    Ok(url.origin().ascii_serialization())
 }
 
 #[cfg(test)]

@@ -10,50 +10,62 @@ mod accept;
 mod access;
 mod actions;
 mod conversions;
+pub mod definitions;
+mod handle;
 mod host_events;
 mod leftovers;
 mod loading;
+mod object_versions;
+mod preview;
 mod registry;
 mod retirement;
+mod rollout;
 mod saved_versions;
 mod state_reporter;
 mod swapper;
+mod undo;
 mod view;
 
 pub use actions::Action;
+pub use handle::Handle;
+pub use host_events::ObjectEvents;
+pub use object_versions::{ObjectVersion, ObjectVersions};
+pub use preview::PreviewRequest;
 pub use registry::State;
+pub use undo::GoBack;
+pub(crate) use undo::UNDONE;
 
 use crate::api::GroupVersionKind;
 use crate::apply::HeldObjects;
 use crate::apply::access::RequiredPermissions;
 use crate::apply::events::Regarding;
-use crate::controller::{Controller, Converter, Happened, Notice, Shared, Version};
-use crate::oci::PullStatuses;
-use crate::plugin::directory::{self, Snapshot, Sources};
+use crate::controller::{Happened, Notice, Shared, Version};
+use crate::oci::{PullStatuses, Puller};
+use crate::plugin::directory::{self, Declarations, Snapshot, Sources};
 use crate::plugin::{Engine, HttpGate};
 use access::AccessChecker;
+use definitions::DefinitionInstaller;
 use host_events::HostEvents;
 use leftovers::Leftovers;
 use loading::{Loader, Read};
 use registry::Registry;
 use retirement::Retirement;
 use saved_versions::SavedVersions;
-use serde_json::Value;
 use state_reporter::StateReporter;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use swapper::Swapper;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Drain time of reconciles in flight when a version is replaced, a plugin is removed or the host stops.
 const DRAIN: Duration = Duration::from_secs(20);
 
-/// Poll interval for changes without a notification: synced watches, the end of a quarantine, objects that cannot be deleted.
-const TICK: Duration = Duration::from_millis(500);
+/// Poll interval for changes without a notification: the end of a quarantine, objects that cannot be deleted.
+pub const POLL: Duration = Duration::from_millis(500);
 
 /// Longest delay of readiness by a file that is still being written at the start.
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
@@ -66,20 +78,44 @@ const PULLED_WITHIN: Duration = Duration::from_secs(60);
 pub struct Options {
     /// Directory of `.wasm` files, each with its grant file beside it.
     pub plugins: PathBuf,
+    /// The number of the state of a directory that nobody watches: when it changes, the host reads the directory again. None: the host
+    /// watches the directory.
+    pub fixed: Option<watch::Receiver<u64>>,
+    /// Poll interval for changes without a notification; see [`POLL`].
+    pub poll: Duration,
     /// Plugins pulled from registries, in addition to the directory.
     pub pulled: Option<PullStatuses>,
+    /// Pulls versions of before, if a person goes back to one. None: there is no registry.
+    pub puller: Option<Arc<Puller>>,
+    /// Plugins that objects declare, in addition.
+    pub declared: Option<Declarations>,
+    /// The good versions that Plugin objects remember. None: there are no Plugin objects.
+    pub object_versions: Option<ObjectVersions>,
     /// Folder of caches, where good versions are saved. None: they are not.
     pub caches: Option<PathBuf>,
     /// Replaces the resync period of every plugin.
     pub resync_seconds: Option<u32>,
-    /// Grants a plugin without a grant file everything in its manifest.
+    /// For development: grants a plugin without a grant file everything in its manifest, and upgrades definitions although stored objects may
+    /// not survive it.
     pub grant_what_is_asked: bool,
     /// `limits.deadlineSeconds` where a grant does not state it, instead of the usual one.
     pub unstated_deadline_seconds: Option<u32>,
     /// What the events about plugins are events of: the host's own object.
     pub host_object: Regarding,
+    /// The same events for the Plugin objects. None: there are none.
+    pub object_events: Option<ObjectEvents>,
     /// Whether the host runs an admission server.
     pub answers_admission: bool,
+}
+
+impl Options {
+    fn sources(&self) -> Sources {
+        let folder = self.plugins.clone();
+        if let Some(looks) = self.fixed.clone() {
+            return Sources::fixed(folder, looks);
+        }
+        Sources::start(folder, self.pulled.clone(), self.declared.clone())
+    }
 }
 
 /// The result of a task, or a request of a person.
@@ -88,12 +124,16 @@ enum Message {
     Loaded { file: String, generation: u64, read: Result<Box<Read>, loading::Failed> },
     /// The watches of a version are in sync, so that the plugin can switch to it.
     Synced { plugin: String, version: Arc<Version> },
+    /// The upgrade of a definition is refused, so that the version does not run.
+    DefinitionRefused { plugin: String, version: Arc<Version>, why: String },
     /// The access review of a plugin ended.
     Access { plugin: String, required: Arc<RequiredPermissions>, missing: Vec<String> },
     /// A removed plugin has drained.
     Drained { plugin: String, held: Vec<(GroupVersionKind, usize)> },
     /// A check of the objects that no plugin cleans up ended.
     Leftovers { found: Vec<(leftovers::Leftover, HeldObjects)>, took: Duration },
+    /// The version to which a person goes back is ready to run.
+    GoBack { ready: Box<undo::Ready>, answer: oneshot::Sender<Result<String, String>> },
     /// A person requests an action.
     Action { action: Action, answer: oneshot::Sender<Result<String, String>> },
 }
@@ -121,86 +161,8 @@ impl std::fmt::Debug for Lifecycle {
     }
 }
 
-/// Read access to the lifecycle, and requests to it. Cheap to clone.
-#[derive(Clone)]
-pub struct Handle {
-    registry: Arc<Mutex<Registry>>,
-    pulled: Option<PullStatuses>,
-    messages: mpsc::UnboundedSender<Message>,
-}
-
-impl std::fmt::Debug for Handle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Handle")
-    }
-}
-
-impl Handle {
-    /// The response to `/plugins`: every file, and the state of its plugin.
-    #[must_use]
-    pub fn describe(&self) -> Value {
-        view::describe(&lock(&self.registry), self.pulled.as_ref())
-    }
-
-    /// The controller of a plugin that runs or is about to.
-    #[must_use]
-    pub fn controller(&self, plugin: &str) -> Option<Arc<Controller>> {
-        lock(&self.registry).plugins.get(plugin).map(|plugin| Arc::clone(&plugin.controller))
-    }
-
-    /// The controllers of all plugins that run or are about to.
-    #[must_use]
-    pub fn controllers(&self) -> Vec<Arc<Controller>> {
-        lock(&self.registry).plugins.values().map(|plugin| Arc::clone(&plugin.controller)).collect()
-    }
-
-    /// The conversions of a plugin that runs, is about to, or ended while definitions depend on its conversions.
-    #[must_use]
-    pub fn converter(&self, plugin: &str) -> Option<Arc<Converter>> {
-        lock(&self.registry).converter(plugin)
-    }
-
-    /// The conversions of all plugins, by definition. Of two plugins, the one that runs converts.
-    #[must_use]
-    pub fn converters(&self) -> BTreeMap<String, Arc<Converter>> {
-        lock(&self.registry).converters()
-    }
-
-    /// Records the definitions that this host converts for, with the number of their objects.
-    pub fn set_converted(&self, converted: BTreeMap<String, usize>) {
-        lock(&self.registry).converted = converted;
-    }
-
-    /// Whether a plugin that does not run may be about to: a file is compiling, or its first version waits for its watches.
-    #[must_use]
-    pub fn may_come(&self, plugin: &str) -> bool {
-        let registry = lock(&self.registry);
-        let waits = |plugin: &registry::Plugin| plugin.controller.current().is_none();
-        registry.starting || !registry.nothing_is_compiling() || registry.plugins.get(plugin).is_some_and(waits)
-    }
-
-    /// Starts no further reconcile, finishes those in flight, and releases the plugins' Leases. The plugins continue to answer admission
-    /// reviews.
-    pub async fn hand_over(&self) {
-        let controllers = self.controllers();
-        futures::future::join_all(controllers.iter().map(|controller| controller.step_down(DRAIN))).await;
-    }
-
-    /// Requests an action; returns a line for people.
-    ///
-    /// # Errors
-    ///
-    /// Why the action failed, for people.
-    pub async fn act(&self, action: Action) -> Result<String, String> {
-        let (answer, answered) = oneshot::channel();
-        let stopping = || "the host is stopping".to_owned();
-        self.messages.send(Message::Action { action, answer }).map_err(|_closed| stopping())?;
-        answered.await.map_err(|_dropped| stopping())?
-    }
-}
-
-fn lock(registry: &Mutex<Registry>) -> MutexGuard<'_, Registry> {
-    registry.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(locked: &Mutex<T>) -> MutexGuard<'_, T> {
+    locked.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Lifecycle {
@@ -210,10 +172,16 @@ impl Lifecycle {
         let (messages, inbox) = mpsc::unbounded_channel();
         let (notices, noticed) = mpsc::unbounded_channel();
         let registry: Arc<Mutex<Registry>> = Arc::default();
-        let events = HostEvents::new(shared.recorder.clone(), options.host_object.clone());
+        let events =
+            HostEvents::new(shared.recorder.clone(), options.host_object.clone(), options.object_events.clone());
         let saved = options.caches.as_deref().and_then(|caches| SavedVersions::open_or_warn(caches, &options.plugins));
+        if let Some(saved) = &saved {
+            lock(&registry).remember_removed(saved.left_behind());
+        }
         let loader = Loader {
             saved: saved.clone(),
+            puller: options.puller.clone(),
+            object_versions: options.object_versions.clone(),
             registry: Arc::clone(&registry),
             resync_seconds: options.resync_seconds,
             grant_what_is_asked: options.grant_what_is_asked,
@@ -224,11 +192,16 @@ impl Lifecycle {
             messages: messages.clone(),
         };
         let swapper = Swapper {
-            saved,
+            saved: saved.clone(),
             registry: Arc::clone(&registry),
             http,
             metrics: shared.metrics.clone(),
             access: AccessChecker::new(&shared, messages.clone()),
+            definitions: DefinitionInstaller {
+                objects: shared.writer.host_objects().clone(),
+                events: events.clone(),
+                any_upgrade: options.grant_what_is_asked || shared.rehearsal.is_some(),
+            },
             events: events.clone(),
             messages: messages.clone(),
         };
@@ -236,6 +209,8 @@ impl Lifecycle {
             Arc::clone(&registry),
             shared.writer.finalizers().clone(),
             shared.recorder.clone(),
+            events.clone(),
+            saved.clone(),
             messages.clone(),
         );
         let metrics = shared.metrics.clone();
@@ -270,11 +245,11 @@ impl Lifecycle {
     /// * `settled` - called once, when every file that existed at the start has been compiled or refused.
     /// * `came_round` - called in each iteration of the loop, at least every half second unless the loop is stuck.
     pub async fn run(mut self, stop: CancellationToken, settled: impl FnOnce(), came_round: impl Fn()) {
-        let mut watch = Sources::start(self.options.plugins.clone(), self.options.pulled.clone());
+        let mut watch = self.options.sources();
         let mut settled = Some(settled);
         let mut looked = false;
         let began = Instant::now();
-        let mut tick = tokio::time::interval(TICK);
+        let mut tick = tokio::time::interval(self.options.poll);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -304,7 +279,10 @@ impl Lifecycle {
                 _ = tick.tick() => {
                     lock(&self.registry).forget_unused_converters();
                     self.retirement.end_orphans();
+                    self.follow_the_leader();
+                    self.publish_rollouts();
                     self.leftovers.check();
+                    self.leftovers.save();
                     let patience = if watch.all_asked() { SETTLED_WITHIN } else { PULLED_WITHIN };
                     looked |= began.elapsed() > patience;
                 }
@@ -326,7 +304,9 @@ impl Lifecycle {
     /// Whether no file in the directory is still being written.
     fn is_complete(&self, snapshot: &Snapshot) -> bool {
         let there = directory::scan(&self.options.plugins).unwrap_or_default();
-        there.iter().all(|candidate| snapshot.files.contains_key(&candidate.file_name))
+        // A declared plugin has another name than its file.
+        let known: BTreeSet<&Path> = snapshot.files.values().map(|found| &*found.candidate.path).collect();
+        there.iter().all(|candidate| known.contains(&*candidate.path))
     }
 
     /// Compares the directory with the registry.
@@ -358,8 +338,10 @@ impl Lifecycle {
                 if let Some(file) = self.swapper.synced(&plugin, &version) {
                     // The file may have contained another plugin before.
                     self.retirement.end_others_of(&file, &plugin);
+                    self.evaluate_waiting();
                 }
             }
+            Message::DefinitionRefused { plugin, version, why } => self.definition_refused(&plugin, &version, why),
             Message::Access { plugin: name, required, missing } => {
                 if let Some(plugin) = lock(&self.registry).plugins.get_mut(&name) {
                     plugin.access.answered(&name, required, missing);
@@ -368,33 +350,13 @@ impl Lifecycle {
             Message::Drained { plugin, held } => {
                 if self.retirement.drained(&plugin, held) {
                     self.swapper.forget_saved(&plugin);
+                    self.shared.pauses.resume(&plugin);
                     self.evaluate_waiting();
                 }
             }
             Message::Leftovers { found, took } => self.leftovers.found(found, took),
+            Message::GoBack { ready, answer } => self.go_back(*ready, answer),
             Message::Action { action, answer } => self.act(action, answer),
-        }
-    }
-
-    fn act(&mut self, action: Action, answer: oneshot::Sender<Result<String, String>>) {
-        match action {
-            Action::Confirm(name) if lock(&self.registry).ended_converters.contains_key(&name) => {
-                let _ = answer.send(conversions::confirm_end(&mut lock(&self.registry), &name));
-            }
-            Action::Confirm(name) => {
-                let confirmed = actions::confirm(&mut lock(&self.registry), &name);
-                let done = confirmed.map(|(file, said)| {
-                    self.swapper.forgive(&name);
-                    self.evaluate(&file);
-                    said
-                });
-                // The requesting client may have closed its connection.
-                let _ = answer.send(done);
-            }
-            Action::ReleaseFinalizers(name) => {
-                let finalizers = self.shared.writer.finalizers().clone();
-                actions::release_finalizers(Arc::clone(&self.registry), finalizers, name, answer);
-            }
         }
     }
 
@@ -404,6 +366,7 @@ impl Lifecycle {
             Happened::FirstReconcile { struck } => self.swapper.first_reconcile(&plugin, &digest, struck),
             Happened::Proven => self.swapper.proven(&plugin, &digest),
             Happened::Failing(why) => self.swapper.failing(&plugin, &digest, &why),
+            Happened::Rollout(event) => self.rollout_event(&plugin, &digest, event),
             Happened::Quarantined(pause) => {
                 let seconds = pause.as_secs();
                 self.events.record(

@@ -8,15 +8,21 @@
 
 pub mod flood;
 mod human;
+mod json;
+pub mod recent;
 
 use std::io::{self, IsTerminal};
 
 use tracing::Subscriber;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::JsonFields;
+use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use self::human::{HumanEvents, HumanFields};
+use self::json::JsonEvents;
+use self::recent::RecentLines;
 
 /// The variable that holds the filter, for example `info,oarlock::informer=debug`.
 pub const FILTER_VARIABLE: &str = "OARLOCK_LOG";
@@ -26,6 +32,9 @@ const DEFAULT_FILTER: &str = "info";
 
 /// Libraries only warn, unless the filter names them.
 const LIBRARIES: &str = "cranelift=warn,h2=warn,hyper=warn,kube=warn,mio=warn,notify=warn,regalloc2=warn,rustls=warn,tower=warn,want=warn,wasmtime=warn";
+
+/// The field of a log line that names its trace.
+const TRACE_ID: &str = "trace_id";
 
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,8 +58,27 @@ pub fn init(format: Format, filter: Option<&str>) {
     let asked = filter.map(str::to_owned).or(from_variable).filter(|filter| !filter.trim().is_empty());
     let (filter, refused) = parse(asked.as_deref());
     let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    start(format, filter, io::stderr, colour);
+    warn_of(refused, asked);
+}
+
+/// As [`init`], with the filter of `OARLOCK_LOG`, into a file.
+pub fn init_into(format: Format, file: std::fs::File) {
+    let asked = std::env::var(FILTER_VARIABLE).ok();
+    let (filter, refused) = parse(asked.as_deref().filter(|filter| !filter.trim().is_empty()));
+    start(format, filter, std::sync::Arc::new(file), false);
+    warn_of(refused, asked);
+}
+
+fn start<W>(format: Format, filter: EnvFilter, writer: W, colour: bool)
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
     // An error means that logging is already started, by a test or by a program that embeds this one.
-    let _ = subscriber(format, filter, io::stderr, colour).try_init();
+    let _ = subscriber(format, filter, writer, colour).with(RecentLines(recent::lines())).try_init();
+}
+
+fn warn_of(refused: Option<String>, asked: Option<String>) {
     if let Some(reason) = refused {
         tracing::warn!(filter = asked.unwrap_or_default(), reason, "invalid log filter OARLOCK_LOG: using the default");
     }
@@ -85,7 +113,10 @@ where
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).log_internal_errors(false);
     match format {
         Format::Human => Box::new(builder.with_ansi(colour).fmt_fields(HumanFields).event_format(HumanEvents).finish()),
-        Format::Json => Box::new(builder.with_ansi(false).json().flatten_event(true).finish()),
+        Format::Json => {
+            let events = JsonEvents(tracing_subscriber::fmt::format().json().flatten_event(true));
+            Box::new(builder.with_ansi(false).fmt_fields(JsonFields::new()).event_format(events).finish())
+        }
     }
 }
 

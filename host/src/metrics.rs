@@ -10,6 +10,7 @@
 //! controller-runtime `pkg/internal/controller/metrics/metrics.go`.
 
 mod admission;
+mod exemplar;
 mod exposition;
 mod maps;
 mod plugin;
@@ -21,7 +22,7 @@ pub use self::exposition::Format;
 pub use self::plugin::{ApiVerb, Call, Counted, PLUGIN_STATES, PluginMetrics, ReconcileResult, TrapCause};
 pub use self::queue::QueueMetrics;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,6 +38,7 @@ use self::maps::MapFamilies;
 use self::plugin::PluginFamilies;
 use self::queue::QueueFamilies;
 use self::series::Series;
+use crate::telemetry::{SpanCounters, TraceId};
 
 /// The label of the host's own requests.
 const HOST: &str = "oarlock";
@@ -58,6 +60,7 @@ struct MetricsShared {
     file_states: Series<FileStateLabels, Gauge>,
     registry_answers: Series<ReferenceLabels, Gauge>,
     maps: MapFamilies,
+    spans: SpanCounters,
     known: Mutex<PluginHandles>,
 }
 
@@ -131,6 +134,7 @@ impl Metrics {
             registry_answers.clone(),
         );
         let maps = MapFamilies::register(&mut registry);
+        let spans = spans(&mut registry);
         let shared = MetricsShared {
             registry,
             queue,
@@ -141,6 +145,7 @@ impl Metrics {
             file_states,
             registry_answers,
             maps,
+            spans,
             known: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -214,9 +219,14 @@ impl Metrics {
         }
     }
 
+    /// Removes the series of references that nobody wants any more.
+    pub fn retain_references(&self, wanted: &BTreeSet<String>) {
+        self.shared.registry_answers.retain(|labels| wanted.contains(&*labels.reference));
+    }
+
     /// Sets whether a registry answered the last request about a plugin.
     ///
-    /// * `reference` - one of the references that the host was started with.
+    /// * `reference` - its text.
     pub fn set_registry_answers(&self, reference: &str, answers: bool) {
         self.shared.registry_answers.get(&ReferenceLabels { reference: Arc::from(reference) }).set(i64::from(answers));
     }
@@ -227,6 +237,12 @@ impl Metrics {
     /// * `bytes` - bytes of all entries. None: the map only counts entries.
     pub fn set_map(&self, map: &'static str, entries: usize, bytes: Option<usize>) {
         self.shared.maps.set(map, entries, bytes);
+    }
+
+    /// The counters of the spans of traces.
+    #[must_use]
+    pub fn spans(&self) -> &SpanCounters {
+        &self.shared.spans
     }
 
     /// Sets the number of running asynchronous tasks.
@@ -270,13 +286,14 @@ impl Metrics {
     /// Records a request to the admission server and its duration. Requests for a plugin that was removed meanwhile are not recorded.
     ///
     /// * `webhook` - an existing webhook, never a name from a client.
-    pub fn webhook_answered(&self, webhook: &str, code: u16, took: std::time::Duration) {
+    /// * `trace` - the trace of the review, if that is sampled.
+    pub fn webhook_answered(&self, webhook: &str, code: u16, took: std::time::Duration, trace: Option<TraceId>) {
         // The lock is held meanwhile, so that the plugin cannot be removed in between and leave its series behind.
         let known = self.known();
         if AdmissionFamilies::plugin_of(webhook).is_some_and(|plugin| !known.plugins.contains_key(plugin)) {
             return;
         }
-        self.shared.admission.answered(webhook, code, took);
+        self.shared.admission.answered(webhook, code, took, trace);
     }
 
     /// Counts a review by its result: `allowed`, `changed`, `refused`, `failed` or `ignored`.
@@ -330,6 +347,22 @@ impl InformerLabels {
     }
 }
 
+/// Registers the counters of the spans of traces.
+fn spans(registry: &mut Registry) -> SpanCounters {
+    let spans = SpanCounters::default();
+    registry.register(
+        "oarlock_otlp_spans_exported",
+        "Spans that the OpenTelemetry collector accepted",
+        spans.exported.clone(),
+    );
+    registry.register(
+        "oarlock_otlp_spans_dropped",
+        "Spans that were dropped, because the OpenTelemetry collector did not accept them or was too slow",
+        spans.dropped.clone(),
+    );
+    spans
+}
+
 /// Converts a count into the type of gauges.
 fn count(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
@@ -368,7 +401,7 @@ mod tests {
         let queue = Arc::new(Queue(QueueState { totals, depth: 1, ..QueueState::default() }));
         metrics.queue(name).read_from(Arc::downgrade(&queue) as _);
         let plugin = metrics.plugin(name);
-        plugin.reconciled(ReconcileResult::Error, Duration::from_millis(70));
+        plugin.reconciled(ReconcileResult::Error, Duration::from_millis(70), None);
         plugin.called(Call::GetDesired, Duration::from_micros(70));
         plugin.trapped(TrapCause::BadAnswer);
         plugin.api_request(ApiVerb::Apply, Some(200));
@@ -431,7 +464,7 @@ mod tests {
                 r#"oarlock_plugin_state{plugin="network",state="failed"} 0"#,
             ],
         );
-        plugin.reconciled(ReconcileResult::Success, Duration::ZERO);
+        plugin.reconciled(ReconcileResult::Success, Duration::ZERO, None);
         has(&metrics, &[r#"controller_runtime_reconcile_errors_total{controller="network"} 0"#]);
     }
 
@@ -463,7 +496,7 @@ mod tests {
         let (late, queue) = (metrics.plugin("gone"), metrics.queue("gone"));
         let worker = late.active_worker();
         metrics.remove_plugin("gone");
-        late.reconciled(ReconcileResult::Success, Duration::ZERO);
+        late.reconciled(ReconcileResult::Success, Duration::ZERO, None);
         late.called(Call::Patch, Duration::ZERO);
         late.trapped(TrapCause::Trap);
         late.api_request(ApiVerb::Get, Some(200));
@@ -472,14 +505,14 @@ mod tests {
         late.set_state("retired");
         late.set_leading(false);
         metrics.reviewed("gone", "allowed");
-        metrics.webhook_answered("/mutate/gone", 200, Duration::ZERO);
+        metrics.webhook_answered("/mutate/gone", 200, Duration::ZERO, None);
         drop((worker, late.active_worker()));
         queue.read_from(Arc::downgrade(&gone) as _);
         let after = lines(&metrics);
         assert!(!after.iter().any(|line| line.contains("gone")), "{}", after.join("\n"));
         assert_eq!(after.len(), before);
         // The plugin returns under its name.
-        metrics.plugin("gone").reconciled(ReconcileResult::Success, Duration::ZERO);
+        metrics.plugin("gone").reconciled(ReconcileResult::Success, Duration::ZERO, None);
         has(&metrics, &[r#"controller_runtime_reconcile_total{controller="gone",result="success"} 1"#]);
     }
 

@@ -1,5 +1,6 @@
 //! Plugins: artefact + manifest → component (compiled) → instance (one live store per reconcile).
 
+mod attachments;
 mod bindings;
 pub mod cache;
 mod call;
@@ -20,10 +21,14 @@ mod offload;
 mod pool;
 mod reads;
 pub mod recorded;
+pub mod replay;
+mod stubs;
+pub mod tape;
 pub mod validate;
 mod wasi;
 mod withheld;
 
+pub use attachments::{AttachmentError, Attachments, Definition};
 pub use call::{CallError, Observation, Outcome, Request, State, Trigger};
 pub use compile::{CompileLimits, serve as serve_compiler};
 pub use engine::{Engine, EngineOptions};
@@ -32,5 +37,6 @@ pub use instance::{Guest, Instance, Run};
 pub use load::{CONTRACT_VERSION, Component, LoadError, load};
 pub use pool::{Idle, Pool};
 pub use reads::{ReadError, ReadObserver, Reads, StoreOf};
+pub use stubs::{Collection, FaultEffect, HttpFault, HttpStub, HttpStubs, Record, StubAnswer};
 pub use validate::is_plugin_name;
 pub use withheld::{WithheldRequest, WithheldRequests};

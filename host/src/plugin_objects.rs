@@ -1,16 +1,29 @@
 //! Plugin objects (`plugins.oarlock.dev`): the plugins of a host for `kubectl`, and the wishes of people about them.
 //!
-//! The host makes an object for each plugin, and writes its status. It obeys `spec.paused` and `spec.approve`. Of several hosts each one
-//! obeys, and the one that leads a plugin writes.
+//! The host makes an object for each plugin that has none, and writes the status of all. It obeys `spec.paused` and `spec.approve`, and runs
+//! the plugins that people declare. Of several hosts each one obeys, and the one that leads a plugin writes.
 
+mod declared;
+mod entries;
+mod ownership;
+mod revisions;
 mod status;
+mod undo;
+mod wishes;
 
 use crate::api::{GroupVersionKind, ObjectKey};
-use crate::apply::WriteError;
+use crate::apply::events::{Event, Regarding};
+use crate::apply::{WriteError, WriteIdentity};
 use crate::controller::Shared;
 use crate::informer::{Handler, ListOptions, Object, Subscription, WatchSpec};
 use crate::lease::{self, LeaderElection, LeadershipGuard};
-use crate::lifecycle::{Action, Handle};
+use crate::lifecycle::{Handle, ObjectEvents, ObjectVersions};
+use crate::oci::Puller;
+use crate::plugin::directory::{self, Declarations};
+use declared::Asked;
+use entries::{entries, source};
+use ownership::{Owner, is_ours};
+use revisions::good_version;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -61,7 +74,33 @@ pub struct PluginObjects {
     objects: HashMap<String, Written>,
     /// Since when the plugins of objects are gone.
     gone: HashMap<String, Instant>,
-    approved: BTreeMap<String, String>,
+    approved: BTreeMap<String, (String, Option<String>)>,
+    sources: DeclaredSources,
+    asked: Asked,
+    undoing: undo::Undoing,
+    /// The faults in the log.
+    told: BTreeMap<String, String>,
+}
+
+/// Where the host takes declared plugins from.
+#[derive(Clone, Debug, Default)]
+pub struct DeclaredSources {
+    /// What the lifecycle follows.
+    pub declarations: Declarations,
+    /// Pulls their references. None: the host cannot.
+    pub puller: Option<Arc<Puller>>,
+    /// Plugins from registries that the command line names.
+    pub fixed: BTreeSet<String>,
+    /// The good versions of the plugins, which the lifecycle goes back to.
+    pub versions: ObjectVersions,
+    /// Events about plugins.
+    pub events: ObjectEvents,
+}
+
+/// An object, and its document.
+struct Live {
+    object: Arc<Object>,
+    json: Value,
 }
 
 /// The last write of an object.
@@ -71,6 +110,8 @@ struct Written {
     /// The resourceVersion before the write: the cache may still show it.
     over: Option<String>,
     try_again: Option<Instant>,
+    /// The resourceVersion of an object of which the owner is known: the host.
+    ours: Option<String>,
 }
 
 impl std::fmt::Debug for PluginObjects {
@@ -82,7 +123,13 @@ impl std::fmt::Debug for PluginObjects {
 impl PluginObjects {
     /// * `election` - of the host's own duties.
     #[must_use]
-    pub fn new(options: Options, shared: Shared, lifecycle: Handle, election: LeaderElection) -> Self {
+    pub fn new(
+        options: Options,
+        shared: Shared,
+        lifecycle: Handle,
+        election: LeaderElection,
+        sources: DeclaredSources,
+    ) -> Self {
         let Options { namespace, host } = options;
         let host = shared.leases.identity().map_or(host, str::to_owned);
         let changed = Arc::new(Notify::new());
@@ -101,6 +148,10 @@ impl PluginObjects {
             objects: HashMap::new(),
             gone: HashMap::new(),
             approved: BTreeMap::new(),
+            sources,
+            asked: Asked::default(),
+            undoing: undo::Undoing::default(),
+            told: BTreeMap::new(),
         }
     }
 
@@ -119,61 +170,84 @@ impl PluginObjects {
                 continue;
             }
             let live = self.live();
-            self.pause(&live);
+            let mut entries = entries(&self.lifecycle.describe());
+            let versions = live.iter().filter_map(|(name, live)| Some((name.clone(), good_version(&live.json)?)));
+            self.sources.versions.set_once(versions.collect());
+            self.pause(&live, &entries);
+            self.declare(&live);
+            self.record(&live);
             if let Some(known) = known.take() {
                 known();
             }
-            let entries = entries(&self.lifecycle.describe());
+            self.undoing.obey(&live, &entries, &self.lifecycle);
+            self.add_faults(&mut entries, &live);
             self.objects.retain(|name, _| entries.contains_key(name));
             self.approved.retain(|name, _| entries.contains_key(name));
             self.gone.retain(|name, _| live.contains_key(name) && !entries.contains_key(name));
             self.approve(&live, &entries).await;
+            self.follow_aborts(&live, &entries).await;
             for (name, entry) in &entries {
                 self.keep(name, entry, live.get(name)).await;
             }
-            for (name, object) in live.iter().filter(|(name, _)| !entries.contains_key(*name)) {
-                self.remove(name, object).await;
+            for (name, live) in live.iter().filter(|(name, _)| !entries.contains_key(*name)) {
+                self.remove(name, live).await;
             }
         }
     }
 
     /// The objects by name.
-    fn live(&self) -> BTreeMap<String, Arc<Object>> {
+    fn live(&self) -> BTreeMap<String, Live> {
         let objects = self.subscription.store().list(&ListOptions::default());
-        objects.into_iter().map(|object| (object.key().name.to_string(), object)).collect()
+        let read = |object: Arc<Object>| Live { json: json(&object), object };
+        objects.into_iter().map(|object| (object.key().name.to_string(), read(object))).collect()
     }
 
-    fn pause(&self, live: &BTreeMap<String, Arc<Object>>) {
-        let paused = |object: &Object| json(object).pointer("/spec/paused") == Some(&Value::Bool(true));
-        let paused: BTreeSet<String> =
-            live.iter().filter(|(_, object)| paused(object)).map(|(name, _)| name.clone()).collect();
-        if self.shared.pauses.set(paused.clone()) {
-            tracing::info!(paused = paused.into_iter().collect::<Vec<_>>().join(", "), "paused plugins");
+    /// Records the events about plugins on their objects.
+    fn record(&self, live: &BTreeMap<String, Live>) {
+        let object = |name: &str| live.get(name).map(|live| Regarding::new(&kind(), &live.object));
+        for (regarding, event) in self.sources.events.take(object) {
+            self.shared.recorder.record(&WriteIdentity::host(), &regarding, event);
         }
     }
 
-    /// Confirms versions that wait for a confirmation and whose digest is approved.
-    async fn approve(&mut self, live: &BTreeMap<String, Arc<Object>>, entries: &BTreeMap<String, Value>) {
-        for (name, entry) in entries {
-            let Some(digest) = waiting_for_confirmation(entry) else { continue };
-            let object = live.get(name).map(|object| json(object)).unwrap_or_default();
-            let approved = object.pointer("/spec/approve").and_then(Value::as_str);
-            if approved != Some(digest) || self.approved.get(name).is_some_and(|before| before == digest) {
-                continue;
-            }
-            self.approved.insert(name.clone(), digest.to_owned());
-            match self.lifecycle.act(Action::Confirm(name.clone())).await {
-                Ok(said) => tracing::info!(plugin = name, digest, "approved: {said}"),
-                Err(error) => tracing::warn!(plugin = name, digest, error, "the approved version cannot be confirmed"),
+    /// Tells the lifecycle and the puller which plugins people declare.
+    fn declare(&mut self, live: &BTreeMap<String, Live>) {
+        let objects = live.iter().filter(|(_, live)| declared::declares(&live.json));
+        let objects = objects.map(|(name, live)| (name.clone(), live.json.clone())).collect();
+        self.asked = Asked::of(&objects, &self.asked.plugins, &self.sources.fixed);
+        if let Some(puller) = &self.sources.puller {
+            puller.want(self.asked.wanted());
+        }
+        self.sources.declarations.set(self.asked.plugins.clone());
+    }
+
+    /// Adds the faults of objects to the entries of their plugins, or makes such entries, and logs each once.
+    fn add_faults(&mut self, entries: &mut BTreeMap<String, Value>, live: &BTreeMap<String, Live>) {
+        let mut faults = self.undoing.faults();
+        faults.extend(self.sources.declarations.faults());
+        faults.extend(self.asked.faults.clone());
+        faults.retain(|name, _| live.contains_key(name));
+        for (name, fault) in faults.iter().filter(|(name, fault)| self.told.get(*name) != Some(fault)) {
+            tracing::warn!(plugin = name, fault, "the Plugin object cannot be used");
+            if let Some(live) = live.get(name) {
+                let event = Event { warning: true, reason: "InvalidObject".to_owned(), message: fault.clone() };
+                self.shared.recorder.record(&WriteIdentity::host(), &Regarding::new(&kind(), &live.object), event);
             }
         }
+        for (name, fault) in &faults {
+            let entry = entries.entry(name.clone()).or_insert_with(|| json!({"state": "failed"}));
+            if let Some(entry) = entry.as_object_mut() {
+                entry.insert(status::FAULT.to_owned(), json!(fault));
+            }
+        }
+        self.told = faults;
     }
 
     /// Writes the object and its status where they differ from the plugin.
-    async fn keep(&mut self, name: &str, entry: &Value, live: Option<&Arc<Object>>) {
+    async fn keep(&mut self, name: &str, entry: &Value, live: Option<&Live>) {
         let written = self.objects.entry(name.to_owned()).or_default();
         let now = Instant::now();
-        let version = live.map(|object| object.resource_version().to_owned());
+        let version = live.map(|live| live.object.resource_version().to_owned());
         let unseen = written.at.is_some_and(|at| at.elapsed() < TRY_AGAIN) && written.over == version;
         if unseen || written.try_again.is_some_and(|when| now < when) {
             return;
@@ -182,19 +256,15 @@ impl PluginObjects {
         let Some(guard) = controller.map_or_else(|| self.election.guard(), |controller| controller.guard()) else {
             return;
         };
-        let object = live.map(|object| json(object)).unwrap_or_default();
-        let source = source(entry);
-        if live.is_none() || object.pointer("/spec/source") != Some(&source) {
-            let labels = if live.is_none() || is_ours(&object) { json!({MADE.0: MADE.1}) } else { json!({}) };
-            let metadata = json!({"name": name, "namespace": self.namespace, "labels": labels});
-            let document = json!({"apiVersion": kind().api_version(), "kind": "Plugin", "metadata": metadata,
-                "spec": {"source": source}});
+        if let Some(document) = self.wanted(name, entry, live).await {
             let done = self.shared.writer.host_objects().apply(&guard, &document).await;
-            written.note(name, done.map(drop), version, now);
+            self.note(name, done.map(drop), version, now);
             return;
         }
-        let status = object.get("status").cloned().unwrap_or_default();
-        let generation = live.and_then(|object| object.generation());
+        let Some(live) = live else { return };
+        let written = self.objects.entry(name.to_owned()).or_default();
+        let status = live.json.get("status").cloned().unwrap_or_default();
+        let generation = live.object.generation();
         let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let wanted = status::wanted(entry, &self.host, &status, generation, &time);
         let recent = written.at.is_some_and(|at| at.elapsed() < COUNTS);
@@ -204,12 +274,59 @@ impl PluginObjects {
         let document = json!({"apiVersion": kind().api_version(), "kind": "Plugin",
             "metadata": {"name": name, "namespace": self.namespace}, "status": wanted});
         let done = self.shared.writer.host_objects().apply_status(&guard, &document).await;
-        written.note(name, done.map(drop), version, now);
+        self.note(name, done.map(drop), version, now);
+    }
+
+    /// What to write of an object beside its status, if anything: its source in an object of the host. An object of a person is left alone.
+    async fn wanted(&mut self, name: &str, entry: &Value, live: Option<&Live>) -> Option<Value> {
+        let source = source(entry);
+        let spec = source.as_ref().map_or_else(|| json!({}), |source| json!({"source": source}));
+        let ours = json!({"apiVersion": kind().api_version(), "kind": "Plugin",
+            "metadata": {"name": name, "namespace": self.namespace, "labels": {MADE.0: MADE.1}}, "spec": spec});
+        let Some(live) = live else {
+            // A plugin whose object a person has just removed is about to end.
+            let file = entry.get("file").and_then(Value::as_str);
+            let of_directory = file.is_some_and(|file| directory::plugin_of(file).is_none());
+            return (of_directory || entry["state"] == "retired").then_some(ours);
+        };
+        if !is_ours(&live.json) {
+            return None;
+        }
+        let differs = live.json.pointer("/spec/source") != source.as_ref();
+        let written = self.objects.entry(name.to_owned()).or_default();
+        if !differs
+            && (live.json.pointer("/spec/grant").is_none()
+                || written.ours.as_deref() == Some(live.object.resource_version()))
+        {
+            return None;
+        }
+        // The cache does not have the owners of fields.
+        match self.shared.writer.host_objects().read(&kind(), live.object.key()).await {
+            Ok(Some(found)) => match ownership::owner(&found) {
+                Owner::Host => {
+                    written.ours = Some(live.object.resource_version().to_owned());
+                    differs.then_some(ours)
+                }
+                Owner::Person { keeps_source } => {
+                    tracing::info!(
+                        plugin = name,
+                        "a person says what this plugin is: its Plugin object is no longer the host's"
+                    );
+                    Some(ownership::given_away(name, &self.namespace, &found, keeps_source))
+                }
+            },
+            Ok(None) | Err(_) => None,
+        }
+    }
+
+    /// * `over` - the resourceVersion before the write.
+    fn note(&mut self, name: &str, done: Result<(), WriteError>, over: Option<String>, now: Instant) {
+        self.objects.entry(name.to_owned()).or_default().note(name, done, over, now);
     }
 
     /// Removes an object that the host made and whose plugin is gone, on this host and on all others.
-    async fn remove(&mut self, name: &str, object: &Arc<Object>) {
-        let ours = is_ours(&json(object));
+    async fn remove(&mut self, name: &str, live: &Live) {
+        let (object, ours) = (&live.object, is_ours(&live.json));
         let since = *self.gone.entry(name.to_owned()).or_insert_with(Instant::now);
         let Some(guard) = self.election.guard().filter(|_| ours && since.elapsed() >= GONE) else { return };
         if self.lifecycle.may_come(name) {
@@ -258,68 +375,6 @@ fn kind() -> GroupVersionKind {
     GroupVersionKind::new("oarlock.dev", "v1alpha1", "Plugin")
 }
 
-/// Whether the host made the object.
-fn is_ours(object: &Value) -> bool {
-    object.pointer("/metadata/labels").and_then(|labels| labels.get(MADE.0)).is_some_and(|value| value == MADE.1)
-}
-
 fn json(object: &Object) -> Value {
     serde_json::from_str(object.json()).unwrap_or_default()
-}
-
-/// The entries of `/plugins` by the plugin's name; of a file without a plugin, by the name that the file gives it. Of two files of one
-/// plugin the first counts, as in the host.
-fn entries(described: &Value) -> BTreeMap<String, Value> {
-    let mut entries = BTreeMap::new();
-    for entry in described.get("plugins").and_then(Value::as_array).into_iter().flatten() {
-        let text = |field: &str| entry.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let stem = text("file").map(|file| file.strip_suffix(".wasm").unwrap_or(file));
-        if let Some(name) = text("name").or(stem).filter(|name| crate::plugin::is_plugin_name(name)) {
-            entries.entry(name.to_owned()).or_insert_with(|| entry.clone());
-        }
-    }
-    entries
-}
-
-/// The digest of the version that waits for a confirmation.
-fn waiting_for_confirmation(entry: &Value) -> Option<&str> {
-    let newest = entry.get("next").unwrap_or(entry);
-    let waits = newest.get("state").is_some_and(|state| state == "awaiting-confirmation");
-    newest.get("digest").and_then(Value::as_str).filter(|_| waits)
-}
-
-fn source(entry: &Value) -> Value {
-    match entry.pointer("/source/reference").and_then(Value::as_str) {
-        Some(reference) => json!({"reference": reference}),
-        None => json!({"file": entry.get("file").and_then(Value::as_str).unwrap_or_default()}),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn plugins_have_their_name_and_files_without_a_plugin_that_of_the_file() {
-        let described = json!({"plugins": [
-            {"name": "a", "file": "a.wasm", "state": "active"},
-            {"name": null, "file": "broken.wasm", "state": "failed"},
-            {"name": "a", "file": "second.wasm", "state": "failed"},
-            {"name": null, "file": "No Name.wasm", "state": "failed"},
-        ]});
-        let found = entries(&described);
-        assert_eq!(found.keys().collect::<Vec<_>>(), ["a", "broken"]);
-        assert_eq!(found["a"]["state"], "active");
-    }
-
-    #[test]
-    fn only_a_version_that_waits_for_a_confirmation_has_a_digest_to_approve() {
-        let waits = json!({"state": "active", "digest": "sha256:a", "next": {"state": "awaiting-confirmation", "digest": "sha256:b"}});
-        assert_eq!(waiting_for_confirmation(&waits), Some("sha256:b"));
-        assert_eq!(
-            waiting_for_confirmation(&json!({"state": "awaiting-confirmation", "digest": "sha256:a"})),
-            Some("sha256:a")
-        );
-        assert_eq!(waiting_for_confirmation(&json!({"state": "active", "digest": "sha256:a"})), None);
-    }
 }

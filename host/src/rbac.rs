@@ -58,6 +58,9 @@ pub fn of_host(manifest: &PluginManifest, grants: &Grants, plurals: &Plurals<'_>
     for definition in grants.conversions(manifest) {
         of_conversion(&mut needs, plugin, &definition);
     }
+    for definition in grants.definitions() {
+        of_definition(&mut needs, plugin, definition, &["get", "create", "patch"], "a definition that it installs");
+    }
     for watch in &manifest.watches {
         let (kind, plural) = (watch.gvk(), plural_of(&watch.gvk(), plurals));
         for namespace in places(grants.namespaces(&kind.group, &plural, &watch.namespaces, &watch.names)) {
@@ -88,18 +91,23 @@ fn of_admission(needs: &mut Needs, plugin: &str) {
     needs.add(plugin, "events about initializers", "default", "", "events", &["get", "create", "patch"]);
 }
 
-/// Permissions of the host to be the conversion webhook of a definition.
-fn of_conversion(needs: &mut Needs, plugin: &str, definition: &str) {
-    for verb in ["get", "list", "watch", "patch"] {
+fn of_definition(needs: &mut Needs, plugin: &str, definition: &str, verbs: &[&str], why: &str) {
+    for verb in verbs {
         let one = Permission {
             namespace: String::new(),
             group: "apiextensions.k8s.io".to_owned(),
             resource: "customresourcedefinitions".to_owned(),
             name: definition.to_owned(),
-            verb: verb.to_owned(),
+            verb: (*verb).to_owned(),
         };
-        needs.insert(one, plugin, "the conversion webhook of a definition");
+        needs.insert(one, plugin, why);
     }
+}
+
+/// Permissions of the host to be the conversion webhook of a definition.
+fn of_conversion(needs: &mut Needs, plugin: &str, definition: &str) {
+    let verbs = ["get", "list", "watch", "patch"];
+    of_definition(needs, plugin, definition, &verbs, "the conversion webhook of a definition");
     let (plural, group) = definition.split_once('.').unwrap_or((definition, ""));
     needs.add(plugin, "the number of objects that depend on its conversion", "", group, plural, &["list"]);
 }
@@ -143,6 +151,14 @@ pub fn of_plugin_objects(namespace: &str) -> Needs {
     };
     add("plugins", &["get", "list", "watch", "create", "patch", "delete"]);
     add("plugins/status", &["patch"]);
+    needs
+}
+
+/// Permissions of the host for the journals of canaries: Secrets in the namespace of the Plugin objects.
+#[must_use]
+pub fn of_canaries(plugin: &str, namespace: &str) -> Needs {
+    let mut needs = Needs::default();
+    needs.add(plugin, "the journals of its canaries", namespace, "", "secrets", &["list", "create", "patch", "delete"]);
     needs
 }
 

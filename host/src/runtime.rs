@@ -1,24 +1,31 @@
 //! Runtime of the host: wiring of the parts, start order, readiness, shutdown.
 
 mod gauges;
+mod in_process;
+mod page;
 mod program;
+mod recordings;
 mod rehearsal;
+mod simulated;
 
 pub use rehearsal::{RehearsalOptions, rehearse};
+pub use simulated::{SimulatedHost, SimulatedHostOptions};
 
 use crate::admission::{self, Admission};
 use crate::api::{self, Discovery, GroupVersionKind, ObjectKey};
 use crate::apply::Writer;
 use crate::apply::events::{Recorder, Regarding};
-use crate::controller::{Pauses, Shared};
+use crate::controller::{FlightRecorder, Journals, Pauses, ReconcileFeed, Shared};
 use crate::informer::Informers;
 use crate::lease::{self, LeaderElection, Leases};
 use crate::lifecycle::{self, Lifecycle};
 use crate::metrics::Metrics;
 use crate::oci::{self, Puller};
 use crate::plugin::{Engine, EngineOptions, HttpGate, directory};
-use crate::plugin_objects::{self, PluginObjects};
+use crate::plugin_objects::{self, DeclaredSources, PluginObjects};
+use crate::telemetry::{self, Exporting};
 use anyhow::Context as _;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -59,6 +66,12 @@ pub struct Options {
     pub leases: Option<lease::Options>,
     /// Least time after `stop` in which admission reviews are still answered.
     pub shutdown_delay: Duration,
+    /// Bytes for recordings of reconciles. 0: the host records nothing.
+    pub recorder_bytes: usize,
+    /// Where traces go. `None`: there are none.
+    pub telemetry: Option<telemetry::Options>,
+    /// Gets each finished reconcile. `None`: nobody watches.
+    pub feed: Option<ReconcileFeed>,
 }
 
 /// Runs until `stop` is cancelled, then drains.
@@ -83,16 +96,17 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     let url = config.cluster_url.to_string();
     let client = api::client::renewing(options.client.clone(), config)?;
     directory::scan(&options.plugins).context("cannot use the plugin directory")?;
-    let puller = match options.oci {
-        Some(options) => Some(Puller::start(options).await.context("cannot start pulling plugins")?),
-        None => None,
-    };
+    let (puller, declared) = sources(options.oci.clone(), options.plugin_objects.is_some()).await?;
     let engine = Engine::new(options.engine.clone())?;
-    let leases = match options.leases {
-        Some(leases) => Leases::start(leases, options.client).await?,
+    let leases = match &options.leases {
+        Some(leases) => Leases::start(leases.clone(), options.client.clone()).await?,
         None => Leases::none(),
     };
     let metrics = Metrics::new();
+    let exporting = match &options.telemetry {
+        Some(telemetry) => Some(Exporting::start(telemetry, metrics.spans().clone())?),
+        None => None,
+    };
     let discovery = Discovery::new(client.clone());
     let informers = Informers::new(client.clone(), discovery.clone());
     let mut writer = Writer::new(client, discovery, informers.clone(), metrics.clone());
@@ -101,26 +115,16 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     }
     let (recorder, recording) = Recorder::start(Arc::clone(writer.requests()));
     let mut shared = Shared::new(informers, writer, recorder, metrics.clone(), leases.clone());
-    if options.plugin_objects.is_some() {
+    if let Some(objects) = &options.plugin_objects {
         // Until the objects are read.
         shared.pauses = Pauses::unknown();
+        shared.journals = Some(Journals::new(&objects.namespace, shared.writer.clone()));
     }
-    let lifecycle = Lifecycle::new(
-        lifecycle::Options {
-            plugins: options.plugins.clone(),
-            pulled: puller.as_ref().map(Puller::pull_statuses),
-            // A developer restarts to try the same version again.
-            caches: options.engine.cache.clone().filter(|_| !options.grant_what_is_asked),
-            resync_seconds: options.resync_seconds,
-            grant_what_is_asked: options.grant_what_is_asked,
-            unstated_deadline_seconds: options.unstated_deadline_seconds,
-            host_object: host_object(),
-            answers_admission: options.admission.is_some(),
-        },
-        shared.clone(),
-        engine,
-        HttpGate::new(),
-    );
+    shared.flight_recorder = (options.recorder_bytes > 0).then(|| FlightRecorder::new(options.recorder_bytes));
+    shared.feed.clone_from(&options.feed);
+    shared.tracer = exporting.as_ref().map(Exporting::tracer);
+    let of_lifecycle = lifecycle_options(&options, puller.as_ref(), &declared);
+    let lifecycle = Lifecycle::new(of_lifecycle, shared.clone(), engine, HttpGate::new());
 
     let (liveness, readiness) = (crate::admin::Liveness::default(), crate::admin::Readiness::default());
     let loaded = readiness.condition("plugins", "the plugins are being compiled");
@@ -133,15 +137,15 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     let admin_addr = listener.local_addr()?;
     let staying = readiness.condition("running", "it begins");
     staying.met();
-    let state = admin_state(metrics, liveness.clone(), readiness, lifecycle.handle());
+    let state = admin_state(&shared, liveness.clone(), readiness, lifecycle.handle());
     tracing::info!(%admin_addr, "admin server listening");
     let admin = tokio::spawn(crate::admin::serve(listener, state, admin_stop.clone()));
 
     tracing::info!(api_server = url, plugins = %options.plugins.display(), "oarlock {}", env!("CARGO_PKG_VERSION"));
-    let pull_statuses = puller.as_ref().map(Puller::pull_statuses);
+    let pull_statuses = puller.as_deref().map(Puller::pull_statuses);
     let counting = tokio::spawn(gauges::keep(shared.clone(), lifecycle.handle(), pull_statuses));
     let objects = options.plugin_objects.zip(objects_known);
-    let duties = Duties::start(options.admission, objects, &shared, &lifecycle.handle()).await?;
+    let duties = Duties::start(options.admission, objects, declared, &shared, &lifecycle.handle()).await?;
     let (closed, delay) = (CancellationToken::new(), options.shutdown_delay);
     let ending = Ending { staying, leases, plugins: lifecycle.handle(), duties, delay };
     let ending = tokio::spawn(ending.run(stop, closed.clone()));
@@ -157,8 +161,62 @@ pub async fn run_on(listener: Option<TcpListener>, options: Options, stop: Cance
     // The recorder ends with its last handle.
     let _ = tokio::time::timeout(FLUSH, recording).await;
     let _ = tokio::time::timeout(FLUSH, admin).await;
+    if let Some(exporting) = exporting {
+        exporting.stop().await;
+    }
     tracing::info!("stopped");
     Ok(())
+}
+
+fn lifecycle_options(
+    options: &Options,
+    puller: Option<&Arc<Puller>>,
+    declared: &DeclaredSources,
+) -> lifecycle::Options {
+    lifecycle::Options {
+        plugins: options.plugins.clone(),
+        fixed: None,
+        poll: lifecycle::POLL,
+        pulled: puller.map(|puller| puller.pull_statuses()),
+        puller: puller.cloned(),
+        declared: options.plugin_objects.is_some().then(|| declared.declarations.clone()),
+        object_versions: options.plugin_objects.is_some().then(|| declared.versions.clone()),
+        // A developer restarts to try the same version again.
+        caches: options.engine.cache.clone().filter(|_| !options.grant_what_is_asked),
+        resync_seconds: options.resync_seconds,
+        grant_what_is_asked: options.grant_what_is_asked,
+        unstated_deadline_seconds: options.unstated_deadline_seconds,
+        host_object: host_object(),
+        object_events: options.plugin_objects.is_some().then(|| declared.events.clone()),
+        answers_admission: options.admission.is_some(),
+    }
+}
+
+/// Where plugins come from beside the directory.
+///
+/// * `objects` - whether objects may declare plugins: their references are pulled, too.
+async fn sources(
+    options: Option<oci::Options>,
+    objects: bool,
+) -> anyhow::Result<(Option<Arc<Puller>>, DeclaredSources)> {
+    let fixed: BTreeSet<String> =
+        options.iter().flat_map(|options| &options.plugins).map(|wanted| wanted.plugin.clone()).collect();
+    let puller = match options {
+        Some(options) if objects && fixed.is_empty() => match Puller::start(options).await {
+            Ok(puller) => Some(puller),
+            Err(error) => {
+                let error = crate::chain(&error);
+                tracing::warn!(error, "Plugin objects cannot name plugins in registries");
+                None
+            }
+        },
+        Some(options) if !fixed.is_empty() => {
+            Some(Puller::start(options).await.context("cannot start pulling plugins")?)
+        }
+        _ => None,
+    };
+    let puller = puller.map(Arc::new);
+    Ok((puller.clone(), DeclaredSources { puller, fixed, ..DeclaredSources::default() }))
 }
 
 async fn bound(listener: Option<TcpListener>, addr: SocketAddr) -> Result<TcpListener, crate::admin::Error> {
@@ -169,14 +227,17 @@ async fn bound(listener: Option<TcpListener>, addr: SocketAddr) -> Result<TcpLis
 }
 
 fn admin_state(
-    metrics: Metrics,
+    shared: &Shared,
     liveness: crate::admin::Liveness,
     readiness: crate::admin::Readiness,
     handle: lifecycle::Handle,
 ) -> crate::admin::AdminState {
     let shown = handle.clone();
     crate::admin::AdminState {
-        metrics,
+        metrics: shared.metrics.clone(),
+        recordings: recordings::of(shared.flight_recorder.clone()),
+        explain: recordings::explain(handle.clone(), shared.flight_recorder.clone()),
+        page: page::of(&handle, shared.flight_recorder.clone()),
         liveness,
         readiness,
         plugins: Arc::new(move || shown.describe()),
@@ -199,13 +260,14 @@ impl Duties {
     async fn start(
         admission: Option<admission::Options>,
         objects: Option<(plugin_objects::Options, crate::admin::Condition)>,
+        declared: DeclaredSources,
         shared: &Shared,
         handle: &lifecycle::Handle,
     ) -> anyhow::Result<Self> {
         let any = admission.is_some() || objects.is_some();
         let election = if any { shared.leases.host_election() } else { LeaderElection::for_ever() };
         let plugin_objects = objects.map(|(options, known)| {
-            let objects = PluginObjects::new(options, shared.clone(), handle.clone(), election.clone());
+            let objects = PluginObjects::new(options, shared.clone(), handle.clone(), election.clone(), declared);
             tokio::spawn(objects.run(move || known.met()))
         });
         let admission_server = match admission {

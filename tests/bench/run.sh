@@ -2,7 +2,7 @@
 # Builds everything optimised and prints the figures of docs/performance.md and docs/measurements.md for this machine; `compare` and
 # `languages` also write bench/results.
 #
-#   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover; and, only when they are named, growth, latency, plan and guard
+#   run.sh [BENCHMARK…]: compare, admission, languages, fleet, noisy, handover; and, only when they are named, apiserver, edit-loop, growth, latency, plan, recorder, rollout, tracing and guard
 #
 # OPTIONS are options of the benchmarks, such as --quick of growth. BASE is what guard compares with: a commit, or a folder of binaries.
 # With KUBEBUILDER_ASSETS `compare` and `latency` measure on a real API server.
@@ -16,7 +16,7 @@ scripts/build-plugins.sh "$target/plugins/tests"
 scripts/build-plugins.sh --guests "$target/plugins/tests"
 if [ $# -eq 0 ]; then set -- compare admission languages fleet noisy handover; fi
 for benchmark; do
-  if [ "$benchmark" = languages ]; then scripts/build-languages.sh --check; fi
+  if [ "$benchmark" = languages ] || [ "$benchmark" = edit-loop ]; then scripts/build-languages.sh --check; fi
   if [ "$benchmark" = latency ]; then scripts/build-languages.sh "$target/plugins/tests" js go python; fi
   # shellcheck disable=SC2086 # options are words
   python3 "$here/$benchmark.py" --bin "$target/release" --plugins "$target/plugins/tests" ${OPTIONS-}

@@ -20,14 +20,14 @@ fn served() -> Result<BTreeMap<String, BTreeSet<String>>> {
     let metrics = Metrics::new();
     let _queue = metrics.queue("p");
     let plugin = metrics.plugin("p");
-    plugin.reconciled(ReconcileResult::Error, Duration::ZERO);
+    plugin.reconciled(ReconcileResult::Error, Duration::ZERO, None);
     plugin.called(Call::GetDesired, Duration::ZERO);
     plugin.trapped(TrapCause::BadAnswer);
     plugin.set_leading(true);
     plugin.api_request(ApiVerb::Apply, Some(200));
     plugin.http_request(None);
     metrics.informer("", "Pod", 1, 0);
-    metrics.webhook_answered("/mutate/p/0", 200, Duration::ZERO);
+    metrics.webhook_answered("/mutate/p/0", 200, Duration::ZERO, None);
     metrics.reviewed("p", "allowed");
     metrics.set_map("objects", 1, Some(1));
     metrics.set_file_states(&BTreeMap::from([("p.wasm", "failed")]));

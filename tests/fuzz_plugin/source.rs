@@ -1,10 +1,9 @@
 //! Where objects come from: a schema, or examples.
 
-use super::breaks::{Broken, break_one};
-use super::draw::{Draw, escape};
 use crate::torture::Random;
 use anyhow::{Context, Result, bail};
 use oarlock_schema::Crd;
+use oarlock_schema::draw::{Broken, Draw, break_one, escape};
 use serde_json::{Map, Value, json};
 
 /// How often an object is drawn before that counts as impossible.
@@ -52,7 +51,7 @@ impl Source {
         match self {
             Self::Schema { crd, version, examples } => {
                 let schema = &crd.versions.iter().find(|one| one.name == *version).context("no such version")?.openapi;
-                let mut draw = Draw::new(random, examples);
+                let mut draw = Draw::new(random.numbers(), examples.iter().collect());
                 if let Some(current) = current {
                     draw.knows(current);
                 }
@@ -87,7 +86,7 @@ impl Source {
         match self {
             Self::Schema { crd, version, examples } => {
                 let schema = &crd.versions.iter().find(|one| one.name == *version).context("no such version")?.openapi;
-                let mut draw = Draw::new(random, examples);
+                let mut draw = Draw::new(random.numbers(), examples.iter().collect());
                 Ok(break_one(schema, &base, &mut draw, |one| {
                     matches!(self.expected(current, one), Expected::Refused(_))
                 }))
@@ -166,15 +165,17 @@ fn object(crd: &Crd, version: &str, fields: Map<String, Value>) -> Value {
 /// New fields, or those of `current` with some of them drawn again.
 fn mutated(draw: &mut Draw<'_>, schema: &Value, current: Option<&Value>) -> Map<String, Value> {
     let drawn = draw.fields(schema);
-    let Some(current) = current.and_then(Value::as_object).filter(|_| draw.random().percent(85)) else { return drawn };
+    let Some(current) = current.and_then(Value::as_object).filter(|_| draw.random().u8(..100) < 85) else {
+        return drawn;
+    };
     let mut fields: Map<String, Value> =
         current.iter().filter(|(name, _)| !is_of_every_object(name)).map(|(k, v)| (k.clone(), v.clone())).collect();
     let drawn = Value::Object(drawn);
     let mut places = Vec::new();
     places_of(&drawn, "", &mut places);
     // One or two places at a time: most rules are about few fields.
-    for _ in 0..=draw.random().below(2) {
-        let Some(at) = places.get(draw.random().below(places.len())) else { continue };
+    for _ in 0..draw.random().usize(1..=2) {
+        let Some(at) = draw.random().choice(&places) else { continue };
         if let Some(value) = drawn.pointer(at) {
             put(&mut fields, at, value);
         }

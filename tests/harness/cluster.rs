@@ -18,6 +18,9 @@ use tokio::{fs, process::Command, time::timeout};
 const START: Duration = Duration::from_secs(30);
 const KUBECTL: Duration = Duration::from_secs(60);
 
+/// Begins the names of [`Cluster::fresh_namespace`].
+pub(super) const FRESH_NAMESPACE: &str = "oarlock-e2e-";
+
 /// An API server and its clients, without any gate.
 pub struct Cluster {
     client: kube::Client,
@@ -249,7 +252,7 @@ impl Cluster {
     ///
     /// As [`request`](Self::request).
     pub async fn fresh_namespace(&self) -> Result<String> {
-        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "oarlock-e2e-"}});
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": FRESH_NAMESPACE}});
         let made = self.create("/api/v1/namespaces", &body).await?;
         let name = made.pointer("/metadata/name").and_then(Value::as_str).context("a namespace without a name")?;
         if self.is_external() {

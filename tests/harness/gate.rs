@@ -9,7 +9,7 @@ mod tripwire;
 
 pub(super) use exchange::Created;
 pub use exchange::Exchange;
-use exchange::{is_event, is_write};
+use exchange::{TRACE_CONTEXT, is_event, is_write};
 pub use rule::{Action, Rule, RuleHandle};
 pub use tripwire::Tripwire;
 
@@ -239,6 +239,8 @@ async fn pass(inner: Arc<Inner>, request: Request<Incoming>) -> Result<Response<
             method: parts.method.clone(),
             path: path.clone(),
             body: body.clone(),
+            trace: TRACE_CONTEXT
+                .map(|name| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)),
             status: None,
             forwarded: false,
         });

@@ -27,6 +27,15 @@ impl Identity {
     ///
     /// A file cannot be written.
     pub fn write(folder: &Path, name: &str) -> Result<Self> {
+        Self::write_for(folder, name, &[])
+    }
+
+    /// As [`write`](Self::write), for a user with groups.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be written.
+    pub fn write_for(folder: &Path, name: &str, groups: &[&str]) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let (ca_key, key) = (KeyPair::generate()?, KeyPair::generate()?);
         let mut ca = CertificateParams::default();
@@ -35,6 +44,9 @@ impl Identity {
         let ca_pem = ca.self_signed(&ca_key)?.pem();
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
+        for group in groups {
+            params.distinguished_name.push(DnType::OrganizationName, *group);
+        }
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let certificate = params.signed_by(&key, &Issuer::new(ca, ca_key))?.pem();
         let identity = Self { certificate, key: key.serialize_pem(), folder: folder.to_owned() };

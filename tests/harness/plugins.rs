@@ -88,12 +88,14 @@ impl Grant {
             manage_status: false,
             admission: Vec::new(),
             conversions: Vec::new(),
+            definitions: Vec::new(),
             http: GrantedHttp::default(),
             config: BTreeMap::new(),
             secret_files: BTreeMap::new(),
             limits: Limits::default(),
             workers: None,
             resync_seconds: None,
+            rollout: None,
         })
     }
 
@@ -155,6 +157,13 @@ impl Grant {
         };
         change(&mut granted);
         self.0.admission.push(granted);
+        self
+    }
+
+    /// Lets the host install and upgrade this definition.
+    #[must_use]
+    pub fn definition(mut self, definition: &str) -> Self {
+        self.0.definitions.push(definition.to_owned());
         self
     }
 
@@ -242,6 +251,16 @@ impl Grant {
     pub fn resync_seconds(mut self, seconds: u32) -> Self {
         self.0.resync_seconds = Some(seconds);
         self
+    }
+
+    /// States the steps of a rollout: `rollout` of a grant.
+    ///
+    /// # Errors
+    ///
+    /// It does not have the shape of a rollout.
+    pub fn rollout(mut self, steps: &serde_json::Value) -> Result<Self> {
+        self.0.rollout = Some(serde_json::from_value(steps.clone())?);
+        Ok(self)
     }
 }
 

@@ -61,8 +61,14 @@ mapfile -t selected <"$work/selected"
 tests --exact --include-ignored --test-threads "$threads" "${selected[@]}" | tee "$work/log" || status=$?
 n=0
 for kubeconfig in ${KUBECONFIG_E2E//:/ }; do
-  n=$((n + 1)); objects "$kubeconfig" >"$work/after-$n"
-  left=$(comm -13 "$work/before-$n" "$work/after-$n")
+  n=$((n + 1))
+  # The namespace controller may still be at the last namespaces.
+  for attempt in $(seq 90); do
+    objects "$kubeconfig" >"$work/after-$n"
+    left=$(comm -13 "$work/before-$n" "$work/after-$n")
+    [ -n "$left" ] || break
+    sleep 2
+  done
   [ -z "$left" ] || { printf 'left behind in %s:\n%s\n' "$kubeconfig" "$left" >&2; status=1; }
 done
 scripts/slowest.sh "$work/log"

@@ -1,9 +1,11 @@
 //! Plugin objects with several hosts: one writes, all obey.
 
-use super::replica::Replica;
+use super::replica::{Replica, holder};
 use super::{object, options, path, seen};
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{SOON, World, eventually, misfit_version, repository_root, steady, text, with_world};
+use oarlock_tests::harness::{
+    SOON, World, eventually, misfit_version, oarlock, repository_root, steady, text, with_world,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +58,101 @@ async fn a_pause_holds_every_host_and_the_one_that_leads_writes_the_object() -> 
         nothing().await?;
         world.cluster.merge_patch(&plugin, &json!({"spec": {"paused": false}})).await?;
         seen(&world, "two", "first").await
+    })
+    .await
+}
+
+/// A plugin that a person declares runs on every host, and one of them reconciles.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_declared_plugin_is_on_every_host_and_one_reconciles_until_the_other_takes_over() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.cluster.apply_crd(&repository_root().join("deploy/crds/plugins.yaml")).await?;
+        let mut hosts = Vec::new();
+        for name in ["a", "b"] {
+            let mut replica = Replica::new(&world, name).await?;
+            replica.plugins.place("code.wasm", &misfit_version("1", "")?)?;
+            replica.start(&["--plugin-objects", &world.namespace]).await?;
+            hosts.push(replica);
+        }
+        let plugin = format!("/apis/oarlock.dev/v1alpha1/namespaces/{}/plugins/misfit", world.namespace);
+        let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+        let permissions = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]);
+        let declared = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "Plugin",
+            "metadata": {"name": "misfit", "namespace": world.namespace},
+            "spec": {"source": {"file": "code.wasm"}, "grant": {"permissions": permissions}}});
+        world.cluster.apply(&plugin, "a-person", &declared).await?;
+        eventually(2 * SOON, "the plugin on both hosts", || async {
+            for host in &hosts {
+                let entry = host.host()?.plugin("misfit").await?;
+                ensure!(text(&entry, "/state") == "active" && text(&entry, "/file") == "Plugin/misfit", "{entry:#}");
+            }
+            Ok(())
+        })
+        .await?;
+        let leader = holder(&hosts.iter().collect::<Vec<_>>(), "misfit").await?;
+        object(&world, "one").await?;
+        seen(&world, "one", "first").await?;
+        let children = |host: &Replica| host.acts().into_iter().filter(|act| act.path.contains("-child")).count();
+        ensure!(children(&hosts[leader]) > 0 && children(&hosts[1 - leader]) == 0, "a standby reconciled");
+        drop(hosts[leader].host.take());
+        object(&world, "two").await?;
+        eventually(2 * SOON, "the other host", || async { seen(&world, "two", "first").await }).await?;
+        ensure!(children(&hosts[1 - leader]) > 0, "who reconciled?");
+        Ok(())
+    })
+    .await
+}
+
+/// An undo in the object is one for every host, also for the next leader.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_undo_of_an_object_takes_every_host_back_and_its_end_brings_the_version_of_the_source() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.cluster.apply_crd(&repository_root().join("deploy/crds/plugins.yaml")).await?;
+        let mut hosts = Vec::new();
+        for name in ["a", "b"] {
+            let mut replica = Replica::new(&world, name).await?;
+            replica.place("misfit", &misfit_version("1", "")?)?;
+            replica.start(&["--plugin-objects", &world.namespace]).await?;
+            hosts.push(replica);
+        }
+        let run = async |version: &str| {
+            eventually(2 * SOON, &format!("version {version} on both hosts"), || async {
+                for host in &hosts {
+                    let entry = host.host()?.plugin("misfit").await?;
+                    ensure!(text(&entry, "/version") == version && text(&entry, "/state") == "active", "{entry:#}");
+                }
+                Ok(())
+            })
+            .await
+        };
+        let plugin = format!("/apis/oarlock.dev/v1alpha1/namespaces/{}/plugins/misfit", world.namespace);
+        let revisions = async |number: usize| {
+            eventually(2 * SOON, "the revisions in the object", || async {
+                let object = world.cluster.get(&plugin).await?.context("no object")?;
+                ensure!(object["status"]["revisions"].as_array().is_some_and(|all| all.len() == number), "{object:#}");
+                Ok(())
+            })
+            .await
+        };
+        run("1").await?;
+        revisions(1).await?;
+        for host in &hosts {
+            host.place("misfit", &misfit_version("2", "remembers")?)?;
+        }
+        run("2").await?;
+        revisions(2).await?;
+        let (target, kubeconfig) =
+            (format!("{}/misfit", world.namespace), world.cluster.kubeconfig().display().to_string());
+        let undo = async |more: &[&str]| {
+            let args = [&["rollout", "undo", "Plugin", &target, "--kubeconfig", &kubeconfig][..], more].concat();
+            let output = oarlock(&args).await?;
+            ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Ok(())
+        };
+        undo(&["--to-revision", "1"]).await?;
+        run("1").await?;
+        undo(&["--cancel"]).await?;
+        run("2").await
     })
     .await
 }

@@ -39,11 +39,11 @@ async fn n4_the_line_of_a_reconcile_says_which_event_caused_it_and_lists_its_wri
         lines(format!("{child} added"), None, 1).await?;
         world.cluster.merge_patch(&path(&world, "told"), &json!({"data": {"value": "second"}})).await?;
         seen(&world, "told", "second").await?;
-        lines(format!("{own} modified"), Some(&apply), 1).await?;
-        lines(format!("{child} modified"), None, 1).await?;
+        lines(format!("{own} modified: data.value"), Some(&apply), 1).await?;
+        lines(format!("{child} modified: data.seen"), None, 1).await?;
         // A field that is not the plugin's.
         world.cluster.merge_patch(&path(&world, "told-child"), &json!({"data": {"other": "x"}})).await?;
-        lines(format!("{child} modified"), None, 2).await?;
+        lines(format!("{child} modified: data.other"), None, 1).await?;
         world.cluster.delete(&path(&world, "told-child")).await?;
         lines(format!("{child} deleted"), Some(&apply), 1).await?;
         // Of a patch with many writes the line lists the first ones.

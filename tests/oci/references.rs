@@ -6,6 +6,7 @@ use http::Method;
 use oarlock::oci::{self, Digest, Trust};
 use oarlock_tests::harness::{HttpClient, Registry};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -83,7 +84,8 @@ async fn a_component_says_what_it_imports_and_exports() -> Result<()> {
         (component $inner (import "inner:part/import@1.0.0" (instance)))
         (export "of:ours/exported@2.0.0" (instance $imported)))"#;
     let reference = reference(registry.address(), "a:v1")?;
-    let pushed = oci::push(&client()?, wat::parse_str(component)?, "a.wasm", &reference, None).await?;
+    let pushed =
+        oci::push(&client()?, wat::parse_str(component)?, "a.wasm", &BTreeMap::new(), &reference, None).await?;
     let http = HttpClient::new(&format!("http://{}", registry.address()));
     let path = format!("/v2/a/manifests/{}", pushed.manifest);
     let stored = http.send(Method::GET, &path, &[("accept", MANIFEST)], bytes::Bytes::new()).await?.json()?;

@@ -7,7 +7,7 @@ use oarlock_tests::harness::{
     Gate, Registry, SOON, Tripwire, Upstream, World, WorldOptions, eventually, steady, text, with_world,
 };
 use serde_json::Value;
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 const NAME: &str = "idler-0000";
 
@@ -153,7 +153,7 @@ async fn code_that_calls_itself_like_another_plugin_does_not_get_its_grant() -> 
         }
         let at = reference(registry.address(), "team/idler-0001:v1")?;
         let client = super::client()?;
-        oci::push(&client, idler(NAME, "1")?, "x.wasm", &at, None).await?;
+        oci::push(&client, idler(NAME, "1")?, "x.wasm", &BTreeMap::new(), &at, None).await?;
         start(&world, &at.to_string(), &[]).await?;
         let failed = stands(&world, "a failure", |entry| text(entry, "/state") == "failed").await?;
         let reason = text(&failed, "/reason");

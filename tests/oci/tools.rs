@@ -2,7 +2,7 @@
 
 use super::{command, idler, key_pair_of, told};
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{Registry, said_by, tools};
+use oarlock_tests::harness::{Registry, oarlock, repository_root, said_by, tools};
 use serde_json::json;
 use std::{
     fs,
@@ -104,6 +104,26 @@ async fn oras_pulls_what_we_push_and_we_what_it_pushes() -> Result<()> {
     stage.run(&oras, &["cp", "--from-plain-http", "--to-oci-layout", &stage.at("ours:v1"), "layout:v1"]).await?;
     stage.run(&oras, &["cp", "--from-oci-layout", "--to-plain-http", "layout:v1", &stage.at("copied:v1")]).await?;
     stage.pulls(&format!("copied@{digest}"), None).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn oras_reads_what_describes_a_plugin() -> Result<()> {
+    let Some([oras]) = tools(["oras"])? else { return Ok(()) };
+    let mut stage = Stage::new().await?;
+    fs::write(stage.folder.path().join("README.md"), "# Idler\n\nIt does\nnothing.\n")?;
+    let (file, readme) = (stage.path("idler-0000.wasm"), stage.path("README.md"));
+    let crd = repository_root().join("plugins/network/crd.yaml").display().to_string();
+    let attached = oarlock(&["attach", &file, "--crd", &crd, "--documentation", &readme]).await?;
+    ensure!(attached.status.success(), "{attached:?}");
+    stage.wasm = fs::read(&file)?;
+    stage.push("described:v1", None).await?;
+    stage.pulls("described:v1", None).await?;
+    let fetched = stage.run(&oras, &["manifest", "fetch", "--plain-http", &stage.at("described:v1")]).await?;
+    let fetched: serde_json::Value = serde_json::from_str(&fetched)?;
+    let expected = json!({"oarlock.dev/definitions": "networks.samplecrd.k8s.io",
+        "org.opencontainers.image.description": "It does nothing."});
+    ensure!(fetched["annotations"] == expected, "{fetched}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,7 @@
 use super::manifests::with;
 use super::{AFTER_BACKOFF, grant, misfit, path, seen, the_others_go_on, told, with_misfit};
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{World, WorldOptions, eventually, misfit_describing, steady, text, with_world};
+use oarlock_tests::harness::{Grant, World, WorldOptions, eventually, misfit_describing, steady, text, with_world};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 use tokio_util::task::AbortOnDropHandle;
@@ -171,6 +171,26 @@ async fn p14_a_field_that_another_has_taken_is_not_fought_for() -> Result<()> {
         told(&world, "ok", &uid, &["conflict"]).await?;
         few_writes(&world).await?;
         the_others_go_on(&world).await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_waits_for_the_cleanup_of_its_predecessor_says_so() -> Result<()> {
+    let options = WorldOptions { network: false, host: false, ..WorldOptions::default() };
+    with_world(options, async |world: Arc<World>| {
+        // It returns a state for a deleted object, too.
+        let grant = Grant::nothing().rule("samplecrd.k8s.io", &["networks"], &["get", "list", "watch"]).manage_status();
+        world.plugins.add("status-only", "status-only", &grant)?;
+        world.start_host().await?;
+        let before = world.create_network("example", "10.9.0.0/24", "10.9.0.1").await?;
+        world.ready("example").await?;
+        world.cluster.delete(&world.network_path("example")).await?;
+        let after = world.create_network("example", "10.9.0.0/24", "10.9.0.1").await?;
+        let event = world.event(&after, "Warning", "CleanupOfPredecessor").await?;
+        let message = text(&event, "/message");
+        ensure!(message.contains(&before) && message.contains("get-actual still returns a state"), "{message}");
+        Ok(())
     })
     .await
 }

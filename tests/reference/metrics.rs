@@ -20,7 +20,7 @@ fn recorded() -> Metrics {
     let metrics = Metrics::new();
     let _queue = metrics.queue(SAMPLE);
     let plugin = metrics.plugin(SAMPLE);
-    plugin.reconciled(ReconcileResult::Success, Duration::ZERO);
+    plugin.reconciled(ReconcileResult::Success, Duration::ZERO, None);
     for call in [Call::Instantiate, Call::GetDesired, Call::GetActual, Call::Patch, Call::Convert] {
         plugin.called(call, Duration::ZERO);
     }
@@ -28,6 +28,9 @@ fn recorded() -> Metrics {
     plugin.api_request(ApiVerb::Get, None);
     plugin.http_request(None);
     plugin.set_leading(true);
+    plugin.set_rollout(5, 1);
+    plugin.rollout_ended(true);
+    plugin.rollout_ended(false);
     metrics.informer(SAMPLE, SAMPLE, 1, 1);
     metrics.set_file_states(&BTreeMap::from([(SAMPLE, SAMPLE)]));
     metrics.set_registry_answers(SAMPLE, true);

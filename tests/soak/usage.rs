@@ -35,6 +35,8 @@ impl Limit {
             "map events-written" => Self::Bound(20_000.0),
             "map group-versions" => Self::Bound(1024.0),
             "map struck" => Self::Bound(10_000.0),
+            // 8 MiB, of which each takes a KiB at least.
+            "map recordings" => Self::Bound(8192.0),
             "map applied-documents" => Self::Bound(32.0 * MIB / 400.0),
             _ => Self::Start(1.0, 0.0),
         }

@@ -132,7 +132,7 @@ impl Kind {
         (name, crd)
     }
 
-    fn kind(self) -> String {
+    pub(super) fn kind(self) -> String {
         format!("{self:?}")
     }
 

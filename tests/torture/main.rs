@@ -28,6 +28,9 @@ struct Arguments {
     /// How often the host is killed
     #[arg(long, default_value_t = 2)]
     kills: u32,
+    /// How many recorded reconciles are replayed in the end
+    #[arg(long, default_value_t = 500)]
+    replays: usize,
 }
 
 #[tokio::main]
@@ -61,6 +64,7 @@ async fn torture(arguments: &Arguments) -> Result<Vec<String>> {
         changes_per_second: arguments.changes,
         swap_every: Some(Duration::from_millis(arguments.swap_ms)).filter(|pause| !pause.is_zero()),
         kills: arguments.kills,
+        replays: arguments.replays,
         own_group: false,
     };
     let began = tokio::time::Instant::now();

@@ -18,6 +18,11 @@ impl Random {
         self.0.usize(..bound.max(1))
     }
 
+    /// The numbers for others who draw.
+    pub fn numbers(&mut self) -> &mut fastrand::Rng {
+        &mut self.0
+    }
+
     /// Whether an event of this probability happens.
     pub fn percent(&mut self, probability: usize) -> bool {
         self.below(100) < probability

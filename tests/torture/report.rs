@@ -2,6 +2,7 @@
 
 use super::churn::Done;
 use super::host_log::HostLog;
+use super::replays::Replays;
 use super::swaps::Swaps;
 use super::verdict::Verdict;
 use super::vitals::Vitals;
@@ -32,9 +33,16 @@ pub struct Report {
     pub(super) log: HostLog,
     /// Plugins that do not run the version they should.
     pub(super) complaints: Vec<String>,
+    pub(super) replays: Replays,
 }
 
 impl Report {
+    /// The number of recorded reconciles that were replayed.
+    #[must_use]
+    pub fn replayed(&self) -> usize {
+        self.replays.cases
+    }
+
     /// What must not be, in words. Empty: everything is well.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
@@ -55,6 +63,8 @@ impl Report {
         let HostLog { overlaps, panics, .. } = &self.log;
         count("keys worked on twice at once, as the host's log has it", overlaps.len() as u64, overlaps);
         count("panics of the host", panics.len() as u64, panics);
+        let failed = &self.replays.failures;
+        count("versions whose recordings do not replay", failed.len() as u64, failed);
         count("complaints", self.complaints.len() as u64, &self.complaints);
         if !self.after.is_back_to(&self.before) {
             failures.push(format!("not back to the baseline: {:?}, before {:?}", self.after, self.before));
@@ -82,6 +92,7 @@ impl fmt::Display for Report {
         row("keys worked on twice at once, by the ledger, by the log", {
             format!("{}, {}", self.overlaps, self.log.overlaps.len())
         })?;
+        row("recorded reconciles that were replayed", self.replays.cases.to_string())?;
         row("panics of the host", self.log.panics.len().to_string())?;
         row("instances, before and after", format!("{}, {}", self.before.instances, self.after.instances))?;
         row("resident memory, before and after", format!("{:.1}, {:.1} MiB", self.before.rss_mib, self.after.rss_mib))?;

@@ -4,14 +4,16 @@ use super::churn::{Churn, Done};
 use super::host_log::HostLog;
 use super::kinds::Kind;
 use super::ledger::Ledger;
+use super::replays::Recordings;
 use super::report::Report;
 use super::swaps::Swapper;
 use super::verdict::{Found, Truth, Verdict};
 use super::vitals::Vitals;
-use crate::harness::{Cluster, Host, HostOptions, PluginDir, built_plugin, eventually, text};
+use crate::harness::{Cluster, Host, HostOptions, HttpClient, PluginDir, built_plugin, eventually, text};
 use anyhow::{Context, Result, ensure};
 use futures::future::try_join_all;
 use serde_json::Value;
+use std::sync::Mutex;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -41,6 +43,8 @@ pub struct Options {
     pub swap_every: Option<Duration>,
     /// How often the host is killed.
     pub kills: u32,
+    /// How many recorded reconciles are replayed in the end.
+    pub replays: usize,
     /// See [`Process::spawn`](crate::harness::Process::spawn).
     pub own_group: bool,
 }
@@ -70,6 +74,8 @@ struct Torture<'a> {
     namespace: String,
     plugins: PluginDir,
     host_options: HostOptions,
+    /// The admin address of the present host.
+    admin: Mutex<String>,
 }
 
 impl<'a> Torture<'a> {
@@ -90,19 +96,23 @@ impl<'a> Torture<'a> {
         for kind in Kind::ALL {
             plugins.grant(kind.plugin(), &kind.grant(&ledger.url()))?;
         }
+        // Empty: versions are the same from run to run.
+        let mut args = vec!["--cache-dir".to_owned(), folder.path().join("code").display().to_string()];
+        if options.replays > 0 {
+            args.extend(["--recorder-mib", "64"].map(str::to_owned));
+        }
         let host_options = HostOptions {
             plugins: plugins.path().to_owned(),
             kubeconfig: cluster.kubeconfig().to_owned(),
             resync_seconds: None,
-            // Empty: versions are the same from run to run.
-            args: vec!["--cache-dir".to_owned(), folder.path().join("code").display().to_string()],
+            args,
             // A line for each reconcile.
             environment: vec![("OARLOCK_LOG", "info,oarlock::controller=debug".to_owned())],
             log: folder.path().join("host.log"),
             open_files: None,
             own_group: options.own_group,
         };
-        Ok(Self { options, tell, ledger, cluster, namespace, plugins, host_options })
+        Ok(Self { options, tell, ledger, cluster, namespace, plugins, host_options, admin: Mutex::default() })
     }
 
     async fn torture(&self) -> Result<Report> {
@@ -115,7 +125,7 @@ impl<'a> Torture<'a> {
         try_join_all(churns.iter_mut().map(Churn::fill)).await?;
         let mut report = Report { objects: each * Kind::ALL.len(), ..Report::default() };
 
-        let mut host = Host::start(&self.host_options).await?;
+        let mut host = self.start_host().await?;
         (self.tell)(&format!("{} objects, and a host with four plugins", report.objects));
         let started = Instant::now();
         report.verdict = self.settled(&churns).await?;
@@ -151,7 +161,16 @@ impl<'a> Torture<'a> {
             stop.cancel();
             anyhow::Ok(complaints)
         };
-        let (_, complaints) = tokio::try_join!(changing, torturing)?;
+        let mut recordings = Recordings::default();
+        let admin = || Some(HttpClient::new(&self.admin.lock().ok()?));
+        let recording = recordings.collect(&self.cluster, &self.namespace, admin, self.options.replays);
+        let recording = async {
+            tokio::select! {
+                recorded = recording => recorded,
+                () = stop.cancelled() => Ok(()),
+            }
+        };
+        let (_, complaints, ()) = tokio::try_join!(changing, torturing, recording)?;
         report.complaints = complaints;
         (self.tell)("nothing changes any more");
 
@@ -160,8 +179,19 @@ impl<'a> Torture<'a> {
         report.settling = stopped.elapsed();
         self.fill_in(&mut report, &churns, &swapper, &kills);
         report.after = self.calmed(&host, &report.before).await?;
+        if self.options.replays > 0 {
+            report.replays = recordings.replay(&swapper, &self.plugins.path().with_file_name("recordings")).await?;
+        }
         report.log = HostLog::read(&std::fs::read_to_string(&self.host_options.log).context("no log of the host")?);
         Ok(report)
+    }
+
+    async fn start_host(&self) -> Result<Host> {
+        let host = Host::start(&self.host_options).await?;
+        if let Ok(mut admin) = self.admin.lock() {
+            host.admin().base().clone_into(&mut admin);
+        }
+        Ok(host)
     }
 
     /// Kills the host as often as told, spread over the time until `end`, and starts it again.
@@ -172,7 +202,7 @@ impl<'a> Torture<'a> {
             host.kill().await?;
             kills.push(Instant::now());
             self.ledger.host_died();
-            *host = Host::start(&self.host_options).await?;
+            *host = self.start_host().await?;
             (self.tell)("the host was killed, and started again");
         }
         Ok(())

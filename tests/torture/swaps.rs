@@ -51,6 +51,17 @@ impl<'a> Swapper<'a> {
         Self { plugins, guest, random: Random::new(seed, 0), placed: Vec::new() }
     }
 
+    /// The changeling as it is built.
+    pub(super) fn guest(&self) -> &[u8] {
+        &self.guest
+    }
+
+    /// What was put in place as a version.
+    pub(super) fn placed(&self, version: &str) -> Option<(Kind, Form)> {
+        let placed = self.placed.iter().find(|placed| placed.version == version)?;
+        Some((placed.kind, placed.form))
+    }
+
     /// Puts a version of every plugin in place, all of them good; answers its name.
     pub(super) fn place_all(&mut self) -> Result<Vec<(Kind, String)>> {
         let mut placed = Vec::new();

@@ -42,7 +42,7 @@ mod webhooks;
 
 pub use crate::http::{https::Tls, request_log::RequestRecord};
 pub use access::authentication::StaticTokens;
-pub use model::error::Error;
+pub use model::{error::Error, in_process::IN_PROCESS_WEBHOOKS, settings::ServiceRange};
 pub use options::Options;
 pub use webhook_client::users::WebhookClients;
 
@@ -123,6 +123,19 @@ impl ClusterCopy {
         self.server.api.store.revision()
     }
 
+    /// The fault rules.
+    #[must_use]
+    pub fn faults(&self) -> Faults<'_> {
+        self.server.faults()
+    }
+
+    /// Answers the webhooks at [`IN_PROCESS_WEBHOOKS`] from now on. None: nothing listens there.
+    ///
+    /// * `listens` - whether the service can be reached.
+    pub fn answer_webhooks(&self, service: Option<axum::Router>, listens: impl Fn() -> bool + Send + Sync + 'static) {
+        self.server.api.store.in_process.set(service.map(|service| (service, Box::new(listens) as _)));
+    }
+
     /// The objects that were left out, because the server does not serve their kind.
     #[must_use]
     pub fn unknown(&self) -> &[serde_json::Value] {
@@ -183,13 +196,16 @@ impl Running {
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         let token = self.tls.as_ref().map(|_| format!("token: {}", self.server.api.tokens.issue(User::admin())));
-        let trusted = self.tls.as_ref().map(|tls| format!("\n    certificate-authority-data: {}", tls.authority()));
+        let trust = match &self.tls {
+            Some(tls) => format!("certificate-authority-data: {}", tls.authority()),
+            // There is no certificate to verify; the JavaScript client refuses HTTP without it.
+            None => "insecure-skip-tls-verify: true".to_owned(),
+        };
         format!(
-            "apiVersion: v1\nkind: Config\nclusters:\n- name: oarlock\n  cluster:\n    server: {}{}\ncontexts:\n- name: \
+            "apiVersion: v1\nkind: Config\nclusters:\n- name: oarlock\n  cluster:\n    server: {}\n    {trust}\ncontexts:\n- name: \
              oarlock\n  context:\n    cluster: oarlock\n    user: oarlock\n    namespace: default\ncurrent-context: \
              oarlock\nusers:\n- name: oarlock\n  user: {{{}}}\n",
             self.url(),
-            trusted.unwrap_or_default(),
             token.unwrap_or_default()
         )
     }

@@ -6,7 +6,11 @@ use std::{
 };
 
 use crate::{
-    access::authentication::StaticTokens, faults::Rules, http::https::Tls, webhook_client::users::WebhookClients,
+    access::authentication::StaticTokens,
+    faults::Rules,
+    http::https::Tls,
+    model::settings::{ServiceRange, Settings},
+    webhook_client::users::WebhookClients,
 };
 
 /// Configuration of the server; start from `Options::default()`.
@@ -43,6 +47,10 @@ pub struct Options {
     /// Whether rules that kill processes are accepted over HTTP. Default false: every client that reaches the server could end any
     /// process of its user.
     pub faults_may_kill: bool,
+    /// Whether a new Pod needs an existing ServiceAccount, and gets its token: the admission plugin `ServiceAccount`. Default true.
+    pub service_account_admission: bool,
+    /// Addresses of Services.
+    pub service_range: ServiceRange,
 }
 
 impl Default for Options {
@@ -60,6 +68,8 @@ impl Default for Options {
             webhook_clients: WebhookClients::default(),
             faults: Rules::default(),
             faults_may_kill: false,
+            service_account_admission: true,
+            service_range: ServiceRange::default(),
         }
     }
 }
@@ -147,5 +157,23 @@ impl Options {
     pub fn faults_may_kill(mut self, may: bool) -> Self {
         self.faults_may_kill = may;
         self
+    }
+
+    /// Sets [`service_account_admission`](Self::service_account_admission).
+    #[must_use]
+    pub fn service_account_admission(mut self, admit: bool) -> Self {
+        self.service_account_admission = admit;
+        self
+    }
+
+    /// Sets [`service_range`](Self::service_range).
+    #[must_use]
+    pub fn service_range(mut self, range: ServiceRange) -> Self {
+        self.service_range = range;
+        self
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        Settings { service_accounts: self.service_account_admission, services: self.service_range }
     }
 }

@@ -51,7 +51,7 @@ impl Server {
     pub(crate) fn new(options: &Options) -> (Arc<Self>, Feed) {
         let (sender, feed) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
-        let store = Arc::new(Store::new(options.watch_history, sender));
+        let store = Arc::new(Store::new(options.watch_history, sender).with_settings(options.settings()));
         let registry = Arc::new(Registry::new());
         // Watches of a kind may start at any version that this server ever returned.
         for resource in registry.served().all() {
@@ -188,8 +188,7 @@ fn refusal(error: &ApiError) -> HttpResponse {
         let content_type = if text.is_empty() { "" } else { "text/plain; charset=utf-8" };
         return build(error.code(), content_type, Body::from(text.to_owned()), &[]);
     }
-    let body = serde_json::to_vec(&error.to_value()).unwrap_or_default();
-    let mut response = build(error.code(), "application/json", Body::from(body), error.warnings());
+    let mut response = build(error.code(), "application/json", Body::from(error.to_body()), error.warnings());
     if let Some(seconds) = error.retry_after() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -200,7 +199,9 @@ fn build(code: StatusCode, content_type: &'static str, body: Body, warnings: &[S
     let mut response = HttpResponse::new(body);
     *response.status_mut() = code;
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if !content_type.is_empty() {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    }
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     if code == StatusCode::GATEWAY_TIMEOUT || code == StatusCode::TOO_MANY_REQUESTS {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

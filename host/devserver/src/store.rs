@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::{mpsc, watch};
 
-use crate::model::{kinds::Resource, status::ApiError};
+use crate::model::{in_process::InProcess, kinds::Resource, settings::Settings, status::ApiError};
 
 pub(crate) mod journal;
 mod object;
@@ -262,10 +262,13 @@ pub(crate) struct Store {
     resource_stores: RwLock<HashMap<String, Arc<ResourceStore>>>,
     history: usize,
     feed: mpsc::UnboundedSender<(Arc<str>, Change)>,
+    settings: Settings,
     /// The journal; unset without a data directory.
     journal: Arc<OnceLock<Journal>>,
     /// Since when an unused resource store is known to be empty.
     unused: AtomicU64,
+    /// Answers webhooks without a connection.
+    pub(crate) in_process: InProcess,
 }
 
 impl Store {
@@ -278,9 +281,22 @@ impl Store {
             resource_stores: RwLock::default(),
             history: history.max(1),
             feed,
+            settings: Settings::default(),
             journal: Arc::default(),
             unused: AtomicU64::new(0),
+            in_process: InProcess::default(),
         }
+    }
+
+    /// The same store for a cluster with other settings.
+    pub(crate) fn with_settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The settings of the cluster.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// The resource store of a kind; created if absent.

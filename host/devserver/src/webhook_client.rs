@@ -1,17 +1,19 @@
 //! HTTPS client for webhooks.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{error::Error, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use bytes::Bytes;
-use http::{Request, StatusCode, header};
+use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::Body;
 use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, pki_types::ServerName};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
+use tower::ServiceExt as _;
 use url::Url;
 
 mod tls;
@@ -22,6 +24,9 @@ use users::Users;
 
 /// Largest response.
 const ANSWER_LIMIT: usize = 3 * 1024 * 1024;
+
+/// Requests of one call that redirects may cause, as in Go.
+const REDIRECTS: usize = 10;
 
 /// The address of a webhook.
 #[derive(Debug)]
@@ -78,12 +83,12 @@ impl Client {
         let url = self.url(timeout)?;
         let body = serde_json::to_vec(review).map_err(|e| e.to_string())?;
         let posted = |why: String| format!("Post \"{url}\": {why}");
-        match tokio::time::timeout(timeout, self.post(store, &url, body)).await {
+        match tokio::time::timeout(timeout, self.post(store, &url, body.into())).await {
             Err(_) => Err(posted("context deadline exceeded".to_owned())),
             Ok(Err(why)) => Err(posted(why)),
-            Ok(Ok((status, text, body))) => match refusal(status, text, &body) {
+            Ok(Ok(answer)) => match refusal(&answer) {
                 Some(why) => Err(why),
-                None => Ok(body),
+                None => Ok(answer.body),
             },
         }
     }
@@ -102,10 +107,40 @@ impl Client {
         Ok(url)
     }
 
-    /// One request on a connection of its own. Returns status, whether the response is text, and the body.
-    async fn post(&self, store: &Store, url: &Url, body: Vec<u8>) -> Result<(StatusCode, bool, Bytes), String> {
-        let config = self.tls.clone()?;
+    /// Sends a request, also where the webhook sends it on: as Go, but only to the same server.
+    async fn post(&self, store: &Store, url: &Url, body: Bytes) -> Result<Answer, String> {
+        let mut next = url.clone();
+        for _ in 0..REDIRECTS {
+            let answer = self.send(store, &next, body.clone()).await?;
+            match answer.elsewhere(&next) {
+                Some(elsewhere) => next = elsewhere,
+                None => return Ok(answer),
+            }
+        }
+        Err(format!("stopped after {REDIRECTS} redirects"))
+    }
+
+    /// One request on a connection of its own.
+    async fn send(&self, store: &Store, url: &Url, body: Bytes) -> Result<Answer, String> {
         let host = url.host_str().unwrap_or_default();
+        let authority = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        let request = Request::post(format!("{}?{}", url.path(), url.query().unwrap_or_default()))
+            .header(header::HOST, authority)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json, */*")
+            .header(header::USER_AGENT, "kube-apiserver-admission")
+            .body(body)
+            .map_err(|e| e.to_string())?;
+        if let Some(service) = store.in_process.at(url) {
+            let service = service?;
+            let answered = tokio::spawn(async move {
+                // A router has no error of its own.
+                let Ok(response) = service.oneshot(request.map(Full::new)).await;
+                Answer::read(response).await
+            });
+            return AbortOnDropHandle::new(answered).await.unwrap_or_else(|panic| Err(panic.to_string()));
+        }
+        let config = self.tls.clone()?;
         let stream = self.connect(store, url).await?;
         let _ = stream.set_nodelay(true);
         let name = host.trim_matches(['[', ']']).to_owned();
@@ -117,26 +152,7 @@ impl Client {
             // The request itself reports the end of the connection.
             let _ = connection.await;
         }));
-        let authority = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-        let request = Request::post(format!("{}?{}", url.path(), url.query().unwrap_or_default()))
-            .header(header::HOST, authority)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, "application/json, */*")
-            .header(header::USER_AGENT, "kube-apiserver-admission")
-            .body(Full::new(Bytes::from(body)))
-            .map_err(|e| e.to_string())?;
-        let answer = sender.send_request(request).await.map_err(|e| http_error(&e))?;
-        let status = answer.status();
-        let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-        let text = kind.starts_with("text/");
-        let body = Limited::new(answer.into_body(), ANSWER_LIMIT).collect().await;
-        match body {
-            Ok(whole) => Ok((status, text, whole.to_bytes())),
-            Err(error) if error.is::<LengthLimitError>() => {
-                Err(format!("the answer is larger than {ANSWER_LIMIT} bytes"))
-            }
-            Err(error) => Err(error.downcast_ref().map_or_else(|| error.to_string(), http_error)),
-        }
+        Answer::read(sender.send_request(request.map(Full::new)).await.map_err(|e| http_error(&e))?).await
     }
 
     async fn connect(&self, store: &Store, url: &Url) -> Result<TcpStream, String> {
@@ -147,6 +163,47 @@ impl Client {
         let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(443));
         let address = format!("{host}:{port}");
         TcpStream::connect(&address).await.map_err(|e| dial_error(&address, &e))
+    }
+}
+
+/// The response of a webhook.
+struct Answer {
+    status: StatusCode,
+    /// Whether the body is text.
+    text: bool,
+    location: String,
+    body: Bytes,
+}
+
+impl Answer {
+    /// Reads a response to its end.
+    async fn read<B>(response: Response<B>) -> Result<Self, String>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let (head, body) = response.into_parts();
+        let status = head.status;
+        let header = |name| head.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default();
+        let text = header(header::CONTENT_TYPE).starts_with("text/");
+        let location = header(header::LOCATION).to_owned();
+        match Limited::new(body, ANSWER_LIMIT).collect().await {
+            Ok(whole) => Ok(Self { status, text, location, body: whole.to_bytes() }),
+            Err(error) if error.is::<LengthLimitError>() => {
+                Err(format!("the answer is larger than {ANSWER_LIMIT} bytes"))
+            }
+            Err(error) => Err(error.downcast_ref().map_or_else(|| error.to_string(), http_error)),
+        }
+    }
+
+    /// Where the same request is to be sent: another path of the same server.
+    fn elsewhere(&self, from: &Url) -> Option<Url> {
+        if !matches!(self.status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT)
+            || self.location.is_empty()
+        {
+            return None;
+        }
+        from.join(&self.location).ok().filter(|to| to.origin() == from.origin())
     }
 }
 
@@ -216,7 +273,6 @@ fn tls_error(error: &io::Error) -> String {
 }
 
 fn http_error(error: &hyper::Error) -> String {
-    use std::error::Error as _;
     let cause = error.source().and_then(|e| e.downcast_ref::<io::Error>());
     match cause {
         _ if error.is_incomplete_message() => "EOF".to_owned(),
@@ -226,9 +282,9 @@ fn http_error(error: &hyper::Error) -> String {
     }
 }
 
-/// The error of an unsuccessful response, in the words of client-go. Redirects are not followed.
-fn refusal(status: StatusCode, text: bool, body: &[u8]) -> Option<String> {
-    let message = match status.as_u16() {
+/// The error of an unsuccessful response, in the words of client-go.
+fn refusal(answer: &Answer) -> Option<String> {
+    let message = match answer.status.as_u16() {
         200..=206 => return None,
         400 => "the server rejected our request for an unknown reason",
         401 => "the server has asked for the client to provide credentials",
@@ -243,8 +299,8 @@ fn refusal(status: StatusCode, text: bool, body: &[u8]) -> Option<String> {
             "the server was unable to return a response in the time allotted, but may still be processing the request"
         }
         500.. => {
-            let shown = String::from_utf8_lossy(body);
-            let shown = if text { shown.trim() } else { "unknown" };
+            let shown = String::from_utf8_lossy(&answer.body);
+            let shown = if answer.text { shown.trim() } else { "unknown" };
             return Some(format!("an error on the server ({shown:?}) has prevented the request from succeeding"));
         }
         code => {

@@ -12,6 +12,7 @@ use std::{
     cmp::Ordering,
     collections::{BTreeSet, HashMap},
     hash::{DefaultHasher, Hash, Hasher},
+    ops::Bound,
     sync::Arc,
 };
 
@@ -95,6 +96,12 @@ impl Table {
 
     pub(crate) fn objects(&self) -> impl ExactSizeIterator<Item = &Arc<Object>> {
         self.objects.iter().map(|entry| &entry.0)
+    }
+
+    pub(crate) fn page(&self, after: Option<&ObjectKey>, limit: usize) -> Vec<Arc<Object>> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let page = self.objects.range::<ObjectKey, _>((from, Bound::Unbounded)).take(limit);
+        page.map(|entry| Arc::clone(&entry.0)).collect()
     }
 
     pub(crate) fn insert(&mut self, object: Arc<Object>) {
@@ -276,6 +283,26 @@ mod tests {
 
     fn uses() -> Indexer {
         Indexer::pointer("/spec/uses")
+    }
+
+    #[test]
+    fn pages_have_every_object_once_and_in_order_also_when_the_end_of_a_page_is_gone() {
+        let mut table = Table::default();
+        for number in 0..25 {
+            table.insert(object(number % 3, number, None, None));
+        }
+        let keys: Vec<_> = table.objects().map(|object| object.key().clone()).collect();
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = table.page(after.as_ref(), 4);
+            let Some(last) = page.last() else { break };
+            assert!(page.len() <= 4);
+            after = Some(last.key().clone());
+            all.extend(page.iter().map(|object| object.key().clone()));
+            table.remove(&all[all.len() - 1]);
+        }
+        assert_eq!(all, keys);
+        assert!(table.page(None, 0).is_empty());
     }
 
     fn queries() -> Vec<ListOptions> {

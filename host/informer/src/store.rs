@@ -72,6 +72,22 @@ impl std::fmt::Debug for Store {
     }
 }
 
+/// A wait for an own write. A reconcile that ends meanwhile, at its deadline, drops it: then it ran out as well. Otherwise the next
+/// reconcile would wait as long, and end in the same way.
+struct Waiting<'s> {
+    store: &'s Store,
+    key: Option<&'s ObjectKey>,
+    ran_out: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.ran_out {
+            self.store.write().own.wait_ran_out(self.key);
+        }
+    }
+}
+
 impl Store {
     pub(super) fn new(spec: Arc<WatchSpec>) -> Self {
         let selector = spec.label_selector.as_deref().and_then(|text| text.parse().ok());
@@ -120,6 +136,14 @@ impl Store {
     /// The keys of all objects, ordered.
     pub fn keys(&self) -> Vec<ObjectKey> {
         self.read().table.objects().map(|object| object.key().clone()).collect()
+    }
+
+    /// The objects after a key, ordered by namespace and name: a page of them, without a copy of the rest.
+    ///
+    /// * `after` - the last key of the page before, which need not exist any more. None: the first page.
+    /// * `limit` - most objects.
+    pub fn page(&self, after: Option<&ObjectKey>, limit: usize) -> Vec<Arc<Object>> {
+        self.read().table.page(after, limit)
     }
 
     /// The number of objects.
@@ -199,10 +223,11 @@ impl Store {
                 Freshness::CannotTell => return Err(Stale::CannotTell(what())),
                 Freshness::NotYet => {}
             }
+            let mut waiting = Waiting { store: self, key, ran_out: true };
             if !matches!(timeout_at(deadline, settled.changed()).await, Ok(Ok(()))) {
-                self.write().own.wait_ran_out(key);
                 return Err(Stale::NotSeen(what()));
             }
+            waiting.ran_out = false;
         }
     }
 

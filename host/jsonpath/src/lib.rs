@@ -10,6 +10,9 @@ use std::cell::Cell;
 /// Most nested filters, because a path's filters are parsed recursively.
 const MOST_DEPTH: usize = 16;
 
+/// Characters that end a name.
+const ENDS: [char; 17] = ['.', '[', ']', '(', ')', '{', '}', '=', '!', '<', '>', '\\', '?', '@', ' ', '\'', '"'];
+
 /// Most values visited by one search. `..` visits deep values more than once, so that a few of them visit exponentially many.
 const MOST_VALUES: usize = 1 << 20;
 
@@ -262,11 +265,12 @@ impl<'a> Parser<'a> {
         if self.eat("*") {
             return Ok(Step::All);
         }
+        if self.rest.starts_with(['{', '}']) {
+            return Err(self.error("a brace without its counterpart"));
+        }
         let mut name = String::new();
         loop {
-            name.push_str(self.take_while(|c| {
-                !matches!(c, '.' | '[' | ']' | '(' | ')' | '=' | '!' | '<' | '>' | '\\' | '?' | '@' | ' ' | '\'' | '"')
-            }));
+            name.push_str(self.take_while(|c| !ENDS.contains(&c)));
             // `\.` puts a dot into the name, as in `.metadata.labels.example\.com/x`.
             if !self.eat("\\") {
                 break;
@@ -407,7 +411,7 @@ mod tests {
 
     #[test]
     fn malformed_paths_are_refused() {
-        for path in [".a[", ".a[?(@.x==", ".a['b]", ".a[x]", ".a..", ".a[?(x)]"] {
+        for path in [".a[", ".a[?(@.x==", ".a['b]", ".a[x]", ".a..", ".a[?(x)]", "{.a", ".a}", ".a{b", "{.a}{.b}"] {
             assert!(JsonPath::parse(path).is_err(), "{path}");
         }
     }

@@ -77,7 +77,7 @@ impl LeaderElection {
 
     /// Begins or continues to compete for the Lease, and publishes the controller version of this host in it while this host holds it.
     ///
-    /// * `version` - version and digest; empty for the host's own duties.
+    /// * `version` - from [`Self::version`]; empty for the host's own duties.
     pub fn compete(&self, version: &[(&'static str, String)]) {
         let Some((_, state)) = &self.elector else { return };
         *state.holder_annotations.lock().unwrap_or_else(PoisonError::into_inner) = version.to_vec();
@@ -92,9 +92,11 @@ impl LeaderElection {
     }
 
     /// The argument of [`Self::compete`].
+    ///
+    /// * `config` - stands for the configuration.
     #[must_use]
-    pub fn version(version: &str, digest: &str) -> [(&'static str, String); 2] {
-        record::holder_annotations(version, digest)
+    pub fn version(version: &str, digest: &str, config: &str) -> [(&'static str, String); 3] {
+        record::holder_annotations(version, digest, config)
     }
 
     /// Whether the host uses leader election.

@@ -49,7 +49,7 @@ impl LeaderElector {
     pub(super) fn new(options: Options, client: kube::Client) -> Arc<Self> {
         let Options { namespace, identity, timing } = options;
         // Two processes with the same name get different identities.
-        let random = uuid::Uuid::new_v4().simple().to_string();
+        let random = oarlock_simulation::unique_id(&identity).simple().to_string();
         let identity = format!("{identity}_{}", oarlock_text::shorten(&random, 8));
         let (elections, new_elections) = mpsc::unbounded_channel();
         let Timing { lease_duration, renew_deadline, retry_period } = timing;
@@ -119,6 +119,7 @@ impl LeaderElector {
             "holder": record.map(Record::holder).filter(|holder| !holder.is_empty()),
             "holderVersion": record.and_then(Record::version),
             "holderDigest": record.and_then(Record::digest).map(|digest| format!("sha256:{digest}")),
+            "holderConfig": record.and_then(Record::config),
         })
     }
 

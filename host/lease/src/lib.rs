@@ -138,6 +138,14 @@ impl Leases {
         Ok(Self { elector: Some(elector) })
     }
 
+    /// Leader election on the runtime of its caller, as long as the returned future runs. For a simulation, which has one thread: the clock
+    /// of that runtime is the clock of the Leases.
+    pub fn on_this_runtime(options: Options, client: kube::Client) -> (Self, impl Future<Output = ()>) {
+        let elector = LeaderElector::new(options, client);
+        let running = Arc::clone(&elector);
+        (Self { elector: Some(elector) }, async move { running.run().await })
+    }
+
     /// The [`LeaderElection`] of a controller. It competes for the Lease only after [`LeaderElection::compete`].
     #[must_use]
     pub fn election(&self, controller: &str) -> LeaderElection {

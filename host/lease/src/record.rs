@@ -10,18 +10,19 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// Annotations of a Lease.
 const VERSION: &str = "oarlock.dev/plugin-version";
 const DIGEST: &str = "oarlock.dev/plugin-digest";
+const CONFIG: &str = "oarlock.dev/plugin-config";
 const WANTED_BY: &str = "oarlock.dev/wanted-by";
 const HANDOVER_HINTS: &str = "oarlock.dev/known-last";
 
 /// The label that selects Oarlock's Leases.
 pub(super) const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "oarlock");
 
-/// Annotations about the holder: version and digest of its controller.
+/// Annotations about the holder: version, digest and configuration of its controller.
 pub(super) type HolderAnnotations = [(&'static str, String)];
 
-/// The annotations for a controller's version.
-pub(super) fn holder_annotations(version: &str, digest: &str) -> [(&'static str, String); 2] {
-    [(VERSION, version.to_owned()), (DIGEST, digest.to_owned())]
+/// The annotations for a controller's version, and a digest of its configuration.
+pub(super) fn holder_annotations(version: &str, digest: &str, config: &str) -> [(&'static str, String); 3] {
+    [(VERSION, version.to_owned()), (DIGEST, digest.to_owned()), (CONFIG, config.to_owned())]
 }
 
 /// A Lease. Its reader expects no well-formed content: a field with the wrong type counts as absent.
@@ -85,6 +86,11 @@ impl Record {
     /// SHA-256 of the controller version that the holder runs.
     pub(super) fn digest(&self) -> Option<&str> {
         self.annotation(DIGEST)
+    }
+
+    /// Stands for the configuration of the controller that the holder runs.
+    pub(super) fn config(&self) -> Option<&str> {
+        self.annotation(CONFIG)
     }
 
     fn annotation(&self, name: &str) -> Option<&str> {
@@ -175,7 +181,7 @@ fn map_of(value: Option<Value>) -> Map<String, Value> {
 }
 
 fn micro_time() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+    oarlock_simulation::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
 /// A Lease as this host last observed it, and since when it is unchanged by the clock of this host.
@@ -265,7 +271,7 @@ mod tests {
         let released = held.released(Some("[1]".to_owned()));
         assert_eq!((released.handover_hints(), held.handover_hints()), (Some("[1]"), None));
         assert!(!ObservedLease::new(released.clone(), Instant::now()).is_held(Instant::now(), OURS));
-        let taken = released.renewed("me", OURS, &holder_annotations("1.2", "abc"));
+        let taken = released.renewed("me", OURS, &holder_annotations("1.2", "abc", "c"));
         assert_eq!(taken.spec["leaseTransitions"], 1);
         assert_eq!(taken.annotation(HANDOVER_HINTS), None, "the new holder has read them");
         assert_eq!((taken.holder(), taken.version(), taken.digest()), ("me", Some("1.2"), Some("abc")));
@@ -343,7 +349,7 @@ mod tests {
         #[test]
         fn garbage_in_a_lease_is_read_and_mended(garbage in anything()) {
             let Some(record) = Record::read(garbage) else { return Ok(()) };
-            let mended = record.renewed("me", OURS, &holder_annotations("1", "d"));
+            let mended = record.renewed("me", OURS, &holder_annotations("1", "d", "c"));
             let again = Record::read(mended.document());
             prop_assert_eq!(again.as_ref(), Some(&mended));
             prop_assert_eq!(mended.holder(), "me");

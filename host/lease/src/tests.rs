@@ -118,7 +118,7 @@ fn host(server: &Server, name: &'static str, controllers: &[&'static str]) -> Ho
     tokio::spawn(async move { running.run().await });
     let election = |controller: &&'static str| {
         let election = elector.election(&super::name_of(controller));
-        election.compete(&LeaderElection::version(name, "digest"));
+        election.compete(&LeaderElection::version(name, "digest", "config"));
         (*controller, election)
     };
     let elections = controllers.iter().map(election).collect();

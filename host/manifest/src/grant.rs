@@ -1,6 +1,6 @@
 //! The grant: the permissions of a plugin. `network.yaml` beside `network.wasm`.
 
-use crate::{AdmissionRule, PolicyRule, SafeRequest};
+use crate::{AdmissionRule, PolicyRule, Rollout, SafeRequest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -36,6 +36,10 @@ pub struct PluginGrant {
     /// webhook of these definitions. Every client of these kinds then depends on the host and on the plugin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversions: Vec<String>,
+    /// The definitions that the host installs and upgrades, each by its name, from those in the plugin file. An upgrade that stored objects
+    /// may not survive is refused, and with it the version of the plugin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub definitions: Vec<String>,
     /// The HTTP requests that the plugin may send.
     #[serde(default)]
     pub http: GrantedHttp,
@@ -55,6 +59,9 @@ pub struct PluginGrant {
     /// The resync period in seconds. It replaces the manifest's `resyncSeconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resync_seconds: Option<u32>,
+    /// How a new version replaces the version that runs. Without it, at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
 }
 
 /// Requests to the API server that a plugin may answer at admission. The first entry that covers the whole rule of the manifest grants the

@@ -5,11 +5,13 @@
 
 mod grant;
 mod manifest;
+mod rollout;
 
 pub use grant::{GrantedAdmission, GrantedHttp, Limits, PluginGrant};
 pub use manifest::{
     AdmissionRule, HttpAccess, Index, Kind, Mapping, PluginManifest, PolicyRule, Primary, SafeRequest, Watch,
 };
+pub use rollout::{Approval, Rollout, RolloutCanary, RolloutPlan, RolloutShadow};
 
 /// The `apiVersion` of both documents.
 pub const API_VERSION: &str = "oarlock.dev/v1alpha1";

@@ -6,10 +6,12 @@
 //! Artifacts of `oras push` and of older tools are accepted as well.
 
 use super::reference::Digest;
+use super::sections::custom_sections;
 use super::{Error, LAYER_BYTES};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use wasmparser::{Encoding, Parser, Payload};
 
 /// The media type of written manifests.
@@ -35,6 +37,21 @@ const WASM_LAYERS: [&str; 3] = [
 
 /// The annotation with the file name, if the tool set it.
 const TITLE: &str = "org.opencontainers.image.title";
+
+/// The custom sections of a file that become annotations of its manifest, as in <https://docs.rs/wasm-metadata>. Their content has the form of
+/// the annotation: <https://specs.opencontainers.org/image-spec/annotations/>.
+const ANNOTATIONS: [(&str, &str); 7] = [
+    ("authors", "org.opencontainers.image.authors"),
+    ("description", "org.opencontainers.image.description"),
+    ("homepage", "org.opencontainers.image.url"),
+    ("licenses", "org.opencontainers.image.licenses"),
+    ("revision", "org.opencontainers.image.revision"),
+    ("source", "org.opencontainers.image.source"),
+    ("version", "org.opencontainers.image.version"),
+];
+
+/// Longest value of an annotation, in bytes; the rest is cut off.
+const ANNOTATION_BYTES: usize = 4 << 10;
 
 /// A descriptor: digest and size of a part of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +90,7 @@ struct Part {
     digest: String,
     size: u64,
     #[serde(default)]
-    annotations: std::collections::BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
     #[serde(default)]
     platform: Platform,
 }
@@ -151,10 +168,12 @@ pub(super) struct Packed {
     pub(super) manifest: Bytes,
 }
 
+/// * `more` - annotations of the manifest, in addition to those of the file's own custom sections, which win.
+///
 /// # Errors
 ///
 /// The bytes are no WebAssembly file.
-pub(super) fn pack(wasm: &[u8], file_name: &str) -> Result<Packed, Error> {
+pub(super) fn pack(wasm: &[u8], file_name: &str, more: &BTreeMap<String, String>) -> Result<Packed, Error> {
     let layer = Digest::of(wasm);
     let described = describe(wasm)?;
     let os = if described.is_some() { "wasip2" } else { "wasip1" };
@@ -168,7 +187,7 @@ pub(super) fn pack(wasm: &[u8], file_name: &str) -> Result<Packed, Error> {
         config.insert("component".to_owned(), json!({"imports": imports, "exports": exports}));
     }
     let config = Value::Object(config).to_string();
-    let manifest = json!({
+    let mut manifest = json!({
         "schemaVersion": 2,
         "mediaType": MANIFEST,
         "config": {"mediaType": CONFIG, "digest": Digest::of(config.as_bytes()).to_string(), "size": config.len()},
@@ -176,7 +195,29 @@ pub(super) fn pack(wasm: &[u8], file_name: &str) -> Result<Packed, Error> {
             "mediaType": WASM, "digest": layer.to_string(), "size": wasm.len(), "annotations": {TITLE: file_name},
         }],
     });
+    let annotations = annotations(wasm, more)?;
+    if !annotations.is_empty()
+        && let Some(fields) = manifest.as_object_mut()
+    {
+        fields.insert("annotations".to_owned(), json!(annotations));
+    }
     Ok(Packed { config: config.into(), manifest: manifest.to_string().into() })
+}
+
+fn annotations(wasm: &[u8], more: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Error> {
+    let mut annotations = more.clone();
+    for (name, content) in custom_sections(wasm).map_err(Error::Artifact)? {
+        let known = ANNOTATIONS.iter().find(|(section, _)| *section == name);
+        if let Some((_, annotation)) = known
+            && let Ok(text) = std::str::from_utf8(content)
+        {
+            annotations.insert((*annotation).to_owned(), text.to_owned());
+        }
+    }
+    for text in annotations.values_mut() {
+        *text = oarlock_text::shorten(text, ANNOTATION_BYTES).to_owned();
+    }
+    Ok(annotations)
 }
 
 /// Names of a component's imports and exports.
@@ -296,16 +337,36 @@ mod tests {
     }
 
     #[test]
+    fn custom_sections_of_the_file_become_annotations() {
+        let sections = [
+            ("description", &b"Makes networks."[..]),
+            ("homepage", b"https://a.example"),
+            ("producers", b"x"),
+            ("source", b"\xff"),
+        ];
+        let file = crate::with_custom_sections(b"\0asm\x0d\0\x01\0", |_| false, &sections).unwrap();
+        let more = ["org.opencontainers.image.description", "oarlock.dev/definitions"];
+        let more = more.map(|name| (name.to_owned(), "x".repeat(5000))).into();
+        let manifest: Value = serde_json::from_slice(&pack(&file, "a.wasm", &more).unwrap().manifest).unwrap();
+        let expected = json!({"oarlock.dev/definitions": "x".repeat(ANNOTATION_BYTES),
+            "org.opencontainers.image.description": "Makes networks.", "org.opencontainers.image.url": "https://a.example"});
+        assert_eq!(manifest["annotations"], expected);
+        let none: Value =
+            serde_json::from_slice(&pack(b"\0asm\x0d\0\x01\0", "a", &BTreeMap::new()).unwrap().manifest).unwrap();
+        assert_eq!(none.get("annotations"), None);
+    }
+
+    #[test]
     fn the_same_file_is_the_same_artifact() {
-        let component = b"\0asm\x0d\0\x01\0";
-        let (one, again) = (pack(component, "a.wasm").unwrap(), pack(component, "a.wasm").unwrap());
+        let (component, none) = (b"\0asm\x0d\0\x01\0", BTreeMap::new());
+        let (one, again) = (pack(component, "a.wasm", &none).unwrap(), pack(component, "a.wasm", &none).unwrap());
         assert_eq!((&one.config, &one.manifest), (&again.config, &again.manifest));
         let config: Value = serde_json::from_slice(&one.config).unwrap();
         assert_eq!((&config["os"], &config["architecture"]), (&json!("wasip2"), &json!("wasm")));
         let layer = Descriptor { digest: Digest::of(component), size: 8 };
         assert_eq!(content(&one.manifest).unwrap(), Content::Layer(layer));
-        let module: Value = serde_json::from_slice(&pack(b"\0asm\x01\0\0\0", "m").unwrap().config).unwrap();
+        let module: Value = serde_json::from_slice(&pack(b"\0asm\x01\0\0\0", "m", &none).unwrap().config).unwrap();
         assert_eq!((&module["os"], module.get("component")), (&json!("wasip1"), None));
-        assert!(pack(b"#!/bin/sh", "x").is_err() && pack(b"", "x").is_err() && pack(&component[..6], "x").is_err());
+        assert!([&b"#!/bin/sh"[..], b"", &component[..6]].iter().all(|bytes| pack(bytes, "x", &none).is_err()));
     }
 }

@@ -159,11 +159,12 @@ impl Cache {
 mod tests {
     use super::*;
     use crate::artifact::pack;
+    use std::collections::BTreeMap;
 
     const WASM: &[u8] = b"\0asm\x0d\0\x01\0";
 
     fn found() -> Found {
-        let manifests = vec![pack(WASM, "a.wasm").unwrap().manifest];
+        let manifests = vec![pack(WASM, "a.wasm", &BTreeMap::new()).unwrap().manifest];
         let layer = last_layer(&manifests).unwrap();
         Found { manifest: Digest::of(&manifests[0]), layer, manifests, signatures: Vec::new() }
     }

@@ -14,6 +14,7 @@ pub mod fuzzing;
 mod puller;
 mod push;
 mod reference;
+mod sections;
 mod signature;
 mod trust;
 
@@ -24,6 +25,7 @@ pub use fetch::{Found, pull};
 pub use puller::{Content, Options, PullStatus, PullStatuses, Puller, Refused, Wanted};
 pub use push::{Pushed, push};
 pub use reference::{Digest, Reference, SCHEME};
+pub use sections::{custom_sections, with_custom_sections};
 pub use signature::{PublicKey, SigningKey};
 pub use trust::Trust;
 

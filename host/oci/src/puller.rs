@@ -10,10 +10,10 @@ use super::trust::Trust;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 /// Backoff after the first transient failure; doubled with each further one.
@@ -72,6 +72,8 @@ pub struct Refused {
 /// The pull status of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullStatus {
+    /// The text of the reference.
+    pub reference: String,
     /// The name that its manifest must have.
     pub plugin: String,
     /// The content to run.
@@ -84,7 +86,7 @@ pub struct PullStatus {
     pub asked: Option<Instant>,
 }
 
-/// The pull status of all references, by their texts, with notification of changes. Cheap to clone.
+/// The pull status of all references, by their keys, with notification of changes. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct PullStatuses(watch::Receiver<BTreeMap<String, PullStatus>>);
 
@@ -108,11 +110,13 @@ impl PullStatuses {
     }
 
     /// The status for `/plugins`. None: no such reference.
+    ///
+    /// * `key` - the text of a reference, or a key of [`Puller::want`].
     #[must_use]
-    pub fn describe(&self, reference: &str) -> Option<Value> {
+    pub fn describe(&self, key: &str) -> Option<Value> {
         let all = self.0.borrow();
-        let pull_status = all.get(reference)?;
-        let mut entry = json!({"reference": reference});
+        let pull_status = all.get(key)?;
+        let mut entry = json!({"reference": pull_status.reference});
         let mut set =
             |field: &str, value: Value| entry.as_object_mut().map(|entry| entry.insert(field.to_owned(), value));
         if let Some(content) = &pull_status.content {
@@ -135,8 +139,22 @@ impl PullStatuses {
 /// The tasks of all references, which end when this is dropped.
 #[derive(Debug)]
 pub struct Puller {
+    shared: Arc<Shared>,
+    states: Arc<watch::Sender<BTreeMap<String, PullStatus>>>,
     pull_statuses: PullStatuses,
-    _tasks: JoinSet<()>,
+    _fixed: Vec<Task>,
+    /// Those of [`Self::want`], by key.
+    wanted: Mutex<BTreeMap<String, (Wanted, Task)>>,
+}
+
+/// A task that ends with its handle.
+#[derive(Debug)]
+struct Task(AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Puller {
@@ -156,14 +174,56 @@ impl Puller {
         });
         let states = Arc::new(watch::Sender::new(BTreeMap::new()));
         let pull_statuses = PullStatuses(states.subscribe());
-        let mut tasks = JoinSet::new();
+        let mut fixed = Vec::new();
         for wanted in options.plugins {
-            let mut source = Source::new(Arc::clone(&shared), wanted).await;
+            let name = wanted.reference.to_string();
+            let mut source = Source::new(Arc::clone(&shared), wanted, name).await;
             source.tell(&states);
             let states = Arc::clone(&states);
-            tasks.spawn(async move { source.keep(&states).await });
+            fixed.push(Task(tokio::spawn(async move { source.keep(&states).await }).abort_handle()));
         }
-        Ok(Self { pull_statuses, _tasks: tasks })
+        Ok(Self { shared, states, pull_statuses, _fixed: fixed, wanted: Mutex::default() })
+    }
+
+    /// Replaces the further plugins to pull, by a key of the caller, which is no reference. A key keeps its status until another reference
+    /// has one.
+    pub fn want(&self, plugins: BTreeMap<String, Wanted>) {
+        let mut all = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone: Vec<String> = all.keys().filter(|key| !plugins.contains_key(*key)).cloned().collect();
+        for key in gone {
+            all.remove(&key);
+            self.states.send_if_modified(|states| states.remove(&key).is_some());
+        }
+        for (key, wanted) in plugins {
+            if all.get(&key).is_some_and(|(before, _)| *before == wanted) {
+                continue;
+            }
+            let (shared, states, name, of) =
+                (Arc::clone(&self.shared), Arc::clone(&self.states), key.clone(), wanted.clone());
+            let task = tokio::spawn(async move {
+                let mut source = Source::new(shared, of, name).await;
+                if source.pull_status.content.is_some() {
+                    source.tell(&states);
+                }
+                source.keep(&states).await;
+            });
+            all.insert(key, (wanted, Task(task.abort_handle())));
+        }
+    }
+
+    /// Pulls the file of one digest once, into the cache.
+    ///
+    /// * `reference` - with a digest.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub async fn pull(&self, reference: &Reference) -> Result<Content, Error> {
+        let wanted = Wanted { plugin: String::new(), reference: reference.clone() };
+        let mut source = Source::new(Arc::clone(&self.shared), wanted, reference.to_string()).await;
+        source.ask(&mut None).await?;
+        let refused = source.pull_status.refused.take().map(|refused| refused.reason).unwrap_or_default();
+        source.pull_status.content.ok_or(Error::Artifact(refused))
     }
 
     /// The status of all references.
@@ -186,6 +246,7 @@ struct Shared {
 struct Source {
     shared: Arc<Shared>,
     reference: Reference,
+    /// The key of the status.
     name: String,
     held: Option<Found>,
     pull_status: PullStatus,
@@ -195,12 +256,13 @@ struct Source {
 }
 
 impl Source {
-    async fn new(shared: Arc<Shared>, wanted: Wanted) -> Self {
+    async fn new(shared: Arc<Shared>, wanted: Wanted, name: String) -> Self {
         let Wanted { plugin, reference } = wanted;
         let (cache, asked) = (shared.cache.clone(), reference.clone());
         let held = tokio::task::spawn_blocking(move || cache.last(&asked)).await.ok().flatten();
-        let pull_status = PullStatus { plugin, content: None, refused: None, problem: None, asked: None };
-        let name = reference.to_string();
+        let text = reference.to_string();
+        let pull_status =
+            PullStatus { reference: text, plugin, content: None, refused: None, problem: None, asked: None };
         let mut source = Self { shared, reference, name, held: None, pull_status, failures: 0, told: None };
         if let Some(found) = held {
             source.hold(found);
@@ -311,7 +373,7 @@ impl Source {
 
     /// Logs every change once.
     fn log(&mut self, before: Option<&Digest>) {
-        let (plugin, reference) = (&self.pull_status.plugin, &self.name);
+        let (plugin, reference) = (&self.pull_status.plugin, &self.pull_status.reference);
         if let Some(content) = self.pull_status.content.as_ref().filter(|content| before != Some(&content.manifest)) {
             tracing::info!(plugin, reference, digest = %content.manifest, "plugin pulled");
         }

@@ -6,6 +6,7 @@ use super::client::Client;
 use super::reference::{Digest, Reference};
 use super::signature::{self, SigningKey};
 use bytes::Bytes;
+use std::collections::BTreeMap;
 
 /// The result of a push.
 #[derive(Clone, Debug)]
@@ -21,6 +22,7 @@ pub struct Pushed {
 /// Pushes a WebAssembly file. The tag moves last, so that a client that sees it finds the file and its signature.
 ///
 /// * `file_name` - file name for other tools.
+/// * `annotations` - of the manifest, in addition to those of the file's own custom sections.
 /// * `reference` - with a tag.
 ///
 /// # Errors
@@ -30,10 +32,11 @@ pub async fn push(
     client: &Client,
     wasm: Vec<u8>,
     file_name: &str,
+    annotations: &BTreeMap<String, String>,
     reference: &Reference,
     key: Option<&SigningKey>,
 ) -> Result<Pushed, Error> {
-    let packed = artifact::pack(&wasm, file_name)?;
+    let packed = artifact::pack(&wasm, file_name, annotations)?;
     let layer = client.push_blob(reference, Bytes::from(wasm)).await?;
     client.push_blob(reference, packed.config).await?;
     let digest = Digest::of(&packed.manifest);

@@ -6,6 +6,7 @@ mod list_types;
 mod rules;
 mod status;
 mod structural;
+mod upgrade;
 mod validate;
 
 use oarlock_jsonpath::{JsonPath, field_steps};
@@ -16,6 +17,7 @@ use crate::{columns::PrinterColumn, error::FieldError, meta, names, schema::Stru
 pub use self::{
     fields::prune_crd,
     status::{is_protected_group, reconcile_status},
+    upgrade::{BreakingChange, breaking_changes},
     validate::{validate_crd, validate_crd_update},
 };
 

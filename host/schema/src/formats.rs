@@ -90,16 +90,20 @@ pub fn unknown_formats(crd: &Value) -> Vec<String> {
     unknown
 }
 
-fn walk(schema: &Value, unknown: &mut Vec<String>, depth: usize) {
-    let text = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
-    let format = text("format");
-    let known = match text("type") {
+/// Whether an API server knows the format of values of this type (empty: any).
+pub(crate) fn is_known(ty: &str, format: &str) -> bool {
+    match ty {
         "" | "string" => KNOWN.contains(&format.replace('-', "").as_str()),
         "integer" => matches!(format, "int32" | "int64"),
         "number" => matches!(format, "float" | "double"),
         _ => false,
-    };
-    if !format.is_empty() && !known {
+    }
+}
+
+fn walk(schema: &Value, unknown: &mut Vec<String>, depth: usize) {
+    let text = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
+    let format = text("format");
+    if !format.is_empty() && !is_known(text("type"), format) {
         unknown.push(format.to_owned());
     }
     if depth >= crate::node::MAX_DEPTH {

@@ -32,6 +32,7 @@ mod cel;
 mod columns;
 mod crd;
 mod defaults;
+pub mod draw;
 mod error;
 mod formats;
 mod go;
@@ -49,8 +50,8 @@ pub use crate::{
     cel::Condition,
     columns::{PrinterColumn, age, cells, column_definitions, human_duration},
     crd::{
-        Crd, Names, Scale, Version, default_crd, is_protected_group, prune_crd, reconcile_status, validate_crd,
-        validate_crd_update,
+        BreakingChange, Crd, Names, Scale, Version, breaking_changes, default_crd, is_protected_group, prune_crd,
+        reconcile_status, validate_crd, validate_crd_update,
     },
     defaults::normalize_numbers,
     error::{FieldError, Reason, invalid_status},

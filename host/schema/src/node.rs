@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(crate) const MAX_DEPTH: usize = 64;
 
 /// One level of a schema.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Node {
     /// Allowed JSON types; empty means any. Two for int-or-string.
     pub(crate) types: Vec<String>,
@@ -49,7 +49,7 @@ pub(crate) struct Node {
 }
 
 /// `additionalProperties`: the allowed values of keys outside `properties`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Additional {
     /// `true`: anything, `false`: nothing.
     Any(bool),
@@ -73,6 +73,12 @@ pub(crate) struct Pattern {
     pub(crate) text: String,
     /// `None` when this engine cannot compile it: then no value matches, which fails closed.
     pub(crate) regex: Option<Regex>,
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
 }
 
 impl Node {

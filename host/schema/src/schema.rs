@@ -38,6 +38,10 @@ impl StructuralSchema {
         Self { node: Arc::new(node), rules: Arc::new(rules) }
     }
 
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
     /// Removes the fields outside the schema.
     ///
     /// Returns their paths (`spec.list[0].field`) in order: `fieldValidation=Strict` rejects them with `unknown field "<path>"`, and

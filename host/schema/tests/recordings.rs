@@ -176,6 +176,7 @@ impl Server {
         known.schema.default(&mut object);
         if known.status {
             object.as_object_mut()?.remove("status");
+            known.schema.default(&mut object);
         }
         let mut errors = crd.validate_type_and_metadata(version, &object);
         errors.extend(known.schema.validate(&object, None));

@@ -27,6 +27,10 @@ pub(super) const HEAD: Duration = Duration::from_secs(10);
 /// Drain time of responses in flight at shutdown.
 const DRAIN: Duration = Duration::from_secs(5);
 
+/// Ends the connection of a request, in its extensions.
+#[derive(Clone, Debug)]
+pub(super) struct CutOff(pub(super) CancellationToken);
+
 /// Serves until `stop` is cancelled, then drains the responses in flight.
 pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let (room, waiting, tasks) =
@@ -107,6 +111,7 @@ impl AdminConnection {
             waiting.end(at(&place));
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
+            request.extensions_mut().insert(CutOff(cut_off.clone()));
             let answering = router.clone().oneshot(request);
             let (waiting, cut_off, place) = (waiting.clone(), cut_off.clone(), Arc::clone(&place));
             async move {

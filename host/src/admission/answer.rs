@@ -5,6 +5,7 @@ use super::initializers::{self, Initializer, Record};
 use super::review::{AdmissionRequest, AdmissionResponse, Unreadable};
 use crate::controller::{Admitted, Controller, PinnedVersion, Review, Verdict};
 use crate::grants::Admission;
+use crate::telemetry::Span;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,7 +141,7 @@ impl WebhookServer {
             if self.ended.lately(plugin) {
                 return Ok(None);
             }
-            if !self.lifecycle.may_come(plugin) {
+            if !self.lifecycle.may_come(plugin) && !self.lifecycle.runs(plugin) {
                 return Err(Unreadable::new(404, format!("there is no plugin {plugin} on this host")));
             }
             if Instant::now() + ASK_AGAIN >= deadline {
@@ -241,7 +242,9 @@ impl WebhookServer {
             result,
         };
         let review = review(admission_request, object.clone(), admission_request.request(Some(pending)), false, time);
-        let (verdict, warnings) = match chosen.controller.reviewer().admit(&chosen.pinned, &review).await {
+        let span = Span::internal("initializer");
+        span.set("oarlock.initializer", || name.clone());
+        let (verdict, warnings) = match span.within(chosen.controller.reviewer().admit(&chosen.pinned, &review)).await {
             Ok(Admitted { verdict, warnings }) => (verdict, warnings),
             Err(failure) => {
                 let answer = failed(rule, failure);

@@ -1,10 +1,10 @@
 //! Reconciler of the webhook configurations: keeps them equal to the running plugins, the initializers, and the CA bundle.
 
-use super::WebhookServer;
 use super::contest::{self, Contest};
 use super::initializers::{self, Initializer};
 use super::orphaned_initializers::OrphanedInitializers;
 use super::webhooks::{self, DesiredWebhooks, PluginWebhook, WebhookClientConfig};
+use super::{Pace, WebhookServer};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::WriteIdentity;
 use crate::apply::events::{Event, Regarding};
@@ -17,9 +17,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
-
-/// Poll interval for changes without a notification.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// Grace period after start for unreadable InitializerConfigurations: the API server may not serve their kind at all.
 const UNREAD: Duration = Duration::from_secs(60);
@@ -44,6 +41,7 @@ pub(super) struct WebhookConfigReconciler {
     running: BTreeSet<String>,
     try_again: Option<Instant>,
     election: LeaderElection,
+    pace: Pace,
 }
 
 /// The host's last write of a configuration.
@@ -59,9 +57,9 @@ impl WebhookConfigReconciler {
     pub(super) fn new(
         server: Arc<WebhookServer>,
         shared: Shared,
-        client_config: WebhookClientConfig,
-        bundle: watch::Receiver<String>,
+        (client_config, bundle): (WebhookClientConfig, watch::Receiver<String>),
         election: LeaderElection,
+        pace: Pace,
     ) -> Self {
         let changed = Arc::new(Notify::new());
         let tell = Arc::clone(&changed);
@@ -93,6 +91,7 @@ impl WebhookConfigReconciler {
             running: BTreeSet::new(),
             try_again: None,
             election,
+            pace,
         }
     }
 
@@ -102,7 +101,7 @@ impl WebhookConfigReconciler {
                 () = self.changed.notified() => {}
                 // An error means that the host stops.
                 Ok(()) = self.bundle.changed() => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = self.pace.look() => {}
             }
             let all = initializers::all(self.initializers.store());
             let guard = self.election.guard();
@@ -122,12 +121,16 @@ impl WebhookConfigReconciler {
                 self.contests.clear();
                 continue;
             };
-            for (kind, document) in wanted.documents() {
+            let documents = wanted.documents();
+            let called: Vec<_> = { documents.iter() }.filter_map(|(kind, d)| d.as_ref().map(|_| *kind)).collect();
+            for (kind, document) in documents {
                 if let Err(error) = self.keep(&guard, kind, document).await {
                     tracing::warn!(kind, error, "the webhook configuration could not be written");
                     self.try_again = Some(Instant::now() + TRY_AGAIN);
                 }
             }
+            let written = called.iter().all(|kind| self.written.contains_key(kind));
+            self.pace.configured.send_replace(!called.is_empty() && written);
         }
     }
 
@@ -270,7 +273,11 @@ impl WebhookConfigReconciler {
             live.and_then(|json| serde_json::from_str::<Value>(json).ok()).map(|live| names(&live)).unwrap_or_default();
         let to_be = wanted.as_ref().map(names).unwrap_or_default();
         let may_come = |name: &String| match webhooks::plugin_of(name) {
-            Some(plugin) => self.server.lifecycle.may_come(plugin),
+            // The wanted configuration does not know a plugin that began to run in the meantime.
+            Some(plugin) => {
+                let lifecycle = &self.server.lifecycle;
+                lifecycle.may_come(plugin) || (!self.running.contains(plugin) && lifecycle.runs(plugin))
+            }
             None => !self.has_read(),
         };
         if !there.difference(&to_be).any(may_come) {

@@ -92,7 +92,8 @@ impl WebhookServer {
             if let Some(converter) = self.lifecycle.converter(plugin) {
                 return Ok(converter);
             }
-            if !self.lifecycle.may_come(plugin) {
+            // It may have come in the meantime.
+            if !self.lifecycle.may_come(plugin) && self.lifecycle.converter(plugin).is_none() {
                 return Err(Unreadable::new(404, format!("no plugin {plugin} on this host converts objects")));
             }
             if Instant::now() + ASK_AGAIN >= latest {

@@ -1,8 +1,8 @@
 //! Reconciler of `spec.conversion` of the definitions for which plugins convert.
 
-use super::WebhookServer;
 use super::contest::Contest;
 use super::webhooks::{WebhookClientConfig, client_config};
+use super::{Pace, WebhookServer};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::WriteError;
 use crate::controller::Shared;
@@ -14,9 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
-
-/// Poll interval for changes without a notification.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// Pause after a failed write.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -33,6 +30,7 @@ pub(super) struct ConversionConfigReconciler {
     changed: Arc<Notify>,
     definitions: BTreeMap<String, Definition>,
     election: LeaderElection,
+    pace: Pace,
 }
 
 /// A definition for which a plugin converts, or did.
@@ -50,12 +48,12 @@ impl ConversionConfigReconciler {
     pub(super) fn new(
         server: Arc<WebhookServer>,
         shared: Shared,
-        client_config: WebhookClientConfig,
-        bundle: watch::Receiver<String>,
+        (client_config, bundle): (WebhookClientConfig, watch::Receiver<String>),
         election: LeaderElection,
+        pace: Pace,
     ) -> Self {
         let (changed, definitions) = (Arc::new(Notify::new()), BTreeMap::new());
-        Self { server, shared, client_config, bundle, changed, definitions, election }
+        Self { server, shared, client_config, bundle, changed, definitions, election, pace }
     }
 
     pub(super) async fn run(mut self) {
@@ -64,7 +62,7 @@ impl ConversionConfigReconciler {
                 () = self.changed.notified() => {}
                 // An error means that the host stops.
                 Ok(()) = self.bundle.changed() => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = self.pace.look() => {}
             }
             let wanted = self.wanted();
             self.follow(&wanted);
@@ -76,7 +74,19 @@ impl ConversionConfigReconciler {
                 }
             }
             self.report().await;
+            self.pace.configured.send_replace(!wanted.is_empty() && self.configured(&wanted));
         }
+    }
+
+    /// Whether each definition that exists has the wanted conversion.
+    fn configured(&self, wanted: &HashMap<String, Value>) -> bool {
+        wanted.iter().all(|(name, wanted)| {
+            let Some(store) = self.definitions.get(name).map(|definition| definition.subscription.store()) else {
+                return false;
+            };
+            let live = store.get(&ObjectKey::new("", name.as_str()));
+            store.synced() && live.and_then(|live| conversion_of(&live)).is_none_or(|present| covers(&present, wanted))
+        })
     }
 
     /// The wanted `spec.conversion` of each definition for which a plugin converts.

@@ -159,6 +159,17 @@ pub(super) struct Refusal {
 }
 
 impl AdmissionResponse {
+    /// What came of the review, for metrics and traces.
+    pub(super) fn result(&self) -> &'static str {
+        match self {
+            Self { failed: true, .. } => "failed",
+            Self { refusal: Some(_), .. } => "refused",
+            Self { changed: Some(_), .. } => "changed",
+            Self { ignored: true, .. } => "ignored",
+            _ => "allowed",
+        }
+    }
+
     pub(super) fn refused(code: u16, reason: &str, message: String) -> Self {
         Self { refusal: Some(Refusal { code, reason: reason.to_owned(), message }), ..Self::default() }
     }

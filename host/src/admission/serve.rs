@@ -7,11 +7,12 @@ use super::answer::{Path, Time};
 use super::clients::{Accepting, Client};
 use super::conversion::ConversionRequest;
 use super::review::{AdmissionRequest, Unreadable};
+use crate::telemetry::{Span, SpanKind, TraceId};
 use arc_swap::ArcSwap;
 use bytes::{Bytes, BytesMut};
-use http::{Request, Response, StatusCode, header};
+use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use limits::ServerLimits;
 use std::convert::Infallible;
@@ -57,6 +58,27 @@ pub(super) struct Ends {
     pub(super) leaves: CancellationToken,
     /// The server closes the connections that are left.
     pub(super) stop: CancellationToken,
+}
+
+impl Ends {
+    pub(super) fn new() -> Self {
+        let stop = CancellationToken::new();
+        Self { leaves: stop.child_token(), stop }
+    }
+}
+
+/// The body of a request: from a connection, or from this process.
+trait RequestBody: Body<Data = Bytes, Error: std::fmt::Display> + Send + Unpin {}
+
+impl<B: Body<Data = Bytes, Error: std::fmt::Display> + Send + Unpin> RequestBody for B {}
+
+/// The service without a connection, for an API server in this process.
+pub(super) fn router(server: Arc<WebhookServer>, ends: Ends) -> axum::Router {
+    let connection = Connection { server, limits: Arc::new(ServerLimits::new()), ends, client: Client::Unknown };
+    axum::Router::new().fallback(move |request: Request<axum::body::Body>| {
+        let connection = connection.clone();
+        async move { connection.respond(request).await.map(axum::body::Body::new) }
+    })
 }
 
 /// Accepts connections until `stop` is cancelled, then finishes the reviews in flight.
@@ -154,14 +176,15 @@ impl Connection {
         let _ = serving.await;
     }
 
-    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn respond<B: RequestBody>(&self, request: Request<B>) -> Response<Full<Bytes>> {
         let began = Instant::now();
         let timeout = timeout_of(request.uri().query().unwrap_or_default());
         let path = request.uri().path().to_owned();
         let label = Path::parse(&path);
+        let mut trace = None;
         let answered = match &label {
             None => Err(Unreadable::new(404, "there is no such webhook here")),
-            Some(path) => self.answer(path, request, began, timeout).await,
+            Some(path) => self.answer(path, request, began, timeout, &mut trace).await,
         };
         let (status, body) = match answered {
             Ok(body) => (StatusCode::OK, body),
@@ -172,7 +195,7 @@ impl Connection {
             }
         };
         if let Some(series) = label.as_ref().and_then(|path| self.server.series(path)) {
-            self.server.metrics.webhook_answered(&series, status.as_u16(), began.elapsed());
+            self.server.metrics.webhook_answered(&series, status.as_u16(), began.elapsed(), trace);
         }
         let content_type = if status == StatusCode::OK { "application/json" } else { "text/plain; charset=utf-8" };
         let mut response = Response::new(Full::new(body));
@@ -184,12 +207,14 @@ impl Connection {
         response
     }
 
-    async fn answer(
+    /// * `trace` - becomes the trace of the review, if that is sampled.
+    async fn answer<B: RequestBody>(
         &self,
         path: &Path,
-        request: Request<Incoming>,
+        request: Request<B>,
         arrived: Instant,
         timeout: Duration,
+        trace: &mut Option<TraceId>,
     ) -> Result<Bytes, Unreadable> {
         let deadline = arrived + timeout;
         if let Client::Refused(names) = &self.client {
@@ -219,21 +244,47 @@ impl Connection {
             drop(body);
             return Ok(Bytes::from(self.server.convert(&converter, conversion, deadline).await.to_string()));
         }
+        let headers = self.server.tracer.is_some().then(|| request.headers().clone());
         self.server.ready(path, latest).await?;
         let (body, _room) = self.body(request.into_body(), deadline).await?;
         let _permit = self.limits.review(path.plugin(), latest).await?;
         let mut admission_request = AdmissionRequest::read(&body)?;
         drop(body);
         admission_request.authenticated = self.client == Client::Authenticated;
-        let answer = self.server.answer(path, &admission_request, Time { arrived, deadline }).await?;
+        let span = self.begin(path, &admission_request, arrived, headers.as_ref());
+        *trace = span.trace_id();
+        let answer = span.within(self.server.answer(path, &admission_request, Time { arrived, deadline })).await;
+        let answer = answer.inspect_err(|_| span.fail("unavailable"))?;
+        span.set("oarlock.outcome", || answer.result());
+        if answer.failed || answer.ignored {
+            span.fail("plugin_failed");
+        }
         self.server.count(path, &answer);
         Ok(Bytes::from(answer.to_json(&admission_request).to_string()))
     }
 
-    /// Reads a body. Its share of the memory for bodies is held for as long as the request, because the parsed review is as large.
-    async fn body(
+    /// Begins the span of a review when it arrived. Without a tracer it is nothing.
+    fn begin(
         &self,
-        body: Incoming,
+        path: &Path,
+        admission_request: &AdmissionRequest,
+        arrived: Instant,
+        headers: Option<&HeaderMap>,
+    ) -> Span {
+        let Some(tracer) = &self.server.tracer else { return Span::default() };
+        let waited = arrived.elapsed();
+        let span = tracer.begin("review", SpanKind::Server, waited, headers);
+        span.past("queue wait", waited);
+        span.set_object(&admission_request.kind, &admission_request.key);
+        span.set("oarlock.webhook", || self.server.series(path).unwrap_or_default());
+        span.set("oarlock.operation", || admission_request.operation.clone());
+        span
+    }
+
+    /// Reads a body. Its share of the memory for bodies is held for as long as the request, because the parsed review is as large.
+    async fn body<B: RequestBody>(
+        &self,
+        body: B,
         deadline: Instant,
     ) -> Result<(Bytes, Option<SemaphorePermit<'_>>), Unreadable> {
         let room = self.limits.body(body.size_hint().exact(), deadline).await?;
@@ -241,14 +292,14 @@ impl Connection {
     }
 }
 
-async fn read(body: Incoming, deadline: Instant) -> Result<Bytes, Unreadable> {
+async fn read(body: impl RequestBody, deadline: Instant) -> Result<Bytes, Unreadable> {
     tokio::time::timeout_at(deadline, collect(body))
         .await
         .unwrap_or_else(|_elapsed| Err(Unreadable::new(408, "the body did not come in time")))
 }
 
 /// Reads and discards a part of a body that is too large: a client that is still sending would not read the response.
-async fn collect(mut body: Incoming) -> Result<Bytes, Unreadable> {
+async fn collect(mut body: impl RequestBody) -> Result<Bytes, Unreadable> {
     let (mut all, mut size) = (BytesMut::new(), 0);
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     while let Some(frame) = body.frame().await {

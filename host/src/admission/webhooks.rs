@@ -74,15 +74,18 @@ pub(super) fn plugin_of(webhook: &str) -> Option<&str> {
 
 /// The `clientConfig` of a webhook at a path of this host.
 ///
-/// * `ca_bundle` - PEM.
+/// * `ca_bundle` - PEM. Empty: an API server in this process needs none.
 pub(super) fn client_config(at: &WebhookClientConfig, ca_bundle: &str, path: &str) -> Value {
-    let bundle = base64::prelude::BASE64_STANDARD.encode(ca_bundle);
-    match at {
-        WebhookClientConfig::Service { namespace, name, port } => json!({
-            "caBundle": bundle, "service": {"namespace": namespace, "name": name, "port": port, "path": path}
-        }),
-        WebhookClientConfig::Url(base) => json!({"caBundle": bundle, "url": format!("{base}{path}")}),
+    let mut config = match at {
+        WebhookClientConfig::Service { namespace, name, port } => {
+            json!({"service": {"namespace": namespace, "name": name, "port": port, "path": path}})
+        }
+        WebhookClientConfig::Url(base) => json!({"url": format!("{base}{path}")}),
+    };
+    if let (Some(fields), false) = (config.as_object_mut(), ca_bundle.is_empty()) {
+        fields.insert("caBundle".to_owned(), base64::prelude::BASE64_STANDARD.encode(ca_bundle).into());
     }
+    config
 }
 
 impl DesiredWebhooks {

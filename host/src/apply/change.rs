@@ -57,6 +57,16 @@ impl Change {
         let of = if subresource.is_empty() { String::new() } else { format!("{subresource} of ") };
         crate::quoted(&format!("{verb} {of}{target}"), SUMMARY_BYTES)
     }
+
+    /// The document or the patch. None: a deletion.
+    #[must_use]
+    pub fn document(&self) -> Option<&Value> {
+        match self {
+            Self::Apply { object, .. } | Self::Create(object) => Some(object),
+            Self::Patch { patch, .. } => Some(patch),
+            Self::Delete { .. } => None,
+        }
+    }
 }
 
 /// Longest summary of a change: names are the plugin's words.
@@ -131,7 +141,7 @@ pub enum Propagation {
 }
 
 /// The kind and key in a document.
-pub(super) fn target_of(object: &Value) -> Result<ObjectRef, WriteError> {
+pub(crate) fn target_of(object: &Value) -> Result<ObjectRef, WriteError> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let api_version = text("/apiVersion");
     let kind = text("/kind");

@@ -5,6 +5,7 @@ mod event_writer;
 use super::{RequestSender, WriteIdentity};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::informer::Object;
+use crate::telemetry::Place;
 use event_writer::EventWriter;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -79,7 +80,8 @@ pub struct Recorder {
     tracked: Arc<AtomicUsize>,
 }
 
-type Recorded = (WriteIdentity, Regarding, Event);
+/// An event with the place in a trace where it was recorded.
+type Recorded = (WriteIdentity, Regarding, Event, Option<Place>);
 
 /// Waiting events, one queue per plugin. A plugin that floods its queue loses only its own events, and delays those of others by one
 /// write.
@@ -157,8 +159,9 @@ impl Recorder {
             loop {
                 // The queue is checked before and after the last recorder is dropped, so that the last events are written as well.
                 let open = woken.recv().await.is_some();
-                while let Some((write_identity, about, event)) = next(&taken) {
-                    writer.write_within_rate(&write_identity, &about, &event).await;
+                while let Some((write_identity, about, event, place)) = next(&taken) {
+                    let written = writer.write_within_rate(&write_identity, &about, &event);
+                    Place::within(place.as_ref(), written).await;
                 }
                 told.store(writer.remembered(), Relaxed);
                 if !open {
@@ -171,7 +174,7 @@ impl Recorder {
 
     /// Records an event. Never waits; when too many events of the plugin wait, this one is dropped.
     pub fn record(&self, write_identity: &WriteIdentity, about: &Regarding, event: Event) {
-        let dropped = lock(&self.waiting).push((write_identity.clone(), about.clone(), event));
+        let dropped = lock(&self.waiting).push((write_identity.clone(), about.clone(), event, Place::current()));
         if let Some(events) = dropped {
             tracing::warn!(plugin = write_identity.plugin, key = %about.key, events, "events dropped: too many of the plugin wait to be written");
         }
@@ -211,7 +214,7 @@ mod tests {
             "u",
         );
         let event = Event { warning: true, reason: "Failed".to_owned(), message: number.to_string() };
-        (WriteIdentity::new(plugin, Arc::new(crate::grants::Grants::none())), about, event)
+        (WriteIdentity::new(plugin, Arc::new(crate::grants::Grants::none())), about, event, None)
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,6 +11,9 @@ use crate::lease::LeadershipGuard;
 use serde_json::Value;
 use std::sync::Arc;
 
+/// Objects of one page of a list.
+const PAGE: &str = "200";
+
 /// Writes and reads the host's own objects, as the host.
 #[derive(Clone, Debug)]
 pub struct HostObjects {
@@ -44,9 +47,28 @@ impl HostObjects {
         self.apply_to(guard, document, "status").await
     }
 
+    /// As [`Self::apply`], as another field manager, also by a host that does not lead.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::apply`].
+    pub async fn apply_as(&self, manager: &str, document: &Value) -> Result<Object, WriteError> {
+        self.apply_by(&WriteIdentity::host(), manager, document, "").await
+    }
+
     async fn apply_to(
         &self,
         guard: &LeadershipGuard,
+        document: &Value,
+        subresource: &str,
+    ) -> Result<Object, WriteError> {
+        self.apply_by(&WriteIdentity::host().within(guard), HOST, document, subresource).await
+    }
+
+    async fn apply_by(
+        &self,
+        write_identity: &WriteIdentity,
+        manager: &str,
         document: &Value,
         subresource: &str,
     ) -> Result<Object, WriteError> {
@@ -56,9 +78,9 @@ impl HostObjects {
         let outgoing = Outgoing::new("PATCH", &resource, &key, subresource)
             .identity(Identity::Host)
             .body("application/apply-patch+yaml", document)
-            .query("fieldManager", HOST)
+            .query("fieldManager", manager)
             .query("force", "true");
-        self.write(&WriteIdentity::host().within(guard), &resource, outgoing).await
+        self.write(write_identity, &resource, outgoing).await
     }
 
     /// Creates an object of the host.
@@ -89,15 +111,71 @@ impl HostObjects {
         key: &ObjectKey,
         uid: &str,
     ) -> Result<(), WriteError> {
+        let precondition = Precondition { uid: Some(uid.to_owned()), resource_version: None };
+        self.delete_if(guard, kind, key, &precondition).await
+    }
+
+    /// As [`Self::delete`], whatever its uid.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::delete`].
+    pub async fn delete_any(
+        &self,
+        guard: &LeadershipGuard,
+        kind: &GroupVersionKind,
+        key: &ObjectKey,
+    ) -> Result<(), WriteError> {
+        self.delete_if(guard, kind, key, &Precondition::default()).await
+    }
+
+    async fn delete_if(
+        &self,
+        guard: &LeadershipGuard,
+        kind: &GroupVersionKind,
+        key: &ObjectKey,
+        precondition: &Precondition,
+    ) -> Result<(), WriteError> {
         let resource = self.requests.resolve(kind).await?;
         let key = change::checked_key(&resource, key)?;
-        let precondition = Precondition { uid: Some(uid.to_owned()), resource_version: None };
         let outgoing = Outgoing::new("DELETE", &resource, &key, "")
             .identity(Identity::Host)
-            .body("application/json", &change::delete_options(Propagation::Background, &precondition));
+            .body("application/json", &change::delete_options(Propagation::Background, precondition));
         match self.requests.send(&WriteIdentity::host().within(guard), outgoing).await {
             Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
             Err(e) => Err(e),
+        }
+    }
+
+    /// The objects of a kind in a namespace with a label, as JSON.
+    ///
+    /// # Errors
+    ///
+    /// The API server's error.
+    pub async fn list(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: &str,
+        label_selector: &str,
+    ) -> Result<Vec<Value>, WriteError> {
+        let resource = self.requests.resolve(kind).await?;
+        let mut found = Vec::new();
+        let mut next = String::new();
+        loop {
+            let mut outgoing =
+                Outgoing::list_in(&resource, namespace).query("labelSelector", label_selector).query("limit", PAGE);
+            if !next.is_empty() {
+                outgoing = outgoing.query("continue", &next);
+            }
+            let answer = self.requests.send(&WriteIdentity::host(), outgoing).await?;
+            let mut list: Value = serde_json::from_str(&answer).map_err(|e| WriteError::Server(e.to_string()))?;
+            next = list.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if let Some(Value::Array(items)) = list.get_mut("items").map(Value::take) {
+                found.extend(items);
+            }
+            if next.is_empty() {
+                return Ok(found);
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::api::{ObjectKey, Resource};
 use crate::metrics::ApiVerb;
+use crate::telemetry::{Span, SpanKind};
 use kube::client::Body;
 use serde_json::Value;
 use std::time::Duration;
@@ -47,6 +48,25 @@ pub enum WriteError {
     /// No response. The write may have taken effect.
     #[error("no answer from the API server: {0}")]
     Transport(String),
+}
+
+impl WriteError {
+    /// The error without its texts, for traces.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Denied(_) => "denied",
+            Self::Malformed(_) => "malformed",
+            Self::UnknownKind(_) => "unknown_kind",
+            Self::NotFound(_) => "not_found",
+            Self::Conflict(_) => "conflict",
+            Self::Invalid(_) => "invalid",
+            Self::Forbidden(_) => "forbidden",
+            Self::TooManyRequests { .. } => "too_many_requests",
+            Self::Server(_) => "server_error",
+            Self::LeaseLost => "lease_lost",
+            Self::Transport(_) => "unreachable",
+        }
+    }
 }
 
 /// The identity of a request when plugins are impersonated; otherwise the host sends all requests itself.
@@ -101,7 +121,12 @@ impl Outgoing {
 
     /// Lists all objects of a kind, in all namespaces.
     pub(super) fn list(resource: &Resource) -> Self {
-        let outgoing = Self::to("GET", resource.path("", None, None)).identity(Identity::Host);
+        Self::list_in(resource, "")
+    }
+
+    /// Lists the objects of a kind in a namespace.
+    pub(super) fn list_in(resource: &Resource, namespace: &str) -> Self {
+        let outgoing = Self::to("GET", resource.path(namespace, None, None)).identity(Identity::Host);
         Self { collection: true, ..outgoing }
     }
 
@@ -116,6 +141,21 @@ impl Outgoing {
             _ if self.collection => ApiVerb::List,
             _ => ApiVerb::Get,
         }
+    }
+
+    /// The span of the request: verb, resource and object. Neither query nor body.
+    pub(super) fn span(&self) -> Span {
+        let target = Target::of(&self.path);
+        let span = Span::child(SpanKind::Client, || format!("{} {}", self.verb().as_str(), target.resource()).into());
+        span.set("http.request.method", || self.method);
+        span.set("url.path", || self.path.clone());
+        if !target.namespace.is_empty() {
+            span.set("k8s.namespace.name", || target.namespace.to_owned());
+        }
+        if !target.name.is_empty() {
+            span.set("k8s.object.name", || target.name.to_owned());
+        }
+        span
     }
 
     pub(super) fn body(mut self, content_type: &'static str, body: &Value) -> Self {
@@ -152,9 +192,65 @@ impl Outgoing {
     }
 }
 
+/// The object of a path of the API server.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Target<'a> {
+    namespace: &'a str,
+    plural: &'a str,
+    name: &'a str,
+    subresource: &'a str,
+}
+
+impl<'a> Target<'a> {
+    fn of(path: &'a str) -> Self {
+        let mut parts = path.split('/').skip(1);
+        // `/api/VERSION/…` or `/apis/GROUP/VERSION/…`.
+        let before = if parts.next() == Some("api") { 1 } else { 2 };
+        let mut parts = parts.skip(before).peekable();
+        let mut target = Self::default();
+        let mut next = || parts.next().unwrap_or_default();
+        (target.plural, target.name) = (next(), next());
+        let third = next();
+        // A Namespace has the subresources status and finalize.
+        if target.plural == "namespaces" && !matches!(third, "" | "status" | "finalize") {
+            (target.namespace, target.plural, target.name) = (target.name, third, next());
+            target.subresource = next();
+        } else {
+            target.subresource = third;
+        }
+        target
+    }
+
+    /// `configmaps` or `networks/status`.
+    fn resource(&self) -> String {
+        match self.subresource {
+            "" => self.plural.to_owned(),
+            subresource => format!("{}/{subresource}", self.plural),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_names_its_object() {
+        let of = |namespace, plural, name, subresource| Target { namespace, plural, name, subresource };
+        for (path, target) in [
+            ("/api/v1/namespaces/a/configmaps/b", of("a", "configmaps", "b", "")),
+            ("/api/v1/namespaces/a/configmaps", of("a", "configmaps", "", "")),
+            ("/api/v1/namespaces/a", of("", "namespaces", "a", "")),
+            ("/api/v1/namespaces/a/status", of("", "namespaces", "a", "status")),
+            ("/api/v1/nodes/a", of("", "nodes", "a", "")),
+            ("/apis/samplecrd.k8s.io/v1/namespaces/a/networks/b/status", of("a", "networks", "b", "status")),
+            ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/c", of("", "customresourcedefinitions", "c", "")),
+            ("/apis/g/v1/things", of("", "things", "", "")),
+            ("", Target::default()),
+        ] {
+            assert_eq!(Target::of(path), target, "{path}");
+        }
+    }
 
     #[test]
     fn b12_a_request_is_counted_by_its_verb_and_not_by_its_method() {

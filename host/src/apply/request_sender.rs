@@ -5,7 +5,8 @@ use super::change;
 use super::request::{Identity, Outgoing, WriteError};
 use crate::api::{Discovery, GroupVersionKind, ObjectKey, Resource};
 use crate::informer::Object;
-use crate::metrics::Metrics;
+use crate::metrics::{ApiVerb, Metrics};
+use crate::telemetry::{annotate, inject};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use serde_json::Value;
@@ -63,12 +64,25 @@ impl RequestSender {
 
     /// Sends a request and classifies its response; the body of a success is JSON text.
     pub(super) async fn send(&self, write_identity: &WriteIdentity, outgoing: Outgoing) -> Result<String, WriteError> {
-        let verb = outgoing.verb();
         if !write_identity.guard.held() {
             return Err(WriteError::LeaseLost);
         }
+        let (span, reads) = (outgoing.span(), matches!(outgoing.verb(), ApiVerb::Get | ApiVerb::List));
+        let sent = span.within(self.exchange(write_identity, outgoing)).await;
+        // An object that does not exist is an answer to a read.
+        if let Err(error) = &sent
+            && !(reads && matches!(error, WriteError::NotFound(_)))
+        {
+            span.fail(error.kind());
+        }
+        sent
+    }
+
+    async fn exchange(&self, write_identity: &WriteIdentity, outgoing: Outgoing) -> Result<String, WriteError> {
+        let verb = outgoing.verb();
         let user = self.impersonated(write_identity, outgoing.identity);
-        let request = outgoing.into_request(user.as_deref())?;
+        let mut request = outgoing.into_request(user.as_deref())?;
+        inject(request.headers_mut());
         let exchange = async {
             let response = self.client.send(request).await.map_err(|e| WriteError::Transport(crate::chain(&e)))?;
             let (head, body) = response.into_parts();
@@ -89,6 +103,9 @@ impl RequestSender {
             Err(_) => None,
         };
         self.metrics.api_request(&write_identity.plugin, verb, code);
+        if let Some(code) = code {
+            annotate("http.response.status_code", || i64::from(code));
+        }
         let (head, body) = answered?;
         sort(&head, &body)
     }

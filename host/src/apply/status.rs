@@ -106,17 +106,20 @@ impl StatusWriter {
         ready: Option<&Ready>,
     ) -> Result<Option<Arc<Object>>, WriteError> {
         let live: Value = serde_json::from_str(object.json()).unwrap_or_default();
-        let stored = applied::owned_of(object, &live, &write_identity.host_manager(), "status")
+        let mut stored = applied::owned_of(object, &live, &write_identity.host_manager(), "status")
             .and_then(|mut owned| owned.get_mut("status").map(Value::take))
             .and_then(|status| match status {
                 Value::Object(fields) => Some(fields),
                 _ => None,
             });
         let live_status = live.get("status").and_then(Value::as_object);
-        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let now = oarlock_simulation::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let Some(wanted) = wanted(generation, observed, ready, stored.as_ref(), live_status, &now) else {
             return Ok(None);
         };
+        if let (Some(stored), Some(live)) = (&mut stored, live_status) {
+            add_empty_lists(stored, &wanted, live);
+        }
         if stored.as_ref() == Some(&wanted) || (stored.is_none() && wanted.is_empty()) {
             return Ok(None);
         }
@@ -143,6 +146,21 @@ impl StatusWriter {
             }
             Err(WriteError::NotFound(_)) => Ok(None),
             Err(e) => Err(e),
+        }
+    }
+}
+
+/// Adds the empty lists that are stored as they are wanted: a list with keys has an owner for each of its items, and without items none.
+fn add_empty_lists(stored: &mut Map<String, Value>, wanted: &Map<String, Value>, live: &Map<String, Value>) {
+    for (name, wanted) in wanted {
+        match (wanted, live.get(name), stored.get_mut(name)) {
+            (Value::Array(wanted), Some(Value::Array(live)), None) if wanted.is_empty() && live.is_empty() => {
+                stored.insert(name.clone(), json!([]));
+            }
+            (Value::Object(wanted), Some(Value::Object(live)), Some(Value::Object(stored))) => {
+                add_empty_lists(stored, wanted, live);
+            }
+            _ => {}
         }
     }
 }
@@ -254,6 +272,16 @@ mod tests {
         let outcome = writer.status().write(&write_identity, &kind, &first, None, Some(&ready(true))).await;
         let sent = sent.lock().unwrap().clone();
         (sent, outcome)
+    }
+
+    #[test]
+    fn an_empty_list_that_is_stored_needs_no_write() {
+        let map = |value: Value| value.as_object().unwrap().clone();
+        let wanted = map(json!({"pods": 0, "listed": [], "of": {"more": []}, "new": []}));
+        let live = map(json!({"pods": 0, "listed": [], "of": {"more": []}, "new": ["x"]}));
+        let mut stored = map(json!({"pods": 0, "of": {}}));
+        add_empty_lists(&mut stored, &wanted, &live);
+        assert_eq!(stored, map(json!({"pods": 0, "listed": [], "of": {"more": []}})));
     }
 
     fn modified() -> (u16, Value) {

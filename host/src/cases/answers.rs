@@ -3,7 +3,7 @@
 use crate::apply::events::Event;
 use crate::apply::reviewed::ReviewedPatch;
 use crate::apply::{Change, ObjectRef, PatchKind, Precondition, Propagation};
-use crate::plugin::{CallError, Outcome};
+use crate::plugin::{CallError, Observation, Outcome, State};
 use serde_json::{Map, Value, json};
 
 /// All results of one reconcile. Results of calls that were not made are absent.
@@ -15,6 +15,25 @@ pub(super) struct Answers {
 impl Answers {
     pub(super) fn set(&mut self, field: &str, value: impl Into<Value>) {
         self.fields.insert(field.to_owned(), value.into());
+    }
+
+    /// Records the result of `get-desired`.
+    pub(super) fn desired(&mut self, desired: Option<&State>) {
+        self.set("desired", desired.map(|state| Value::clone(state)));
+    }
+
+    /// Records the first result of `get-actual`. Without a patch, there are no changes.
+    pub(super) fn observed(&mut self, observed: &Observation) {
+        for (field, value) in observation(observed) {
+            self.set(field, value);
+        }
+        self.set("changes", Vec::<Value>::new());
+    }
+
+    /// Records the result of `get-actual` after `patch`.
+    pub(super) fn after(&mut self, observed: &Observation) {
+        let fields = observation(observed).map(|(field, value)| (field.to_owned(), value));
+        self.set("after", Value::Object(fields.into_iter().collect()));
     }
 
     /// Records the result of `patch`.
@@ -43,6 +62,14 @@ impl Answers {
         };
         self.set("error", told);
     }
+}
+
+fn observation(observed: &Observation) -> [(&'static str, Value); 3] {
+    [
+        ("actual", observed.state.as_deref().cloned().into()),
+        ("status", observed.status.clone().map(Value::from).into()),
+        ("requeueAfterMs", observed.requeue_after.map(crate::milliseconds).into()),
+    ]
 }
 
 fn change(change: &Change) -> Value {

@@ -1,13 +1,15 @@
-//! `oarlock reconcile`, `oarlock pause` and `oarlock resume`: annotations of single objects, set with the user's credentials.
+//! `oarlock reconcile`, `oarlock pause` and `oarlock resume`: annotations of single objects, set with the user's credentials, and whole
+//! plugins of one host, through its admin address.
 
 mod kinds;
 
-use anyhow::{Context as _, bail};
+use super::admin::{Admin, object_query, send};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use kinds::Kind;
 use oarlock::api::{ObjectKey, client};
 use oarlock::apply::acknowledgement;
-use oarlock::controller::{PAUSED, RECONCILE_AT};
+use oarlock::controller::{PAUSED, RECONCILE_AT, paused_for};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,16 +24,16 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// Interval of `--wait`.
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// The object, and how to reach its cluster.
+/// A plugin or an object.
 #[derive(Debug, Args)]
-pub(super) struct Target {
-    /// Kind of the object, as for kubectl: Network, networks or networks.samplecrd.k8s.io
-    #[arg(value_name = "KIND")]
-    kind: String,
+pub(super) struct TargetArgs {
+    /// PLUGIN: a plugin of the host at --admin-addr. KIND NAMESPACE/NAME: an object, for all its plugins; the kind is as for kubectl. PLUGIN KIND
+    /// NAMESPACE/NAME: an object, for one plugin. Plugin NAMESPACE/NAME: a Plugin object, for the whole plugin on every host
+    #[arg(value_name = "PLUGIN | [PLUGIN] KIND NAMESPACE/NAME", required = true, num_args = 1..=3)]
+    target: Vec<String>,
 
-    /// The object: NAMESPACE/NAME, or NAME for a cluster-scoped kind
-    #[arg(value_name = "NAMESPACE/NAME")]
-    object: ObjectKey,
+    #[command(flatten)]
+    admin: Admin,
 
     /// Kubeconfig of the cluster [default: as for kubectl: KUBECONFIG, ~/.kube/config, the Pod's ServiceAccount]
     #[arg(long, value_name = "FILE")]
@@ -42,14 +44,62 @@ pub(super) struct Target {
     context: Option<String>,
 }
 
+impl TargetArgs {
+    /// The plugin of a host, if the target is one.
+    fn plugin(&self) -> Option<&str> {
+        match self.target.as_slice() {
+            [plugin] => Some(plugin),
+            _ => None,
+        }
+    }
+
+    /// The object, and the one plugin that is concerned.
+    fn object(self) -> anyhow::Result<(Target, Option<String>)> {
+        let (plugin, kind, object) = match self.target.as_slice() {
+            [kind, object] => (None, kind, object),
+            [plugin, kind, object] => (Some(plugin.clone()), kind, object),
+            _ => bail!("name a plugin, or an object as KIND NAMESPACE/NAME"),
+        };
+        Ok((Target::of(kind, object, self.kubeconfig, self.context)?, plugin))
+    }
+
+    /// Sends an action on a plugin of the host. Returns its line.
+    async fn act(&self, plugin: &str, action: &str, query: &str) -> anyhow::Result<String> {
+        let path = oarlock::api::path::join(["plugins", plugin, action]);
+        send(&self.admin, "POST", &format!("{path}{query}")).await
+    }
+}
+
+/// An object, and how to reach its cluster.
+#[derive(Debug)]
+pub(super) struct Target {
+    kind: String,
+    object: ObjectKey,
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+}
+
+impl Target {
+    /// * `kind` - as for kubectl: `Network`, `networks` or `networks.samplecrd.k8s.io`.
+    /// * `object` - `NAMESPACE/NAME`, or `NAME` for a cluster-scoped kind.
+    pub(super) fn of(
+        kind: &str,
+        object: &str,
+        kubeconfig: Option<PathBuf>,
+        context: Option<String>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self { kind: kind.to_owned(), object: parse(object)?, kubeconfig, context })
+    }
+}
+
 /// The options of `oarlock reconcile`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  oarlock reconcile Network default/example\n  oarlock reconcile networks default/example --wait --plugin network\n\nWith --wait the exit status is 1 when the plugin has not reconciled the object in time."
+    after_help = "Examples:\n  oarlock reconcile Network default/example\n  oarlock reconcile networks default/example --wait --plugin network\n  oarlock reconcile network Network default/example    # plugin network alone\n  oarlock reconcile network    # all objects of the plugin\n\nWith --wait the exit status is 1 when the plugin has not reconciled the object in time."
 )]
 pub(super) struct ReconcileArgs {
     #[command(flatten)]
-    target: Target,
+    target: TargetArgs,
 
     /// Wait until the plugin of --plugin has reconciled the object without an error
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "30", requires = "plugin")]
@@ -63,25 +113,41 @@ pub(super) struct ReconcileArgs {
 /// The options of `oarlock pause`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  oarlock pause Network default/example\n  oarlock pause Plugin oarlock/network    # the whole plugin, on every host"
+    after_help = "Examples:\n  oarlock pause Network default/example\n  oarlock pause network Network default/example    # for plugin network alone\n  oarlock pause network    # the whole plugin, on this host until it ends\n  oarlock pause Plugin oarlock/network    # the whole plugin, on every host"
 )]
 pub(super) struct PauseArgs {
     #[command(flatten)]
-    target: Target,
+    target: TargetArgs,
 }
 
 /// The options of `oarlock resume`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  oarlock resume Network default/example\n  oarlock resume Plugin oarlock/network")]
+#[command(
+    after_help = "Examples:\n  oarlock resume Network default/example\n  oarlock resume network Network default/example\n  oarlock resume network\n  oarlock resume Plugin oarlock/network"
+)]
 pub(super) struct ResumeArgs {
     #[command(flatten)]
-    target: Target,
+    target: TargetArgs,
 }
 
 pub(super) async fn reconcile(args: ReconcileArgs) -> anyhow::Result<()> {
-    let object = Annotated::find(args.target).await?;
+    let of_plugin = match args.target.target.as_slice() {
+        [plugin] => Some((plugin, String::new())),
+        [plugin, kind, object] => Some((plugin, format!("?{}", object_query(kind, &parse(object)?)))),
+        _ => None,
+    };
+    if let Some((plugin, query)) = of_plugin {
+        ensure!(args.wait.is_none(), "--wait takes an object as KIND NAMESPACE/NAME, and the plugin with --plugin");
+        let said = args.target.act(plugin, "reconcile", &query).await?;
+        return super::say(said.trim_end());
+    }
+    let (target, _) = args.target.object()?;
+    let object = Annotated::find(target).await?;
     if object.kind.is_plugin() {
-        bail!("{object}: name an object that the plugin reconciles");
+        let name = &object.key.name;
+        bail!(
+            "{object}: oarlock reconcile {name} asks the host at --admin-addr to reconcile all objects of plugin {name}"
+        );
     }
     let value = jiff::Timestamp::now().to_string();
     let stored = object.annotate(RECONCILE_AT, Some(&value)).await?;
@@ -100,19 +166,31 @@ pub(super) async fn reconcile(args: ReconcileArgs) -> anyhow::Result<()> {
 }
 
 pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<()> {
-    let object = Annotated::find(args.target).await?;
-    object.pause(true).await?;
-    super::say(&format!("{object}: paused"))
+    set_paused(args.target, true).await
 }
 
 pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<()> {
-    let object = Annotated::find(args.target).await?;
-    object.pause(false).await?;
-    super::say(&format!("{object}: resumed"))
+    set_paused(args.target, false).await
+}
+
+async fn set_paused(target: TargetArgs, pause: bool) -> anyhow::Result<()> {
+    if let Some(plugin) = target.plugin() {
+        let said = target.act(plugin, if pause { "pause" } else { "resume" }, "").await?;
+        return super::say(said.trim_end());
+    }
+    let (target, plugin) = target.object()?;
+    let object = Annotated::find(target).await?;
+    object.pause(pause, plugin.as_deref()).await?;
+    let whose = plugin.map(|plugin| format!(" for plugin {plugin}")).unwrap_or_default();
+    super::say(&format!("{object}: {}{whose}", if pause { "paused" } else { "resumed" }))
+}
+
+fn parse(object: &str) -> anyhow::Result<ObjectKey> {
+    object.parse().map_err(|error| anyhow::anyhow!("{object}: {error}"))
 }
 
 /// An object of the cluster.
-struct Annotated {
+pub(super) struct Annotated {
     client: kube::Client,
     kind: Kind,
     key: ObjectKey,
@@ -126,7 +204,7 @@ impl std::fmt::Display for Annotated {
 }
 
 impl Annotated {
-    async fn find(target: Target) -> anyhow::Result<Self> {
+    pub(super) async fn find(target: Target) -> anyhow::Result<Self> {
         let options = client::Options { kubeconfig: target.kubeconfig, context: target.context };
         let client = client::build(client::load_config(&options).await?)?;
         let served = in_time(kinds::served(&client)).await.context("cannot list the kinds of the cluster")?;
@@ -143,12 +221,32 @@ impl Annotated {
         Ok(Self { client, kind, key, path })
     }
 
+    /// Whether it is a Plugin object.
+    pub(super) fn is_plugin(&self) -> bool {
+        self.kind.is_plugin()
+    }
+
+    /// Its namespace and name.
+    pub(super) fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// The object at the API server.
+    pub(super) async fn get(&self) -> anyhow::Result<Value> {
+        let request = http::Request::get(&self.path).body(Vec::new())?;
+        let found = in_time(self.client.request(request)).await;
+        found.map_err(|error| self.explain(error, "get")).with_context(|| format!("cannot read {self}"))
+    }
+
     /// Pauses the object, or ends its pause. A Plugin object has a field for that, which pauses the whole plugin.
-    async fn pause(&self, paused: bool) -> anyhow::Result<()> {
+    ///
+    /// * `plugin` - the plugin that leaves the object alone. None: all do.
+    async fn pause(&self, paused: bool, plugin: Option<&str>) -> anyhow::Result<()> {
         let set = if self.kind.is_plugin() {
             self.patch("spec.paused", &json!({"spec": {"paused": paused.then_some(true)}})).await
         } else {
-            self.annotate(PAUSED, paused.then_some("true")).await
+            let name = plugin.map_or_else(|| PAUSED.to_owned(), paused_for);
+            self.annotate(&name, paused.then_some("true")).await
         };
         set.map(drop)
     }
@@ -159,7 +257,7 @@ impl Annotated {
     }
 
     /// * `name` - of what the patch sets.
-    async fn patch(&self, name: &str, patch: &Value) -> anyhow::Result<Value> {
+    pub(super) async fn patch(&self, name: &str, patch: &Value) -> anyhow::Result<Value> {
         let request = http::Request::patch(format!("{}?fieldManager={FIELD_MANAGER}", self.path))
             .header(http::header::CONTENT_TYPE, "application/merge-patch+json")
             .body(patch.to_string().into_bytes())?;

@@ -1,7 +1,10 @@
 //! `oarlock apiserver`.
 
+mod envtest;
+mod stand_in;
+
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, Subcommand};
 use oarlock_devserver::{DevServer, Options, Running, StaticTokens, Tls, WebhookClients, faults::Rules};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,11 +12,15 @@ use std::path::{Path, PathBuf};
 /// The options of `oarlock apiserver`.
 #[derive(Debug, Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  oarlock apiserver --port 8001 --kubeconfig-out ./kubeconfig\n  kubectl --kubeconfig ./kubeconfig get \
                   namespaces\n\n  echo '{requests: {verbs: [create]}, times: 1, fault: {cut: {afterEffect: true}}}' > rules.yaml\n  \
                   curl -H 'X-Oarlock-Faults: 1' --data-binary @rules.yaml http://127.0.0.1:8001/_oarlock/faults"
 )]
 pub(super) struct ApiserverArgs {
+    #[command(subcommand)]
+    command: Option<ApiserverCommand>,
+
     /// Port on 127.0.0.1. 0: a free port
     #[arg(long, value_name = "N", default_value_t = 8001)]
     port: u16,
@@ -65,7 +72,23 @@ pub(super) struct ApiserverArgs {
     faults_may_kill: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum ApiserverCommand {
+    /// Write etcd, kube-apiserver and kubectl for test frameworks that start a control plane
+    ///
+    /// The folder is one for KUBEBUILDER_ASSETS. Its programs take the flags of the real ones and run the embedded API server.
+    Envtest(envtest::EnvtestArgs),
+    /// One of these programs
+    #[command(hide = true)]
+    StandIn(stand_in::StandInArgs),
+}
+
 pub(super) async fn run(args: ApiserverArgs) -> anyhow::Result<()> {
+    match &args.command {
+        Some(ApiserverCommand::Envtest(args)) => return envtest::run(args),
+        Some(ApiserverCommand::StandIn(args)) => return stand_in::run(args).await,
+        None => {}
+    }
     let stop = super::signals::stop_token()?;
     let mut options = Options::default()
         .controllers(!args.no_controllers)

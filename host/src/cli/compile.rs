@@ -35,7 +35,10 @@ impl CompileArgs {
 
 /// Compiles one file from standard input.
 pub(super) fn serve(args: &CompileArgs) -> anyhow::Result<()> {
-    serve_compiler(CompileLimits { cpu_seconds: args.cpu_seconds, memory_mib: args.memory_mib })
+    serve_compiler(
+        CompileLimits { cpu_seconds: args.cpu_seconds, memory_mib: args.memory_mib },
+        args.compiling.is_quick(),
+    )
 }
 
 /// Compiles files into the cache.

@@ -3,9 +3,10 @@
 use clap::Args;
 use oarlock::plugin::EngineOptions;
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct Compiling {
     /// Folder of the code cache, for compiled plugins [default: oarlock in XDG_CACHE_HOME, or ~/.cache/oarlock]
     #[arg(long, value_name = "DIR")]
@@ -14,6 +15,10 @@ pub(super) struct Compiling {
     /// Compile all plugins, without a code cache
     #[arg(long, conflicts_with = "cache_dir")]
     no_cache: bool,
+
+    /// Compile quickly, for `dev --watch` and the processes that it starts
+    #[arg(long, hide = true)]
+    quick: bool,
 }
 
 impl Compiling {
@@ -22,15 +27,31 @@ impl Compiling {
         self.cache_dir.clone().or_else(user_cache)
     }
 
+    /// The same, for somebody who waits for the first reconcile.
+    pub(super) fn quickly(self) -> Self {
+        Self { quick: true, ..self }
+    }
+
+    pub(super) fn is_quick(&self) -> bool {
+        self.quick
+    }
+
+    /// These options as words of a command line.
+    pub(super) fn words(&self) -> Vec<OsString> {
+        let cache = self.cache_dir.iter().flat_map(|folder| ["--cache-dir".into(), folder.clone().into_os_string()]);
+        let flags = [(self.no_cache, "--no-cache"), (self.quick, "--quick")];
+        cache.chain(flags.into_iter().filter(|(set, _)| *set).map(|(_, flag)| flag.into())).collect()
+    }
+
     pub(super) fn options(self) -> EngineOptions {
         let cache = if self.no_cache { None } else { self.cache_dir.or_else(user_cache) };
-        EngineOptions { cache, ..own_compiler() }
+        EngineOptions { cache, quick: self.quick, ..own_compiler() }
     }
 }
 
 /// Compiles in a process of this same program, even if its file has been replaced meanwhile.
 pub(super) fn own_compiler() -> EngineOptions {
-    EngineOptions { cache: None, compiler: Some(PathBuf::from("/proc/self/exe")) }
+    EngineOptions { compiler: Some(PathBuf::from("/proc/self/exe")), ..EngineOptions::default() }
 }
 
 /// # Source

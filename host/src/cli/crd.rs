@@ -1,26 +1,34 @@
 //! `oarlock crd`.
 
+mod compare;
+
 use super::generated::Target;
 use anyhow::{Context as _, bail};
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use oarlock::grants::guess_plural;
 use oarlock_types::{Column, Definition};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// The options of `oarlock crd`.
 #[derive(Debug, Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
     after_help = "Examples:\n  cargo run --example schema | oarlock crd --schema - --kind example.com/v1/WebApp -o crd.yaml\n  oarlock crd --schema webapp.json --kind example.com/v1/WebApp --short-name wa --column Image:.spec.image\n\nGenerators: schemars (Rust), ts-json-schema-generator (TypeScript), pydantic or msgspec (Python)."
 )]
 pub(super) struct CrdArgs {
+    #[command(subcommand)]
+    command: Option<CrdCommand>,
+
     /// JSON Schema of the type of the whole object, as a generator printed it; - is standard input
-    #[arg(long, value_name = "FILE")]
-    schema: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    schema: Option<PathBuf>,
 
     /// Kind to define, as GROUP/VERSION/KIND: example.com/v1/WebApp
-    #[arg(long, value_name = "GROUP/VERSION/KIND", value_parser = kind)]
-    kind: [String; 3],
+    #[arg(long, value_name = "GROUP/VERSION/KIND", value_parser = kind, required = true)]
+    kind: Option<[String; 3]>,
 
     /// Name of the resource in URLs [default: the plural of the kind in lower case]
     #[arg(long, value_name = "NAME")]
@@ -46,6 +54,14 @@ pub(super) struct CrdArgs {
     target: Target,
 }
 
+#[derive(Debug, Subcommand)]
+enum CrdCommand {
+    /// Compare two versions of a CustomResourceDefinition: do stored objects survive the upgrade?
+    ///
+    /// Print each change by which stored objects lose data, become invalid or cannot be reached any more. Objects are not looked at.
+    Compare(compare::CompareArgs),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
 enum Scope {
@@ -55,9 +71,16 @@ enum Scope {
     Cluster,
 }
 
-pub(super) fn run(args: &CrdArgs) -> anyhow::Result<()> {
-    let [group, version, kind] = &args.kind;
-    let shown = args.schema.display();
+pub(super) fn run(args: &CrdArgs) -> anyhow::Result<ExitCode> {
+    if let Some(CrdCommand::Compare(args)) = &args.command {
+        return Ok(compare::run(args));
+    }
+    let (Some(schema), Some(kind)) = (&args.schema, &args.kind) else { bail!("--schema and --kind are needed") };
+    make(args, schema, kind).map(|()| ExitCode::SUCCESS)
+}
+
+fn make(args: &CrdArgs, schema: &Path, [group, version, kind]: &[String; 3]) -> anyhow::Result<()> {
+    let shown = schema.display();
     let definition = Definition {
         group: group.clone(),
         version: version.clone(),
@@ -68,7 +91,7 @@ pub(super) fn run(args: &CrdArgs) -> anyhow::Result<()> {
         cluster_scoped: args.scope == Scope::Cluster,
         columns: args.columns.clone(),
     };
-    let made = define(&definition, &args.schema).with_context(|| format!("cannot define {kind} by {shown}"))?;
+    let made = define(&definition, schema).with_context(|| format!("cannot define {kind} by {shown}"))?;
     let text = serde_saphyr::to_string(&made)?;
     let normal = |found: &str| {
         let found: Option<Value> = serde_saphyr::from_str(found).ok();
@@ -77,7 +100,7 @@ pub(super) fn run(args: &CrdArgs) -> anyhow::Result<()> {
     args.target.settle(&text, normal, &format!("the types behind {shown} changed"))
 }
 
-fn define(definition: &Definition, file: &std::path::Path) -> anyhow::Result<Value> {
+fn define(definition: &Definition, file: &Path) -> anyhow::Result<Value> {
     let text =
         if file.as_os_str() == "-" { super::types::read_from(std::io::stdin())? } else { super::types::read(file)? };
     let schema: Value = serde_json::from_str(&text).context("it is no JSON")?;

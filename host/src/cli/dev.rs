@@ -1,18 +1,34 @@
 //! `oarlock dev`.
 
+mod board;
+mod build;
+mod console;
+mod edit_loop;
+mod sources;
+
+use super::folder::Folder;
 use anyhow::Context as _;
+use board::Board;
 use clap::Args;
+use console::Console;
+use edit_loop::EditLoop;
 use kube::api::DynamicObject;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use oarlock::api::{Discovery, GroupVersionKind, client};
+use oarlock::controller::ReconcileFeed;
 use oarlock::plugin::directory;
 use oarlock::{admin, admission, plugin_objects, runtime};
 use oarlock_devserver::WebhookClients;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use serde::Deserialize as _;
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// Deadline for a kind to be served after its CRD was applied.
 const SERVED_WITHIN: Duration = Duration::from_secs(5);
@@ -23,11 +39,18 @@ const DEADLINE_SECONDS: u32 = 3;
 /// The options of `oarlock dev`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  oarlock dev --plugins ./plugins --apply crd.yaml --apply example.yaml\n  kubectl --kubeconfig .oarlock/kubeconfig get networks"
+    after_help = "Examples:\n  oarlock dev --watch --apply crd.yaml --apply example.yaml\n  oarlock dev --plugins ./plugins --apply crd.yaml --apply example.yaml\n  kubectl --kubeconfig .oarlock/kubeconfig get networks",
+    mut_arg("plugins", |plugins| plugins.required_unless_present_any(["directory", "watch"]))
 )]
 pub(super) struct DevArgs {
     #[command(flatten)]
     plugins: super::sources::PluginSources,
+
+    /// Build the project in DIR (of oarlock new) at each save, and swap its plugin. A failed build shows its output, and the last version goes
+    /// on. After a swap the cases and scenarios of the project run. The plugin is installed into --plugins DIR, or else into a temporary
+    /// folder. On a terminal the command shows a view, and the log goes into dev.log beside the kubeconfig [default DIR: this folder]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    watch: Option<PathBuf>,
 
     /// Port of the API server on 127.0.0.1. 0: a free port
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -50,19 +73,61 @@ pub(super) struct DevArgs {
     resync_seconds: Option<u32>,
 
     #[command(flatten)]
+    recorder: super::record::RecorderArgs,
+
+    #[command(flatten)]
+    telemetry: super::telemetry::TelemetryArgs,
+
+    #[command(flatten)]
     compiling: super::compiling::Compiling,
 
     #[command(flatten)]
     impersonation: super::impersonation::Impersonation,
 }
 
-pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
+impl DevArgs {
+    /// The file of the log, where a view takes the terminal.
+    pub(super) fn log_file(&self) -> Option<PathBuf> {
+        let view = self.watch.is_some() && std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+        view.then(|| self.kubeconfig_out.with_file_name("dev.log"))
+    }
+}
+
+/// The project of `--watch`, and its folders.
+struct Watched {
+    project: PathBuf,
+    staging: Folder,
+    /// The plugin directory, where no other is given.
+    plugins: Folder,
+    compiling: Vec<OsString>,
+    log: Option<PathBuf>,
+}
+
+impl Watched {
+    /// None: no project is watched.
+    fn of(args: &DevArgs) -> anyhow::Result<Option<Self>> {
+        let Some(folder) = &args.watch else { return Ok(None) };
+        let (staging, plugins) = (Folder::create("built")?, Folder::create("plugins")?);
+        let (compiling, log) = (args.compiling.words(), args.log_file());
+        Ok(Some(Self { project: build::project(folder)?, staging, plugins, compiling, log }))
+    }
+}
+
+pub(super) async fn run(mut args: DevArgs) -> anyhow::Result<()> {
+    // Quick code is less safe against hostile plugins, so it is for a project alone.
+    if args.watch.is_some() && args.plugins.is_none() {
+        args.compiling = args.compiling.quickly();
+    }
     let stop = super::signals::stop_token()?;
     // Another `oarlock dev` may run in this folder: nothing is written before everything is known to work.
-    let (plugins, oci) = args.plugins.options(args.compiling.folder())?;
+    let telemetry = args.telemetry.options()?;
+    let watched = Watched::of(&args)?;
+    let own = watched.as_ref().map(|watched| watched.plugins.path.clone());
+    let (plugins, oci) = args.plugins.options_or(own, args.compiling.folder())?;
     directory::scan(&plugins).context("cannot use the plugin directory")?;
     let files = args.apply.iter().map(|file| Ok((file, documents(file)?))).collect::<anyhow::Result<Vec<_>>>()?;
     let listener = admin::bind(args.admin_addr).await?;
+    let admin = listener.local_addr()?;
     let (webhook_client, clients) = api_server_identity()?;
     let options = oarlock_devserver::Options::default().webhook_clients(webhook_client);
     let server = super::apiserver::start(args.api_port, options).await?;
@@ -76,6 +141,11 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
     }
     let kubeconfig = super::write_kubeconfig(&args.kubeconfig_out, &kubeconfig)?;
     tracing::info!("try: kubectl --kubeconfig {} get plugins", kubeconfig.display());
+    let feed = watched.as_ref().map(|_| ReconcileFeed::default());
+    let editing = match (watched, &feed) {
+        (Some(watched), Some(feed)) => Some(Editing::start(watched, &plugins, feed, &kubeconfig, admin, &stop)?),
+        _ => None,
+    };
     let options = runtime::Options {
         plugins,
         oci,
@@ -98,10 +168,73 @@ pub(super) async fn run(args: DevArgs) -> anyhow::Result<()> {
         }),
         leases: None,
         shutdown_delay: Duration::ZERO,
+        recorder_bytes: args.recorder.bytes(),
+        telemetry,
+        feed,
     };
-    let result = runtime::run_on(Some(listener), options, stop).await;
+    let result = runtime::run_on(Some(listener), options, stop.clone()).await;
+    stop.cancel();
+    if let Some(editing) = editing {
+        editing.end().await;
+    }
     server.shutdown().await;
     result
+}
+
+/// The tasks of `--watch`.
+struct Editing {
+    /// The plugin directory. It ends after the host.
+    _own: Folder,
+    building: JoinHandle<()>,
+    showing: JoinHandle<()>,
+}
+
+impl Editing {
+    fn start(
+        watched: Watched,
+        plugins: &Path,
+        feed: &ReconcileFeed,
+        kubeconfig: &Path,
+        admin: SocketAddr,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let Watched { project, staging, plugins: own, compiling, log } = watched;
+        let (news, news_receiver) = mpsc::channel(16);
+        let (compiled, compiled_receiver) = watch::channel(Vec::new());
+        let title = format!("oarlock dev --watch {}", project.display());
+        let log = log.map(|log| format!("; log: {}", log.display())).unwrap_or_default();
+        let footer = format!("kubectl --kubeconfig {}{log}; ctrl-C ends", kubeconfig.display());
+        let console = Console {
+            board: Board::new(title, footer),
+            news: news_receiver,
+            reconciles: feed.subscribe(),
+            admin,
+            compiled,
+        };
+        let plugins = std::path::absolute(plugins)?;
+        let edit_loop =
+            EditLoop { project, plugins, staging, compiling, news, compiled: compiled_receiver, built_from: None };
+        let ended = stop.clone();
+        let building = tokio::spawn(async move { report(edit_loop.run(ended.clone()).await, &ended) });
+        let ended = stop.clone();
+        let showing = tokio::spawn(async move { report(console.run(ended.clone()).await, &ended) });
+        Ok(Self { _own: own, building, showing })
+    }
+
+    /// Waits for the end of the build and of the view, after `stop`.
+    async fn end(self) {
+        let _ = self.building.await;
+        let _ = self.showing.await;
+    }
+}
+
+/// Without builds or output there is nothing to go on for.
+fn report(ended: anyhow::Result<()>, stop: &CancellationToken) {
+    if let Err(error) = ended {
+        super::terminal::leave();
+        super::complain(&error);
+        stop.cancel();
+    }
 }
 
 /// A client of the API server of this process.

@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use clap::Args;
 use oarlock::grants::Grants;
 use oarlock::plugin::directory::{self, Candidate};
-use oarlock::plugin::{Engine, identity, inspect};
+use oarlock::plugin::{Attachments, Engine, identity, inspect};
 use oarlock_manifest::{PluginGrant, PluginManifest};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,14 +36,15 @@ pub(super) struct GrantArgs {
 pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
     let shown = args.file.display().to_string();
     let file_name = args.file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let candidate = Candidate { file_name, path: args.file, pulled: None };
+    let candidate = Candidate::file(file_name, args.file);
     let bytes = candidate.read()?;
+    let attachments = Attachments::read(&bytes);
     let mut manifest = inspect::manifest(&Engine::new(args.compiling.options())?, &shown, bytes)
         .await
         .with_context(|| shown.clone())?;
+    let attachments = attachments.with_context(|| shown.clone())?;
     if !args.write && !args.check {
-        super::say(inspect::grant_yaml(&manifest).trim_end())?;
-        return Ok(());
+        return super::say(proposed(&manifest, &attachments).trim_end());
     }
     let (mut path, mut written) = (candidate.grant_path(), candidate.grant()?);
     if written.is_none() && args.check {
@@ -65,12 +66,31 @@ pub(super) async fn run(args: GrantArgs) -> anyhow::Result<()> {
         ),
         None => {
             let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
-            file.and_then(|mut file| file.write_all(inspect::grant_yaml(&manifest).as_bytes()))
+            file.and_then(|mut file| file.write_all(proposed(&manifest, &attachments).as_bytes()))
                 .with_context(|| format!("cannot write {}", path.display()))?;
             super::say(&format!("{} written: read it, and fill in the configuration", path.display()))?;
             Ok(())
         }
     }
+}
+
+/// The grant for a person to read: the default grant in the file, unless it lacks a permission of the manifest, or one of the manifest.
+fn proposed(manifest: &PluginManifest, attachments: &Attachments) -> String {
+    if let Some(text) = &attachments.grant
+        && let Ok(grant) = serde_saphyr::from_str::<PluginGrant>(text)
+        && let Ok(grants) = Grants::without_secrets(&grant)
+    {
+        let missing = grants.missing(manifest, &|_| None).len();
+        if missing == 0 {
+            return text.clone();
+        }
+        tracing::warn!(
+            missing,
+            "the default grant in the file is older than the manifest: this grant is the one that the manifest asks for; build the project \
+             again with it"
+        );
+    }
+    inspect::grant_yaml(manifest, attachments.definitions.iter().map(|one| one.name().to_owned()).collect())
 }
 
 /// The paths of a project's grant: beside the plugin, or in the parent of the build folder.

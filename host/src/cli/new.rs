@@ -57,7 +57,7 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<()> {
         "{shown}: a plugin in {} that reconciles {}; next:\n  {}",
         args.lang,
         resource.kind.kind,
-        next(&folder, &oarlock(), values.apply()).join("\n  ")
+        next(&folder, &oarlock()).join("\n  ")
     ))?;
     Ok(())
 }
@@ -105,13 +105,9 @@ fn oarlock() -> String {
 }
 
 /// The commands that show the plugin at work.
-fn next(folder: &Path, oarlock: &str, apply: &str) -> [String; 3] {
+fn next(folder: &Path, oarlock: &str) -> [String; 3] {
     let told = if oarlock == "oarlock" { String::new() } else { format!(" OARLOCK={oarlock}") };
-    [
-        format!("cd {}", folder.display()),
-        format!("make test{told}"),
-        format!("mkdir -p plugins && make install DIR=plugins{told} && {oarlock} dev --plugins plugins{apply}"),
-    ]
+    [format!("cd {}", folder.display()), format!("make test{told}"), format!("{oarlock} dev --watch")]
 }
 
 #[cfg(test)]
@@ -133,10 +129,10 @@ mod tests {
 
     #[test]
     fn the_next_commands_name_a_binary_that_is_not_on_the_path() {
-        let commands = next(Path::new("greeter"), "oarlock", "");
+        let commands = next(Path::new("greeter"), "oarlock");
         assert_eq!(commands[1], "make test");
-        let commands = next(Path::new("greeter"), "/opt/oarlock", " --apply crd.yaml");
+        let commands = next(Path::new("greeter"), "/opt/oarlock");
         assert_eq!(commands[1], "make test OARLOCK=/opt/oarlock");
-        assert!(commands[2].ends_with("&& /opt/oarlock dev --plugins plugins --apply crd.yaml"), "{commands:?}");
+        assert_eq!(commands[2], "/opt/oarlock dev --watch");
     }
 }

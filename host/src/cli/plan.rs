@@ -5,7 +5,9 @@
 
 mod changes;
 mod cluster;
+mod definitions;
 mod grants;
+mod host;
 mod inputs;
 mod kinds;
 mod primaries;
@@ -36,7 +38,7 @@ const ERRORS: u8 = 2;
 /// The options of `oarlock plan`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  oarlock plan build/network.wasm --grant plugins/network.yaml\n  oarlock plan ./plugins -n team-a -o summary\n  oarlock plan oci://registry.example/team/network:1.3.0 --grant network.yaml --base ./plugins/network.wasm\n\nThe exit status is 0 without changes, 1 with changes, and 2 if the plan has errors, or objects that cannot be decided."
+    after_help = "Examples:\n  oarlock plan build/network.wasm --grant plugins/network.yaml\n  oarlock plan ./plugins -n team-a -o summary\n  oarlock plan oci://registry.example/team/network:1.3.0 --grant network.yaml --base ./plugins/network.wasm\n  oarlock plan build/network.wasm --host 127.0.0.1:9797\n\nThe exit status is 0 without changes, 1 with changes, and 2 if the plan has errors, or objects that cannot be decided."
 )]
 pub(super) struct PlanArgs {
     /// The plugin file, a directory of .wasm files, or an artifact of a registry; each file with its grant (NAME.yaml) beside it
@@ -61,6 +63,11 @@ pub(super) struct PlanArgs {
 
     #[command(flatten)]
     selection: selection::SelectionArgs,
+
+    /// Compare with the version that runs in the host at this admin address, on the host's caches and with the host's grant. Of the grant
+    /// here, the configuration counts. The plan names writes and fields, and no values
+    #[arg(long, value_name = "ADDR", value_parser = super::address::admin, conflicts_with_all = ["base", "kubeconfig", "context", "server_side"])]
+    host: Option<std::net::SocketAddr>,
 
     /// Send each planned write to the API server as a dry run: the plan then shows what admission, defaults and validation make of it
     #[arg(long)]
@@ -110,6 +117,10 @@ pub(super) async fn run(args: PlanArgs) -> ExitCode {
 async fn plan(args: PlanArgs) -> anyhow::Result<ExitCode> {
     let engine = Engine::new(args.compiling.options())?;
     let registries = (oci::Client::new(args.registry.options())?, args.trust.trust()?);
+    if let Some(host) = args.host {
+        let uploads = inputs::uploads(&engine, &registries, &args.plugins, args.grant.as_deref()).await?;
+        return host::plan(host, uploads, &args.selection, args.timeout_seconds, args.output).await;
+    }
     let inputs = inputs::Inputs::read(&engine, &registries, &args.plugins, args.grant.as_deref()).await?;
     let base = match args.base.map(inputs::Source::Path) {
         Some(base) => Some(inputs::Inputs::read(&engine, &registries, &base, None).await.context("--base")?),
@@ -149,11 +160,13 @@ async fn plan(args: PlanArgs) -> anyhow::Result<ExitCode> {
     if args.server_side {
         changes = server_side::answer(&client, &kinds, changes, &mut problems).await;
     }
+    let mut changed = definitions::changes(&client, &inputs.plugins, &mut problems).await;
+    changed.extend(changes);
     let old = base.as_ref().map(|base| base.plugins.as_slice());
     let found = report::Found {
         kinds: primaries,
         grants: old.map(|old| grants::between(old, &inputs.plugins)),
-        changes,
+        changes: changed,
         requests: withheld.requests(),
         read,
         problems,

@@ -1,27 +1,11 @@
 //! `oarlock plugins` and `oarlock confirm`: the state of a running host, and actions of an operator.
 
+use super::admin::{Admin, act, send};
 use anyhow::{Context as _, bail, ensure};
-use bytes::Bytes;
 use clap::Args;
-use http_body_util::{BodyExt as _, Full};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::TokioExecutor;
-use oarlock::admin::ACTION_HEADER;
 use serde_json::Value;
 use std::io::{IsTerminal as _, Write as _};
-use std::net::SocketAddr;
 use std::time::Duration;
-
-/// Deadline of the host's response; releasing many finalizers takes a while.
-const ANSWER: Duration = Duration::from_secs(600);
-
-/// The host to call.
-#[derive(Debug, Args)]
-struct Admin {
-    /// Admin address of the host
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9797", value_parser = super::address::admin)]
-    admin_addr: SocketAddr,
-}
 
 /// The options of `oarlock plugins`.
 #[derive(Debug, Args)]
@@ -89,26 +73,50 @@ pub(super) async fn plugins(args: PluginsArgs) -> anyhow::Result<()> {
 /// Interval of `--watch`.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Shows the table again and again: in a terminal in the same place, elsewhere below each other. A host that does not answer is shown, too,
-/// because it may be restarting. Ends when the output is closed.
+/// Shows the table again and again. A host that does not answer is shown, too, because it may be restarting. Ends when the output is closed.
 async fn watch(admin: &Admin, wide: bool) -> anyhow::Result<()> {
-    let mut out = std::io::stdout();
-    let terminal = out.is_terminal();
     loop {
         let shown = match send(admin, "GET", "/plugins").await {
             Ok(text) => table(&serde_json::from_str(&text).context("the host's response is not JSON")?, wide),
             Err(error) => format!("{error:#}\n"),
         };
-        // Home, and clear to the end.
-        let before = if terminal { "\x1b[H\x1b[J" } else { "" };
-        let after = if terminal { "" } else { "\n" };
-        let frame = format!("{before}{}\n{after}", oarlock::text::lines(shown.trim_end()));
-        match out.write_all(frame.as_bytes()).and_then(|()| out.flush()) {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(()),
-            written => written.context("cannot write to standard output")?,
+        if !frame(&shown)? {
+            return Ok(());
         }
         tokio::time::sleep(AGAIN).await;
     }
+}
+
+/// Shows a text in place of the one before: in a terminal at the same place, elsewhere below it. False: nobody reads the output any more.
+pub(super) fn frame(text: &str) -> anyhow::Result<bool> {
+    let mut out = std::io::stdout();
+    let terminal = out.is_terminal();
+    // Home, and clear to the end.
+    let before = if terminal { "\x1b[H\x1b[J" } else { "" };
+    let after = if terminal { "" } else { "\n" };
+    let frame = format!("{before}{}\n{after}", oarlock::text::lines(text.trim_end()));
+    match out.write_all(frame.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        written => written.context("cannot write to standard output").map(|()| true),
+    }
+}
+
+/// A number in the entry of a plugin. 0: there is none.
+pub(super) fn number_of(entry: &Value, field: &str) -> u64 {
+    entry.get(field).and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// A line for each row, with the cells below each other.
+pub(super) fn columns(rows: &[Vec<String>]) -> String {
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
 }
 
 /// The plugins that do not reconcile because of a failure, and the number of all.
@@ -127,35 +135,6 @@ fn name(entry: &Value) -> String {
 
 pub(super) async fn confirm(args: ConfirmArgs) -> anyhow::Result<()> {
     act(&args.admin, &args.name, "confirm").await
-}
-
-async fn act(admin: &Admin, name: &str, action: &str) -> anyhow::Result<()> {
-    let said = send(admin, "POST", &oarlock::api::path::join(["plugins", name, action])).await?;
-    super::say(said.trim_end())?;
-    Ok(())
-}
-
-async fn send(admin: &Admin, method: &str, path: &str) -> anyhow::Result<String> {
-    let address = admin.admin_addr;
-    let request = http::Request::builder()
-        .method(method)
-        .uri(format!("http://{address}{path}"))
-        .header(ACTION_HEADER, "1")
-        .body(Full::<Bytes>::default())?;
-    let client = Client::builder(TokioExecutor::new()).build_http();
-    let exchange = async {
-        let response = client.request(request).await.with_context(|| {
-            format!("no host answers at {address} (--admin-addr; in a cluster: kubectl exec into its Pod)")
-        })?;
-        let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
-        anyhow::Ok((status, String::from_utf8_lossy(&body).into_owned()))
-    };
-    let (status, body) = tokio::time::timeout(ANSWER, exchange).await.context("the host does not answer")??;
-    if !status.is_success() {
-        bail!("{}", body.trim_end());
-    }
-    Ok(body)
 }
 
 /// The longest text of a note and of a last error, unless the table is wide.
@@ -190,13 +169,9 @@ fn table(all: &Value, wide: bool) -> String {
         rows.push(row(entry, wide));
         notes.extend(remarks(entry, wide).into_iter().map(|note| (rows.len(), note)));
     }
-    let widths: Vec<usize> = (0..HEAD.len())
-        .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0))
-        .collect();
     let mut text = String::new();
-    for (number, row) in rows.iter().enumerate() {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        text.push_str(cells.join("  ").trim_end());
+    for (number, line) in columns(&rows).lines().enumerate() {
+        text.push_str(line);
         text.push('\n');
         for (_, note) in notes.iter().filter(|(at, _)| *at == number + 1) {
             text.push_str(&format!("  {note}\n"));

@@ -46,17 +46,25 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     leases: super::leases::LeaseArgs,
 
-    /// Show each plugin as a Plugin object in this namespace, and obey spec.paused and spec.approve of these objects [default: no objects]
+    /// Show each plugin as a Plugin object in this namespace, run the plugins that people declare there, and obey spec.paused and spec.approve
+    /// [default: no objects]
     #[arg(long, value_name = "NAMESPACE", value_parser = super::impersonation::namespace)]
     plugin_objects: Option<String>,
 
     /// After SIGTERM, answer admission reviews for at least this time, and then until no more arrive
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=3600))]
     shutdown_delay_seconds: u32,
+
+    #[command(flatten)]
+    recorder: super::record::RecorderArgs,
+
+    #[command(flatten)]
+    telemetry: super::telemetry::TelemetryArgs,
 }
 
 pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
     let stop = super::signals::stop_token()?;
+    let telemetry = args.telemetry.options()?;
     let (plugins, oci) = args.plugins.options(args.compiling.folder())?;
     let options = runtime::Options {
         plugins,
@@ -72,6 +80,9 @@ pub(super) async fn run(args: RunArgs) -> anyhow::Result<()> {
         plugin_objects: args.plugin_objects.map(|namespace| Options { namespace, host: own_name() }),
         leases: args.leases.options()?,
         shutdown_delay: Duration::from_secs(args.shutdown_delay_seconds.into()),
+        recorder_bytes: args.recorder.bytes(),
+        telemetry,
+        feed: None,
     };
     runtime::run(options, stop).await
 }

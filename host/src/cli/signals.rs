@@ -20,6 +20,7 @@ pub(super) fn stop_token() -> anyhow::Result<CancellationToken> {
             }
             if first.is_cancelled() {
                 tracing::warn!("second signal: aborting");
+                super::terminal::leave();
                 std::process::exit(ABORTED);
             }
             first.cancel();

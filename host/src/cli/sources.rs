@@ -1,6 +1,6 @@
 //! Command-line options about plugin sources, shared by `run`, `dev`, `push` and `pull`.
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use oarlock::oci::{self, ClientOptions, Digest, PublicKey, Reference, SCHEME, Trust, Wanted};
 use std::collections::BTreeSet;
@@ -92,10 +92,26 @@ impl TrustArgs {
 }
 
 impl PluginSources {
-    /// The directory, and the plugins to pull in addition.
+    /// The directory, and the plugins to pull in addition. None: the host has no folder to pull into.
     ///
     /// * `caches` - the folder of caches.
     pub(super) fn options(self, caches: Option<PathBuf>) -> anyhow::Result<(PathBuf, Option<oci::Options>)> {
+        self.options_or(None, caches)
+    }
+
+    /// Whether no plugins are named.
+    pub(super) fn is_none(&self) -> bool {
+        self.plugins.is_empty() && self.directory.is_none()
+    }
+
+    /// As [`options`](Self::options).
+    ///
+    /// * `other` - the directory where none is given.
+    pub(super) fn options_or(
+        self,
+        other: Option<PathBuf>,
+        caches: Option<PathBuf>,
+    ) -> anyhow::Result<(PathBuf, Option<oci::Options>)> {
         let (mut directories, mut plugins) = (Vec::from_iter(self.directory), Vec::new());
         for source in self.plugins {
             match source {
@@ -104,7 +120,7 @@ impl PluginSources {
             }
         }
         ensure!(directories.len() < 2, "--plugins takes one directory, and any number of references to registries");
-        let directory = directories.pop().context(
+        let directory = directories.pop().or(other).context(
             "--plugins needs a directory, too: it contains the grants (NAME.yaml) of plugins from registries",
         )?;
         let mut names = BTreeSet::new();
@@ -112,13 +128,11 @@ impl PluginSources {
             ensure!(names.insert(plugin), "--plugins: plugin {plugin} is given twice, the second time as {reference}");
         }
         let (trust, client) = (self.trust.trust()?, self.registry.options());
-        if plugins.is_empty() {
-            return Ok((directory, None));
-        }
-        let cache = self
-            .oci_cache
-            .or_else(|| Some(caches?.join("oci")))
-            .context("--oci-cache is needed, because HOME is not set")?;
+        let cache = match self.oci_cache.or_else(|| Some(caches?.join("oci"))) {
+            Some(cache) => cache,
+            None if plugins.is_empty() => return Ok((directory, None)),
+            None => bail!("--oci-cache is needed, because HOME is not set"),
+        };
         let poll = Duration::from_secs(self.oci_poll_seconds.into());
         Ok((directory, Some(oci::Options { plugins, cache, client, trust, poll })))
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// With the value `true`, every plugin of the object leaves it alone.
+/// With the value `true`, every plugin of the object leaves it alone; with the prefix `PLUGIN.`, this plugin does.
 pub const PAUSED: &str = "oarlock.dev/paused";
 
 /// With another value than before, every plugin of the object reconciles it, and acknowledges the value.
@@ -21,7 +21,7 @@ const QUOTED_BYTES: usize = 64;
 /// The annotations of one object that concern its plugins.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Annotations {
-    /// Whether the plugins leave the object alone.
+    /// Whether the plugin leaves the object alone.
     pub(super) paused: bool,
     /// The value of [`RECONCILE_AT`], unless it is empty or too long.
     pub(super) reconcile_at: Option<String>,
@@ -42,16 +42,21 @@ struct Metadata<'a> {
 }
 
 impl Annotations {
-    pub(super) fn of(object: &Object) -> Self {
+    pub(super) fn of(object: &Object, plugin: &str) -> Self {
         let mut found = Self::default();
         let mut values = values(object);
-        match values.remove(PAUSED).as_deref() {
-            None | Some("false") => {}
-            Some("true") => found.paused = true,
-            Some(other) => found.faults.push(format!(
-                "the annotation {PAUSED} has the value {:?}, which is neither \"true\" nor \"false\": the object is not paused",
-                crate::shorten(other, QUOTED_BYTES)
-            )),
+        if values.is_empty() {
+            return found;
+        }
+        for name in [PAUSED.to_owned(), paused_for(plugin)] {
+            match values.remove(&*name).as_deref() {
+                None | Some("false") => {}
+                Some("true") => found.paused = true,
+                Some(other) => found.faults.push(format!(
+                    "the annotation {name} has the value {:?}, which is neither \"true\" nor \"false\": it does not pause the object",
+                    crate::shorten(other, QUOTED_BYTES)
+                )),
+            }
         }
         match values.remove(RECONCILE_AT) {
             Some(value) if value.len() > RECONCILE_AT_BYTES => found.faults.push(format!(
@@ -67,6 +72,12 @@ impl Annotations {
     pub(super) fn warnings(&self) -> impl Iterator<Item = Event> {
         self.faults.iter().map(|fault| warning("InvalidAnnotation", fault.clone()))
     }
+}
+
+/// The annotation that pauses an object for one plugin.
+#[must_use]
+pub fn paused_for(plugin: &str) -> String {
+    format!("{plugin}.{PAUSED}")
 }
 
 /// A warning about an annotation.
@@ -109,7 +120,7 @@ mod tests {
     }
 
     fn of(annotations: &Value) -> Annotations {
-        Annotations::of(&object(annotations))
+        Annotations::of(&object(annotations), "network")
     }
 
     #[test]
@@ -121,6 +132,11 @@ mod tests {
             assert_eq!((found.paused, found.faults.len()), (paused, faults), "{value:?}");
             assert!(found.warnings().all(|event| event.warning && event.message.contains(PAUSED)), "{found:?}");
         }
+        for (name, paused) in [("network.oarlock.dev/paused", true), ("other.oarlock.dev/paused", false)] {
+            let found = of(&json!({name: "true", PAUSED: "false"}));
+            assert_eq!((found.paused, found.faults.len()), (paused, 0), "{name}");
+        }
+        assert_eq!(of(&json!({"network.oarlock.dev/paused": "no"})).faults.len(), 1);
         assert_eq!(of(&Value::Null), Annotations::default());
         assert_eq!(of(&json!({"other": "oarlock.dev/paused"})), Annotations::default());
     }

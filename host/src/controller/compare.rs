@@ -28,7 +28,8 @@ fn equal(a: &Value, b: &Value) -> bool {
 }
 
 /// The path of the first difference between two states, or words for the whole state.
-pub(super) fn place(a: Option<&Value>, b: Option<&Value>) -> String {
+#[must_use]
+pub fn place(a: Option<&Value>, b: Option<&Value>) -> String {
     let place = match (a, b) {
         (Some(a), Some(b)) => first_difference(a, b).unwrap_or_default(),
         _ => String::new(),

@@ -107,8 +107,12 @@ impl Converter {
             key: String::new(),
             correlation_id,
             dry_run: true,
+            withheld: None,
+            forgets: false,
             at_most: Some(deadline.saturating_duration_since(Instant::now())),
             guard: LeadershipGuard::for_ever(),
+            tape: None,
+            replay: None,
         };
         let mut instance = self.pool.take(run).await.map_err(|e| e.to_string())?;
         let (mut converted, mut bytes) = (Vec::with_capacity(objects.len()), 0);

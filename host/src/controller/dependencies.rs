@@ -6,6 +6,7 @@
 //! The dependencies belong to the plugin, not to a version, and survive a swap: a reconcile that began on the previous version loses none.
 
 mod graph;
+mod measure;
 mod read;
 
 use super::ReconcileKey;
@@ -13,6 +14,7 @@ use crate::api::{GroupVersionKind, ObjectKey};
 use crate::informer::{Delta, ListOptions};
 use crate::plugin::ReadObserver;
 use graph::Graph;
+pub use measure::measure_reads;
 use read::Read;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -56,6 +58,11 @@ impl Dependencies {
     /// Whether the last reconcile of a key ended in sync, and neither its object nor anything that it read has changed since.
     pub(super) fn in_sync(&self, key: &ReconcileKey) -> bool {
         self.graph().in_sync(key)
+    }
+
+    /// What the last reconciles of a key read, in words.
+    pub(super) fn reads(&self, key: &ReconcileKey) -> Vec<String> {
+        self.graph().reads(key)
     }
 
     /// From now on no key counts as in sync: the code, the grant or the leader is another one.

@@ -1,5 +1,7 @@
 //! Event handlers: the watches of a plugin, and the keys that each event enqueues.
 
+use super::changed_fields::changed_fields;
+use super::current_version::CurrentVersion;
 use super::dependencies::Dependencies;
 use super::mapping::{self, Mapper};
 use super::marks::Marks;
@@ -8,12 +10,12 @@ use super::version::{EventMode, EventModeCell};
 use super::{ReconcileKey, annotations};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Writer;
-use crate::informer::{Delta, Handler, Indexer, Informers, Store, Subscription, WatchSpec};
+use crate::informer::{Delta, Handler, Indexer, Informers, Object, Store, Subscription, WatchSpec};
 use crate::plugin::{StoreOf, indexes};
 use crate::workqueue::{Cause, Trigger, WorkQueue};
 use oarlock_manifest::{Kind, Mapping, PluginManifest, Primary, Watch};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 pub(super) type Stores = HashMap<GroupVersionKind, Vec<StoreOf>>;
 
@@ -33,6 +35,15 @@ pub(super) struct Handlers {
     pub(super) writer: Writer,
     /// Whether the handlers enqueue keys.
     pub(super) event_mode: Arc<EventModeCell>,
+    /// The current version, and the rollout beside it.
+    pub(super) version: Weak<CurrentVersion>,
+}
+
+impl Handlers {
+    /// Whether a key is the version's, so that its events concern it.
+    fn has(&self, key: &ReconcileKey, object: Option<&Object>) -> bool {
+        self.version.upgrade().is_none_or(|version| version.is_of(&self.event_mode, key, object))
+    }
 }
 
 /// Subscribes to all kinds of the manifest: primaries first, so that mappings find their stores.
@@ -127,16 +138,32 @@ fn named(names: &[String]) -> Vec<String> {
     distinct.into_iter().map(|name| WatchSpec::field_of_name(name)).collect()
 }
 
-/// An event of a watched object, for the log: `ConfigMap team-a/settings modified`.
+/// An event of an object, for people: `ConfigMap team-a/settings modified: data.color`.
 struct Watched {
     kind: Arc<GroupVersionKind>,
     key: ObjectKey,
     happened: &'static str,
+    /// Empty: unknown, or none.
+    fields: String,
+}
+
+impl Watched {
+    /// The event as a cause. None: it concerns no object.
+    fn cause(kind: &Arc<GroupVersionKind>, delta: &Delta) -> Option<Cause> {
+        let (key, fields) = match delta {
+            Delta::Applied { old: Some(old), new, .. } => (new.key(), changed_fields(old, new)),
+            Delta::Applied { new: object, .. } | Delta::Deleted(object) => (object.key(), String::new()),
+            Delta::Synced => return None,
+        };
+        let event = Self { kind: Arc::clone(kind), key: key.clone(), happened: happened(delta), fields };
+        Some(Cause::Other(Arc::new(event)))
+    }
 }
 
 impl std::fmt::Display for Watched {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} {}", self.kind.kind, self.key, self.happened)
+        write!(f, "{} {} {}", self.kind.kind, self.key, self.happened)?;
+        if self.fields.is_empty() { Ok(()) } else { write!(f, ": {}", self.fields) }
     }
 }
 
@@ -161,7 +188,7 @@ fn primary_handler(
     let handlers = handlers.clone();
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
-        let Handlers { queue, tombstones, marks, dependencies, writer, event_mode } = &handlers;
+        let Handlers { queue, tombstones, marks, dependencies, writer, event_mode, .. } = &handlers;
         forget_gone(writer, delta);
         match (event_mode.now(), delta) {
             (EventMode::Enqueue, _) => {}
@@ -178,15 +205,20 @@ fn primary_handler(
             dependencies.touch(&ReconcileKey { kind: Arc::clone(&gvk), key: object.key().clone() });
         }
         if wakes_readers {
-            enqueue(queue, &gvk, delta, without_itself(readers, &gvk, delta));
+            enqueue(&handlers, &gvk, delta, without_itself(readers, &gvk, delta));
+        }
+        if !concerns(&handlers, &gvk, delta) {
+            return;
         }
         let (object, initial) = match delta {
             Delta::Applied { old: Some(old), new, .. } if old.uid() == new.uid() => {
                 let (queue, key) = (queue.clone(), ReconcileKey { kind: Arc::clone(&gvk), key: new.key().clone() });
                 let asked = annotations::asks(old, new);
-                let wake = move || match asked {
-                    true => ask(&queue, key),
-                    false => queue.add_event(key, Cause::Own("modified")),
+                let change = Delta::Applied { old: Some(Arc::clone(old)), new: Arc::clone(new), initial: false };
+                let gvk = Arc::clone(&gvk);
+                let wake = move || match Watched::cause(&gvk, &change).filter(|_| !asked) {
+                    Some(cause) => queue.add_event(key, cause),
+                    None => ask(&queue, key),
                 };
                 let echoes = writer.echoes();
                 echoes.unless_echo(&plugin, new.uid(), old.resource_version(), new.resource_version(), wake);
@@ -221,11 +253,21 @@ fn primary_handler(
     })
 }
 
-/// The event of a key whose reconcile was asked for by annotation.
+/// Whether a primary's own event concerns the version: during a rollout each key is of one version.
+fn concerns(handlers: &Handlers, gvk: &Arc<GroupVersionKind>, delta: &Delta) -> bool {
+    let (object, known) = match delta {
+        Delta::Applied { new, .. } => (new, Some(&**new)),
+        Delta::Deleted(last) => (last, None),
+        Delta::Synced => return false,
+    };
+    handlers.has(&ReconcileKey { kind: Arc::clone(gvk), key: object.key().clone() }, known)
+}
+
+/// The event of a key whose reconcile a person asked for.
 pub(super) const ASKED: &str = "asks for a reconcile";
 
-/// Enqueues a key whose reconcile was asked for by annotation. Its backoff ends.
-fn ask(queue: &WorkQueue<ReconcileKey>, key: ReconcileKey) {
+/// Enqueues a key whose reconcile a person asked for. Its backoff ends.
+pub(super) fn ask(queue: &WorkQueue<ReconcileKey>, key: ReconcileKey) {
     queue.forget(&key);
     queue.add_event(key, Cause::Own(ASKED));
 }
@@ -259,7 +301,7 @@ fn watch_handler(gvk: Arc<GroupVersionKind>, wakes: Wakes, handlers: &Handlers) 
         let readers = handlers.dependencies.changed(&gvk, delta);
         let mut keys = if wakes.readers { without_itself(readers, &gvk, delta) } else { Vec::new() };
         keys.extend(wakes.mapper.iter().flat_map(|mapper| mapped(mapper, delta)));
-        enqueue(&handlers.queue, &gvk, delta, keys);
+        enqueue(&handlers, &gvk, delta, keys);
     })
 }
 
@@ -272,20 +314,16 @@ fn without_itself(mut keys: Vec<ReconcileKey>, gvk: &GroupVersionKind, delta: &D
 }
 
 /// Enqueues the keys that a change of another object concerns.
-fn enqueue(queue: &WorkQueue<ReconcileKey>, gvk: &Arc<GroupVersionKind>, delta: &Delta, mut keys: Vec<ReconcileKey>) {
-    let (object, initial) = match delta {
-        Delta::Applied { new, initial, .. } => (new, *initial),
-        Delta::Deleted(last) => (last, false),
-        Delta::Synced => return,
-    };
+fn enqueue(handlers: &Handlers, gvk: &Arc<GroupVersionKind>, delta: &Delta, mut keys: Vec<ReconcileKey>) {
+    let queue = &handlers.queue;
     keys.sort();
     keys.dedup();
-    if initial {
+    keys.retain(|key| handlers.has(key, None));
+    if matches!(delta, Delta::Applied { initial: true, .. }) {
         keys.into_iter().for_each(|key| queue.add(key, Trigger::InitialList));
         return;
     }
-    let event = Watched { kind: Arc::clone(gvk), key: object.key().clone(), happened: happened(delta) };
-    let cause = Cause::Other(Arc::new(event));
+    let Some(cause) = Watched::cause(gvk, delta).filter(|_| !keys.is_empty()) else { return };
     keys.into_iter().for_each(|key| queue.add_event(key, cause.clone()));
 }
 
@@ -330,6 +368,7 @@ mod tests {
             dependencies: Arc::default(),
             writer: Writer::new(client, discovery, informers, metrics),
             event_mode,
+            version: Weak::new(),
         }
     }
 
@@ -400,7 +439,11 @@ mod tests {
             tell(&Delta::Applied { old: Some(old), new, initial: false });
             let item = handlers.queue.get().await.unwrap();
             assert_eq!((item.key == key, item.attempt), (true, if asked { 1 } else { 6 }));
-            assert_eq!(item.cause, Some(Cause::Own(if asked { ASKED } else { "modified" })));
+            let cause = match item.cause.unwrap() {
+                Cause::Own(what) => what.to_owned(),
+                Cause::Other(event) => event.to_string(),
+            };
+            assert_eq!(cause, if asked { ASKED } else { "ConfigMap n/a modified: metadata.annotations.other" });
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::current_version::CurrentVersion;
 use super::health::{Health, HealthVerdict};
+use super::rollout::RolloutEvent;
 use super::{ReconcileKey, Version};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,6 +35,8 @@ pub enum Happened {
     Failing(String),
     /// The plugin's keys wait for this long.
     Quarantined(Duration),
+    /// A rollout went on.
+    Rollout(RolloutEvent),
 }
 
 /// Counts what happens on the current version, and reports what follows from it.
@@ -54,6 +57,11 @@ impl HealthMonitor {
     /// Begins the probation of a version; see [`Health::begin`].
     pub(super) fn begin(&self, objects: usize, back: bool) {
         self.health.begin(objects, back);
+    }
+
+    /// Where to send events of the plugin's versions.
+    pub(super) fn notices(&self) -> mpsc::UnboundedSender<Notice> {
+        self.notices.clone()
     }
 
     /// The end of the quarantine.

@@ -4,6 +4,7 @@ use super::version::EventMode;
 use super::{Controller, Version};
 use crate::lease::{LeaderElection, LeadershipGuard};
 use crate::workqueue::Trigger;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -78,6 +79,7 @@ impl Controller {
     /// This host becomes the leader and reconciles every object, because the previous leader's remaining work is unknown.
     fn begin(&self, guard: &LeadershipGuard) {
         let turn = self.lead.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.leaderships.fetch_add(1, Relaxed);
         self.lead.guard.send_replace(Some(guard.clone()));
         self.metrics.set_leading(true);
         self.shared.writer.note_handover_hints(guard.received_hints());
@@ -137,7 +139,8 @@ impl Controller {
     /// Competes for the Lease, and publishes the version of this host to the other hosts.
     pub(super) fn stand(self: &Arc<Self>, version: &Version, first: bool) {
         let of = &version.loaded;
-        self.lead.election.compete(&LeaderElection::version(&of.manifest.version, &of.component.digest));
+        let config = of.guest.grants.config_digest();
+        self.lead.election.compete(&LeaderElection::version(&of.manifest.version, &of.component.digest, &config));
         if !self.lead.election.has_lease() {
             self.metrics.set_leading(true);
         } else if first {

@@ -1,4 +1,4 @@
-//! Marks of a plugin's objects: out of sync, paused, and what their events have said about their annotations.
+//! Marks of a plugin's objects: out of sync, paused, failed, and what their events have said about their annotations.
 
 use super::ReconcileKey;
 use crate::apply::events::Event;
@@ -6,6 +6,7 @@ use crate::metrics::PluginMetrics;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Of many objects, the view names this many.
@@ -18,6 +19,8 @@ pub(super) struct Marks {
     pub(super) out_of_sync: MarkedObjects,
     /// Objects that an annotation pauses.
     pub(super) paused: MarkedObjects,
+    /// Objects whose last reconcile failed.
+    pub(super) failed: MarkedObjects,
     /// Events about annotations.
     pub(super) complaints: Complaints,
 }
@@ -32,6 +35,7 @@ impl Marks {
         Self {
             out_of_sync: objects(PluginMetrics::set_out_of_sync),
             paused: objects(PluginMetrics::set_paused),
+            failed: objects(|_, _| {}),
             complaints: Complaints::default(),
         }
     }
@@ -45,6 +49,7 @@ impl Marks {
     pub(super) fn forget(&self, gone: impl Fn(&ReconcileKey) -> bool) {
         self.out_of_sync.forget(&gone);
         self.paused.forget(&gone);
+        self.failed.forget(&gone);
         self.complaints.lock().retain(|key, _| !gone(key));
     }
 }
@@ -79,6 +84,18 @@ impl MarkedObjects {
 
     pub(super) fn contains(&self, key: &ReconcileKey) -> bool {
         self.keys().contains(key)
+    }
+
+    /// The keys after another one, in order.
+    ///
+    /// * `limit` - most keys.
+    pub(super) fn page(&self, after: Option<&ReconcileKey>, limit: usize) -> Vec<ReconcileKey> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.keys().range((from, Bound::Unbounded)).take(limit).cloned().collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys().len()
     }
 
     /// The number of objects with the mark, and some of their keys.

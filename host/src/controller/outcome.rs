@@ -12,6 +12,9 @@ const SLOW_RETRY: Duration = Duration::from_secs(60);
 /// Retry interval of an apply that conflicts with another field manager.
 const CONFLICT_RETRY: Duration = Duration::from_secs(30);
 
+/// Longest retry interval of a failed key whose status is not written either.
+const STATUS_RETRY: Duration = Duration::from_secs(30);
+
 /// The API server's message about such a conflict begins so.
 const APPLY_CONFLICT: &str = "Apply failed";
 
@@ -81,6 +84,9 @@ pub(super) enum Failure {
     /// The grant does not let the plugin read its own primary.
     #[error("{0}")]
     NotGranted(String),
+    /// The candidate of a rollout gives the key back to the version that runs.
+    #[error("the version that runs reconciles the object: {0}")]
+    HandedBack(String),
 }
 
 /// The next step of the key.
@@ -124,6 +130,19 @@ impl Next {
         }
     }
 
+    /// The next step of a failed key whose status is missing: without it, nothing tells why the reconcile failed.
+    ///
+    /// * `status` - what the failure of the status alone would lead to.
+    pub(super) fn with_status(self, status: Self) -> Self {
+        match (self, status) {
+            (next, Self::GivenUp) => next,
+            (Self::GivenUp, status) | (_, status @ Self::LeaseLost) => status,
+            (Self::RetryAfter(delay), Self::RetryAfter(soon)) => Self::RetryAfter(delay.min(soon)),
+            (Self::RetryAfter(delay), _) => Self::RetryAfter(delay.min(STATUS_RETRY)),
+            (next, _) => next,
+        }
+    }
+
     /// For `controller_runtime_reconcile_total`.
     pub(super) fn result(&self) -> crate::metrics::ReconcileResult {
         use crate::metrics::ReconcileResult as R;
@@ -149,6 +168,8 @@ pub(super) struct ReconcileEnd {
     pub(super) progressing: bool,
     /// Whether an annotation pauses the object: no strike and no success of the plugin.
     pub(super) paused: bool,
+    /// Whether the candidate of a rollout gave the key back.
+    pub(super) handed_back: bool,
     /// Whether it sent a write.
     pub(super) wrote: bool,
     /// Its correlation id.
@@ -165,6 +186,7 @@ impl ReconcileEnd {
             reason: "HostError",
             progressing: false,
             paused: false,
+            handed_back: false,
             wrote: false,
             correlation_id: String::new(),
         }
@@ -180,6 +202,7 @@ pub(super) fn next(end: &Result<End, Failure>, deleting: bool) -> Next {
         }
         Ok(End::Progressing { requeue_after: None }) => Next::Retry,
         Err(Failure::Call(CallError::Transient { delay: Some(delay), .. })) => Next::RetryAfter(*delay),
+        Err(Failure::HandedBack(_)) => Next::Later(Duration::ZERO),
         Err(Failure::Write { error: WriteError::LeaseLost, .. }) => Next::LeaseLost,
         Err(failure) if failure.is_terminal() => {
             if deleting {
@@ -224,7 +247,7 @@ impl Failure {
             Self::Write { error, .. } => {
                 matches!(error, WriteError::Denied(_) | WriteError::Malformed(_) | WriteError::Invalid(_))
             }
-            Self::Call(_) | Self::Read(_) => false,
+            Self::Call(_) | Self::Read(_) | Self::HandedBack(_) => false,
         }
     }
 
@@ -233,7 +256,7 @@ impl Failure {
         match self {
             Self::Call(error) => error.cause().is_some(),
             Self::Write { error, .. } => matches!(error, WriteError::Malformed(_)),
-            Self::Read(_) | Self::NotGranted(_) => false,
+            Self::Read(_) | Self::NotGranted(_) | Self::HandedBack(_) => false,
         }
     }
 
@@ -246,6 +269,7 @@ impl Failure {
             Self::NotGranted(_) | Self::Write { error: WriteError::Denied(_), .. } => "NotGranted",
             Self::Write { error: WriteError::Conflict(_), .. } => "Conflict",
             Self::Write { .. } | Self::Read(_) => "ApiError",
+            Self::HandedBack(_) => "HandedBack",
         }
     }
 }
@@ -261,7 +285,7 @@ pub(super) fn ready(end: &Result<End, Failure>, deleting: bool) -> Option<Ready>
         Ok(End::Paused) => {
             let waits =
                 if deleting { "the deletion waits until the annotation is removed" } else { "no plugin changes it" };
-            let message = format!("the annotation {PAUSED} pauses the object: {waits}");
+            let message = format!("the annotation {PAUSED}, of all plugins or of this one, pauses the object: {waits}");
             Some(Ready { status: ConditionStatus::Unknown, reason: "Paused".to_owned(), message })
         }
         Ok(End::Synced { .. }) => said(true, "Synced", "the desired state is the actual state".to_owned()),
@@ -307,6 +331,25 @@ mod tests {
             let ready = ready(&Ok(End::Paused), deleting).unwrap();
             assert_eq!((ready.status, ready.reason.as_str()), (ConditionStatus::Unknown, "Paused"));
             assert!(ready.message.contains(PAUSED) && ready.message.contains(part), "{}", ready.message);
+        }
+    }
+
+    #[test]
+    fn a_failure_whose_status_is_not_written_is_retried() {
+        let (soon, late) = (Duration::from_secs(1), Duration::from_secs(3600));
+        let of = |error| next(&write(error), false);
+        let busy = || of(WriteError::TooManyRequests { retry_after: Some(soon), message: "m".into() });
+        let broken = || of(WriteError::Server("500".into()));
+        for (next, status, expected) in [
+            (Next::GivenUp, busy(), Next::RetryAfter(soon)),
+            (Next::GivenUp, broken(), Next::Retry),
+            (Next::GivenUp, of(WriteError::Denied("d".into())), Next::GivenUp),
+            (Next::RetryAfter(late), busy(), Next::RetryAfter(soon)),
+            (Next::RetryAfter(late), broken(), Next::RetryAfter(STATUS_RETRY)),
+            (Next::Retry, busy(), Next::Retry),
+            (Next::Retry, of(WriteError::LeaseLost), Next::LeaseLost),
+        ] {
+            assert_eq!(next.with_status(status), expected);
         }
     }
 

@@ -1,21 +1,24 @@
 //! One reconcile: from a key to the key's next step.
 
 mod annotated;
+mod flight;
+mod report;
 mod written;
 
 use super::annotations::Annotations;
 use super::dependencies::Recording;
-use super::outcome::{End, Failure, Next, ReconcileEnd, next, ready};
-use super::{Controller, ReconcileKey, Version, compare};
+use super::outcome::{End, Failure, Next, ReconcileEnd, next};
+use super::rollout::{Decision, Rollout};
+use super::{Controller, PinnedVersion, ReconcileKey, Version, compare, traced};
 use crate::api::GroupVersionKind;
-use crate::apply::events::{Event, Regarding};
-use crate::apply::{WriteError, WriteIdentity};
+use crate::apply::WriteIdentity;
+use crate::apply::events::Event;
 use crate::informer::Object;
 use crate::lease::LeadershipGuard;
 use crate::metrics::Call;
-use crate::plugin::{CallError, Observation, Request, Run};
-use crate::workqueue::{Cause, Item};
-use serde_json::Value;
+use crate::plugin::{CallError, Observation, Outcome, Request, Run};
+use crate::workqueue::Item;
+use flight::Flight;
 use std::sync::Arc;
 use tokio::time::Instant;
 use written::Written;
@@ -24,6 +27,8 @@ use written::Written;
 pub(super) struct Reconcile<'a> {
     controller: &'a Controller,
     version: &'a Version,
+    /// The rollout, if the version is its candidate.
+    rollout: Option<&'a Rollout>,
     item: &'a Item<ReconcileKey>,
     /// The identity of the writes, and the leadership in which they are allowed.
     write_identity: WriteIdentity,
@@ -48,22 +53,30 @@ struct Progress {
     asked: Option<String>,
     /// Whether that value has to be acknowledged later.
     acknowledge_again: bool,
+    /// What the status needs, if the reconcile failed and its status could not be written.
+    status_missing: Option<Next>,
     /// Events about annotations.
     warnings: Vec<Event>,
+    /// What the version that runs would do, if a candidate reconciles.
+    current: Option<Decision>,
+    /// Recordings of the plugin's calls: one for each instance.
+    flights: Vec<Flight>,
 }
 
 impl<'a> Reconcile<'a> {
     pub(super) fn new(
         controller: &'a Controller,
-        version: &'a Version,
+        pinned: &'a PinnedVersion,
         item: &'a Item<ReconcileKey>,
         guard: &LeadershipGuard,
     ) -> Self {
-        let correlation_id = uuid::Uuid::new_v4().simple().to_string();
+        let (version, rollout) = (&**pinned.held(), pinned.rollout().map(|rollout| &**rollout));
+        let of = format!("reconcile {} {}", controller.name, item.key);
+        let correlation_id = oarlock_simulation::unique_id(&of).simple().to_string();
         let correlation_id = crate::shorten(&correlation_id, 12).to_owned();
         let write_identity = version.write_identity.within(guard);
         let recording = controller.dependencies.begin(&item.key);
-        Self { controller, version, item, write_identity, correlation_id, began: Instant::now(), recording }
+        Self { controller, version, rollout, item, write_identity, correlation_id, began: Instant::now(), recording }
     }
 
     /// The control loop: read the object, get-desired, get-actual. If they are equal, write the status; otherwise patch, apply,
@@ -76,11 +89,14 @@ impl<'a> Reconcile<'a> {
         self.acknowledge(&end, &mut progress).await;
         self.warn(&mut progress);
         let mut next = next(&end, deleting);
+        if let Some(status) = progress.status_missing.take() {
+            next = next.with_status(status);
+        }
         if progress.acknowledge_again {
             next = annotated::not_later(next);
         }
+        let (key, version) = (&self.item.key, &self.controller.version);
         if let Ok(end) = &end {
-            let (key, version) = (&self.item.key, &self.controller.version);
             let progressing = matches!(end, End::Progressing { .. });
             self.controller.marks.out_of_sync.set(key, progressing, || version.reaches(key));
             if matches!(end, End::Nothing | End::CleanedUp | End::Paused) {
@@ -90,7 +106,13 @@ impl<'a> Reconcile<'a> {
             }
         }
         self.report(&end, &progress, &next);
+        traced::ended(&end, &self.correlation_id);
         let failure = end.as_ref().err();
+        self.keep_flights(&end, &mut progress);
+        // After the recording, which tells of the failure.
+        if !matches!(end, Err(Failure::HandedBack(_))) {
+            self.controller.marks.failed.set(key, end.is_err(), || version.reaches(key));
+        }
         ReconcileEnd {
             next,
             error: failure.map(ToString::to_string),
@@ -98,6 +120,7 @@ impl<'a> Reconcile<'a> {
             reason: failure.map_or("", Failure::reason),
             progressing: matches!(end, Ok(End::Progressing { .. })),
             paused: progress.paused,
+            handed_back: matches!(failure, Some(Failure::HandedBack(_))),
             wrote: !progress.written.is_empty(),
             correlation_id: self.correlation_id.clone(),
         }
@@ -106,7 +129,10 @@ impl<'a> Reconcile<'a> {
     async fn drive(&self, progress: &mut Progress) -> Result<End, Failure> {
         // Read before the object: an object that is deleted between the two reads keeps its last run.
         let last = self.controller.tombstones.get(&self.item.key);
-        let found = self.object().await?;
+        let mut found = self.object().await?;
+        if self.settle(found.as_ref(), progress).await? {
+            found = self.object().await?;
+        }
         self.read_annotations(found.as_deref(), progress);
         let Some(object) = found else { return self.gone(progress).await };
         if progress.paused {
@@ -120,6 +146,12 @@ impl<'a> Reconcile<'a> {
                 self.controller.tombstones.remove(&self.item.key, &last);
             } else if let progressing @ End::Progressing { .. } = self.gone(progress).await? {
                 // Another object had this name before: its cleanup comes first.
+                let reason = "CleanupOfPredecessor".to_owned();
+                let message = format!(
+                    "waits for the cleanup of the deleted object that had this name (uid {}): get-actual still returns a state",
+                    last.uid()
+                );
+                self.record(Some(&object), Event { warning: true, reason, message });
                 return Ok(progressing);
             }
         }
@@ -133,6 +165,9 @@ impl<'a> Reconcile<'a> {
         // The finalizer is stored before the first side effect.
         let cleanup = self.version.loaded.manifest.cleanup;
         if cleanup && !object.deleting() && !object.has_finalizer(&write_identity.finalizer()) {
+            if let Some(rollout) = self.rollout {
+                self.controller.enter_finalizer(rollout, write_identity, &self.item.key).await?;
+            }
             let with_ours = finalizers
                 .add(write_identity, kind, &object)
                 .await
@@ -141,6 +176,10 @@ impl<'a> Reconcile<'a> {
             progress.written.note(|| "add finalizer".to_owned());
         }
         let object = progress.object.clone().unwrap_or(object);
+        if let Some(rollout) = self.rollout {
+            let admitted = self.controller.admit(rollout, &self.item.key, &self.write_identity.guard).await?;
+            progress.current = Some(admitted);
+        }
         let request = self.request(Some(&object), None);
         let agree = self.converge(&request, progress).await?;
         let requeue_after = progress.observed.as_ref().and_then(|o| o.requeue_after);
@@ -159,23 +198,30 @@ impl<'a> Reconcile<'a> {
     }
 
     /// Calls get-desired and get-actual; where they differ, calls patch and get-actual again. Returns whether they agree in the end.
-    async fn converge(&self, request: &Request, progress: &mut Progress) -> Result<bool, Failure> {
+    async fn converge(&self, request: &Arc<Request>, progress: &mut Progress) -> Result<bool, Failure> {
+        let tape = self.controller.records.as_ref().map(|records| records.tape(request));
+        progress.flights.extend(tape.clone().map(Flight::new));
         let run = Run {
             reads: Some(Arc::clone(&self.version.reads)),
             observer: Some(Arc::clone(&self.recording) as _),
             key: self.item.key.key.to_string(),
             correlation_id: self.correlation_id.clone(),
             dry_run: false,
+            withheld: self.controller.shared.rehearsal.as_ref().map(|rehearsal| Arc::clone(rehearsal.withheld())),
+            forgets: false,
             at_most: None,
             guard: self.write_identity.guard.clone(),
+            tape,
+            replay: None,
         };
         let mut instance = self.version.pool.take(run).await?;
         let desired = if request.deleting || request.object.is_none() {
             None
         } else {
-            self.timed(Call::GetDesired, instance.get_desired(request)).await?
+            self.timed(Call::GetDesired, progress, instance.get_desired(request)).await?
         };
-        let observed = self.timed(Call::GetActual, instance.get_actual(request)).await?;
+        progress.record(|results| results.desired = Some(desired.clone()));
+        let observed = self.timed(Call::GetActual, progress, instance.get_actual(request)).await?;
         let actual = observed.state.clone();
         progress.observed = Some(observed);
         if compare::same(desired.as_deref(), actual.as_deref()) {
@@ -184,18 +230,15 @@ impl<'a> Reconcile<'a> {
             return Ok(true);
         }
         progress.patched = true;
-        let outcome = self.timed(Call::Patch, instance.patch(request, desired.as_ref(), actual.as_ref())).await?;
-        let (writer, of) = (&self.controller.shared.writer, outcome.changes.len());
-        for (before, change) in outcome.changes.iter().enumerate() {
-            let carried_out = writer.carry_out(&self.write_identity, change).await;
-            carried_out.map_err(|error| Failure::change(change, before + 1, of, error))?;
-            progress.written.note(|| change.summary());
-        }
-        for event in outcome.events {
-            self.record(progress.object.as_deref(), event);
-        }
-        let mut again = self.timed(Call::GetActual, instance.get_actual(request)).await?;
-        again.requeue_after = earlier(again.requeue_after, outcome.requeue_after);
+        let patched = instance.patch(request, desired.as_ref(), actual.as_ref());
+        let outcome = self.timed(Call::Patch, progress, patched).await?;
+        let carried_out = self.carry_out(&outcome, progress).await;
+        let patch_requeue = outcome.requeue_after;
+        progress.record(|results| results.outcome = Some(outcome));
+        carried_out?;
+        let mut again = self.timed(Call::GetActual, progress, instance.get_actual(request)).await?;
+        progress.observe_again(&again);
+        again.requeue_after = earlier(again.requeue_after, patch_requeue);
         let agree = compare::same(desired.as_deref(), again.state.as_deref());
         progress.observed = Some(again);
         progress.saw_outside |= !instance.depends_on_reads_only();
@@ -204,6 +247,36 @@ impl<'a> Reconcile<'a> {
             self.fight(progress, desired.as_deref(), actual.as_deref());
         }
         Ok(agree)
+    }
+
+    /// Makes the changes of a patch, and records its events.
+    async fn carry_out(&self, outcome: &Outcome, progress: &mut Progress) -> Result<(), Failure> {
+        if let (Some(rollout), Some(current)) = (self.rollout, &progress.current) {
+            let of = (&self.write_identity, &self.item.key);
+            self.controller.enter(rollout, of, current, &outcome.changes).await?;
+        }
+        let (writer, of) = (&self.controller.shared.writer, outcome.changes.len());
+        for (before, change) in outcome.changes.iter().enumerate() {
+            let began = Instant::now();
+            let carried_out = writer.carry_out(&self.write_identity, change).await;
+            progress.record(|results| results.wrote(change, &carried_out, began.elapsed()));
+            carried_out.map_err(|error| Failure::change(change, before + 1, of, error))?;
+            progress.written.note(|| change.summary());
+        }
+        for event in &outcome.events {
+            self.record(progress.object.as_deref(), event.clone());
+        }
+        Ok(())
+    }
+
+    /// Undoes what the candidate of an aborted rollout wrote about the object. Returns whether something was undone.
+    async fn settle(&self, object: Option<&Arc<Object>>, progress: &mut Progress) -> Result<bool, Failure> {
+        let of = (&self.write_identity, self.version.identity.as_str());
+        let undone = self.controller.settle(of, &self.item.key, object, self.rollout).await?;
+        if undone > 0 {
+            progress.written.note(|| format!("undo the canary's writes of {undone} objects"));
+        }
+        Ok(undone > 0)
     }
 
     /// The cached object, not older than the host's own last write.
@@ -230,12 +303,14 @@ impl<'a> Reconcile<'a> {
     /// Runs the key of a deleted object once, for plugins without a finalizer. An object that was paused to its end is left alone.
     async fn gone(&self, progress: &mut Progress) -> Result<End, Failure> {
         let Some(last) = self.controller.tombstones.get(&self.item.key) else { return Ok(End::Nothing) };
-        if !self.version.loaded.manifest.cleanup && !Annotations::of(&last).paused {
+        if !self.version.loaded.manifest.cleanup && !Annotations::of(&last, &self.controller.name).paused {
             let request = self.request(None, Some(&last));
             // Its observation is not one of an object that has the same name now.
             let mut of_last = Progress { written: std::mem::take(&mut progress.written), ..Progress::default() };
             let agree = self.converge(&request, &mut of_last).await;
+            of_last.land();
             (progress.patched, progress.written) = (of_last.patched, of_last.written);
+            progress.flights = of_last.flights;
             if !agree? {
                 return Ok(End::Progressing { requeue_after: None });
             }
@@ -244,9 +319,9 @@ impl<'a> Reconcile<'a> {
         Ok(End::Nothing)
     }
 
-    fn request(&self, object: Option<&Arc<Object>>, last_seen: Option<&Arc<Object>>) -> Request {
+    fn request(&self, object: Option<&Arc<Object>>, last_seen: Option<&Arc<Object>>) -> Arc<Request> {
         let last_known = object.or(last_seen);
-        Request {
+        Arc::new(Request {
             kind: GroupVersionKind::clone(&self.item.key.kind),
             key: self.item.key.key.clone(),
             uid: last_known.map(|o| o.uid().to_owned()).unwrap_or_default(),
@@ -258,120 +333,21 @@ impl<'a> Reconcile<'a> {
             correlation_id: self.correlation_id.clone(),
             review: None,
             dry_run: false,
-        }
-    }
-
-    /// Writes status, Ready condition and events. When the status write fails, the reconcile fails, and the workqueue retries its key.
-    async fn conclude(
-        &self,
-        end: Result<End, Failure>,
-        progress: &mut Progress,
-        deleting: bool,
-    ) -> Result<End, Failure> {
-        let Some(object) = progress.object.clone() else { return end };
-        // The API server is overloaded and names a retry time: it would also reject a status or an event.
-        if matches!(end, Err(Failure::Write { error: WriteError::TooManyRequests { .. }, .. })) {
-            return end;
-        }
-        if let Err(failure) = &end {
-            if let Failure::Call(e) = failure
-                && let Some(cause) = e.cause()
-            {
-                self.controller.metrics.trapped(cause);
-            }
-            let (reason, message) = (failure.reason().to_owned(), failure.to_string());
-            self.record(Some(&object), Event { warning: true, reason, message });
-        }
-        let ready = ready(&end, deleting).filter(|_| self.version.manages_status(&self.item.key.kind));
-        // A plugin that observed and returned no status has no fields: the fields of an earlier version are removed.
-        let observed = progress.observed.as_ref().map(|o| o.status.clone().unwrap_or_default());
-        let wrote = || object.managed().is_some_and(|managed| managed.contains(&self.write_identity.host_manager()));
-        let something = ready.is_some() || observed.as_ref().is_some_and(|fields| !fields.is_empty() || wrote());
-        if matches!(end, Ok(End::Nothing | End::CleanedUp)) || !something {
-            return end;
-        }
-        let kind = &self.item.key.kind;
-        let status = self.controller.shared.writer.status();
-        match status.write(&self.write_identity, kind, &object, observed.as_ref(), ready.as_ref()).await {
-            Ok(None) => end,
-            Ok(Some(written)) => {
-                progress.object = Some(written);
-                progress.written.note(|| "apply status".to_owned());
-                end
-            }
-            Err(error) => {
-                tracing::warn!(plugin = self.controller.name, key = %self.item.key, %error, "status not written");
-                end.and(Err(Failure::write("write the status", error)))
-            }
-        }
-    }
-
-    fn fight(&self, progress: &Progress, desired: Option<&Value>, actual: Option<&Value>) {
-        let place = compare::place(desired, actual);
-        let message = format!(
-            "patched again and again, last because {place} differed: another writer changes it back, or the plugin never \
-             wants the same twice; slowed down"
-        );
-        tracing::warn!(plugin = self.controller.name, key = %self.item.key, place, "patched again and again; slowed down");
-        self.record(progress.object.as_deref(), Event { warning: true, reason: "Fighting".to_owned(), message });
-    }
-
-    fn record(&self, object: Option<&Object>, event: Event) {
-        if let Some(object) = object {
-            let about = Regarding::new(&self.item.key.kind, object);
-            self.controller.shared.recorder.record(&self.write_identity, &about, event);
-        }
-    }
-
-    async fn timed<T>(&self, call: Call, work: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
-        let began = Instant::now();
-        let answer = work.await;
-        self.controller.metrics.called(call, began.elapsed());
-        answer
-    }
-
-    /// The event that enqueued the key, for the log: `ConfigMap team-a/settings modified`.
-    fn cause(&self) -> Option<String> {
-        self.item.cause.as_ref().map(|cause| match cause {
-            Cause::Own(happened) => format!("{} {happened}", self.item.key),
-            Cause::Other(event) => event.to_string(),
         })
     }
 
-    /// Writes the reconcile's log line.
-    fn report(&self, end: &Result<End, Failure>, progress: &Progress, next: &Next) {
-        let plugin = &self.controller.name;
-        let key = self.item.key.to_string();
-        let attempt = self.item.attempt;
-        let trigger = self.item.trigger.as_str();
-        let duration_ms = (self.began.elapsed().as_secs_f64() * 1e6).round() / 1e3;
-        let correlation_id = &self.correlation_id;
-        // The level of an event is a constant.
-        macro_rules! reconciled {
-            ($level:ident, $result:expr, $requeue_after_ms:expr) => {
-                tracing::$level!(
-                    plugin,
-                    key,
-                    attempt,
-                    duration_ms,
-                    trigger,
-                    cause = self.cause(),
-                    written = progress.written.list(),
-                    correlation_id,
-                    result = $result,
-                    requeue_after_ms = $requeue_after_ms,
-                    "reconciled"
-                )
-            };
-        }
-        match end {
-            Ok(end) if progress.patched => reconciled!(info, end.as_str(), end.requeue_after_ms()),
-            Ok(end) => reconciled!(debug, end.as_str(), end.requeue_after_ms()),
-            Err(e) => {
-                let (reason, retry_after_ms, next) = (e.reason(), next.after_ms(), next.as_str());
-                tracing::warn!(plugin, key, attempt, duration_ms, trigger, cause = self.cause(), written = progress.written.list(), correlation_id, reason, error = %e, next, retry_after_ms, "reconcile failed");
-            }
-        }
+    async fn timed<T>(
+        &self,
+        call: Call,
+        progress: &mut Progress,
+        work: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let began = Instant::now();
+        let answer = work.await;
+        let took = began.elapsed();
+        self.controller.metrics.called(call, took);
+        progress.record(|results| results.durations.push((call.as_str(), took)));
+        answer
     }
 }
 

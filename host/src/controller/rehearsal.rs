@@ -188,6 +188,19 @@ impl Controller {
         queue.ready == 0 && queue.processing == 0 && queue.delayed == 0
     }
 
+    /// Whether no key waits for a worker or is in work. Keys may have timers.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        let queue = self.queue.snapshot(0);
+        queue.ready == 0 && queue.processing == 0
+    }
+
+    /// How many reconciles ended since the start.
+    #[must_use]
+    pub fn reconciles(&self) -> u64 {
+        self.stats.reconciles()
+    }
+
     /// The keys of all objects that the current version reconciles.
     #[must_use]
     pub fn keys(&self) -> Vec<ReconcileKey> {
@@ -244,6 +257,7 @@ mod tests {
             reason: "",
             progressing,
             paused: false,
+            handed_back: false,
             wrote,
             correlation_id: "id".to_owned(),
         }

@@ -1,7 +1,7 @@
 //! Admission reviews on a plugin: its three calls for an object that is not stored yet, within a deadline.
 
 use super::health_monitor::HealthMonitor;
-use super::{PinnedVersion, ReconcileKey, Version, compare};
+use super::{PinnedVersion, ReconcileKey, Version, compare, traced};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::PatchKind;
 use crate::apply::events::{Event, Recorder, Regarding};
@@ -115,6 +115,7 @@ impl Reviewer {
     /// Why the plugin gave no verdict, in a sentence with the plugin's name; the rule's failure policy decides.
     pub async fn admit(&self, pinned: &PinnedVersion, review: &Review) -> Result<Admitted, String> {
         let version = pinned.held();
+        traced::name_version(&self.plugin, version);
         let began = Instant::now();
         let fault = |why: &str| format!("plugin {} (version {}): {why}", self.plugin, version.loaded.manifest.version);
         let asked = AssertUnwindSafe(self.ask(version, review)).catch_unwind();
@@ -192,9 +193,13 @@ impl Reviewer {
             key: review.key.to_string(),
             correlation_id: review.correlation_id.clone(),
             dry_run: review.dry_run,
+            withheld: None,
+            forgets: false,
             at_most: Some(review.deadline.saturating_duration_since(Instant::now())),
             // Every host answers admission reviews, also standbys.
             guard: LeadershipGuard::for_ever(),
+            tape: None,
+            replay: None,
         };
         let mut instance = version.pool.take(run).await?;
         let answered = self.converse(&mut instance, request, version, review).await;

@@ -35,6 +35,11 @@ struct LastError {
 }
 
 impl Stats {
+    /// How many reconciles ended.
+    pub(super) fn reconciles(&self) -> u64 {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).reconciles
+    }
+
     /// Counts a reconcile that has just ended.
     ///
     /// * `digest` - of the version that reconciled.

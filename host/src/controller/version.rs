@@ -1,5 +1,6 @@
 //! A version of a plugin: the loaded code, and the watches it reads from.
 
+use super::rollout::hash;
 use super::{Converter, ReconcileKey, handler, mapping};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::WriteIdentity;
@@ -30,6 +31,8 @@ pub struct Loaded {
 #[derive(Debug)]
 pub struct Version {
     pub(super) loaded: Loaded,
+    /// Of code and configuration: two versions with the same identity write the same.
+    pub(super) identity: String,
     /// The version's instances. Those of its conversions may outlive it.
     pub(super) pool: Arc<Pool>,
     pub(super) write_identity: WriteIdentity,
@@ -48,6 +51,14 @@ pub struct Version {
     pub(super) under_way: TaskTracker,
     /// Cancels the reconciles in flight.
     pub(super) cancel: CancellationToken,
+}
+
+impl Loaded {
+    /// Identifies code and configuration.
+    pub(super) fn identity(&self) -> String {
+        let config = serde_json::to_string(self.guest.grants.config()).unwrap_or_default();
+        format!("{:016x}", hash(&[&self.component.digest, &config]))
+    }
 }
 
 impl Version {

@@ -4,8 +4,9 @@ use super::annotations::Annotations;
 use super::outcome::{Next, ReconcileEnd};
 use super::reconcile::Reconcile;
 use super::version::Version;
-use super::{Controller, ReconcileKey, handler};
+use super::{Controller, FinishedReconcile, PinnedVersion, ReconcileKey, handler, traced};
 use crate::lease::LeadershipGuard;
+use crate::telemetry::TraceId;
 use crate::workqueue::{Cause, Item, Trigger, WorkQueue};
 use futures::FutureExt as _;
 use std::panic::AssertUnwindSafe;
@@ -43,13 +44,13 @@ impl Worker {
                 item = next_item(controller) => item,
             };
             let Some(item) = item else { return };
-            if controller.is_paused() {
+            if controller.paused_by().is_some() {
                 // The pause began while the worker waited for a key.
                 controller.queue.add(item.key.clone(), item.trigger);
                 controller.queue.done(&item.key);
                 continue;
             }
-            let Some(pinned) = controller.version.pin() else { return };
+            let Some(pinned) = controller.version.pin_for(&item.key) else { return };
             // The Lease may have been lost in between; the next leader reconciles every object.
             let Some((guard, working)) = controller.lead.begin_reconcile() else {
                 controller.queue.forget(&item.key);
@@ -58,8 +59,9 @@ impl Worker {
             };
             let busy = controller.metrics.active_worker();
             let began = Instant::now();
-            let next = self.run(pinned.held(), &item, &guard).await;
-            controller.metrics.reconciled(next.result(), began.elapsed());
+            let mut trace = None;
+            let next = self.run(&pinned, &item, &guard, &mut trace).await;
+            controller.metrics.reconciled(next.result(), began.elapsed(), trace);
             drop(busy);
             requeue(&controller.queue, &item.key, &next);
             controller.queue.done(&item.key);
@@ -69,8 +71,16 @@ impl Worker {
     }
 
     /// Runs one reconcile, cancelled when its version drains for too long, and counts its result for the version.
-    async fn run(&self, version: &Arc<Version>, item: &Item<ReconcileKey>, guard: &LeadershipGuard) -> Next {
-        let controller = &*self.controller;
+    ///
+    /// * `trace` - becomes the trace of the reconcile, if that is sampled.
+    async fn run(
+        &self,
+        pinned: &PinnedVersion,
+        item: &Item<ReconcileKey>,
+        guard: &LeadershipGuard,
+        trace: &mut Option<TraceId>,
+    ) -> Next {
+        let (controller, version) = (&*self.controller, pinned.held());
         if !version.reaches(&item.key) {
             // A version that had this kind or namespace was still reconciling it when the current version came.
             controller.forget_what(|key| *key == item.key);
@@ -84,26 +94,36 @@ impl Worker {
             return Next::Later(PARKED);
         }
         if let Some(wait) = controller.breaker.blocked(&item.key)
-            && !is_exempt(version, item)
+            && !is_exempt(&controller.name, version, item)
         {
             return Next::Later(wait);
         }
         let began = Instant::now();
+        let span = traced::begin(controller, version, item);
+        *trace = span.trace_id();
         // A panic of the host in one reconcile must not end a worker.
-        let reconcile = Reconcile::new(controller, version, item, guard);
-        let reconcile = AssertUnwindSafe(reconcile.run()).catch_unwind();
+        let reconcile = Reconcile::new(controller, pinned, item, guard);
+        let reconcile = span.within(AssertUnwindSafe(reconcile.run()).catch_unwind());
         let ended = tokio::select! {
             // First, so that a reconcile polled after its leadership does nothing more.
             biased;
-            () = guard.over() => return Next::LeaseLost,
-            () = version.cancel.cancelled() => return Next::Later(Duration::ZERO),
+            () = guard.over() => {
+                traced::cut_short(&span, "lease_lost");
+                return Next::LeaseLost;
+            }
+            () = version.cancel.cancelled() => {
+                traced::cut_short(&span, "cancelled");
+                return Next::Later(Duration::ZERO);
+            }
             ended = reconcile => ended.unwrap_or_else(|_panic| {
+                traced::cut_short(&span, "panic");
                 tracing::error!(plugin = controller.name, key = %item.key, "the host panicked in a reconcile; please report this");
                 ReconcileEnd::panicked()
             }),
         };
-        if ended.next == Next::LeaseLost {
-            return Next::LeaseLost;
+        drop(span);
+        if ended.next == Next::LeaseLost || ended.handed_back {
+            return ended.next;
         }
         if let Some(rehearsal) = rehearsal {
             // Strikes do not count: a quarantine would leave objects out.
@@ -117,6 +137,20 @@ impl Worker {
         let took = began.elapsed();
         let digest = &version.loaded.component.digest;
         controller.stats.reconciled(took, digest, ended.error.as_ref().map(|error| (&item.key, error.as_str())));
+        if let Some(feed) = &controller.shared.feed {
+            feed.send(FinishedReconcile {
+                plugin: controller.name.clone(),
+                version: version.loaded.manifest.version.clone(),
+                digest: digest.clone(),
+                key: item.key.to_string(),
+                took,
+                error: ended.error.clone(),
+            });
+        }
+        if let Some(rollout) = pinned.rollout() {
+            rollout.ended(&item.key, ended.error.as_deref(), ended.strike);
+            return ended.next;
+        }
         let strike = ended.error.as_deref().filter(|_| ended.strike);
         controller.health.reconciled(version, &item.key, took, strike);
         ended.next
@@ -124,9 +158,9 @@ impl Worker {
 }
 
 /// Whether a key runs although its object was patched again and again: somebody asks for it, or it is paused, and nothing is patched.
-fn is_exempt(version: &Version, item: &Item<ReconcileKey>) -> bool {
+fn is_exempt(plugin: &str, version: &Version, item: &Item<ReconcileKey>) -> bool {
     let asked = item.cause == Some(Cause::Own(handler::ASKED));
-    asked || version.cached(&item.key).is_some_and(|object| Annotations::of(&object).paused)
+    asked || version.cached(&item.key).is_some_and(|object| Annotations::of(&object, plugin).paused)
 }
 
 /// The next key, once the plugin may run: this host leads, the plugin is not paused, no quarantine holds, and the watches are in sync.
@@ -140,6 +174,7 @@ async fn next_item(controller: &Controller) -> Option<Item<ReconcileKey>> {
             continue;
         }
         if controller.version.synced() {
+            controller.know_journals().await;
             return controller.queue.get().await;
         }
         tokio::time::sleep(ASK_AGAIN).await;

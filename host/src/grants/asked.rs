@@ -31,6 +31,7 @@ pub(super) fn grant(manifest: &PluginManifest, config: BTreeMap<String, String>,
         manage_status: manifest.manage_status,
         admission: manifest.admission.iter().map(GrantedAdmission::just).collect(),
         conversions: manifest.conversions.clone(),
+        definitions: Vec::new(),
         http: oarlock_manifest::GrantedHttp {
             origins: origins(&manifest.http, &config),
             safe_requests: manifest.http.safe_requests.clone(),
@@ -40,6 +41,7 @@ pub(super) fn grant(manifest: &PluginManifest, config: BTreeMap<String, String>,
         limits: Limits::default(),
         workers: None,
         resync_seconds: None,
+        rollout: None,
     }
 }
 

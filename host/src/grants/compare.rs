@@ -80,6 +80,7 @@ fn settings(grant: &PluginGrant) -> BTreeSet<String> {
         grant.admission.iter().filter_map(|one| Some(format!("admission: {}", serde_json::to_string(one).ok()?))),
     );
     lines.extend(grant.conversions.iter().map(|name| format!("conversions: {name}")));
+    lines.extend(grant.definitions.iter().map(|name| format!("definitions: {name}")));
     lines.extend(grant.http.origins.iter().map(|origin| format!("http.origins: {origin}")));
     lines.extend(
         grant.http.safe_requests.iter().map(|safe| format!("http.safeRequests: {} {}", safe.method, safe.path)),

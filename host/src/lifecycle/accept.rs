@@ -21,7 +21,7 @@ enum Acceptance {
 
 impl Lifecycle {
     pub(super) fn loaded(&mut self, name: &str, generation: u64, read: Result<Box<Read>, Failed>) {
-        let withdrawn = {
+        let (failed, withdrawn) = {
             let mut registry = lock(&self.registry);
             let Some(file) = registry.files.get_mut(name).filter(|file| file.generation == generation) else { return };
             file.task = None;
@@ -30,14 +30,17 @@ impl Lifecycle {
                     let Read { candidate, earlier } = *read;
                     file.earlier = earlier;
                     file.file_state = FileState::Blocked { candidate, why: BlockedReason::Draining };
-                    None
+                    (false, None)
                 }
                 Err(Failed { name: plugin, reason, granting }) => {
                     file.file_state = FileState::Failed { name: plugin, reason };
-                    granting
+                    (true, granting)
                 }
             }
         };
+        if failed {
+            self.is_rolling_out(name, None);
+        }
         if let Some(granting) = withdrawn {
             self.apply_grant_change(name, None, &granting);
         }
@@ -53,6 +56,9 @@ impl Lifecycle {
             return;
         };
         self.apply_grant_change(name, Some(&candidate), &candidate.granting);
+        if self.is_rolling_out(name, Some(&candidate)) {
+            return;
+        }
         let decision = {
             let mut registry = lock(&self.registry);
             if let Some(owner) = taken_over_from(&registry, name, candidate.name()) {
@@ -126,6 +132,25 @@ impl Lifecycle {
         }
     }
 
+    /// At the start of the host the version in a file comes first. If the upgrade of its definition is refused, the good version of before
+    /// runs instead.
+    pub(super) fn definition_refused(&mut self, plugin: &str, version: &Arc<Version>, why: String) {
+        let mut locked = lock(&self.registry);
+        let registry = &mut *locked;
+        let Some(entry) = registry.plugins.get_mut(plugin).filter(|entry| entry.running.is_none()) else { return };
+        let Some(file) = registry.files.get_mut(&entry.file) else { return };
+        let FileState::Syncing { candidate, version: wanted, .. } = &file.file_state else { return };
+        if !Arc::ptr_eq(wanted, version) {
+            return;
+        }
+        let (name, candidate) = (entry.file.clone(), candidate.clone());
+        let Some(good) = entry.last_good.take() else { return };
+        tracing::warn!(plugin, why, "the good version of before runs instead of the version in the file");
+        file.earlier = Some(Earlier { candidate: good, rejected: Some(why) });
+        drop(locked);
+        self.take(&name, candidate);
+    }
+
     /// Opens the watches of a version, which becomes current when they are in sync.
     fn take(&mut self, name: &str, candidate: CandidateVersion) {
         let plugin = candidate.name().to_owned();
@@ -140,12 +165,22 @@ impl Lifecycle {
                 tracing::info!(plugin, definitions, "plugin can convert between versions, but {UNREACHABLE}");
             }
         }
+        if let ungranted @ [_, ..] = &*super::definitions::ungranted(&candidate) {
+            let (definitions, file) = (ungranted.join(", "), name);
+            tracing::info!(
+                plugin,
+                definitions,
+                file,
+                "the file has definitions that its grant does not name: apply the output of oarlock inspect FILE --attachment definitions"
+            );
+        }
         let mut registry = lock(&self.registry);
         registry.plugins.entry(plugin.clone()).or_insert_with(|| Plugin {
             file: name.to_owned(),
             controller: Controller::new(&plugin, self.shared.clone(), self.notices.clone()),
             cache: Arc::default(),
             running: None,
+            rolling_out: None,
             last_good: None,
             rejected: None,
             left_behind: BTreeSet::new(),
@@ -158,6 +193,12 @@ impl Lifecycle {
             && let Some(entry) = registry.plugins.get_mut(&plugin).filter(|entry| entry.running.is_none())
         {
             match rejected {
+                None if has_rollout(&candidate) => {
+                    let later = std::mem::replace(&mut candidate, earlier);
+                    if let Some(file) = registry.files.get_mut(name) {
+                        file.later = Some(later);
+                    }
+                }
                 None => entry.last_good = Some(earlier),
                 Some(why) => {
                     let refused = std::mem::replace(&mut candidate, earlier);
@@ -169,13 +210,18 @@ impl Lifecycle {
         }
         let Some(entry) = registry.plugins.get_mut(&plugin) else { return };
         let Some(version) = self.swapper.prepare(entry, &candidate) else { return };
-        let task = self.swapper.when_synced(&plugin, &version);
+        let (task, installation) = self.swapper.when_synced(&entry.controller, &candidate, &version);
         drop(registry);
-        lock(&self.registry).set_file_state(name, FileState::Syncing { candidate, version });
+        lock(&self.registry).set_file_state(name, FileState::Syncing { candidate, version, installation });
         if let Some(file) = lock(&self.registry).files.get_mut(name) {
             file.task = Some(task);
         }
     }
+}
+
+/// Whether the grant states steps for new versions.
+fn has_rollout(candidate: &CandidateVersion) -> bool {
+    matches!(&candidate.granting, Granting::Grant { grants, .. } if grants.rollout().is_some())
 }
 
 /// The file that has the plugin at present, if the plugin should move to `file`.
@@ -229,7 +275,8 @@ fn decide(registry: &Registry, file: &str, candidate: &CandidateVersion) -> Acce
         return Acceptance::Take;
     }
     if let Some((rejected, why)) = &plugin.rejected
-        && rejected.is(candidate)
+        // A person went back from the code, whatever its grant is.
+        && (rejected.is(candidate) || why.starts_with(super::undo::UNDONE) && rejected.digest() == candidate.digest())
     {
         return Acceptance::Block(BlockedReason::RolledBack(why.clone()));
     }
@@ -273,7 +320,7 @@ fn conversion_is_taken(registry: &Registry, candidate: &CandidateVersion) -> Opt
 }
 
 /// Features that a new manifest drops although objects of the current version depend on them, and the number of these objects.
-fn drops(current: &Arc<Version>, new: &PluginManifest) -> Option<(String, usize)> {
+pub(super) fn drops(current: &Arc<Version>, new: &PluginManifest) -> Option<(String, usize)> {
     let old = &current.loaded().manifest;
     let kinds: BTreeSet<_> = new.primaries.iter().map(|p| p.gvk()).collect();
     let dropped: BTreeSet<_> = old.primaries.iter().map(|p| p.gvk()).filter(|kind| !kinds.contains(kind)).collect();

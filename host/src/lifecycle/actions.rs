@@ -1,9 +1,12 @@
-//! Actions that people request: confirm a version that drops features, and release leftover finalizers.
+//! Actions that people request, such as to confirm a version, to promote a rollout, or to pause a plugin.
 
-use super::lock;
+use super::preview::PreviewRequest;
 use super::registry::{BlockedReason, FileState, Registry, State};
-use crate::api::GroupVersionKind;
+use super::undo::GoBack;
+use super::{Lifecycle, lock};
+use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::{Finalizers, WriteIdentity};
+use crate::controller::Pauses;
 use crate::grants::Grants;
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
@@ -13,12 +16,95 @@ use tokio::sync::oneshot;
 pub enum Action {
     /// Run the version that waits for confirmation because it drops features, or that was rolled back, or end the conversions of a plugin that was removed.
     Confirm(String),
+    /// Let a rollout go on after its plan; with the id of the plan that the person saw.
+    Approve(String, Option<String>),
+    /// End the steps of a rollout: its version runs.
+    Promote(String),
+    /// Abort a rollout, for a reason.
+    Abort(String, String),
+    /// Go back to a version that ran before.
+    GoBack(String, GoBack),
+    /// The versions that ran, as a JSON list of revisions.
+    History(String),
+    /// Compare what another version would write with what the version that runs would write, as JSON.
+    Plan(String, Box<PreviewRequest>),
+    /// Start no further reconcile of a plugin on this host.
+    Pause(String),
+    /// End that pause.
+    Resume(String),
+    /// Reconcile all objects of a plugin now, or one: by its kind as for kubectl, and its name.
+    Reconcile(String, Option<(String, ObjectKey)>),
     /// Remove the plugin's finalizer from every object that no version of the plugin cleans up any more.
     ReleaseFinalizers(String),
 }
 
+impl Lifecycle {
+    /// Carries out an action, or begins to.
+    pub(super) fn act(&mut self, action: Action, answer: oneshot::Sender<Result<String, String>>) {
+        match action {
+            Action::Confirm(name) if lock(&self.registry).ended_converters.contains_key(&name) => {
+                let _ = answer.send(super::conversions::confirm_end(&mut lock(&self.registry), &name));
+            }
+            Action::Confirm(name) => {
+                let confirmed = confirm(&mut lock(&self.registry), &name);
+                let done = confirmed.map(|(file, said)| {
+                    self.swapper.forgive(&name);
+                    self.evaluate(&file);
+                    said
+                });
+                // The requesting client may have closed its connection.
+                let _ = answer.send(done);
+            }
+            Action::Approve(name, plan) => {
+                let controller = lock(&self.registry).plugins.get(&name).map(|plugin| Arc::clone(&plugin.controller));
+                let approved = controller.map_or(Ok(false), |controller| controller.approve_rollout(plan.as_deref()));
+                let _ = answer.send(match approved {
+                    Ok(true) => Ok(format!("the rollout of plugin {name} goes on")),
+                    Ok(false) => Err(format!("no rollout of plugin {name} waits for an approval")),
+                    Err(why) => Err(why),
+                });
+            }
+            Action::Promote(name) => {
+                let promoted = self.swapper.promote(&mut lock(&self.registry), &name, true);
+                let _ = answer.send(promoted.map(|version| format!("version {version} of plugin {name} promoted")));
+            }
+            Action::Abort(name, why) => {
+                let aborted = self.swapper.abort(&mut lock(&self.registry), &name, &why);
+                let said = |version| format!("rollout of version {version} of plugin {name} aborted");
+                let _ = answer.send(aborted.map(said));
+            }
+            Action::Pause(name) => {
+                let _ = answer.send(set_paused(&lock(&self.registry), &self.shared.pauses, &name, true));
+            }
+            Action::Resume(name) => {
+                let _ = answer.send(set_paused(&lock(&self.registry), &self.shared.pauses, &name, false));
+            }
+            Action::Reconcile(name, object) => {
+                let controller = lock(&self.registry).plugins.get(&name).map(|plugin| Arc::clone(&plugin.controller));
+                let unknown = || Err(format!("no plugin {name} runs on this host: oarlock plugins lists them"));
+                let object = object.as_ref().map(|(kind, key)| (kind.as_str(), key));
+                let _ = answer.send(controller.map_or_else(unknown, |controller| controller.reconcile_now(object)));
+            }
+            Action::GoBack(name, to) => self.loader.go_back(name, to, answer),
+            Action::Plan(name, request) => {
+                super::preview::begin(&self.loader, &self.shared.metrics, name, *request, answer)
+            }
+            Action::History(name) => super::undo::history(self.swapper.saved.clone(), name, answer),
+            Action::ReleaseFinalizers(name) => {
+                let finalizers = self.shared.writer.finalizers().clone();
+                release_finalizers(Arc::clone(&self.registry), finalizers, name, answer);
+            }
+        }
+    }
+}
+
 /// Marks the version that waits for a confirmation as confirmed. Returns its file, and a line for people.
-pub(super) fn confirm(registry: &mut Registry, name: &str) -> Result<(String, String), String> {
+fn confirm(registry: &mut Registry, name: &str) -> Result<(String, String), String> {
+    if let Some(plugin) = registry.plugins.get(name)
+        && plugin.controller.approve_rollout(None)?
+    {
+        return Ok((plugin.file.clone(), format!("the rollout of plugin {name} goes on")));
+    }
     let file = registry.files.iter_mut().find_map(|(file_name, file)| match &file.file_state {
         FileState::Blocked { candidate, why: BlockedReason::Confirmation { drops, .. } }
             if candidate.name() == name =>
@@ -34,11 +120,30 @@ pub(super) fn confirm(registry: &mut Registry, name: &str) -> Result<(String, St
         }
         _ => None,
     });
-    file.ok_or_else(|| format!("no version of plugin {name} waits for a confirmation, or was rolled back"))
+    file.ok_or_else(|| {
+        format!("no version of plugin {name} waits for a confirmation or an approval, or was rolled back")
+    })
+}
+
+/// Pauses a plugin on this host, or ends that pause. Returns a line for people.
+fn set_paused(registry: &Registry, pauses: &Pauses, name: &str, pause: bool) -> Result<String, String> {
+    if !registry.plugins.contains_key(name) {
+        return Err(format!("no plugin {name} runs on this host: oarlock plugins lists them"));
+    }
+    if pause {
+        pauses.pause(name);
+        return Ok(format!("plugin {name} is paused on this host, until oarlock resume {name} or the end of the host"));
+    }
+    let ended = pauses.resume(name);
+    match pauses.why(name) {
+        Some(why) => Err(format!("plugin {name} stays paused: {why}; oarlock resume Plugin NAMESPACE/{name}")),
+        None if ended => Ok(format!("plugin {name} resumed on this host")),
+        None => Ok(format!("plugin {name} is not paused on this host")),
+    }
 }
 
 /// Removes the plugin's finalizer from the objects that no version of the plugin cleans up any more, in a task that answers at its end.
-pub(super) fn release_finalizers(
+fn release_finalizers(
     registry: Arc<Mutex<Registry>>,
     finalizers: Finalizers,
     name: String,
@@ -98,8 +203,8 @@ fn kinds_to_release(registry: &Registry, name: &str) -> Result<Vec<GroupVersionK
         Some(removed) if removed.state == State::Retired => Ok(removed.held.keys().cloned().collect()),
         Some(_) => Err(format!("plugin {name} is still draining: try again in some seconds")),
         None => Err(format!(
-            "no plugin {name} left finalizers since this host started; the finalizer of an earlier host, oarlock.dev/{name}, can \
-             be removed by hand"
+            "no plugin {name} left finalizers that this host knows of; the finalizer of another host, oarlock.dev/{name}, can be removed \
+             by hand"
         )),
     }
 }

@@ -3,14 +3,16 @@
 //! The API server does not delete an object before its finalizers are removed. Therefore the host looks for such objects of plugins that
 //! were removed, of kinds that a version dropped, and of plugins in quarantine.
 
-use super::registry::{Registry, State, Task};
+use super::host_events::HostEvents;
+use super::registry::{Registry, RemovedPlugin, State, Task};
+use super::saved_versions::{LeftBehind, SavedVersions};
 use super::{Message, lock};
 use crate::api::GroupVersionKind;
 use crate::apply::events::{Event, Recorder, Regarding};
 use crate::apply::{Finalizers, HeldObjects, WriteIdentity};
 use crate::grants::Grants;
 use crate::informer::Object;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -41,6 +43,11 @@ pub(super) struct Leftovers {
     next: Instant,
     task: Option<Task>,
     warned: Warned,
+    events: HostEvents,
+    /// None: after a restart nobody knows of removed plugins.
+    saved: Option<SavedVersions>,
+    /// What is on disk.
+    on_disk: BTreeMap<String, LeftBehind>,
 }
 
 /// The objects with a warning, by plugin and uid, so that each gets one.
@@ -119,14 +126,99 @@ impl Registry {
     }
 }
 
+impl Registry {
+    /// Takes over what a host before this one knew.
+    pub(super) fn remember_removed(&mut self, plugins: BTreeMap<String, LeftBehind>) {
+        let (ran, removed) = plugins.into_iter().partition(|(_, left)| left.runs);
+        self.ran_before = ran;
+        self.add_removed(removed);
+    }
+
+    /// The plugins at the start are known: those of the host before that are missing were removed while no host ran.
+    fn settle_ran_before(&mut self) {
+        let (mut removed, mut later) = (BTreeMap::new(), BTreeMap::new());
+        for (name, left) in std::mem::take(&mut self.ran_before) {
+            let Some(plugin) = self.plugins.get_mut(&name) else {
+                removed.insert(name, left);
+                continue;
+            };
+            match plugin.controller.current() {
+                Some(version) => {
+                    plugin.left_behind.extend(left.kinds.into_iter().filter(|kind| !version.cleans_up(kind)));
+                }
+                None => drop(later.insert(name, left)),
+            }
+        }
+        self.ran_before = later;
+        self.add_removed(removed);
+    }
+
+    fn add_removed(&mut self, plugins: BTreeMap<String, LeftBehind>) {
+        for (name, left) in plugins {
+            let LeftBehind { file, version, digest, kinds, runs: _ } = left;
+            let removed = RemovedPlugin {
+                state: State::Retired,
+                version,
+                digest,
+                file,
+                // They are counted soon.
+                held: kinds.into_iter().map(|kind| (kind, 0)).collect(),
+                deleting: BTreeMap::new(),
+                since: Instant::now(),
+                cleaned: BTreeSet::new(),
+                untold: true,
+            };
+            self.removed(&name, removed);
+        }
+    }
+
+    /// The plugins whose finalizers objects may carry.
+    fn may_leave_finalizers(&self) -> BTreeMap<String, LeftBehind> {
+        let removed = self.removed_plugins.iter().map(|(name, removed)| {
+            let kinds = removed.held.keys().chain(&removed.cleaned).cloned().collect();
+            let (file, version, digest) = (removed.file.clone(), removed.version.clone(), removed.digest.clone());
+            (name.clone(), LeftBehind { file, version, digest, kinds, runs: false })
+        });
+        let running = self.plugins.iter().filter_map(|(name, plugin)| {
+            let candidate = &plugin.running.as_ref()?.candidate;
+            let manifest = &candidate.compiled.manifest;
+            let cleaned = manifest.primaries.iter().filter(|_| manifest.cleanup).map(|primary| primary.gvk());
+            let cleaned = cleaned.map(|kind| GroupVersionKind::new(kind.group, kind.version, kind.kind));
+            let kinds = cleaned.chain(plugin.left_behind.iter().cloned()).collect();
+            let (version, digest) = (manifest.version.clone(), candidate.digest().to_owned());
+            Some((name.clone(), LeftBehind { file: plugin.file.clone(), version, digest, kinds, runs: true }))
+        });
+        let unknown = self.ran_before.iter().map(|(name, left)| (name.clone(), left.clone()));
+        // A plugin that runs is no removed one.
+        unknown.chain(removed).chain(running).filter(|(_, left)| !left.kinds.is_empty()).collect()
+    }
+}
+
 impl Leftovers {
     pub(super) fn new(
         registry: Arc<Mutex<Registry>>,
         finalizers: Finalizers,
         recorder: Recorder,
+        events: HostEvents,
+        saved: Option<SavedVersions>,
         messages: mpsc::UnboundedSender<Message>,
     ) -> Self {
-        Self { registry, finalizers, recorder, messages, next: Instant::now(), task: None, warned: Warned::default() }
+        let (next, warned) = (Instant::now(), Warned::default());
+        let on_disk = saved.as_ref().map(SavedVersions::left_behind).unwrap_or_default();
+        Self { registry, finalizers, recorder, messages, next, task: None, warned, events, saved, on_disk }
+    }
+
+    /// Saves which plugins may leave finalizers, so that a host that restarts knows of them.
+    pub(super) fn save(&mut self) {
+        let Some(saved) = &self.saved else { return };
+        let now = lock(&self.registry).may_leave_finalizers();
+        if now == self.on_disk {
+            return;
+        }
+        if let Err(error) = saved.set_left_behind(&now) {
+            tracing::warn!(%error, "plugins with finalizers could not be saved: after a restart the host does not know of those that are removed");
+        }
+        self.on_disk = now;
     }
 
     /// Starts a check when one is due.
@@ -134,9 +226,11 @@ impl Leftovers {
         let (leftovers, quarantined) = {
             let mut registry = lock(&self.registry);
             registry.forget_returned();
-            if self.task.is_some() || Instant::now() < self.next {
+            // At the start, a plugin that an earlier host removed may be back, and only not loaded yet.
+            if self.task.is_some() || registry.starting || Instant::now() < self.next {
                 return;
             }
+            registry.settle_ran_before();
             let quarantined =
                 registry.plugins.iter().filter(|(_, plugin)| plugin.controller.quarantined_until().is_some());
             let deleting = quarantined
@@ -180,7 +274,15 @@ impl Leftovers {
         self.task = None;
         self.next = Instant::now() + INTERVAL.max(took.saturating_mul(PAUSE));
         for ((name, kind), held) in found {
-            let why = lock(&self.registry).set_held(&name, &kind, &held);
+            let (why, untold) = {
+                let mut registry = lock(&self.registry);
+                let removed = registry.removed_plugins.get_mut(&name).filter(|_| held.objects > 0);
+                let untold = removed.is_some_and(|removed| std::mem::take(&mut removed.untold));
+                (registry.set_held(&name, &kind, &held), untold)
+            };
+            if untold {
+                super::retirement::tell_of_left(&self.events, &name, held.objects);
+            }
             if let Some(why) = why {
                 held.some_deleting.iter().for_each(|object| self.warn_of_deletion(&name, &kind, object, &why));
             }

@@ -1,14 +1,16 @@
 //! Loading of a plugin file: read, compile, describe, validate, and compare with its grant.
 
+use super::object_versions::{ObjectVersion, ObjectVersions};
 use super::registry::{CandidateVersion, Compiled, Earlier, Granting, Registry, Task};
-use super::saved_versions::SavedVersions;
+use super::saved_versions::{Saved, SavedVersions};
 use super::{Message, lock};
 use crate::api::{Discovery, GroupVersionKind};
 use crate::controller::Shared;
 use crate::grants::Grants;
 use crate::metrics::Metrics;
+use crate::oci::Puller;
 use crate::plugin::directory::{Candidate, Found};
-use crate::plugin::{Engine, HttpGate, identity, inspect, load};
+use crate::plugin::{Attachments, Definition, Engine, HttpGate, identity, inspect, load};
 use data_encoding::HEXLOWER;
 use oarlock_manifest::{Kind, PluginGrant, PluginManifest};
 use sha2::{Digest as _, Sha256};
@@ -29,6 +31,10 @@ const GRANT_ABSENCE: Duration = Duration::from_secs(1);
 pub(super) struct Loader {
     /// None: there are no saved versions.
     pub(super) saved: Option<SavedVersions>,
+    /// The good versions that Plugin objects remember. None: there are no Plugin objects.
+    pub(super) object_versions: Option<ObjectVersions>,
+    /// Pulls versions of before. None: there is no registry.
+    pub(super) puller: Option<Arc<Puller>>,
     /// Contains the code that is compiled already.
     pub(super) registry: Arc<Mutex<Registry>>,
     pub(super) resync_seconds: Option<u32>,
@@ -86,13 +92,13 @@ impl Loader {
 }
 
 /// The input of a load.
-struct Load {
-    candidate: Candidate,
+pub(super) struct Load {
+    pub(super) candidate: Candidate,
     /// Whether the directory has a grant beside the file.
-    has_grant: bool,
+    pub(super) has_grant: bool,
     /// The version that the file's plugin runs: the new grant also applies to it, even if the new code is unusable.
-    running: Option<CandidateVersion>,
-    loader: Loader,
+    pub(super) running: Option<CandidateVersion>,
+    pub(super) loader: Loader,
 }
 
 /// The result of a load.
@@ -134,7 +140,7 @@ impl Load {
                 {
                     Some(Granting::Nothing)
                 }
-                Ok(grant) => self.granting(grant, &compiled.manifest, &running.plurals).await.ok(),
+                Ok(grant) => self.granting(grant, compiled, &running.plurals).await.ok(),
                 Err(_) => None,
             };
         }
@@ -183,23 +189,29 @@ impl Load {
     }
 
     /// The candidate with the grant.
-    async fn granted(&self, compiled: Compiled, written: Option<PluginGrant>) -> Result<CandidateVersion, Failed> {
+    pub(super) async fn granted(
+        &self,
+        compiled: Compiled,
+        written: Option<PluginGrant>,
+    ) -> Result<CandidateVersion, Failed> {
         let manifest = &compiled.manifest;
-        let plurals = plurals(self.loader.shared.writer.requests().discovery(), manifest).await;
-        let granting = self.granting(written, manifest, &plurals).await;
+        let discovery = self.loader.shared.writer.requests().discovery();
+        let plurals = plurals(discovery, manifest, &compiled.definitions).await;
+        let granting = self.granting(written, &compiled, &plurals).await;
         let granting = granting.map_err(|reason| Failed::new(Some(&manifest.name), reason))?;
         Ok(CandidateVersion { compiled, plurals: Arc::new(plurals), granting })
     }
 
-    /// The good version that an earlier host saved, for a plugin that does not run yet.
+    /// The good version of an earlier host, for a plugin that does not run yet.
     async fn earlier(&self, candidate: &CandidateVersion, written: Option<PluginGrant>) -> Option<Earlier> {
-        let saved = self.loader.saved.clone()?;
         let (plugin, digest) = (candidate.name().to_owned(), candidate.digest().to_owned());
         if lock(&self.loader.registry).plugins.contains_key(&plugin) {
             return None;
         }
-        let (name, file) = (plugin.clone(), self.candidate.file_name.clone());
-        let found = tokio::task::spawn_blocking(move || saved.earlier(&name, &file, &digest)).await.ok()??;
+        let found = match self.saved(&plugin, &digest).await {
+            Some(saved) => saved?,
+            None => self.remembered(&plugin, &digest).await?,
+        };
         let compiled = self.compile(found.wasm, tokio::time::Instant::now()).await;
         let usable = match compiled {
             Ok(mut compiled) => {
@@ -220,12 +232,64 @@ impl Load {
         }
     }
 
-    async fn compile(&self, bytes: Vec<u8>, began: tokio::time::Instant) -> Result<Compiled, Failed> {
+    /// The good version on disk. None: the folder knows nothing about the plugin.
+    async fn saved(&self, plugin: &str, digest: &str) -> Option<Option<Saved>> {
+        let saved = self.loader.saved.clone()?;
+        let (plugin, file, digest) = (plugin.to_owned(), self.candidate.file_name.clone(), digest.to_owned());
+        let find = move || saved.knows(&plugin, &file).then(|| saved.earlier(&plugin, &file, &digest));
+        tokio::task::spawn_blocking(find).await.ok()?
+    }
+
+    /// The good version of the Plugin object, pulled from its registry and saved. Waits until the objects are read: the plugin does not run
+    /// before that in any case.
+    async fn remembered(&self, plugin: &str, digest: &str) -> Option<Saved> {
+        self.candidate.pulled.as_ref()?;
+        let remembered = self.loader.object_versions.as_ref()?.take(plugin).await?;
+        let ObjectVersion { digest: good, reference, rejected } = remembered;
+        if good == digest {
+            return None;
+        }
+        let wasm = match self.loader.pull(&reference, &good).await {
+            Ok(wasm) => wasm,
+            Err(reason) => {
+                tracing::warn!(
+                    plugin,
+                    reference,
+                    reason,
+                    "the good version of the Plugin object cannot be pulled for a rollback"
+                );
+                return None;
+            }
+        };
+        if let Some(saved) = self.loader.saved.clone() {
+            let (plugin, file, wasm, rejected) =
+                (plugin.to_owned(), self.candidate.file_name.clone(), wasm.clone(), rejected.clone());
+            tokio::task::spawn_blocking(move || {
+                let done = saved.good(&plugin, &file, &good, Some(wasm), true);
+                let done = done.and_then(|()| match &rejected {
+                    Some((digest, why)) => saved.rejected(&plugin, &file, digest, why),
+                    None => Ok(()),
+                });
+                if let Err(error) = done {
+                    tracing::warn!(plugin, %error, "the good version could not be saved for a rollback after a restart");
+                }
+            });
+        }
+        tracing::info!(plugin, reference, "the good version comes from the Plugin object");
+        let rejected = rejected.filter(|(rejected, _)| rejected == digest).map(|(_, why)| why);
+        Some(Saved { wasm, rejected })
+    }
+
+    pub(super) async fn compile(&self, bytes: Vec<u8>, began: tokio::time::Instant) -> Result<Compiled, Failed> {
         let file = &self.candidate.file_name;
         // Nobody needs figures of a call of describe, and their removal would look at the series of all plugins.
         let guest = inspect::describe_guest(&Metrics::new(), &self.loader.http, file);
+        let read = tokio::task::spawn_blocking(move || (Attachments::read(&bytes), bytes)).await;
+        let (attachments, bytes) = read.map_err(|e| Failed::new(None, e.to_string()))?;
         let described = load(&self.loader.engine, bytes, &guest).await;
+        // What is wrong with the code comes first.
         let (component, mut manifest) = described.map_err(|e| Failed::new(None, crate::chain(&e)))?;
+        let definitions = attachments.map_err(|e| Failed::new(None, e.to_string()))?.definitions.into();
         if let Some(seconds) = self.loader.resync_seconds {
             manifest.resync_seconds = seconds.max(1);
         }
@@ -233,11 +297,11 @@ impl Load {
         let (from_cache, prepared_ms) = (component.from_cache, crate::milliseconds(component.prepared_in));
         let (says, version) = (manifest.name.clone(), &manifest.version);
         tracing::info!(plugin = says, version, file, duration_ms, prepared_ms, from_cache, "plugin loaded");
-        Ok(Compiled { component, manifest, says })
+        Ok(Compiled { component, manifest, says, definitions })
     }
 
     /// The grant file beside the plugin.
-    async fn written(&self) -> Result<Option<PluginGrant>, String> {
+    pub(super) async fn written(&self) -> Result<Option<PluginGrant>, String> {
         let absent = tokio::time::Instant::now() + GRANT_ABSENCE;
         loop {
             let grant = self.read_grant().await?;
@@ -266,9 +330,10 @@ impl Load {
     async fn granting(
         &self,
         written: Option<PluginGrant>,
-        manifest: &PluginManifest,
+        compiled: &Compiled,
         plurals: &HashMap<Kind, String>,
     ) -> Result<Granting, String> {
+        let manifest = &compiled.manifest;
         let plural = |kind: &Kind| plurals.get(kind).cloned();
         let path = self.candidate.grant_path();
         let mut grant: PluginGrant = match written {
@@ -280,6 +345,7 @@ impl Load {
                     path.display()
                 );
                 let mut asked = Grants::asked(manifest, BTreeMap::new(), &plural);
+                asked.definitions = compiled.definitions.iter().map(|one| one.name().to_owned()).collect();
                 asked.limits.deadline_seconds =
                     self.loader.unstated_deadline_seconds.unwrap_or(asked.limits.deadline_seconds);
                 asked
@@ -296,12 +362,22 @@ impl Load {
     }
 }
 
-/// The plurals of the manifest's kinds, as far as the API server serves them.
-async fn plurals(discovery: &Discovery, manifest: &PluginManifest) -> HashMap<Kind, String> {
+/// The plurals of the manifest's kinds, as far as the API server serves them, or the file has their definitions.
+async fn plurals(
+    discovery: &Discovery,
+    manifest: &PluginManifest,
+    definitions: &[Definition],
+) -> HashMap<Kind, String> {
     let kinds = manifest.primaries.iter().map(|p| p.gvk()).chain(manifest.watches.iter().map(|w| w.gvk()));
-    let mut found = HashMap::new();
+    let (mut found, mut unknown) = (HashMap::new(), Vec::new());
+    for kind in kinds {
+        match definitions.iter().find_map(|definition| definition.plural_of(&kind)) {
+            Some(plural) => drop(found.insert(kind, plural.to_owned())),
+            None => unknown.push(kind),
+        }
+    }
     let ask = async {
-        for kind in kinds {
+        for kind in unknown {
             let gvk = GroupVersionKind::new(kind.group.clone(), kind.version.clone(), kind.kind.clone());
             if let Ok(Some(resource)) = discovery.resolve(&gvk).await {
                 found.insert(kind, resource.plural.clone());

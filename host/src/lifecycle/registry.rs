@@ -1,11 +1,14 @@
 //! Registry of plugin files and plugins, with their states.
 
+use super::definitions::Installation;
+use super::rollout::RollingOut;
+use super::saved_versions::LeftBehind;
 use crate::api::GroupVersionKind;
 use crate::controller::{Controller, Converter, Version};
 use crate::grants::{Grants, guess_plural};
-use crate::plugin::Component;
 use crate::plugin::cache::Cache;
 use crate::plugin::directory::Found;
+use crate::plugin::{Component, Definition};
 use oarlock_manifest::{Kind, PluginGrant, PluginManifest};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,6 +27,8 @@ pub enum State {
     AwaitingConfirmation,
     /// The watches are not in sync yet.
     Syncing,
+    /// The version is rolled out beside the one that runs.
+    RollingOut,
     /// The plugin reconciles.
     Active,
     /// A person paused the plugin, so its keys wait.
@@ -47,6 +52,7 @@ impl State {
             Self::AwaitingGrant => "awaiting-grant",
             Self::AwaitingConfirmation => "awaiting-confirmation",
             Self::Syncing => "syncing",
+            Self::RollingOut => "rolling-out",
             Self::Active => "active",
             Self::Paused => "paused",
             Self::Quarantined => "quarantined",
@@ -75,6 +81,8 @@ pub(super) struct Compiled {
     pub(super) manifest: PluginManifest,
     /// The name that the guest claims.
     pub(super) says: String,
+    /// The definitions in the file.
+    pub(super) definitions: Arc<[Definition]>,
 }
 
 /// A candidate version: its code, and the grant beside its file.
@@ -109,6 +117,15 @@ impl CandidateVersion {
 
     pub(super) fn digest(&self) -> &str {
         &self.compiled.component.digest
+    }
+
+    /// The digests of code and configuration that a Lease names.
+    pub(super) fn published(&self) -> (String, String) {
+        let config = match &self.granting {
+            Granting::Grant { grants, .. } => grants.config_digest(),
+            Granting::Nothing => String::new(),
+        };
+        (self.digest().to_owned(), config)
     }
 
     /// The definitions for which the version may convert.
@@ -190,8 +207,10 @@ pub(super) enum FileState {
     Failed { name: Option<String>, reason: String },
     /// The version waits.
     Blocked { candidate: CandidateVersion, why: BlockedReason },
-    /// The watches are not in sync yet.
-    Syncing { candidate: CandidateVersion, version: Arc<Version> },
+    /// The definitions are not installed, or the watches not in sync yet.
+    Syncing { candidate: CandidateVersion, version: Arc<Version>, installation: Installation },
+    /// The version is rolled out beside the one that runs.
+    RollingOut(CandidateVersion),
     /// The version runs.
     Runs(CandidateVersion),
 }
@@ -200,9 +219,10 @@ impl FileState {
     pub(super) fn candidate(&self) -> Option<&CandidateVersion> {
         match self {
             Self::Compiling | Self::Failed { .. } => None,
-            Self::Blocked { candidate, .. } | Self::Syncing { candidate, .. } | Self::Runs(candidate) => {
-                Some(candidate)
-            }
+            Self::Blocked { candidate, .. }
+            | Self::Syncing { candidate, .. }
+            | Self::RollingOut(candidate)
+            | Self::Runs(candidate) => Some(candidate),
         }
     }
 }
@@ -229,6 +249,8 @@ pub(super) struct PluginFile {
     pub(super) earlier: Option<Earlier>,
     /// The version in the file, if the good version of before runs instead, and why.
     pub(super) refused: Option<(CandidateVersion, String)>,
+    /// The version in the file, if the good version of before runs first and this one is rolled out then.
+    pub(super) later: Option<CandidateVersion>,
 }
 
 /// The good version that an earlier host saved.
@@ -264,6 +286,8 @@ pub(super) struct Plugin {
     pub(super) cache: Arc<Cache>,
     /// The running version. None: the first version is not in sync yet.
     pub(super) running: Option<Running>,
+    /// The version beside the one that runs.
+    pub(super) rolling_out: Option<RollingOut>,
     /// The version for a rollback.
     pub(super) last_good: Option<CandidateVersion>,
     /// The version that was rolled back last, and why; the host does not try it again.
@@ -300,6 +324,10 @@ pub(super) struct RemovedPlugin {
     pub(super) deleting: BTreeMap<GroupVersionKind, usize>,
     /// When it was removed.
     pub(super) since: Instant,
+    /// The kinds that it cleaned up, while it drains.
+    pub(super) cleaned: BTreeSet<GroupVersionKind>,
+    /// It was removed before this host started, and nobody was told of its finalizers since.
+    pub(super) untold: bool,
 }
 
 /// Removed plugins that are remembered because objects carry their finalizers.
@@ -316,6 +344,8 @@ pub(super) struct Registry {
     pub(super) plugins: BTreeMap<String, Plugin>,
     /// Plugins that are draining, or retired with finalizers left.
     pub(super) removed_plugins: BTreeMap<String, RemovedPlugin>,
+    /// The plugins that ran when the host before this one ended, until the plugins at the start are known.
+    pub(super) ran_before: BTreeMap<String, LeftBehind>,
     /// The files from the start are not all loaded yet.
     pub(super) starting: bool,
     /// The definitions that this host converts for, with the number of their objects.
@@ -330,6 +360,7 @@ impl Default for Registry {
             files: BTreeMap::new(),
             plugins: BTreeMap::new(),
             removed_plugins: BTreeMap::new(),
+            ran_before: BTreeMap::new(),
             starting: true,
             converted: BTreeMap::new(),
             ended_converters: BTreeMap::new(),
@@ -372,9 +403,20 @@ impl Registry {
         let patience = aborted.map_or(PATIENCE, |file| (file.patience * 2).min(LONGEST_PATIENCE));
         let confirmed = before.and_then(|file| file.confirmed);
         let (next, began, file_state) = (None, Instant::now(), FileState::Compiling);
-        let (task, earlier, refused) = (None, None, None);
-        let fresh =
-            PluginFile { found, next, began, patience, generation, file_state, task, confirmed, earlier, refused };
+        let (task, earlier, refused, later) = (None, None, None, None);
+        let fresh = PluginFile {
+            found,
+            next,
+            began,
+            patience,
+            generation,
+            file_state,
+            task,
+            confirmed,
+            earlier,
+            refused,
+            later,
+        };
         self.files.entry(name.to_owned()).or_insert(fresh)
     }
 
@@ -401,7 +443,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn h6_a_load_that_is_aborted_gives_the_next_one_twice_the_time() {
-        let candidate = Candidate { file_name: "a.wasm".to_owned(), path: "a.wasm".into(), pulled: None };
+        let candidate = Candidate::file("a.wasm".to_owned(), "a.wasm".into());
         let found = Found { candidate, wasm: Stamp::fixed(), grant: None };
         let mut registry = Registry::default();
         for seconds in [2, 4, 8, 16] {
@@ -429,6 +471,8 @@ mod tests {
                 held: BTreeMap::new(),
                 deleting: BTreeMap::new(),
                 since: Instant::now(),
+                cleaned: BTreeSet::new(),
+                untold: false,
             };
             registry.removed(&format!("p{number}"), removed);
             tokio::time::advance(Duration::from_secs(1)).await;

@@ -5,12 +5,32 @@ use super::registry::{BlockedReason, FileState, Registry, RemovedPlugin, State};
 use super::{DRAIN, Message, lock};
 use crate::api::GroupVersionKind;
 use crate::metrics::Metrics;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+
+/// Says that objects keep the finalizer of a removed plugin.
+pub(super) fn tell_of_left(events: &HostEvents, name: &str, objects: usize) {
+    let what_to_do = format!("put its file or its grant back, or run oarlock plugins --release-finalizers {name}");
+    tracing::warn!(
+        plugin = name,
+        objects,
+        "objects keep the finalizer of a plugin that does not run, and cannot be deleted: {what_to_do}"
+    );
+    let message = format!(
+        "{objects} objects keep the finalizer of plugin {name}, which does not run, and cannot be deleted: {what_to_do}"
+    );
+    events.record(name, true, "FinalizersLeft", message);
+}
+
+/// The kinds to whose objects a version adds a finalizer.
+fn cleaned(manifest: &oarlock_manifest::PluginManifest) -> BTreeSet<GroupVersionKind> {
+    let kinds = manifest.primaries.iter().filter(|_| manifest.cleanup).map(|primary| primary.gvk());
+    kinds.map(|kind| GroupVersionKind::new(kind.group, kind.version, kind.kind)).collect()
+}
 
 /// Time that the removal of a file waits for files that appeared with it: one of them may be the renamed file.
 const RENAMED_WITHIN: Duration = Duration::from_secs(1);
@@ -93,7 +113,7 @@ impl Retirement {
         }
         // The version that was about to replace it needs its watches no longer.
         if let Some(file) = registry.files.get_mut(&plugin.file)
-            && let FileState::Syncing { candidate, .. } = &file.file_state
+            && let FileState::Syncing { candidate, .. } | FileState::RollingOut(candidate) = &file.file_state
         {
             file.file_state = FileState::Blocked { candidate: candidate.clone(), why: BlockedReason::Draining };
             file.task = None;
@@ -107,6 +127,8 @@ impl Retirement {
             held: plugin.left_behind.iter().map(|kind| (kind.clone(), 0)).collect(),
             deleting: BTreeMap::new(),
             since: Instant::now(),
+            cleaned: plugin.running.as_ref().map(|running| cleaned(&running.candidate.manifest())).unwrap_or_default(),
+            untold: false,
         };
         registry.removed(name, removed);
         let (name, messages) = (name.to_owned(), self.messages.clone());
@@ -136,6 +158,7 @@ impl Retirement {
                 *removed.held.entry(kind).or_default() += objects;
             }
             removed.state = State::Retired;
+            removed.cleaned.clear();
             let left = removed.held.values().sum();
             if removed.held.is_empty() {
                 registry.removed_plugins.remove(name);
@@ -143,17 +166,7 @@ impl Retirement {
             left
         };
         if left > 0 {
-            tracing::warn!(
-                plugin = name,
-                objects = left,
-                "objects keep the finalizer of a plugin that does not run, and cannot be deleted: put its file or its grant back, or \
-                 run oarlock plugins --release-finalizers {name}"
-            );
-            let message = format!(
-                "{left} objects keep the finalizer of plugin {name}, which does not run, and cannot be deleted: put its file or its \
-                 grant back, or run oarlock plugins --release-finalizers {name}"
-            );
-            self.events.record(name, true, "FinalizersLeft", message);
+            tell_of_left(&self.events, name, left);
         }
         true
     }

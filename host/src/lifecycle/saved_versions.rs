@@ -1,25 +1,35 @@
-//! The last good version of each plugin, and the version that was rolled back last, on disk: a host that restarts can still go back.
+//! The last versions of each plugin, which one of them is good, and which was rolled back last, on disk: a host that restarts can still go
+//! back.
 //!
 //! The folder contains files of plugins, so it has the rules of the code cache: it belongs to the host's user, and no other user may write
 //! to it. Hosts with other plugin directories may share it.
 
+use crate::api::GroupVersionKind;
 use crate::oci::LAYER_BYTES;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Most bytes of all files together; the oldest ones go.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Longest record, in bytes.
-const RECORD_BYTES: u64 = 64 << 10;
+/// Longest record, in bytes: ten grants.
+const RECORD_BYTES: u64 = 16 << 20;
+
+/// Most revisions of a plugin.
+const REVISIONS: usize = 10;
 
 const WASM: &str = ".wasm";
 const RECORD: &str = ".json";
+
+/// In the name of the file about removed plugins; no plugin has this name.
+const LEFT: &str = "LEFT";
 
 /// The folder, for the plugins of one directory.
 #[derive(Clone, Debug)]
@@ -28,17 +38,48 @@ pub(super) struct SavedVersions {
     /// Distinguishes the plugin directories.
     directory: String,
     max_bytes: u64,
+    /// Held while a record changes.
+    turn: Arc<Mutex<()>>,
 }
 
 /// The versions of one plugin.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Record {
     /// The plugin's file: the version of one file never runs for another.
     file: String,
-    /// SHA-256 of the good version, in hex.
+    /// SHA-256 of the good version, in hex. Empty: none.
     good: String,
     /// SHA-256 of the version that was rolled back last, and why.
     rejected: Option<(String, String)>,
+    /// The versions that ran, the newest first.
+    #[serde(default)]
+    revisions: Vec<Revision>,
+}
+
+/// A version that ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Revision {
+    /// Counts from 1.
+    pub(super) revision: u64,
+    pub(super) version: String,
+    /// SHA-256 of the file, in hex.
+    pub(super) digest: String,
+    /// When it began to run, as RFC 3339.
+    pub(super) since: String,
+    /// Its grant, as JSON.
+    pub(super) grant: serde_json::Value,
+}
+
+/// A plugin, and the kinds whose objects may carry its finalizer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LeftBehind {
+    pub(super) file: String,
+    pub(super) version: String,
+    pub(super) digest: String,
+    pub(super) kinds: BTreeSet<GroupVersionKind>,
+    /// It was not removed: its file may go while no host runs.
+    #[serde(default)]
+    pub(super) runs: bool,
 }
 
 /// The good version of a plugin whose file has another one.
@@ -75,68 +116,192 @@ impl SavedVersions {
         let plugins = fs::canonicalize(plugins).unwrap_or_else(|_| plugins.to_owned());
         let digest = HEXLOWER.encode(&Sha256::digest(plugins.as_os_str().as_encoded_bytes()));
         let directory = digest.get(..16).unwrap_or(&digest).to_owned();
-        Ok(Self { folder: folder.to_owned(), directory, max_bytes: MAX_BYTES })
+        Ok(Self { folder: folder.to_owned(), directory, max_bytes: MAX_BYTES, turn: Arc::default() })
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Saves a version that works as the good one.
     ///
+    /// * `digest` - SHA-256 of its file, in hex.
+    /// * `wasm` - its file. None: the file has another version by now, and what is known about that one stays.
     /// * `only_if_none` - keep an earlier good version.
-    pub(super) fn good(&self, plugin: &str, file: &str, wasm: &[u8], only_if_none: bool) -> std::io::Result<()> {
-        let digest = HEXLOWER.encode(&Sha256::digest(wasm));
-        let before = self.record(plugin).filter(|record| record.file == file);
-        if before.as_ref().is_some_and(|record| only_if_none || record.good == digest && record.rejected.is_none()) {
+    pub(super) fn good(
+        &self,
+        plugin: &str,
+        file: &str,
+        digest: &str,
+        wasm: Option<Vec<u8>>,
+        only_if_none: bool,
+    ) -> std::io::Result<()> {
+        let _turn = self.turn();
+        let before = self.record(plugin).filter(|record| record.file == file).unwrap_or_default();
+        let rejected = before.rejected.clone().filter(|_| wasm.is_none());
+        if !before.good.is_empty() && (only_if_none || before.good == digest && before.rejected == rejected) {
             return Ok(());
         }
-        self.write(&self.path(plugin, WASM), wasm)?;
-        let record = Record { file: file.to_owned(), good: digest, rejected: None };
-        self.write(&self.path(plugin, RECORD), &serde_json::to_vec(&record)?)?;
+        if wasm.is_none() && self.code(plugin, digest).is_none() {
+            return Err(std::io::Error::new(std::io::ErrorKind::NotFound, "another version has replaced its file"));
+        }
+        self.add_code(plugin, digest, || wasm)?;
+        self.put(plugin, &Record { file: file.to_owned(), good: digest.to_owned(), rejected, ..before })?;
         self.make_room();
         Ok(())
     }
 
+    /// Records that a version began to run. The same version again is no other revision.
+    ///
+    /// * `revision` - its number is counted here.
+    /// * `wasm` - the file, asked for if the folder does not have it.
+    pub(super) fn ran(
+        &self,
+        plugin: &str,
+        file: &str,
+        revision: Revision,
+        wasm: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> std::io::Result<()> {
+        let _turn = self.turn();
+        let mut record = self.record(plugin).filter(|record| record.file == file).unwrap_or_default();
+        file.clone_into(&mut record.file);
+        let newest = record.revisions.first().map_or(0, |newest| newest.revision);
+        match record.revisions.first_mut().filter(|newest| newest.digest == revision.digest) {
+            Some(newest) if newest.grant == revision.grant && self.path(plugin, &code(&revision.digest)).exists() => {
+                return Ok(());
+            }
+            Some(newest) => newest.grant = revision.grant,
+            None => record.revisions.insert(0, Revision { revision: newest + 1, ..revision.clone() }),
+        }
+        record.revisions.truncate(REVISIONS);
+        self.add_code(plugin, &revision.digest, wasm)?;
+        self.put(plugin, &record)?;
+        self.make_room();
+        Ok(())
+    }
+
+    /// The versions that ran, the newest first.
+    pub(super) fn revisions(&self, plugin: &str) -> Vec<Revision> {
+        self.record(plugin).map(|record| record.revisions).unwrap_or_default()
+    }
+
+    /// The file of a version that ran. None: it made room for newer ones, or never was here.
+    pub(super) fn code(&self, plugin: &str, digest: &str) -> Option<Vec<u8>> {
+        let wasm = read(&self.path(plugin, &code(digest)), LAYER_BYTES)?;
+        // A crash while it was written, or damage.
+        (HEXLOWER.encode(&Sha256::digest(&wasm)) == digest).then_some(wasm)
+    }
+
     /// Records that a version was rolled back.
     pub(super) fn rejected(&self, plugin: &str, file: &str, digest: &str, why: &str) -> std::io::Result<()> {
+        let _turn = self.turn();
         let Some(mut record) = self.record(plugin).filter(|record| record.file == file) else { return Ok(()) };
         record.rejected = Some((digest.to_owned(), why.to_owned()));
-        self.write(&self.path(plugin, RECORD), &serde_json::to_vec(&record)?)
+        self.put(plugin, &record)
+    }
+
+    /// Records that a person went back to another version, whose file is in the folder.
+    pub(super) fn undone(&self, plugin: &str, file: &str, from: &str, why: &str, to: &[u8]) -> std::io::Result<()> {
+        let _turn = self.turn();
+        let digest = HEXLOWER.encode(&Sha256::digest(to));
+        let before = self.record(plugin).filter(|record| record.file == file).unwrap_or_default();
+        self.add_code(plugin, &digest, || Some(to.to_vec()))?;
+        // One write: a host that is killed in between would run the version that was undone.
+        let rejected = Some((from.to_owned(), why.to_owned()));
+        self.put(plugin, &Record { file: file.to_owned(), good: digest, rejected, ..before })?;
+        self.make_room();
+        Ok(())
     }
 
     /// Forgets that a version was rolled back: a person wants to run it.
     pub(super) fn forgive(&self, plugin: &str) -> std::io::Result<()> {
+        let _turn = self.turn();
         let Some(record) = self.record(plugin).filter(|record| record.rejected.is_some()) else { return Ok(()) };
-        self.write(&self.path(plugin, RECORD), &serde_json::to_vec(&Record { rejected: None, ..record })?)
+        self.put(plugin, &Record { rejected: None, ..record })
     }
 
-    /// Forgets the good version if it is this one, which fails.
+    /// Forgets that a version is good if it is this one, which fails.
     pub(super) fn not_good(&self, plugin: &str, digest: &str) {
-        if self.record(plugin).is_some_and(|record| record.good == digest) {
-            self.removed(plugin);
+        let _turn = self.turn();
+        if let Some(record) = self.record(plugin).filter(|record| record.good == digest) {
+            let _ = self.put(plugin, &Record { good: String::new(), ..record });
         }
     }
 
     /// Forgets a plugin that was removed.
     pub(super) fn removed(&self, plugin: &str) {
-        for ending in [RECORD, WASM] {
-            let _ = fs::remove_file(self.path(plugin, ending));
-        }
+        let _turn = self.turn();
+        let _ = fs::remove_file(self.path(plugin, RECORD));
+        self.remove_code(plugin, &Record::default());
     }
 
-    /// The good version, if the file has another one.
+    /// Whether there is a record of the plugin.
+    pub(super) fn knows(&self, plugin: &str, file: &str) -> bool {
+        self.record(plugin).is_some_and(|record| record.file == file)
+    }
+
+    /// The good version, if the file has another one. Until a version is good, the one that ran last counts.
     ///
     /// * `digest` - of the version in the file.
     pub(super) fn earlier(&self, plugin: &str, file: &str, digest: &str) -> Option<Saved> {
-        let record = self.record(plugin).filter(|record| record.file == file && record.good != digest)?;
-        let wasm = read(&self.path(plugin, WASM), LAYER_BYTES)?;
-        // A crash between the two writes, or damage.
-        if HEXLOWER.encode(&Sha256::digest(&wasm)) != record.good {
-            return None;
-        }
+        let record = self.record(plugin).filter(|record| record.file == file)?;
+        let good = Some(&record.good).filter(|good| !good.is_empty());
+        let good = good.or_else(|| record.revisions.first().map(|newest| &newest.digest))?;
+        let wasm = self.code(plugin, good).filter(|_| good != digest)?;
         let rejected = record.rejected.filter(|(rejected, _)| rejected == digest).map(|(_, why)| why);
         Some(Saved { wasm, rejected })
     }
 
+    /// The plugins whose finalizers may be left, by name.
+    pub(super) fn left_behind(&self) -> BTreeMap<String, LeftBehind> {
+        let text = read(&self.path(LEFT, RECORD), RECORD_BYTES);
+        text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+    }
+
+    /// Replaces these plugins.
+    pub(super) fn set_left_behind(&self, plugins: &BTreeMap<String, LeftBehind>) -> std::io::Result<()> {
+        let path = self.path(LEFT, RECORD);
+        if !plugins.is_empty() {
+            return self.write(&path, &serde_json::to_vec(plugins)?);
+        }
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     fn record(&self, plugin: &str) -> Option<Record> {
         serde_json::from_slice(&read(&self.path(plugin, RECORD), RECORD_BYTES)?).ok()
+    }
+
+    /// Writes the record, and removes code that it does not name.
+    fn put(&self, plugin: &str, record: &Record) -> std::io::Result<()> {
+        self.write(&self.path(plugin, RECORD), &serde_json::to_vec(record)?)?;
+        self.remove_code(plugin, record);
+        Ok(())
+    }
+
+    fn add_code(&self, plugin: &str, digest: &str, wasm: impl FnOnce() -> Option<Vec<u8>>) -> std::io::Result<()> {
+        let path = self.path(plugin, &code(digest));
+        if self.code(plugin, digest).is_some() {
+            return Ok(());
+        }
+        wasm().map_or(Ok(()), |wasm| self.write(&path, &wasm))
+    }
+
+    fn remove_code(&self, plugin: &str, record: &Record) {
+        let kept = |name: &str| {
+            record.good.get(..DIGITS).is_some_and(|digits| name == digits)
+                || record.revisions.iter().any(|revision| revision.digest.get(..DIGITS) == Some(name))
+        };
+        let begin = format!("{plugin}-{}-", self.directory);
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let digits = name.strip_prefix(&begin).and_then(|rest| rest.strip_suffix(WASM));
+            if digits.is_some_and(|digits| digits.len() == DIGITS && !kept(digits)) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     fn path(&self, plugin: &str, ending: &str) -> PathBuf {
@@ -161,6 +326,10 @@ impl SavedVersions {
             .flatten()
             .filter_map(|entry| {
                 let metadata = entry.metadata().ok()?;
+                // It is small, and nothing else knows what is in it.
+                if entry.file_name().to_string_lossy().starts_with(LEFT) {
+                    return None;
+                }
                 Some((metadata.modified().ok()?, metadata.len(), entry.path()))
             })
             .collect();
@@ -174,6 +343,14 @@ impl SavedVersions {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Digits of a digest in the name of a file.
+const DIGITS: usize = 16;
+
+/// The end of the name of the file with this code.
+fn code(digest: &str) -> String {
+    format!("-{}{WASM}", digest.get(..DIGITS).unwrap_or(digest))
 }
 
 /// The content of a regular file of at most `limit` bytes. None: there is none.
@@ -192,21 +369,56 @@ mod tests {
         HEXLOWER.encode(&Sha256::digest(wasm))
     }
 
+    fn good(saved: &SavedVersions, plugin: &str, wasm: &[u8], only_if_none: bool) {
+        saved.good(plugin, "p.wasm", &digest(wasm), Some(wasm.to_vec()), only_if_none).unwrap();
+    }
+
+    fn ran(saved: &SavedVersions, wasm: &str) {
+        let revision = Revision { digest: digest(wasm.as_bytes()), ..Revision::default() };
+        saved.ran("p", "p.wasm", revision, || Some(wasm.as_bytes().to_vec())).unwrap();
+    }
+
+    #[test]
+    fn until_a_version_is_good_the_one_that_ran_last_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let saved = SavedVersions::open_or_warn(folder.path(), Path::new("/plugins")).unwrap();
+        ran(&saved, "zero");
+        ran(&saved, "one");
+        assert_eq!(saved.earlier("p", "p.wasm", &digest(b"two")).unwrap().wasm, b"one");
+        assert!(saved.earlier("p", "p.wasm", &digest(b"one")).is_none(), "the file has it");
+        good(&saved, "p", b"zero", true);
+        assert_eq!(saved.earlier("p", "p.wasm", &digest(b"two")).unwrap().wasm, b"zero");
+    }
+
+    #[test]
+    fn a_version_becomes_good_although_another_has_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let saved = SavedVersions::open_or_warn(folder.path(), Path::new("/plugins")).unwrap();
+        good(&saved, "p", b"zero", true);
+        ran(&saved, "one");
+        saved.rejected("p", "p.wasm", &digest(b"two"), "it traps").unwrap();
+        saved.good("p", "p.wasm", &digest(b"one"), None, false).unwrap();
+        let found = saved.earlier("p", "p.wasm", &digest(b"two")).unwrap();
+        assert_eq!((found.wasm.as_slice(), found.rejected.as_deref()), (&b"one"[..], Some("it traps")));
+        saved.good("p", "p.wasm", &digest(b"three"), None, false).expect_err("nothing has its code");
+        assert_eq!(saved.earlier("p", "p.wasm", &digest(b"two")).unwrap().wasm, b"one");
+    }
+
     #[test]
     fn a_good_version_is_there_for_its_own_file_of_its_own_directory_only() {
         let folder = tempfile::tempdir().unwrap();
         let of = |plugins: &str| SavedVersions::open_or_warn(folder.path(), Path::new(plugins)).unwrap();
         let saved = of("/plugins");
-        saved.good("p", "p.wasm", b"one", true).unwrap();
+        good(&saved, "p", b"one", true);
         assert!(saved.earlier("p", "p.wasm", &digest(b"one")).is_none(), "the file has it");
         let found = saved.earlier("p", "p.wasm", &digest(b"two")).unwrap();
         assert_eq!((found.wasm.as_slice(), found.rejected), (&b"one"[..], None));
         assert!(saved.earlier("p", "q.wasm", &digest(b"two")).is_none());
         assert!(saved.earlier("q", "p.wasm", &digest(b"two")).is_none());
         assert!(of("/elsewhere").earlier("p", "p.wasm", &digest(b"two")).is_none());
-        saved.good("p", "p.wasm", b"two", true).unwrap();
+        good(&saved, "p", b"two", true);
         assert!(saved.earlier("p", "p.wasm", &digest(b"two")).is_some(), "an unproven version does not replace it");
-        saved.good("p", "p.wasm", b"two", false).unwrap();
+        good(&saved, "p", b"two", false);
         assert!(saved.earlier("p", "p.wasm", &digest(b"two")).is_none());
         saved.not_good("p", &digest(b"one"));
         assert!(saved.earlier("p", "p.wasm", &digest(b"three")).is_some());
@@ -218,7 +430,7 @@ mod tests {
     fn a_rejected_version_is_remembered_until_it_is_forgiven_or_another_proves_itself() {
         let folder = tempfile::tempdir().unwrap();
         let saved = SavedVersions::open_or_warn(folder.path(), Path::new("/plugins")).unwrap();
-        saved.good("p", "p.wasm", b"one", false).unwrap();
+        good(&saved, "p", b"one", false);
         let bad = digest(b"two");
         saved.rejected("p", "p.wasm", &bad, "it traps").unwrap();
         assert_eq!(saved.earlier("p", "p.wasm", &bad).unwrap().rejected.as_deref(), Some("it traps"));
@@ -226,7 +438,7 @@ mod tests {
         saved.forgive("p").unwrap();
         assert_eq!(saved.earlier("p", "p.wasm", &bad).unwrap().rejected, None);
         saved.rejected("p", "p.wasm", &bad, "it traps").unwrap();
-        saved.good("p", "p.wasm", b"three", false).unwrap();
+        good(&saved, "p", b"three", false);
         assert_eq!(saved.earlier("p", "p.wasm", &bad).unwrap().rejected, None);
     }
 
@@ -236,9 +448,9 @@ mod tests {
         let mut saved = SavedVersions::open_or_warn(folder.path(), Path::new("/plugins")).unwrap();
         saved.max_bytes = 3000;
         for plugin in ["a", "b", "c", "d"] {
-            saved.good(plugin, "p.wasm", &[0; 900], false).unwrap();
+            good(&saved, plugin, &[0; 900], false);
             let age = std::time::Duration::from_secs(u64::from(b'd' - plugin.as_bytes()[0]));
-            let wasm = fs::File::options().write(true).open(saved.path(plugin, WASM)).unwrap();
+            let wasm = fs::File::options().write(true).open(saved.path(plugin, &code(&digest(&[0; 900])))).unwrap();
             wasm.set_modified(std::time::SystemTime::now() - age).unwrap();
         }
         let bytes: u64 =
@@ -249,18 +461,47 @@ mod tests {
     }
 
     #[test]
+    fn the_last_ten_versions_that_ran_stay_with_their_grants() {
+        let folder = tempfile::tempdir().unwrap();
+        let saved = SavedVersions::open_or_warn(folder.path(), Path::new("/plugins")).unwrap();
+        let ran = |text: &str, grant: u64| {
+            let (version, grant) = (text.to_owned(), serde_json::json!({"workers": grant}));
+            let revision = Revision { version, digest: digest(text.as_bytes()), grant, ..Revision::default() };
+            saved.ran("p", "p.wasm", revision, || Some(text.as_bytes().to_vec())).unwrap();
+        };
+        good(&saved, "p", b"0", false);
+        for number in 0..12 {
+            ran(&number.to_string(), 1);
+        }
+        ran("11", 2);
+        let all = saved.revisions("p");
+        assert_eq!(all.iter().map(|one| one.revision).collect::<Vec<_>>(), [12, 11, 10, 9, 8, 7, 6, 5, 4, 3]);
+        assert_eq!(all[0].grant["workers"], 2);
+        let there = |text: &str| saved.code("p", &digest(text.as_bytes())).is_some();
+        assert!(there("0") && !there("1") && there("2") && there("11"), "the good one stays as well");
+        saved.undone("p", "p.wasm", &digest(b"11"), "a person", b"5").unwrap();
+        let earlier = saved.earlier("p", "p.wasm", &digest(b"11")).unwrap();
+        assert_eq!((earlier.wasm.as_slice(), earlier.rejected.as_deref()), (&b"5"[..], Some("a person")));
+        assert_eq!(saved.revisions("p").len(), 10);
+        saved.not_good("p", &digest(b"5"));
+        assert!(saved.earlier("p", "p.wasm", &digest(b"11")).is_none() && saved.revisions("p").len() == 10);
+        saved.removed("p");
+        assert!(saved.revisions("p").is_empty() && !there("5"));
+    }
+
+    #[test]
     fn damaged_files_are_no_versions() {
         let folder = tempfile::tempdir().unwrap();
         let saved = SavedVersions::open_or_warn(folder.path(), Path::new("/plugins")).unwrap();
-        saved.good("p", "p.wasm", b"one", false).unwrap();
-        fs::write(saved.path("p", WASM), b"other").unwrap();
+        good(&saved, "p", b"one", false);
+        fs::write(saved.path("p", &code(&digest(b"one"))), b"other").unwrap();
         assert!(saved.earlier("p", "p.wasm", &digest(b"two")).is_none());
-        saved.good("p", "p.wasm", b"three", false).unwrap();
-        for content in [&b""[..], b"{", b"null", &[b' '; 70_000]] {
+        good(&saved, "p", b"three", false);
+        for content in [&b""[..], b"{", b"null", &[b' '; 17 << 20]] {
             fs::write(saved.path("p", RECORD), content).unwrap();
             assert!(saved.earlier("p", "p.wasm", &digest(b"two")).is_none());
         }
-        saved.good("p", "p.wasm", b"four", true).unwrap();
+        good(&saved, "p", b"four", true);
         assert!(saved.earlier("p", "p.wasm", &digest(b"two")).is_some());
     }
 

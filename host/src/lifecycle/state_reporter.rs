@@ -1,9 +1,11 @@
 //! The report of each state transition of a plugin or file: a log line, a metric, an event.
 
+use super::definitions::Obstacle;
 use super::host_events::HostEvents;
 use super::lock;
-use super::registry::{BlockedReason, FileState, Plugin, Registry, State};
+use super::registry::{BlockedReason, FileState, Plugin, PluginFile, Registry, State};
 use crate::metrics::Metrics;
+use crate::plugin::directory;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -42,7 +44,12 @@ impl FileState {
             Self::Runs(_) => return None,
             Self::Compiling => of(State::Compiling, vec![]),
             Self::Failed { reason, .. } => of(State::Failed, vec![reason.clone()]),
-            Self::Syncing { version, .. } => of(State::Syncing, version.waiting_for()),
+            Self::Syncing { version, installation, .. } => match installation.obstacle() {
+                Some(Obstacle::Refused(why)) => of(State::Failed, vec![why]),
+                Some(Obstacle::Waits(why) | Obstacle::Unconverted(why)) => of(State::Syncing, vec![why]),
+                None => of(State::Syncing, version.waiting_for()),
+            },
+            Self::RollingOut(_) => of(State::RollingOut, vec![]),
             Self::Blocked { why, .. } => match why {
                 BlockedReason::NoGrant => {
                     of(State::AwaitingGrant, vec!["everything, because there is no grant".to_owned()])
@@ -61,11 +68,27 @@ impl FileState {
     }
 }
 
+impl Registry {
+    /// The state of a file's newest content, with the step of its rollout. None: the plugin runs it.
+    pub(super) fn reported_state(&self, file: &PluginFile) -> Option<ReportedState> {
+        let mut reported = file.file_state.reported_state()?;
+        if let FileState::RollingOut(candidate) = &file.file_state
+            && let Some(plugin) = self.plugins.get(candidate.name())
+        {
+            match plugin.controller.awaits_approval() {
+                Some(why) => (reported.state, reported.reasons) = (State::AwaitingConfirmation, vec![why]),
+                None => reported.reasons.extend(plugin.controller.rollout_step()),
+            }
+        }
+        Some(reported)
+    }
+}
+
 impl Plugin {
     pub(super) fn state(&self) -> State {
         match &self.running {
             None => State::Syncing,
-            Some(_) if self.controller.is_paused() => State::Paused,
+            Some(_) if self.controller.paused_by().is_some() => State::Paused,
             Some(_) if self.controller.quarantined_until().is_some() => State::Quarantined,
             Some(_) if self.controller.current().is_some_and(|version| version.synced()) => State::Active,
             Some(_) => State::Syncing,
@@ -128,7 +151,7 @@ impl StateReporter {
                 plugins.insert(name.clone(), reported_state);
             }
             for (name, file) in &registry.files {
-                if let Some(reported_state) = file.file_state.reported_state() {
+                if let Some(reported_state) = registry.reported_state(file) {
                     let plugin = match &file.file_state {
                         FileState::Failed { name, .. } => name.clone().unwrap_or_default(),
                         file_state => {
@@ -192,17 +215,18 @@ impl StateReporter {
                 self.events.record(file, true, "PluginFailed", format!("{file}: {reason}"));
             }
             State::AwaitingGrant => {
-                let (grant, wasm) = match file.strip_suffix(".wasm") {
-                    Some(grant) => (grant, file),
+                let (grant, wasm) = match (file.strip_suffix(".wasm"), directory::plugin_of(file)) {
+                    (Some(grant), _) => (format!("{grant}.yaml"), file),
+                    (None, Some(declared)) => (format!("spec.grant of Plugin {declared}"), "FILE"),
                     // A pulled plugin: its grant is in the plugin directory.
-                    None => (plugin, "FILE, with the file from oarlock pull,"),
+                    (None, None) => (format!("{plugin}.yaml"), "FILE, with the file from oarlock pull,"),
                 };
                 tracing::warn!(
                     file,
                     plugin,
                     version,
                     state = state.as_str(),
-                    "awaiting a grant: write {grant}.yaml (oarlock grant {wasm} prints the grant that the manifest asks for)"
+                    "awaiting a grant: write {grant} (oarlock grant {wasm} prints the grant that the manifest asks for)"
                 );
                 for line in reasons {
                     tracing::warn!(file, plugin, "not granted: {line}");
@@ -238,7 +262,7 @@ impl StateReporter {
         }
         let swapped = before.is_some_and(|before| !before.digest.is_empty() && before.digest != *digest);
         match state {
-            State::Active if swapped => {
+            State::Active | State::Paused if swapped => {
                 let message = format!("plugin {name} runs version {version} ({})", crate::shorten(digest, 12));
                 self.events.record(name, false, "PluginSwapped", message);
             }

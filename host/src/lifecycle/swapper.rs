@@ -1,15 +1,16 @@
 //! Swap and rollback of versions: first the watches sync, then the pointer moves, then the previous version drains.
 
 use super::access::AccessChecker;
+use super::definitions::{DefinitionInstaller, Installation};
 use super::host_events::HostEvents;
-use super::registry::{
-    BlockedReason, CandidateVersion, FileState, Granting, Plugin, PluginFile, Registry, Running, Task,
-};
-use super::saved_versions::SavedVersions;
+use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Registry, Running, Task};
+use super::saved_versions::{Revision, SavedVersions};
+use super::undo::UNDONE;
 use super::{DRAIN, Message, lock};
-use crate::controller::{Loaded, Version};
-use crate::grants::difference;
+use crate::controller::{Controller, Loaded, Version};
+use crate::grants::{Grants, difference};
 use crate::metrics::Metrics;
+use crate::plugin::cache::Cache;
 use crate::plugin::{Guest, HttpGate};
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
@@ -20,7 +21,7 @@ use tokio::time::Instant;
 
 impl Plugin {
     /// Moves the pointer to the version.
-    fn switch(&mut self, candidate: CandidateVersion, version: &Arc<Version>, forward: bool) {
+    pub(super) fn switch(&mut self, candidate: CandidateVersion, version: &Arc<Version>, forward: bool) {
         if let Some(running) = self.running.as_ref().filter(|running| running.candidate.digest() == candidate.digest())
         {
             tell_of_grant(self.controller.name(), &running.candidate.granting, &candidate.granting);
@@ -62,6 +63,17 @@ impl Plugin {
     }
 }
 
+/// The grants and imports of a plugin's instances.
+pub(super) fn guest(name: &str, grants: &Grants, cache: &Arc<Cache>, http: &HttpGate, metrics: &Metrics) -> Guest {
+    Guest {
+        plugin: name.to_owned(),
+        grants: Arc::new(grants.clone()),
+        cache: Arc::clone(cache),
+        http: http.clone(),
+        metrics: metrics.plugin(name),
+    }
+}
+
 /// Swaps the versions of plugins.
 #[derive(Debug)]
 pub(super) struct Swapper {
@@ -71,6 +83,7 @@ pub(super) struct Swapper {
     pub(super) http: HttpGate,
     pub(super) metrics: Metrics,
     pub(super) access: AccessChecker,
+    pub(super) definitions: DefinitionInstaller,
     pub(super) events: HostEvents,
     pub(super) messages: mpsc::UnboundedSender<Message>,
 }
@@ -79,26 +92,32 @@ impl Swapper {
     /// Opens the watches of a candidate and checks its RBAC permissions. None: the candidate has no grant.
     pub(super) fn prepare(&self, plugin: &mut Plugin, candidate: &CandidateVersion) -> Option<Arc<Version>> {
         let Granting::Grant { grants, .. } = &candidate.granting else { return None };
-        let guest = Guest {
-            plugin: candidate.name().to_owned(),
-            grants: Arc::new(*grants.clone()),
-            cache: Arc::clone(&plugin.cache),
-            http: self.http.clone(),
-            metrics: self.metrics.plugin(candidate.name()),
-        };
+        let guest = guest(candidate.name(), grants, &plugin.cache, &self.http, &self.metrics);
         let component = candidate.compiled.component.clone();
         self.access.check(&mut plugin.access, candidate);
         Some(plugin.controller.prepare(Loaded { manifest: candidate.manifest(), component, guest }))
     }
 
-    /// Sends a message when the watches of a version are in sync.
-    pub(super) fn when_synced(&self, plugin: &str, version: &Arc<Version>) -> Task {
-        let (plugin, version, messages) = (plugin.to_owned(), Arc::clone(version), self.messages.clone());
+    /// Sends a message when the definitions of a version are installed and its watches in sync.
+    pub(super) fn when_synced(
+        &self,
+        controller: &Arc<Controller>,
+        candidate: &CandidateVersion,
+        version: &Arc<Version>,
+    ) -> (Task, Installation) {
+        let (candidate, version, messages) = (candidate.clone(), Arc::clone(version), self.messages.clone());
+        let (definitions, installation) = (self.definitions.clone(), Installation::default());
+        let (progress, controller) = (installation.clone(), Arc::clone(controller));
         let task = tokio::spawn(async move {
+            let refused = |why| {
+                let plugin = candidate.name().to_owned();
+                let _ = messages.send(Message::DefinitionRefused { plugin, version: Arc::clone(&version), why });
+            };
+            definitions.install(&candidate, (&controller, &version), &progress, refused).await;
             version.wait_until_synced().await;
-            let _ = messages.send(Message::Synced { plugin, version });
+            let _ = messages.send(Message::Synced { plugin: candidate.name().to_owned(), version });
         });
-        Task(task.abort_handle())
+        (Task(task.abort_handle()), installation)
     }
 
     /// The watches of a version are in sync: it becomes current, if the file still holds it. Returns the file of the new current version.
@@ -107,7 +126,7 @@ impl Swapper {
         let plugin = registry.plugins.get(name)?;
         let file_name = plugin.file.clone();
         let candidate = registry.files.get(&file_name).and_then(|file| match &file.file_state {
-            FileState::Syncing { candidate, version: wanted } if Arc::ptr_eq(wanted, version) => {
+            FileState::Syncing { candidate, version: wanted, .. } if Arc::ptr_eq(wanted, version) => {
                 Some(candidate.clone())
             }
             _ => None,
@@ -125,14 +144,26 @@ impl Swapper {
             registry.set_file_state(&file_name, FileState::Blocked { candidate, why });
             return None;
         }
+        // A person who goes back wants the earlier version at once.
+        let goes_back = registry.files.get(&file_name).is_some_and(|file| file.refused.is_some());
+        let plugin = registry.plugins.get_mut(name)?;
+        if let Some(steps) = plugin.steps(&candidate).filter(|_| !goes_back) {
+            plugin.begin_rollout(&candidate, version, &steps);
+            if let Some(file) = registry.files.get_mut(&file_name) {
+                (file.task, file.confirmed, file.file_state) = (None, None, FileState::RollingOut(candidate));
+            }
+            return None;
+        }
         plugin.switch(candidate.clone(), version, true);
         let mut refused = None;
         if let Some(file) = registry.files.get_mut(&file_name) {
             file.task = None;
             file.confirmed = None;
-            file.file_state = match file.refused.take() {
-                None => FileState::Runs(candidate),
-                Some((candidate, why)) => {
+            file.file_state = match (file.refused.take(), file.later.take()) {
+                (None, None) => FileState::Runs(candidate),
+                // Evaluated again by the caller.
+                (None, Some(candidate)) => FileState::Blocked { candidate, why: BlockedReason::Draining },
+                (Some((candidate, why)), _) => {
                     refused = Some((candidate.clone(), why.clone()));
                     FileState::Blocked { candidate, why: BlockedReason::RolledBack(why) }
                 }
@@ -140,7 +171,10 @@ impl Swapper {
         }
         if let Some(plugin) = registry.plugins.get_mut(name).filter(|_| refused.is_some()) {
             plugin.rejected = refused;
+            // Nothing goes back to the version that was refused.
+            plugin.last_good = None;
         }
+        self.remember(&registry, name);
         Some(file_name)
     }
 
@@ -150,7 +184,10 @@ impl Swapper {
         let Some(plugin) = registry.plugins.get_mut(name) else { return };
         // The watches are open already; only the permissions change.
         let Some(version) = self.prepare(plugin, &candidate) else { return };
+        // A person who went back from a version did not mean its grant.
+        let undone = plugin.rejected.take().filter(|(_, why)| why.starts_with(UNDONE));
         plugin.switch(candidate, &version, true);
+        plugin.rejected = undone;
     }
 
     pub(super) fn first_reconcile(&self, name: &str, digest: &str, struck: bool) {
@@ -174,21 +211,40 @@ impl Swapper {
         let Some(saved) = self.saved.clone() else { return };
         let file = {
             let registry = lock(&self.registry);
-            let Some(plugin) = registry.plugins.get(name) else { return };
-            // A newer file may have replaced it already.
-            let file = registry.files.get(&plugin.file);
-            let held = |file: &&PluginFile| matches!(&file.file_state, FileState::Runs(of) if of.digest() == digest);
-            let Some(file) = file.filter(held) else { return };
+            let file = registry.plugins.get(name).and_then(|plugin| registry.files.get(&plugin.file));
+            let Some(file) = file else { return };
             file.found.candidate.clone()
         };
         let (plugin, digest) = (name.to_owned(), digest.to_owned());
         tokio::task::spawn_blocking(move || {
-            let wasm = match file.read() {
-                Ok(wasm) if HEXLOWER.encode(&Sha256::digest(&wasm)) == digest => wasm,
-                _ => return,
-            };
-            if let Err(error) = saved.good(&plugin, &file.file_name, &wasm, only_if_none) {
+            // A newer file may have replaced it already.
+            let wasm = file.read().ok().filter(|wasm| HEXLOWER.encode(&Sha256::digest(wasm)) == digest);
+            if let Err(error) = saved.good(&plugin, &file.file_name, &digest, wasm, only_if_none) {
                 tracing::warn!(plugin, %error, "the good version could not be saved for a rollback after a restart");
+            }
+        });
+    }
+
+    /// Adds the version that runs to the plugin's revisions, in the background.
+    fn remember(&self, registry: &Registry, name: &str) {
+        let (Some(saved), Some(plugin)) = (self.saved.clone(), registry.plugins.get(name)) else { return };
+        let Some(running) = &plugin.running else { return };
+        let Granting::Grant { grant, .. } = &running.candidate.granting else { return };
+        let revision = Revision {
+            version: running.candidate.compiled.manifest.version.clone(),
+            digest: running.candidate.digest().to_owned(),
+            since: oarlock_simulation::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            grant: serde_json::to_value(grant).unwrap_or_default(),
+            ..Revision::default()
+        };
+        let Some(file) = registry.files.get(&plugin.file).map(|file| file.found.candidate.clone()) else { return };
+        let plugin = name.to_owned();
+        tokio::task::spawn_blocking(move || {
+            let digest = revision.digest.clone();
+            // A newer file may have replaced it already.
+            let wasm = || file.read().ok().filter(|wasm| HEXLOWER.encode(&Sha256::digest(wasm)) == digest);
+            if let Err(error) = saved.ran(&plugin, &file.file_name, revision, wasm) {
+                tracing::warn!(plugin, %error, "the version could not be saved for a return to it");
             }
         });
     }
@@ -250,6 +306,7 @@ impl Swapper {
         plugin.switch(good, &version, false);
         plugin.rejected = rejected;
         let file_name = plugin.file.clone();
+        self.remember(&registry, name);
         if let Some(file) = registry.files.get_mut(&file_name)
             && matches!(&file.file_state, FileState::Runs(candidate) if candidate.is(&failed))
         {

@@ -1,16 +1,18 @@
 //! State of the plugins for people and monitoring: the response to `/plugins`.
 
-use super::registry::{BlockedReason, FileState, Plugin, Registry, RemovedPlugin, State};
+use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Registry, RemovedPlugin, State};
 use super::state_reporter::ReportedState;
 use crate::controller::Converter;
+use crate::grants::Grants;
 use crate::oci::PullStatuses;
+use oarlock_manifest::PluginGrant;
 use serde_json::{Map, Value, json};
 
 /// The response to `/plugins`.
 pub(super) fn describe(registry: &Registry, pulled: Option<&PullStatuses>) -> Value {
     let mut list = Vec::new();
     for (name, file) in &registry.files {
-        let file_state = file.file_state.reported_state();
+        let file_state = registry.reported_state(file);
         let plugin = registry.plugin_of(name).filter(|(_, plugin)| plugin.running.is_some());
         let mut entry = match plugin {
             Some((plugin_name, plugin)) => running(plugin_name, plugin),
@@ -33,6 +35,9 @@ pub(super) fn describe(registry: &Registry, pulled: Option<&PullStatuses>) -> Va
         entry.insert("file".to_owned(), json!(name));
         if let Some(source) = pulled.and_then(|pulled| pulled.describe(name)) {
             entry.insert("source".to_owned(), source);
+        } else if file.found.candidate.declared.is_some() {
+            let file = file.found.candidate.path.file_name().unwrap_or_default().to_string_lossy();
+            entry.insert("source".to_owned(), json!({"file": file}));
         }
         list.push(Value::Object(entry));
     }
@@ -50,6 +55,9 @@ fn running(name: &str, plugin: &Plugin) -> Map<String, Value> {
     };
     entry.insert("name".to_owned(), json!(name));
     entry.insert("state".to_owned(), json!(plugin.state().as_str()));
+    if let Some(why) = plugin.controller.paused_by() {
+        entry.insert("reason".to_owned(), json!(why));
+    }
     if let Some(until) = plugin.controller.quarantined_until() {
         let left = until.saturating_duration_since(tokio::time::Instant::now());
         entry.insert("quarantinedForSeconds".to_owned(), json!(left.as_secs()));
@@ -64,6 +72,9 @@ fn running(name: &str, plugin: &Plugin) -> Map<String, Value> {
     if !plugin.left_behind.is_empty() {
         let kinds: Vec<String> = plugin.left_behind.iter().map(ToString::to_string).collect();
         entry.insert("finalizersLeftOn".to_owned(), json!(kinds));
+    }
+    if let Some(rollout) = plugin.controller.describe_rollout() {
+        entry.insert("rollout".to_owned(), rollout);
     }
     missing_permissions(plugin, &mut entry);
     entry
@@ -107,6 +118,61 @@ fn version(reported_state: &ReportedState, file_state: &FileState) -> Map<String
         _ => {}
     }
     entry
+}
+
+/// The versions of a plugin that the host has in memory: `role`, `version`, `digest`, the manifest, the grant that it asks for and the one that
+/// it has, without values of the configuration, and `missing`, the permissions that it lacks. None: the host knows none.
+pub(super) fn versions(registry: &Registry, name: &str) -> Option<Value> {
+    let plugin = registry.plugins.get(name);
+    let running = plugin.and_then(|plugin| plugin.running.as_ref()).map(|running| &running.candidate);
+    let files = registry.files.values().filter_map(|file| file.file_state.candidate());
+    let next =
+        files.filter(|candidate| candidate.name() == name && !running.is_some_and(|running| running.is(candidate)));
+    let good = plugin.and_then(|plugin| plugin.last_good.as_ref());
+    let rejected = plugin.and_then(|plugin| plugin.rejected.as_ref());
+    let mut all = Vec::new();
+    all.extend(running.map(|candidate| candidate_version("running", candidate)));
+    all.extend(next.map(|candidate| candidate_version("next", candidate)));
+    all.extend(
+        good.filter(|good| !running.is_some_and(|running| running.is(good)))
+            .map(|good| candidate_version("before", good)),
+    );
+    all.extend(rejected.map(|(candidate, why)| {
+        let mut entry = candidate_version("rejected", candidate);
+        entry.insert("reason".to_owned(), json!(why));
+        entry
+    }));
+    (!all.is_empty()).then(|| json!(all))
+}
+
+fn candidate_version(role: &str, candidate: &CandidateVersion) -> Map<String, Value> {
+    let manifest = &candidate.compiled.manifest;
+    let (grant, missing) = match &candidate.granting {
+        Granting::Grant { grant, missing, .. } => (Some(grant), missing.clone()),
+        Granting::Nothing => (None, Vec::new()),
+    };
+    let config = grant.map(|grant| grant.config.clone()).unwrap_or_default();
+    let asked = Grants::asked(manifest, config, &|kind| candidate.plurals.get(kind).cloned());
+    let mut entry = Map::new();
+    for (name, value) in [
+        ("role", json!(role)),
+        ("version", json!(manifest.version)),
+        ("digest", json!(format!("sha256:{}", candidate.digest()))),
+        ("manifest", json!(manifest)),
+        ("asked", without_values(&asked)),
+        ("grant", grant.map(|grant| without_values(grant)).unwrap_or_default()),
+        ("missing", json!(missing)),
+    ] {
+        entry.insert(name.to_owned(), value);
+    }
+    entry
+}
+
+/// A grant without the values of its configuration, which may be secret.
+fn without_values(grant: &PluginGrant) -> Value {
+    let mut grant = grant.clone();
+    grant.config.values_mut().for_each(|value| "(not shown)".clone_into(value));
+    json!(grant)
 }
 
 /// A plugin that ended while definitions depend on its conversions.

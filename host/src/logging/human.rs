@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use super::TRACE_ID;
 use crate::text::Escape;
 use jiff::Timestamp;
 use tracing::field::{Field, Visit};
@@ -40,6 +41,9 @@ where
         }
         write_fields(&mut out, event, true)?;
         write_fields(&mut out, event, false)?;
+        if let Some(trace) = crate::telemetry::current_trace_id() {
+            write!(out, " {TRACE_ID}={trace}")?;
+        }
         for span in ctx.event_scope().into_iter().flatten() {
             if let Some(fields) = span.extensions().get::<FormattedFields<N>>() {
                 out.write_str(&fields.fields)?;

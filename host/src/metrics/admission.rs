@@ -7,10 +7,11 @@ use std::time::Duration;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use super::exemplar::{TracedHistogram, observe};
 use super::series::Series;
+use crate::telemetry::TraceId;
 
 /// Histogram buckets of review durations, in seconds: the API server waits at most 30.
 const BUCKETS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
@@ -27,7 +28,7 @@ const CONVERSIONS: [&str; 2] = ["converted", "failed"];
 #[derive(Debug, Clone)]
 pub(super) struct AdmissionFamilies {
     requests: Series<RequestLabels, Counter>,
-    latency: Series<WebhookLabels, Histogram>,
+    latency: Series<WebhookLabels, TracedHistogram>,
     reviews: Series<ReviewLabels, Counter>,
     unanswered: Series<ConfigurationLabels, Gauge>,
     repairs: Series<KindLabels, Counter>,
@@ -65,7 +66,7 @@ impl AdmissionFamilies {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let families = Self {
             requests: Series::new(Counter::default),
-            latency: Series::new(|| Histogram::new(BUCKETS)),
+            latency: Series::new(|| TracedHistogram::new(BUCKETS.into_iter())),
             reviews: Series::new(Counter::default),
             unanswered: Series::new(Gauge::default),
             repairs: Series::new(Counter::default),
@@ -131,9 +132,9 @@ impl AdmissionFamilies {
         self.repairs.get(&KindLabels { kind });
     }
 
-    pub(super) fn answered(&self, webhook: &str, code: u16, took: Duration) {
+    pub(super) fn answered(&self, webhook: &str, code: u16, took: Duration, trace: Option<TraceId>) {
         let webhook: Arc<str> = Arc::from(webhook);
-        self.latency.get(&WebhookLabels { webhook: Arc::clone(&webhook) }).observe(took.as_secs_f64());
+        observe(&self.latency.get(&WebhookLabels { webhook: Arc::clone(&webhook) }), took, trace);
         self.requests.get(&RequestLabels { webhook, code }).inc();
     }
 

@@ -4,6 +4,7 @@
 //!
 //! OpenMetrics 1.0; Prometheus, "Exposition formats", text-based format 0.0.4.
 
+use super::exemplar::MARK;
 use std::collections::BTreeSet;
 
 /// A text format, named by its content type.
@@ -33,7 +34,8 @@ impl Format {
         }
     }
 
-    /// Converts OpenMetrics text to this format. In the older one counters are named like their samples, and there is no end marker.
+    /// Converts OpenMetrics text to this format. In the older one counters are named like their samples, and there are neither
+    /// exemplars nor an end marker.
     pub(super) fn of(self, openmetrics: String) -> String {
         if self == Self::OpenMetrics {
             return openmetrics;
@@ -44,7 +46,8 @@ impl Format {
         for line in openmetrics.lines() {
             let Some((comment, rest)) = line.strip_prefix("# ").and_then(|line| line.split_once(' ')) else {
                 if line != "# EOF" {
-                    text.extend([line, "\n"]);
+                    let sample = line.rfind(MARK).and_then(|at| line.get(..at)).unwrap_or(line);
+                    text.extend([sample, "\n"]);
                 }
                 continue;
             };

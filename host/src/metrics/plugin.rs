@@ -13,9 +13,15 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use self::labels::{
-    ApiLabels, CallLabels, Code, ControllerLabels, HttpLabels, PluginLabels, ResultLabels, StateLabels, TrapLabels,
+    ApiLabels, CallLabels, Code, ControllerLabels, HttpLabels, PluginLabels, ResultLabels, RolloutLabels, StateLabels,
+    TrapLabels,
 };
+use super::exemplar::{TracedHistogram, observe};
 use super::series::Series;
+use crate::telemetry::TraceId;
+
+/// How a rollout ends.
+const ROLLOUT_RESULTS: [&str; 2] = ["promoted", "aborted"];
 
 /// The metrics of one plugin; a clone is another handle to the same series.
 #[derive(Debug, Clone)]
@@ -35,12 +41,15 @@ pub struct Counted {
 pub(super) struct PluginFamilies {
     reconciles: Series<ResultLabels, Counter>,
     errors: Series<ControllerLabels, Counter>,
-    reconcile_time: Series<ControllerLabels, Histogram>,
+    reconcile_time: Series<ControllerLabels, TracedHistogram>,
     active_workers: Series<ControllerLabels, Gauge>,
     instances: Series<PluginLabels, Gauge>,
     out_of_sync: Series<PluginLabels, Gauge>,
     paused: Series<PluginLabels, Gauge>,
     resyncs_skipped: Series<PluginLabels, Counter>,
+    rollout_share: Series<PluginLabels, Gauge>,
+    rollout_writes: Series<PluginLabels, Gauge>,
+    rollouts: Series<RolloutLabels, Counter>,
     leading: Series<PluginLabels, Gauge>,
     calls: Series<CallLabels, Histogram>,
     traps: Series<TrapLabels, Counter>,
@@ -70,6 +79,12 @@ impl PluginMetrics {
         metrics.families.out_of_sync.get(&metrics.plugin());
         metrics.families.paused.get(&metrics.plugin());
         metrics.families.resyncs_skipped.get(&metrics.plugin());
+        metrics.families.rollout_share.get(&metrics.plugin());
+        metrics.families.rollout_writes.get(&metrics.plugin());
+        for result in ROLLOUT_RESULTS {
+            let labels = RolloutLabels { plugin: Arc::clone(&metrics.name), result };
+            metrics.families.rollouts.get(&labels);
+        }
         metrics
     }
 
@@ -85,10 +100,12 @@ impl PluginMetrics {
     }
 
     /// Records a reconcile and its duration, from the key in hand to its result.
-    pub fn reconciled(&self, result: ReconcileResult, took: Duration) {
+    ///
+    /// * `trace` - its trace, if that is sampled.
+    pub fn reconciled(&self, result: ReconcileResult, took: Duration, trace: Option<TraceId>) {
         let Some(_live) = self.live() else { return };
         let controller = self.controller();
-        self.families.reconcile_time.get(&controller).observe(took.as_secs_f64());
+        observe(&self.families.reconcile_time.get(&controller), took, trace);
         if result == ReconcileResult::Error {
             self.families.errors.get(&controller).inc();
         }
@@ -112,6 +129,23 @@ impl PluginMetrics {
     pub fn set_out_of_sync(&self, objects: usize) {
         if let Some(_live) = self.live() {
             self.families.out_of_sync.get(&self.plugin()).set(super::count(objects));
+        }
+    }
+
+    /// Sets the share of the objects that a candidate reconciles, in percent, and the number of its differing writes.
+    pub fn set_rollout(&self, percent: u32, different_writes: usize) {
+        if let Some(_live) = self.live() {
+            self.families.rollout_share.get(&self.plugin()).set(i64::from(percent));
+            self.families.rollout_writes.get(&self.plugin()).set(super::count(different_writes));
+        }
+    }
+
+    /// Counts a rollout that ended.
+    pub fn rollout_ended(&self, promoted: bool) {
+        if let Some(_live) = self.live() {
+            let [as_promoted, as_aborted] = ROLLOUT_RESULTS;
+            let result = if promoted { as_promoted } else { as_aborted };
+            self.families.rollouts.get(&RolloutLabels { plugin: Arc::clone(&self.name), result }).inc();
         }
     }
 
@@ -241,6 +275,9 @@ impl PluginFamilies {
             out_of_sync: Series::new(Gauge::default),
             paused: Series::new(Gauge::default),
             resyncs_skipped: Series::new(Counter::default),
+            rollout_share: Series::new(Gauge::default),
+            rollout_writes: Series::new(Gauge::default),
+            rollouts: Series::new(Counter::default),
             leading: Series::new(Gauge::default),
             calls: Series::new(call_histogram),
             traps: Series::new(Counter::default),
@@ -270,6 +307,7 @@ impl PluginFamilies {
             families.active_workers.clone(),
         );
         families.register_objects(registry);
+        families.register_rollouts(registry);
         registry.register(
             "oarlock_plugin_leading",
             "Whether this host reconciles for the plugin: 1 where it holds the plugin's lease, or there are no leases",
@@ -323,6 +361,20 @@ impl PluginFamilies {
         );
     }
 
+    fn register_rollouts(&self, registry: &mut Registry) {
+        registry.register(
+            "oarlock_rollout_share_percent",
+            "Share of the objects that the candidate of a plugin's rollout reconciles, in percent",
+            self.rollout_share.clone(),
+        );
+        registry.register(
+            "oarlock_rollout_different_writes",
+            "Writes in the present step of a plugin's rollout that only one of the two versions would make, or that differ",
+            self.rollout_writes.clone(),
+        );
+        registry.register("oarlock_rollouts", "Rollouts of a plugin that ended, by result", self.rollouts.clone());
+    }
+
     pub(super) fn remove(&self, name: &str) {
         self.reconciles.retain(|labels| *labels.controller != *name);
         self.errors.retain(|labels| *labels.controller != *name);
@@ -332,6 +384,9 @@ impl PluginFamilies {
         self.out_of_sync.retain(|labels| *labels.plugin != *name);
         self.paused.retain(|labels| *labels.plugin != *name);
         self.resyncs_skipped.retain(|labels| *labels.plugin != *name);
+        self.rollout_share.retain(|labels| *labels.plugin != *name);
+        self.rollout_writes.retain(|labels| *labels.plugin != *name);
+        self.rollouts.retain(|labels| *labels.plugin != *name);
         self.leading.retain(|labels| *labels.plugin != *name);
         self.calls.retain(|labels| *labels.plugin != *name);
         self.traps.retain(|labels| *labels.plugin != *name);
@@ -342,11 +397,12 @@ impl PluginFamilies {
 }
 
 /// The buckets of controller-runtime, in seconds.
-fn reconcile_histogram() -> Histogram {
-    Histogram::new([
+fn reconcile_histogram() -> TracedHistogram {
+    const BUCKETS: [f64; 40] = [
         0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
         1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
-    ])
+    ];
+    TracedHistogram::new(BUCKETS.into_iter())
 }
 
 /// From the 10 µs of a small guest to a guest that waits for a slow server, in seconds.

@@ -37,6 +37,26 @@ pub struct Request {
     pub dry_run: bool,
 }
 
+#[cfg(test)]
+impl Request {
+    /// A request about an object that is gone.
+    pub(crate) fn of(kind: GroupVersionKind, key: ObjectKey) -> Self {
+        Self {
+            kind,
+            key,
+            uid: String::new(),
+            object: None,
+            last_seen: None,
+            deleting: true,
+            trigger: Trigger::Event,
+            attempt: 1,
+            correlation_id: String::new(),
+            review: None,
+            dry_run: false,
+        }
+    }
+}
+
 /// A state that a plugin returned. The host compares it as a value, and passes it to `patch` in the plugin's own words, so that the order
 /// of its keys survives. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -188,6 +208,21 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// The error without its texts, for traces.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Transient { .. } => "transient",
+            Self::Terminal(_) => "terminal",
+            Self::Denied { .. } => "denied",
+            Self::Trap { .. } => "trap",
+            Self::Deadline { .. } => "deadline",
+            Self::Starved { .. } => "starved",
+            Self::Memory { .. } | Self::Table { .. } => "memory",
+            Self::HandedTooMuch { .. } | Self::BadAnswer { .. } => "bad_answer",
+        }
+    }
+
     /// The cause for metrics, and for a strike against the plugin. None: the guest returned the error itself, or it never had its turn.
     #[must_use]
     pub fn cause(&self) -> Option<TrapCause> {

@@ -30,6 +30,9 @@ const MAX_BYTES: u64 = 2 << 30;
 /// The part of the key, beside wasmtime's version and settings, that distinguishes the code of different hosts.
 const SETTINGS: &str = concat!("oarlock ", env!("CARGO_PKG_VERSION"), ", code 1");
 
+/// The same of code that was compiled quickly.
+const QUICK_SETTINGS: &str = concat!("oarlock ", env!("CARGO_PKG_VERSION"), ", quick code 1");
+
 const MAGIC: [u8; 16] = *b"oarlock code 1\r\n";
 
 /// Magic number, key, length of the code (little endian), SHA-256 of the code.
@@ -80,8 +83,10 @@ pub(super) struct CodeCache {
 
 impl CodeCache {
     /// Opens the cache, or logs once why there is none.
-    pub(super) fn open_or_warn(folder: &Path, engine: &wasmtime::Engine) -> Option<Self> {
-        match Self::open(folder, MAX_BYTES, settings_of(engine, SETTINGS)) {
+    ///
+    /// * `quick` - see [`EngineOptions::quick`](super::EngineOptions::quick): its code has entries of its own.
+    pub(super) fn open_or_warn(folder: &Path, engine: &wasmtime::Engine, quick: bool) -> Option<Self> {
+        match Self::open(folder, MAX_BYTES, settings_of(engine, if quick { QUICK_SETTINGS } else { SETTINGS })) {
             Ok(cache) => Some(cache),
             Err(e) => {
                 tracing::warn!(reason = crate::chain(&e), "no code cache: plugins are compiled at every start");

@@ -25,14 +25,17 @@ const BYTES_PER_THREAD: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Compiler {
     program: Option<PathBuf>,
+    quick: bool,
     turns: Turns,
     memory: Memory,
 }
 
 impl Compiler {
     /// * `program` - the `oarlock` program. None: compile in this process, where no limit ends it.
-    pub(super) fn new(program: Option<PathBuf>) -> Self {
-        Self { program, turns: Turns::new(), memory: Memory::default() }
+    /// * `quick` - see [`EngineOptions::quick`](super::EngineOptions::quick).
+    pub(super) fn new(program: Option<PathBuf>, quick: bool) -> Self {
+        let turns = if quick { Turns::of_all_cores() } else { Turns::of_half_the_cores() };
+        Self { program, quick, turns, memory: Memory::default() }
     }
 
     /// Compiles a plugin file when it is its turn, and returns the time from then on.
@@ -59,7 +62,7 @@ impl Compiler {
                 Some(program) => {
                     let share = self.memory.share().await;
                     let _mark = begin.await?;
-                    process::compile(program, threads, share.mib(), file).await?
+                    process::compile(program, self.quick, threads, share.mib(), file).await?
                 }
                 None => here(engine.clone(), Arc::clone(file)).await?,
             };

@@ -3,6 +3,7 @@
 //! [`DirectoryWatch`] returns a [`Snapshot`] whenever the directory has settled in another state. inotify makes that fast. A slow poll
 //! makes it reliable, because notifications get lost (queue overflow, network file systems) and never report changes behind a symlink.
 
+mod declared;
 mod settle;
 mod sources;
 mod stamp;
@@ -10,6 +11,7 @@ mod stamp;
 mod tests;
 mod watch;
 
+pub use declared::{Declarations, Declared, DeclaredSource, InlineGrant, key_of, plugin_of};
 pub use sources::Sources;
 pub use stamp::Stamp;
 
@@ -18,12 +20,13 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Largest grant file.
 const GRANT_LIMIT_BYTES: u64 = 1 << 20;
 
 /// The settled content of the plugin directory, without half-written files.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct Snapshot {
     /// Plugin files by name: `network.wasm`.
     pub files: BTreeMap<String, Found>,
@@ -31,8 +34,27 @@ pub struct Snapshot {
     pub grants: BTreeMap<String, Stamp>,
 }
 
+impl Snapshot {
+    /// The present content of a directory in which no file is being written.
+    ///
+    /// * `number` - of the state: in another one, every file may be another.
+    fn present(folder: &Path, number: u64) -> Result<Self, Error> {
+        let stamp = || Stamp::of_text(number.to_string());
+        let mut snapshot = Self::default();
+        for candidate in scan(folder)? {
+            let grant_path = candidate.grant_path();
+            let grant = grant_path.exists().then(stamp);
+            if let (Some(grant), Some(name)) = (&grant, grant_path.file_name()) {
+                snapshot.grants.insert(name.to_string_lossy().into_owned(), grant.clone());
+            }
+            snapshot.files.insert(candidate.file_name.clone(), Found { candidate, wasm: stamp(), grant });
+        }
+        Ok(snapshot)
+    }
+}
+
 /// One plugin file and its grant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// The file.
     pub candidate: Candidate,
@@ -43,7 +65,7 @@ pub struct Found {
 }
 
 /// A file that may contain a plugin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// `network.wasm`.
     pub file_name: String,
@@ -51,6 +73,17 @@ pub struct Candidate {
     pub path: PathBuf,
     /// Set for a plugin from a registry: its grant is not beside the file.
     pub pulled: Option<Pulled>,
+    /// Set for a plugin that an object declares.
+    pub declared: Option<DeclaredPlugin>,
+}
+
+/// What an object says of a plugin beside its code.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeclaredPlugin {
+    /// The plugin's name, whatever its manifest says.
+    pub plugin: String,
+    /// The grant. None: the plugin waits for one.
+    pub grant: Option<Arc<InlineGrant>>,
 }
 
 /// A file that was pulled from a registry.
@@ -118,16 +151,25 @@ pub fn scan(folder: &Path) -> Result<Vec<Candidate>, Error> {
         if file_name.starts_with('.') || path.extension().is_none_or(|e| e != "wasm") || !path.is_file() {
             continue;
         }
-        found.push(Candidate { file_name, path, pulled: None });
+        found.push(Candidate::file(file_name, path));
     }
     found.sort_by(|a, b| a.file_name.cmp(&b.file_name));
     Ok(found)
 }
 
 impl Candidate {
+    /// A file of a directory.
+    #[must_use]
+    pub fn file(file_name: String, path: PathBuf) -> Self {
+        Self { file_name, path, pulled: None, declared: None }
+    }
+
     /// The plugin's name, unless its grant states another: the file stem, or the name of the registry source.
     #[must_use]
     pub fn own_name(&self) -> String {
+        if let Some(declared) = &self.declared {
+            return declared.plugin.clone();
+        }
         let stem = || self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         self.pulled.as_ref().map_or_else(stem, |pulled| pulled.plugin.clone())
     }
@@ -147,21 +189,30 @@ impl Candidate {
     ///
     /// The grant cannot be read, is no regular file, or is invalid.
     pub fn grant(&self) -> Result<Option<PluginGrant>, Error> {
+        if let Some(declared) = &self.declared {
+            return Ok(declared.grant.as_ref().map(|inline| inline.grant.clone()));
+        }
         read_grant(&self.grant_path())
     }
 
     /// Whether the grant states a limit by itself, instead of leaving it at its default.
     #[must_use]
     pub fn states_limit(&self, name: &str) -> bool {
+        if let Some(declared) = &self.declared {
+            return declared.grant.as_ref().is_some_and(|inline| inline.stated_limits.contains(name));
+        }
         let text =
             read_regular(&self.grant_path(), GRANT_LIMIT_BYTES).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let grant: Option<serde_json::Value> = text.and_then(|text| serde_saphyr::from_str(&text).ok());
         grant.is_some_and(|grant| grant.get("limits").and_then(|limits| limits.get(name)).is_some())
     }
 
-    /// Where the grant lies, or would lie.
+    /// Where the grant lies, or would lie. Of a declared plugin, it is no path but the field of its object.
     #[must_use]
     pub fn grant_path(&self) -> PathBuf {
+        if let Some(declared) = &self.declared {
+            return format!("spec.grant of Plugin {}", declared.plugin).into();
+        }
         self.pulled.as_ref().map_or_else(|| self.path.with_extension("yaml"), |pulled| pulled.grant.clone())
     }
 }
@@ -234,6 +285,22 @@ impl DirectoryWatch {
     #[must_use]
     pub fn start(folder: PathBuf) -> Self {
         Self::start_with(folder, watch::Notices::Kernel)
+    }
+
+    /// The present content of a directory, at once. No thread watches.
+    ///
+    /// * `number` - of this state of the directory.
+    #[must_use]
+    pub fn fixed(folder: PathBuf, number: u64) -> Self {
+        let state = match Snapshot::present(&folder, number) {
+            Ok(snapshot) => watch::State::Settled(snapshot),
+            Err(Error::Io { source, .. }) => watch::State::Unreadable(source.raw_os_error().unwrap_or_default()),
+            Err(_) => watch::State::Settled(Snapshot::default()),
+        };
+        let (sender, states) = tokio::sync::watch::channel(watch::State::Unknown);
+        sender.send_replace(state);
+        let (wake, _) = std::sync::mpsc::sync_channel(1);
+        Self { folder, states, last: None, wake }
     }
 
     fn start_with(folder: PathBuf, notices: watch::Notices) -> Self {

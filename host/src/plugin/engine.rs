@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
-use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, RegallocAlgorithm};
 
 /// Epoch tick: the time slice of a guest, and the precision of deadlines.
 pub const TICK: Duration = Duration::from_millis(5);
@@ -51,6 +51,9 @@ pub struct EngineOptions {
     /// The `oarlock` program, which compiles in a separate process with limits, so that the host does not keep the compiler's memory.
     /// None: in this process, one thread for each plugin.
     pub compiler: Option<PathBuf>,
+    /// Somebody waits for the first reconcile: the compiler takes all cores with the priority of the host, and makes code that is compiled
+    /// in half the time and runs more slowly.
+    pub quick: bool,
 }
 
 /// The engine. Cheap to clone; its clock and its threads end with the last clone.
@@ -92,15 +95,15 @@ impl Engine {
     /// The machine cannot run wasmtime (for example for lack of address space), or no thread can be started. An unusable code cache is no
     /// error: the host logs a warning and works without.
     pub fn new(options: EngineOptions) -> anyhow::Result<Self> {
-        let mut config = code_settings();
+        let mut config = code_settings(options.quick);
         config.parallel_compilation(false);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
         let engine = wasmtime::Engine::new(&config).map_err(unusable)?;
         let loading = Loading {
             linker: load::linker(&engine).map_err(unusable)?,
-            compiler: Compiler::new(options.compiler),
-            reading: Turns::new(),
-            cache: options.cache.and_then(|folder| CodeCache::open_or_warn(&folder, &engine)),
+            compiler: Compiler::new(options.compiler, options.quick),
+            reading: Turns::of_half_the_cores(),
+            cache: options.cache.and_then(|folder| CodeCache::open_or_warn(&folder, &engine, options.quick)),
         };
         let weak = engine.weak();
         std::thread::Builder::new().name("epoch".to_owned()).spawn(move || {
@@ -156,16 +159,21 @@ impl Engine {
 }
 
 /// An engine that compiles like the host's, on several threads, and runs nothing.
-pub(super) fn compiling() -> anyhow::Result<wasmtime::Engine> {
-    let mut config = code_settings();
+///
+/// * `quick` - see [`EngineOptions::quick`].
+pub(super) fn compiling(quick: bool) -> anyhow::Result<wasmtime::Engine> {
+    let mut config = code_settings(quick);
     config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
     wasmtime::Engine::new(&config).map_err(unusable)
 }
 
-/// The settings that determine the code of a plugin.
-fn code_settings() -> Config {
+/// The settings that determine the code of a plugin. An engine runs quick and usual code.
+fn code_settings(quick: bool) -> Config {
     let mut config = Config::new();
     config.epoch_interruption(true);
+    if quick {
+        config.cranelift_opt_level(OptLevel::None).cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
+    }
     config
 }
 

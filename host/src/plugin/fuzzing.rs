@@ -26,7 +26,7 @@ pub fn manifest(text: &str) {
     assert_eq!(all.missing(&manifest, &|_| None), Vec::<String>::new(), "the grant that is asked for grants it all");
     assert!(!Grants::none().allows("get", "", "secrets", "default", "x"));
     needs(&manifest, &all);
-    let yaml = inspect::grant_yaml(&manifest);
+    let yaml = inspect::grant_yaml(&manifest, Vec::new());
     let written = parse_grant(yaml.clone().into_bytes());
     let written = written.unwrap_or_else(|reason| unreadable(&reason, &yaml));
     assert_eq!((&written.permissions, &written.http), (&asked.permissions, &asked.http));

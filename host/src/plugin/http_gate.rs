@@ -1,7 +1,7 @@
 //! The HTTP client for plugins: every request passes it, after the check of its grant.
 
-use super::WithheldRequests;
 use super::recorded::RecordedHttp;
+use super::stubs::HttpStubs;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -28,14 +28,23 @@ pub enum HttpFailure {
 #[derive(Clone, Debug)]
 pub struct HttpGate {
     to: To,
-    /// Records requests with effects, which are then not sent.
-    withheld: Option<Arc<WithheldRequests>>,
 }
 
 #[derive(Clone, Debug)]
 enum To {
     World(Box<Client<HttpsConnector<HttpConnector>, Full<Bytes>>>),
     Recorded(RecordedHttp),
+    Stubs(HttpStubs, Cut),
+}
+
+/// Whether the host of a client is cut off from all services.
+#[derive(Clone)]
+struct Cut(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl std::fmt::Debug for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Cut")
+    }
 }
 
 impl HttpGate {
@@ -57,24 +66,21 @@ impl HttpGate {
             .pool_max_idle_per_host(16)
             .pool_timer(TokioTimer::new())
             .build(connector);
-        Self { to: To::World(Box::new(client)), withheld: None }
+        Self { to: To::World(Box::new(client)) }
     }
 
     /// A client without a network, which returns recorded responses.
     #[must_use]
     pub fn recorded(exchanges: RecordedHttp) -> Self {
-        Self { to: To::Recorded(exchanges), withheld: None }
+        Self { to: To::Recorded(exchanges) }
     }
 
-    /// The same client, which records requests with effects instead of sending them.
+    /// A client without a network, which the stubs answer.
+    ///
+    /// * `cut` - whether this host is cut off: its requests reach no stub.
     #[must_use]
-    pub fn withholding(self, withheld: Arc<WithheldRequests>) -> Self {
-        Self { withheld: Some(withheld), ..self }
-    }
-
-    /// Where requests with effects are recorded. None: they are sent.
-    pub(super) fn withheld(&self) -> Option<&WithheldRequests> {
-        self.withheld.as_deref()
+    pub fn stubs(stubs: HttpStubs, cut: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { to: To::Stubs(stubs, Cut(Arc::new(cut))) }
     }
 
     /// Sends one request and reads its whole response before `deadline`. Redirects are returned like any other response.
@@ -93,6 +99,16 @@ impl HttpGate {
         let client = match &self.to {
             To::World(client) => client,
             To::Recorded(exchanges) => return exchanges.send(request).await,
+            To::Stubs(_, cut) if (cut.0)() => {
+                return Err(HttpFailure::Unreachable("this host is cut off".to_owned()));
+            }
+            To::Stubs(stubs, _) => {
+                let answered = tokio::time::timeout_at(deadline, stubs.send(request)).await;
+                return match answered.unwrap_or(Err(HttpFailure::TimedOut)) {
+                    Ok(response) if response.body().len() > most_bytes => Err(HttpFailure::TooLarge(most_bytes as u64)),
+                    answered => answered,
+                };
+            }
         };
         let exchange = async {
             let response = client.request(request).await.map_err(|e| HttpFailure::Unreachable(crate::chain(&e)))?;

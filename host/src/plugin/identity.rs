@@ -71,7 +71,8 @@ pub fn name(candidate: &Candidate, grant: Option<&PluginGrant>, says: &str) -> R
     {
         return Err(NameError::Pulled { stated: stated.clone(), name: pulled.plugin.clone(), file, grant: path });
     }
-    let settled = stated.is_some();
+    // An object says by its own name which plugin it is.
+    let settled = stated.is_some() || candidate.declared.is_some();
     let name = stated.unwrap_or_else(|| candidate.own_name());
     if !is_plugin_name(&name) || name == crate::apply::HOST {
         return Err(NameError::Impossible { name, file, grant: path });
@@ -95,7 +96,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn file(name: &str) -> Candidate {
-        Candidate { file_name: name.to_owned(), path: PathBuf::from("plugins").join(name), pulled: None }
+        Candidate::file(name.to_owned(), PathBuf::from("plugins").join(name))
     }
 
     fn stating(name: Option<&str>) -> PluginGrant {

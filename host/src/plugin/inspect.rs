@@ -3,9 +3,9 @@
 use super::engine::Engine;
 use super::instance::Guest;
 use super::load::{LoadError, load};
-use super::{HttpGate, cache::Cache};
+use super::{AttachmentError, Attachments, HttpGate, cache::Cache};
 use crate::grants::Grants;
-use oarlock_manifest::PluginManifest;
+use oarlock_manifest::{PluginGrant, PluginManifest};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ pub fn describe_guest(metrics: &crate::metrics::Metrics, http: &HttpGate, name: 
     }
 }
 
-/// Loads a plugin and describes it: name, version, contract (the file's and this host's), digest, size, imports, exports, manifest.
+/// Loads a plugin and describes it: name, version, contract (the file's and this host's), digest, size, imports, exports, manifest,
+/// attachments.
 ///
 /// * `file` - the file name, for messages.
 ///
@@ -31,7 +32,13 @@ pub fn describe_guest(metrics: &crate::metrics::Metrics, http: &HttpGate, name: 
 /// [`InspectError`]: the file is no plugin.
 pub async fn inspect(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<Value, InspectError> {
     let guest = describe_guest(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
-    let (component, manifest) = load(engine, bytes, &guest).await.map_err(InspectError)?;
+    // What is wrong with the code comes first.
+    let attachments = Attachments::read(&bytes);
+    let (component, manifest) = load(engine, bytes, &guest).await?;
+    let attachments = attachments?;
+    let definitions = attachments.definitions.iter();
+    let definitions: Vec<Value> =
+        definitions.map(|one| json!({"name": one.name(), "versions": one.versions()})).collect();
     Ok(json!({
         "file": file,
         "name": manifest.name,
@@ -43,6 +50,9 @@ pub async fn inspect(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<Valu
         "imports": component.imports,
         "exports": component.exports,
         "manifest": manifest,
+        "definitions": definitions,
+        "defaultGrant": attachments.grant,
+        "documentation": attachments.documentation,
     }))
 }
 
@@ -55,18 +65,26 @@ pub async fn inspect(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<Valu
 /// [`InspectError`]: the file is no plugin.
 pub async fn manifest(engine: &Engine, file: &str, bytes: Vec<u8>) -> Result<PluginManifest, InspectError> {
     let guest = describe_guest(&crate::metrics::Metrics::new(), &HttpGate::new(), file);
-    load(engine, bytes, &guest).await.map(|(_, manifest)| manifest).map_err(InspectError)
+    Ok(load(engine, bytes, &guest).await.map(|(_, manifest)| manifest)?)
 }
 
 /// Why a file cannot be inspected: it is no plugin.
 #[derive(Debug, thiserror::Error)]
-#[error("not a plugin: {0}")]
-pub struct InspectError(LoadError);
+pub enum InspectError {
+    /// The code is that of no plugin.
+    #[error("not a plugin")]
+    Load(#[from] LoadError),
+    /// The attachments are invalid.
+    #[error("not a plugin")]
+    Attachments(#[from] AttachmentError),
+}
 
 /// The grant file for a manifest, as YAML, with comments on the values to fill in.
+///
+/// * `definitions` - names of the definitions in the file.
 #[must_use]
-pub fn grant_yaml(manifest: &PluginManifest) -> String {
-    let mut grant = Grants::asked(manifest, BTreeMap::new(), &|_| None);
+pub fn grant_yaml(manifest: &PluginManifest, definitions: Vec<String>) -> String {
+    let mut grant = PluginGrant { definitions, ..Grants::asked(manifest, BTreeMap::new(), &|_| None) };
     let asked = manifest.config.as_ref().and_then(|c| c.get("properties")).and_then(Value::as_object);
     for key in asked.into_iter().flat_map(|p| p.keys()) {
         grant.config.insert(key.clone(), String::new());

@@ -16,6 +16,7 @@ use super::call::{CallError, Observation, Outcome, Request, State as PluginState
 use super::engine::Engine;
 use super::load::Component;
 use super::offload::CpuMeter;
+use crate::telemetry::{Span, carry};
 use answer::CallResult;
 use convert::{event, guest_error, requeue, to_wit, warning};
 use futures::future::BoxFuture;
@@ -125,7 +126,7 @@ impl Instance {
         self.left = time_for(self.deadline_seconds, &run);
         (self.granted, self.starved, self.desired) = (self.left, Duration::ZERO, None);
         let Some(live) = &mut self.live else { return false };
-        live.store.data_mut().begin(run);
+        live.store.data_mut().begin(run, self.served as usize);
         self.served += 1;
         true
     }
@@ -298,6 +299,7 @@ impl Instance {
         if self.left.is_zero() {
             return Err(self.late(call));
         }
+        live.store.data_mut().enter(call);
         live.store.data_mut().deadline = Instant::now() + self.left;
         live.store.set_epoch_deadline(1);
         let entered: BoxFuture<'static, _> = Box::pin(async move {
@@ -307,11 +309,18 @@ impl Instance {
             // An unsound store is dropped here, where it ran.
             (sound.then_some(live), answer)
         });
-        let (live, answer) = self.timed(call, entered).await?;
-        self.live = live;
-        answer.map_err(|error| match error {
-            CallError::Deadline { call, .. } => self.late(call),
-            error => error,
+        let span = Span::internal(call);
+        let answered = match span.within(self.timed(call, entered)).await {
+            Ok((live, answer)) => {
+                self.live = live;
+                answer
+            }
+            Err(late) => Err(late),
+        };
+        answered.map_err(|error| {
+            let error = if let CallError::Deadline { call, .. } = error { self.late(call) } else { error };
+            span.fail(error.kind());
+            error
         })
     }
 
@@ -361,7 +370,7 @@ impl Instance {
         work: BoxFuture<'static, T>,
     ) -> Result<T, CallError> {
         let (began, before) = (Instant::now(), self.shared.slot.computed());
-        let driven = self.engine.offload_pool().run(&self.shared.slot, &self.meter, work);
+        let driven = self.engine.offload_pool().run(&self.shared.slot, &self.meter, carry(work));
         let answered = tokio::time::timeout(self.left + GRACE, driven).await;
         self.spend(began, before);
         answered.map_err(|_elapsed| self.late(call))

@@ -148,8 +148,12 @@ pub async fn load(engine: &Engine, bytes: Vec<u8>, guest: &Guest) -> Result<(Com
             key: String::new(),
             correlation_id: String::new(),
             dry_run: true,
+            withheld: None,
+            forgets: false,
             at_most: None,
             guard: LeadershipGuard::for_ever(),
+            tape: None,
+            replay: None,
         };
         Pool::new(component.clone(), guest.clone(), 0).take(run).await?.describe().await
     };
@@ -333,7 +337,7 @@ mod tests {
     const NOTHING: &[u8] = b"\0asm\x0d\0\x01\0";
 
     fn engine(cache: &std::path::Path) -> Engine {
-        Engine::new(EngineOptions { cache: Some(cache.to_owned()), compiler: None }).unwrap()
+        Engine::new(EngineOptions { cache: Some(cache.to_owned()), compiler: None, quick: false }).unwrap()
     }
 
     #[test]
@@ -376,9 +380,11 @@ mod tests {
     #[test]
     fn the_compiler_process_makes_the_code_that_the_host_runs() {
         let folder = tempfile::tempdir().unwrap();
-        let code = crate::plugin::engine::compiling().unwrap().precompile_component(NOTHING).unwrap();
-        let mut buffer = CodeBuffer::new(code.len()).unwrap();
-        buffer.bytes_mut().copy_from_slice(&code);
-        assert!(NativeCode::trust(buffer, 0).component(engine(folder.path()).raw()).is_ok());
+        for quick in [false, true] {
+            let code = crate::plugin::engine::compiling(quick).unwrap().precompile_component(NOTHING).unwrap();
+            let mut buffer = CodeBuffer::new(code.len()).unwrap();
+            buffer.bytes_mut().copy_from_slice(&code);
+            assert!(NativeCode::trust(buffer, 0).component(engine(folder.path()).raw()).is_ok());
+        }
     }
 }

@@ -4,6 +4,8 @@
 //! threads. A guest without neighbours has a whole core, a guest beside a busy thread of the host has a quarter of one. Of each plugin one call computes at a time, in turns of a tick. So a plugin with many such
 //! calls has no larger share than one with a single call.
 //!
+//! In a simulation everything runs on its one thread, so that its clock stands while a guest computes.
+//!
 //! Computations of the host for a guest cannot yield at each tick. They have a thread of their own for each plugin, and a budget that
 //! ends them at the deadline; the operating system shares the cores among the plugins.
 
@@ -12,7 +14,7 @@ use futures::future::BoxFuture;
 use oarlock_merge::steps::Budget;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Poll, ready};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -62,7 +64,7 @@ impl OffloadPool {
         meter: &Arc<CpuMeter>,
         mut call: BoxFuture<'static, T>,
     ) -> T {
-        meter.start(slot.offloaded.load(Ordering::Relaxed));
+        meter.start(slot.offloaded.load(Ordering::Relaxed) && !oarlock_simulation::is_running());
         let computed = Arc::clone(&slot.computed);
         if !meter.is_offloaded() {
             let answer = poll_fn(|context| match meter.timed(&computed, || call.as_mut().poll(context)) {
@@ -119,6 +121,9 @@ impl OffloadPool {
         deadline: Instant,
         work: impl FnOnce(&Budget<'_>) -> T + Send + 'static,
     ) -> Option<T> {
+        if oarlock_simulation::is_running() {
+            return Some(work(&Budget::until(&oarlock_simulation::is_expired)));
+        }
         let runtime = self.runtime.as_ref()?;
         let turn = tokio::time::timeout_at(deadline, Arc::clone(&slot.host).acquire_owned()).await.ok()?.ok()?;
         let waited_for = CancellationToken::new();
@@ -197,6 +202,8 @@ pub(super) struct CpuMeter {
     /// Time in which this call could compute but had no thread, in nanoseconds.
     waited: AtomicU64,
     offloaded: AtomicBool,
+    /// In a simulation: ticks in which the guest of this call computed.
+    ticks: AtomicU32,
 }
 
 impl CpuMeter {
@@ -209,10 +216,12 @@ impl CpuMeter {
             yielded_at: zero(),
             waited: zero(),
             offloaded: AtomicBool::new(false),
+            ticks: AtomicU32::new(0),
         }
     }
 
     pub(super) fn start(&self, offloaded: bool) {
+        self.ticks.store(0, Ordering::Relaxed);
         self.computed.store(0, Ordering::Relaxed);
         self.waited.store(0, Ordering::Relaxed);
         self.yielded_at.store(0, Ordering::Relaxed);
@@ -238,6 +247,11 @@ impl CpuMeter {
 
     fn now(&self) -> u64 {
         u64::try_from(self.base.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Counts a tick of a simulated call. Returns how long the guest has computed in this call, in real time.
+    pub(super) fn simulated_tick(&self) -> Duration {
+        TICK * (self.ticks.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// How long the guest has run since the last entry.

@@ -4,6 +4,7 @@ use super::call::CallError;
 use super::instance::{Guest, Instance, Run, Shared};
 use super::load::Component;
 use crate::metrics::Call;
+use crate::telemetry::Span;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::OwnedSemaphorePermit;
@@ -67,7 +68,12 @@ impl Pool {
             return Ok(instance);
         }
         let began = Instant::now();
-        let fresh = Instance::new(&self.component, self.guest.clone(), Arc::clone(&self.shared), run).await;
+        let span = Span::internal("instantiate");
+        let fresh = Instance::new(&self.component, self.guest.clone(), Arc::clone(&self.shared), run);
+        let fresh = span.within(fresh).await;
+        if let Err(error) = &fresh {
+            span.fail(error.kind());
+        }
         self.guest.metrics.called(Call::Instantiate, began.elapsed());
         fresh
     }

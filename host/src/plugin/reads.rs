@@ -1,12 +1,15 @@
 //! Cluster reads of a plugin: from the stores of its own watches, never older than the host's last write.
 
+mod planned;
+
 use super::indexes::{self, KindIndex};
 use super::recorded::RecordedObjects;
 use crate::api::{GroupVersionKind, ObjectKey};
-use crate::apply::{Identity, WriteError, WriteIdentity, Writer};
+use crate::apply::{Change, Identity, WriteError, WriteIdentity, Writer};
 use crate::informer::{Indexed, ListOptions, Object, Store};
 use oarlock_manifest::PluginManifest;
 use oarlock_merge::schema::Schema;
+use planned::PlannedReads;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,8 +62,9 @@ pub struct Reads {
 
 #[derive(Debug)]
 enum Of {
-    Cluster(Box<ClusterReads>),
+    Cluster(Arc<ClusterReads>),
     Recorded(RecordedObjects),
+    Planned(PlannedReads),
 }
 
 /// Reads through the caches and from the API server.
@@ -87,7 +91,7 @@ impl Reads {
         stores: HashMap<GroupVersionKind, Vec<StoreOf>>,
     ) -> Self {
         let cluster = ClusterReads { write_identity, writer, stores, schemas: Mutex::default() };
-        Self { of: Of::Cluster(Box::new(cluster)), indexes: indexes::of(manifest) }
+        Self { of: Of::Cluster(Arc::new(cluster)), indexes: indexes::of(manifest) }
     }
 
     /// Reads from recorded objects.
@@ -96,12 +100,40 @@ impl Reads {
         Self { of: Of::Recorded(objects), indexes: indexes::of(manifest) }
     }
 
+    /// The same reads for a plan, with the changes of [`Self::carry_out`] made. None: they are not those of a cluster.
+    #[must_use]
+    pub fn planned(&self) -> Option<Self> {
+        let Of::Cluster(cluster) = &self.of else { return None };
+        Some(Self { of: Of::Planned(PlannedReads::new(Arc::clone(cluster))), indexes: self.indexes.clone() })
+    }
+
+    /// Makes a change in a plan. Returns whether a read can see it.
+    ///
+    /// # Errors
+    ///
+    /// The change cannot be made, or these are no reads of a plan.
+    pub async fn carry_out(&self, change: &Change, manager: &str) -> Result<bool, String> {
+        match &self.of {
+            Of::Planned(planned) => planned.carry_out(change, manager).await,
+            Of::Cluster(_) | Of::Recorded(_) => Err("changes are made in plans only".to_owned()),
+        }
+    }
+
+    /// Shows the plugin's status fields in its primary, in a plan. Returns whether they differ from those before.
+    pub async fn show_status(&self, kind: &GroupVersionKind, key: &ObjectKey, status: &Value) -> bool {
+        match &self.of {
+            Of::Planned(planned) => planned.show_status(kind, key, status).await,
+            Of::Cluster(_) | Of::Recorded(_) => false,
+        }
+    }
+
     /// Whether the plugin watches a kind.
     #[must_use]
     pub fn watches(&self, kind: &GroupVersionKind) -> bool {
         match &self.of {
             Of::Cluster(cluster) => cluster.stores.contains_key(kind),
             Of::Recorded(_) => true,
+            Of::Planned(planned) => planned.below.stores.contains_key(kind),
         }
     }
 
@@ -131,6 +163,7 @@ impl Reads {
     pub async fn get(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
         match &self.of {
             Of::Cluster(cluster) => cluster.get(kind, key).await,
+            Of::Planned(planned) => planned.get(kind, key).await,
             Of::Recorded(objects) => objects.get(kind, key),
         }
     }
@@ -143,6 +176,7 @@ impl Reads {
     pub async fn merge_schema(&self, kind: &GroupVersionKind) -> Result<Schema, ReadError> {
         match &self.of {
             Of::Cluster(cluster) => cluster.merge_schema(kind).await,
+            Of::Planned(planned) => planned.below.merge_schema(kind).await,
             Of::Recorded(objects) => objects.merge_schema(kind),
         }
     }
@@ -158,10 +192,8 @@ impl Reads {
         key: &ObjectKey,
     ) -> Result<Option<Arc<Object>>, ReadError> {
         match &self.of {
-            Of::Cluster(cluster) => {
-                let stores = cluster.stores_covering(kind, &key.namespace, true)?;
-                cluster.first(kind, key, stores, Identity::Host).await
-            }
+            Of::Cluster(cluster) => cluster.get_unchecked(kind, key, true).await,
+            Of::Planned(planned) => planned.get_unchecked(kind, key).await,
             Of::Recorded(objects) => objects.get(kind, key),
         }
     }
@@ -174,6 +206,7 @@ impl Reads {
     pub async fn get_live(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
         match &self.of {
             Of::Cluster(cluster) => cluster.get_live(kind, key).await,
+            Of::Planned(planned) => planned.get_live(kind, key).await,
             Of::Recorded(objects) => objects.get_live(kind, key),
         }
     }
@@ -188,6 +221,7 @@ impl Reads {
     pub async fn list(&self, kind: &GroupVersionKind, options: &ListOptions) -> Result<Vec<Arc<Object>>, ReadError> {
         match &self.of {
             Of::Cluster(cluster) => cluster.list(kind, options).await,
+            Of::Planned(planned) => planned.list(kind, options).await,
             Of::Recorded(objects) => objects.list(kind, options),
         }
     }
@@ -200,6 +234,7 @@ impl Reads {
     pub async fn get_applied(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<String>, ReadError> {
         match &self.of {
             Of::Cluster(cluster) => cluster.get_applied(kind, key).await,
+            Of::Planned(planned) => planned.get_applied(kind, key).await,
             Of::Recorded(objects) => objects.get_applied(kind, key),
         }
     }
@@ -213,6 +248,7 @@ impl Reads {
         let granted = match &self.of {
             Of::Cluster(cluster) => cluster.granted("get", kind, key).await,
             Of::Recorded(objects) => objects.get(kind, key).map(drop),
+            Of::Planned(planned) => planned.below.granted("get", kind, key).await,
         };
         match granted {
             Ok(()) => Ok(true),
@@ -226,6 +262,16 @@ impl ClusterReads {
     async fn get(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {
         self.granted("get", kind, key).await?;
         self.first(kind, key, self.stores_covering(kind, &key.namespace, false)?, Identity::Plugin).await
+    }
+
+    /// * `primary` - only from watches of primaries.
+    async fn get_unchecked(
+        &self,
+        kind: &GroupVersionKind,
+        key: &ObjectKey,
+        primary: bool,
+    ) -> Result<Option<Arc<Object>>, ReadError> {
+        self.first(kind, key, self.stores_covering(kind, &key.namespace, primary)?, Identity::Host).await
     }
 
     async fn merge_schema(&self, kind: &GroupVersionKind) -> Result<Schema, ReadError> {
@@ -399,7 +445,7 @@ mod tests {
     }
 
     /// The ConfigMaps x and y in each of the namespaces a, b and c, and a reader with these permissions.
-    async fn reads(permissions: Value) -> (Reads, Subscription) {
+    pub(super) async fn reads(permissions: Value) -> (Reads, Subscription) {
         let client = kube::Client::new(DevServer::router(Options::default()), "default");
         for namespace in ["a", "b", "c"] {
             let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
@@ -421,7 +467,7 @@ mod tests {
             }
         };
         tokio::time::timeout(Duration::from_secs(30), synced).await.unwrap();
-        let stores = HashMap::from([(kind(), vec![StoreOf { store: subscription.store().clone(), primary: false }])]);
+        let stores = HashMap::from([(kind(), vec![StoreOf { store: subscription.store().clone(), primary: true }])]);
         let write_identity = WriteIdentity::new("reader", Arc::new(grants));
         let writer = Writer::new(client, discovery, informers, Metrics::new());
         (Reads::new(&manifest(), write_identity, writer, stores), subscription)

@@ -47,8 +47,8 @@ impl RecordedObjects {
     }
 
     /// Sets the document that `get-applied` returns for an object.
-    pub fn applied(&mut self, kind: GroupVersionKind, key: ObjectKey, document: &Value) {
-        self.applied.insert((kind, key), document.to_string());
+    pub fn applied(&mut self, kind: GroupVersionKind, key: ObjectKey, document: String) {
+        self.applied.insert((kind, key), document);
     }
 
     pub(super) fn get(&self, kind: &GroupVersionKind, key: &ObjectKey) -> Result<Option<Arc<Object>>, ReadError> {

@@ -5,8 +5,9 @@
 //! exists.
 
 use super::instance::State;
+use super::tape::{Clock, Seen};
 use std::borrow::Cow;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::time::Instant;
 use wasmtime::StoreContextMut;
 use wasmtime::component::types::{Component as Shape, ComponentInstance, ComponentItem};
@@ -95,9 +96,9 @@ fn offer(
 fn clock(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -> wasmtime::Result<()> {
     match (interface, name) {
         ("wasi:clocks/wall-clock", "now") => linker.func_wrap(name, |mut store: Context<'_>, ()| {
-            store.data_mut().saw_outside = true;
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            Ok((Datetime { seconds: since.as_secs(), nanoseconds: since.subsec_millis() * 1_000_000 },))
+            let now = || oarlock_simulation::now().duration_since(jiff::Timestamp::UNIX_EPOCH);
+            let since = store.data_mut().tick(Clock::Wall, || now().try_into().unwrap_or_default());
+            Ok((Datetime { seconds: since.as_secs(), nanoseconds: since.subsec_nanos() },))
         }),
         ("wasi:clocks/wall-clock", "resolution") => {
             linker.func_wrap(name, |_: Context<'_>, ()| Ok((Datetime { seconds: 0, nanoseconds: 1_000_000 },)))
@@ -105,8 +106,10 @@ fn clock(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) ->
         ("wasi:clocks/monotonic-clock", "now") => {
             let began = Instant::now();
             linker.func_wrap(name, move |mut store: Context<'_>, ()| {
-                store.data_mut().saw_outside = true;
-                Ok((whole_milliseconds(began.elapsed()),))
+                let elapsed = store
+                    .data_mut()
+                    .tick(Clock::Monotonic, || oarlock_simulation::elapsed().unwrap_or_else(|| began.elapsed()));
+                Ok((u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),))
             })
         }
         ("wasi:clocks/monotonic-clock", "resolution") => {
@@ -120,21 +123,25 @@ fn random(linker: &mut LinkerInstance<'_, State>, interface: &str, name: &str) -
     match name {
         "get-random-bytes" | "get-insecure-random-bytes" => {
             linker.func_wrap(name, |mut store: Context<'_>, (length,): (u64,)| {
-                store.data_mut().saw_outside = true;
+                let state = store.data_mut();
+                state.saw_outside = true;
                 if length > MOST_RANDOM_BYTES {
                     wasmtime::bail!("it requested {length} random bytes at once; the limit is {MOST_RANDOM_BYTES}");
                 }
                 let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
-                fill(&mut bytes)?;
+                state.fill(&mut bytes)?;
                 Ok((bytes,))
             })
         }
         "get-random-u64" | "get-insecure-random-u64" => linker.func_wrap(name, |mut store: Context<'_>, ()| {
             store.data_mut().saw_outside = true;
-            Ok((random_u64()?,))
+            Ok((store.data_mut().random_u64()?,))
         }),
         // By its definition a seed for the hash maps of runtimes, on which no result depends.
-        "insecure-seed" => linker.func_wrap(name, |_: Context<'_>, ()| Ok(((random_u64()?, random_u64()?),))),
+        "insecure-seed" => linker.func_wrap(name, |mut store: Context<'_>, ()| {
+            let state = store.data_mut();
+            Ok(((state.random_u64()?, state.random_u64()?),))
+        }),
         _ => refuse(linker, interface, name),
     }
 }
@@ -230,18 +237,40 @@ fn shown(argument: &Val) -> Option<String> {
     }
 }
 
-fn random_u64() -> wasmtime::Result<u64> {
-    let mut bytes = [0; 8];
-    fill(&mut bytes)?;
-    Ok(u64::from_le_bytes(bytes))
-}
+impl State {
+    /// The value of a clock in whole milliseconds: the recorded one in a replay, else the present one. A finer clock would show a plugin
+    /// the activity of its neighbours.
+    fn tick(&mut self, clock: Clock, now: impl FnOnce() -> Duration) -> Duration {
+        self.saw_outside = true;
+        let replayed = self.run.replay.as_ref().and_then(|replay| replay.tick(self.phase, clock));
+        let millis = replayed.unwrap_or_else(|| u64::try_from(now().as_millis()).unwrap_or(u64::MAX));
+        if let Some(tape) = &self.run.tape {
+            tape.tick(clock, millis);
+        }
+        Duration::from_millis(millis)
+    }
 
-fn fill(bytes: &mut [u8]) -> wasmtime::Result<()> {
-    let random = rustls::crypto::ring::default_provider().secure_random;
-    random.fill(bytes).map_err(|_unspecified| wasmtime::format_err!("the system has no random numbers"))
-}
+    fn random_u64(&self) -> wasmtime::Result<u64> {
+        let mut bytes = [0; 8];
+        self.fill(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
 
-/// Nanoseconds, in whole milliseconds. A finer clock would show a plugin the activity of its neighbours.
-fn whole_milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).saturating_mul(1_000_000)
+    /// Fills with random numbers: the recorded ones in a replay, else new ones.
+    fn fill(&self, bytes: &mut [u8]) -> wasmtime::Result<()> {
+        if let Some(replayed) = self.run.replay.as_ref().and_then(|replay| replay.random(self.phase, bytes.len())) {
+            for (to, from) in bytes.iter_mut().zip(replayed) {
+                *to = from;
+            }
+            return Ok(());
+        }
+        if !oarlock_simulation::fill(&self.run.key, bytes) {
+            let random = rustls::crypto::ring::default_provider().secure_random;
+            random.fill(bytes).map_err(|_unspecified| wasmtime::format_err!("the system has no random numbers"))?;
+        }
+        if let Some(tape) = &self.run.tape {
+            tape.push(Seen::Random(bytes.to_vec()));
+        }
+        Ok(())
+    }
 }

@@ -1,15 +1,19 @@
 //! The status of a Plugin object, from the state of the plugin as `/plugins` shows it.
 
+use super::revisions::revisions;
 use serde_json::{Map, Value, json};
-
-/// Most revisions that a status keeps.
-const REVISIONS: usize = 10;
 
 /// Longest message of a condition and longest error, in bytes.
 const TEXT_BYTES: usize = 1024;
 
 /// Fields that change with every reconcile: they alone are written at a slow pace.
 const COUNTS: [&str; 3] = ["objects", "outOfSync", "lastError"];
+
+/// The fields of a rollout that the status has.
+const ROLLOUT: [&str; 7] = ["phase", "percent", "version", "digest", "plan", "compared", "reason"];
+
+/// The field of an entry with the fault of the object itself.
+pub(super) const FAULT: &str = "objectFault";
 
 /// What the status says about one aspect.
 struct Condition {
@@ -48,6 +52,12 @@ pub(super) fn wanted(entry: &Value, host: &str, live: &Value, generation: Option
         let fields = ["version", "digest", "state", "reason"].map(|name| (name.to_owned(), json!(field(name))));
         set("candidate", fields.into_iter().filter(|(_, value)| !value.is_null()).collect::<Map<_, _>>().into());
     }
+    if let Some(rollout) =
+        entry.get("rollout").filter(|rollout| rollout.get("phase").is_some_and(|phase| phase != "standby"))
+    {
+        let fields = ROLLOUT.iter().filter_map(|field| Some(((*field).to_owned(), rollout.get(*field)?.clone())));
+        set("rollout", fields.collect::<Map<_, _>>().into());
+    }
     set("host", json!(text("/lease/holder").unwrap_or(host)));
     let objects = entry.get("objects").and_then(Value::as_object);
     set("objects", json!(objects.map(|kinds| kinds.values().filter_map(Value::as_u64).sum::<u64>())));
@@ -66,6 +76,9 @@ pub(super) fn differs(wanted: &Value, live: &Value) -> bool {
         let mut status = status.clone();
         if let Some(fields) = status.as_object_mut() {
             COUNTS.iter().for_each(|field| drop(fields.remove(*field)));
+            if let Some(rollout) = fields.get_mut("rollout").and_then(Value::as_object_mut) {
+                rollout.remove("compared");
+            }
         }
         status
     };
@@ -73,7 +86,8 @@ pub(super) fn differs(wanted: &Value, live: &Value) -> bool {
 }
 
 /// States of a version that does not run.
-const CANDIDATE: [&str; 5] = ["compiling", "syncing", "awaiting-grant", "awaiting-confirmation", "failed"];
+const CANDIDATE: [&str; 6] =
+    ["compiling", "syncing", "rolling-out", "awaiting-grant", "awaiting-confirmation", "failed"];
 
 fn conditions(entry: &Value) -> [Condition; 4] {
     let text = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -98,10 +112,22 @@ fn conditions(entry: &Value) -> [Condition; 4] {
         reason: camel(state),
         message: sentence(state, version, text("/reason")),
     };
+    let mut degraded =
+        of("Degraded", newest(&["failed", "quarantined", "retired"]), ("AsExpected", "nothing has failed"));
+    if !text("/objectFault").is_empty() {
+        let (reason, message) = ("InvalidObject".to_owned(), short(text("/objectFault")));
+        degraded = Condition { status: true, reason, message, ..degraded };
+    } else if degraded.reason == "Retired" {
+        degraded.reason = "FinalizersLeft".to_owned();
+    }
     [
         ready,
-        of("Progressing", newest(&["compiling", "syncing", "draining"]), ("Complete", "no version is on its way")),
-        of("Degraded", newest(&["failed", "quarantined", "retired"]), ("AsExpected", "nothing has failed")),
+        of(
+            "Progressing",
+            newest(&["compiling", "syncing", "rolling-out", "draining"]),
+            ("Complete", "no version is on its way"),
+        ),
+        degraded,
         of(
             "AwaitingApproval",
             newest(&["awaiting-confirmation", "awaiting-grant"]),
@@ -123,11 +149,12 @@ fn camel(state: &str) -> String {
 fn sentence(state: &str, version: &str, reason: &str) -> String {
     let what = match state {
         "active" => "reconciles",
-        "paused" => "is paused: spec.paused is true",
+        "paused" => "is paused",
         "compiling" => "is being compiled",
         "syncing" => "waits for its watches",
+        "rolling-out" => "is rolled out beside the version that runs",
         "awaiting-grant" => "asks for more than its grant allows",
-        "awaiting-confirmation" => "waits for spec.approve with its digest, because it drops features",
+        "awaiting-confirmation" => "waits for spec.approve with its digest",
         "quarantined" => "mostly fails, so its keys wait",
         "draining" => "is removed, and finishes the reconciles that run",
         "retired" => "was removed, and objects still have its finalizer",
@@ -137,20 +164,6 @@ fn sentence(state: &str, version: &str, reason: &str) -> String {
     let version = if version.is_empty() { String::new() } else { format!(" {version}") };
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     short(&format!("version{version} {what}{reason}"))
-}
-
-/// The revisions, the newest first; a new one if another version runs than before.
-fn revisions(running: Option<&Value>, live: &Value, now: &str) -> Value {
-    let before = live.get("revisions").and_then(Value::as_array).cloned().unwrap_or_default();
-    let field = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let Some(running) = running else { return before.into() };
-    let digest = field(running, "digest");
-    if before.first().is_some_and(|newest| field(newest, "digest") == digest) {
-        return before.into();
-    }
-    let number = before.first().and_then(|newest| newest.get("revision")).and_then(Value::as_i64).unwrap_or(0) + 1;
-    let newest = json!({"revision": number, "version": field(running, "version"), "digest": digest, "since": now});
-    std::iter::once(newest).chain(before).take(REVISIONS).collect()
 }
 
 /// The condition as in the API: its time changes with its status only.

@@ -1,8 +1,8 @@
 //! YAML output of `oarlock rbac`, written by hand because its comments matter as much as the rules.
 
 use super::{
-    HOST, Needs, Rule, of_admission, of_certificates, of_host, of_impersonator, of_lease, of_leases, of_plugin,
-    of_plugin_objects, service_account, unwatched,
+    HOST, Needs, Rule, of_admission, of_canaries, of_certificates, of_host, of_impersonator, of_lease, of_leases,
+    of_plugin, of_plugin_objects, service_account, unwatched,
 };
 use crate::grants::Grants;
 use oarlock_manifest::{Kind, PluginManifest};
@@ -39,6 +39,11 @@ pub struct Plugin {
     pub plurals: BTreeMap<Kind, String>,
 }
 
+/// Whether new versions of a plugin have a canary.
+fn has_canary(grants: &Grants) -> bool {
+    grants.rollout().is_some_and(|steps| steps.canary.is_some())
+}
+
 /// The rules and bindings of the host and all plugins, for `kubectl apply`.
 #[must_use]
 pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
@@ -63,6 +68,9 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
         host.extend(of_host(&plugin.manifest, grants, &|kind| plugin.plurals.get(kind).cloned()));
         if !grants.admission(&plugin.manifest).is_empty() || !grants.conversions(&plugin.manifest).is_empty() {
             host.extend(of_certificates(name, &options.namespace));
+        }
+        if let Some(namespace) = options.plugin_objects.as_ref().filter(|_| has_canary(grants)) {
+            host.extend(of_canaries(name, namespace));
         }
         if let Some(namespace) = &options.lease_namespace {
             host.extend(of_lease(name, namespace));
@@ -317,6 +325,19 @@ mod tests {
         assert_eq!(host, expected, "{yaml}");
         let secrets = rules(&yaml, "Role", "oarlock").into_iter().filter(|(_, rule)| rule["resources"][0] == "secrets");
         assert_eq!(secrets.count(), 2, "the certificates: {yaml}");
+    }
+
+    #[test]
+    fn a_host_that_installs_a_definition_may_write_that_one() {
+        let mut installs = plugin(&json!({}), None);
+        let grant =
+            json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "definitions": ["networks.s.io"]});
+        installs.grants = Some(Grants::without_secrets(&serde_json::from_value(grant).unwrap()).unwrap());
+        let yaml = printed(&[installs], true);
+        let host: Vec<Value> = rules(&yaml, "ClusterRole", "oarlock").into_iter().map(|(_, rule)| rule).collect();
+        let expected = json!({"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
+            "resourceNames": ["networks.s.io"], "verbs": ["get", "create", "patch"]});
+        assert_eq!(host, [expected], "{yaml}");
     }
 
     #[test]

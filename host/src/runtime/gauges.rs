@@ -1,7 +1,7 @@
 //! Periodic gauges: objects of the informers, registries, tasks, and sizes of the maps.
 
 use crate::api::GroupVersionKind;
-use crate::controller::{Shared, Sizes};
+use crate::controller::{FlightRecorder, Journals, Shared, Sizes};
 use crate::informer::{WatchSpec, WatchStats};
 use crate::lifecycle::Handle;
 use crate::metrics::Metrics;
@@ -24,9 +24,11 @@ async fn count(shared: Shared, plugins: Handle, pulled: Option<PullStatuses>) {
         maps(&shared, &plugins, &stats);
         informers.count(&shared.metrics, stats);
         shared.metrics.set_tasks(tokio::runtime::Handle::current().metrics().num_alive_tasks());
-        for (reference, pull_status) in pulled.as_ref().map(PullStatuses::now).unwrap_or_default() {
-            shared.metrics.set_registry_answers(&reference, pull_status.problem.is_none());
+        let pulled = pulled.as_ref().map(PullStatuses::now).unwrap_or_default();
+        for status in pulled.values() {
+            shared.metrics.set_registry_answers(&status.reference, status.problem.is_none());
         }
+        shared.metrics.retain_references(&pulled.into_values().map(|status| status.reference).collect());
         tokio::time::sleep(COUNTING).await;
     }
 }
@@ -72,6 +74,8 @@ fn maps(shared: &Shared, plugins: &Handle, stats: &[WatchStats]) {
     metrics.set_map("group-versions", shared.writer.requests().discovery().remembered(), None);
     metrics.set_map("events-waiting", shared.recorder.waiting(), None);
     metrics.set_map("events-written", shared.recorder.remembered(), None);
+    let (records, bytes) = shared.flight_recorder.as_ref().map(FlightRecorder::size).unwrap_or_default();
+    metrics.set_map("recordings", records, Some(bytes));
     let sizes: Vec<Sizes> = plugins.controllers().iter().map(|controller| controller.sizes()).collect();
     let of_plugins = |number: fn(&Sizes) -> usize| sizes.iter().map(number).sum::<usize>();
     metrics.set_map("tombstones", of_plugins(|one| one.tombstones), Some(of_plugins(|one| one.tombstone_bytes)));
@@ -80,5 +84,7 @@ fn maps(shared: &Shared, plugins: &Handle, stats: &[WatchStats]) {
     metrics.set_map("patched", of_plugins(|one| one.patched), None);
     metrics.set_map("struck", of_plugins(|one| one.struck), None);
     let bytes = of_plugins(|one| one.dependency_bytes);
+    metrics.set_map("rollouts", of_plugins(|one| one.compared), None);
+    metrics.set_map("canary-journals", shared.journals.as_ref().map_or(0, Journals::len), None);
     metrics.set_map("dependencies", of_plugins(|one| one.dependencies), Some(bytes));
 }

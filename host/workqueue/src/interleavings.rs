@@ -294,6 +294,7 @@ fn q9_in_no_order_of_steps_does_a_shutdown_leave_a_worker_or_a_drain_waiting() {
             world.beside(|world| {
                 world.queue.remove(&0);
                 world.queue.add_rate_limited(1);
+                world.queue.forget(&1);
             }),
             world.beside(|world| future::block_on(world.queue.shut_down_with_drain())),
         ];

@@ -27,7 +27,7 @@
 //! # Source
 //!
 //! The contract is client-go's, `util/workqueue/{queue,delaying_queue,rate_limiting_queue}.go`; priorities follow
-//! controller-runtime's `pkg/controller/priorityqueue`.
+//! controller-runtime's `pkg/controller/priorityqueue`. One thing differs: [`forget`](WorkQueue::forget) also drops a retry that is not due yet.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -174,11 +174,11 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
         self.shared.add_rate_limited(key)
     }
 
-    /// Forgets the failures of `key`: its next retry starts from the base delay.
+    /// Forgets the failures of `key`: its next retry starts from the base delay. A retry that is not due yet is dropped.
     ///
-    /// Waiting, timers and processing are not touched. Call it when a reconcile went well or must not be retried.
+    /// Waiting, other timers and processing are not touched. Call it when a reconcile went well or must not be retried.
     pub fn forget(&self, key: &K) {
-        self.shared.lock().forget(key);
+        self.shared.forget(key);
     }
 
     /// How often `key` was added with [`add_rate_limited`](Self::add_rate_limited) since it was last forgotten.
@@ -268,6 +268,12 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> WorkQueue<K> {
     #[must_use]
     pub fn snapshot(&self, limit: usize) -> Snapshot<K> {
         self.shared.with(|state, now| snapshot::take(state, limit, now))
+    }
+
+    /// The phases of one key: in work or ready, and its timer. Empty: the key does not wait.
+    #[must_use]
+    pub fn status(&self, key: &K) -> Vec<KeyStatus<K>> {
+        self.shared.with(|state, now| snapshot::of_key(state, key, now))
     }
 
     /// Ends the queue: it ignores further adds, drops timers, and [`get`](Self::get) returns `None` after the ready keys have been handed

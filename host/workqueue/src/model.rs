@@ -250,6 +250,9 @@ async fn step(Both { queue, drains, model }: &mut Both, op: Op) {
         Op::Forget(key) => {
             queue.forget(&key);
             model.failures.remove(&key);
+            if model.timers.get(&key).is_some_and(|(_, _, trigger)| *trigger == Trigger::Retry) {
+                model.timers.remove(&key);
+            }
         }
         Op::Remove(key) => {
             queue.remove(&key);

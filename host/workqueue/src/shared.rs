@@ -79,6 +79,10 @@ impl<K: Clone + Eq + Hash + Debug + Send + 'static> Shared<K> {
         }
     }
 
+    pub(super) fn forget(&self, key: &K) {
+        self.with(|state, _| state.forget(key));
+    }
+
     pub(super) fn remove(&self, key: &K) {
         self.with(|state, _| state.remove(key));
         self.left();

@@ -9,7 +9,7 @@ use super::config::Trigger;
 use super::delay::Timer;
 use super::fair::Waiting;
 use super::state::State;
-use super::table::Place;
+use super::table::{Entry, Place};
 
 /// A queue at one moment, from [`WorkQueue::snapshot`](super::WorkQueue::snapshot).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,32 +64,51 @@ pub enum Phase {
     },
 }
 
+/// The phase of an entry that is ready or in work.
+fn in_place<K>(entry: &Entry<K>, now: Instant) -> Option<Phase> {
+    match entry.place {
+        Place::Processing(held) => Some(Phase::Processing {
+            elapsed: now.saturating_duration_since(held.since),
+            again: held.dirty.map(|mark| mark.trigger),
+        }),
+        Place::Ready(Waiting { mark, .. }) => {
+            Some(Phase::Ready { trigger: mark.trigger, waited: now.saturating_duration_since(mark.since) })
+        }
+        Place::Idle => None,
+    }
+}
+
+/// The phase of an entry with a timer.
+fn delayed<K>(entry: &Entry<K>, now: Instant) -> Option<Phase> {
+    let Timer { due, trigger, .. } = entry.timer?;
+    Some(Phase::Delayed { trigger, remaining: due.saturating_duration_since(now) })
+}
+
+fn status<K: Clone>(entry: &Entry<K>, phase: Phase) -> KeyStatus<K> {
+    KeyStatus { key: entry.key.clone(), phase, failures: entry.failures }
+}
+
+/// The phases of one key: at most one in place, and one of its timer.
+pub(super) fn of_key<K: Clone + Eq + Hash>(state: &State<K>, key: &K, now: Instant) -> Vec<KeyStatus<K>> {
+    let entry = state.table.find(key).and_then(|id| state.table.get(id));
+    let phases = entry.into_iter().flat_map(|entry| {
+        let phases = [in_place(entry, now), delayed(entry, now)];
+        phases.into_iter().flatten().map(move |phase| status(entry, phase))
+    });
+    phases.collect()
+}
+
 pub(super) fn take<K: Clone + Eq + Hash>(state: &State<K>, limit: usize, now: Instant) -> Snapshot<K> {
     let table = &state.table;
-    let in_place = state.processing.iter(table).chain(state.ready.iter(table)).filter_map(|id| {
+    let ready = state.processing.iter(table).chain(state.ready.iter(table)).filter_map(|id| {
         let entry = table.get(id)?;
-        let phase = match entry.place {
-            Place::Processing(held) => Phase::Processing {
-                elapsed: now.saturating_duration_since(held.since),
-                again: held.dirty.map(|mark| mark.trigger),
-            },
-            Place::Ready(Waiting { mark, .. }) => {
-                Phase::Ready { trigger: mark.trigger, waited: now.saturating_duration_since(mark.since) }
-            }
-            Place::Idle => return None,
-        };
-        Some((entry, phase))
+        Some(status(entry, in_place(entry, now)?))
     });
-    let delayed = state.delayed.iter().filter_map(|id| {
+    let waiting = state.delayed.iter().filter_map(|id| {
         let entry = table.get(id)?;
-        let Timer { due, trigger, .. } = entry.timer?;
-        Some((entry, Phase::Delayed { trigger, remaining: due.saturating_duration_since(now) }))
+        Some(status(entry, delayed(entry, now)?))
     });
-    let keys = in_place
-        .chain(delayed)
-        .take(limit)
-        .map(|(entry, phase)| KeyStatus { key: entry.key.clone(), phase, failures: entry.failures })
-        .collect();
+    let keys = ready.chain(waiting).take(limit).collect();
     Snapshot {
         ready: state.ready.len(),
         processing: state.processing.len(),

@@ -173,6 +173,10 @@ impl<K: Clone + Eq + Hash> State<K> {
     pub(super) fn forget(&mut self, key: &K) {
         if let Some(id) = self.table.find(key) {
             self.forget_failures(id);
+            // client-go keeps it, and a key that failed and then went well runs once more for nothing.
+            if self.table.get(id).and_then(|entry| entry.timer).is_some_and(|timer| timer.trigger == Trigger::Retry) {
+                self.delayed.remove(&mut self.table, id);
+            }
             self.table.tidy(id);
         }
     }

@@ -124,7 +124,11 @@ impl Keystone {
     pub(crate) fn token_instead_of(&self, refused: &str) -> Result<Token> {
         match cache::get::<Token>(&self.cache_key) {
             Some(token) if token.id != refused => Ok(token),
-            _ => self.fetch(),
+            _ => {
+                // Only the rejected one: a token that another reconcile has fetched stays.
+                cache::remove(&self.cache_key);
+                self.fetch()
+            }
         }
     }
 
@@ -135,7 +139,6 @@ impl Keystone {
     /// Transient when Keystone does not answer, or rejects the credentials (a secret may just be rotated); terminal when it rejects the
     /// request as invalid.
     fn fetch(&self) -> Result<Token> {
-        cache::remove(&self.cache_key);
         let answer = http::post(&self.url).json(&self.request).timeout(crate::client::TIMEOUT).send();
         let answer = answer.map_err(|failure| Error::from(failure).context("Keystone"))?;
         if answer.status == 401 {

@@ -57,7 +57,7 @@ pub(crate) fn advance(canary: &Canary, route: &TrafficRoute) -> Result<Progress>
 
 fn step(canary: &Canary, progress: &mut Progress, at: i64, value: f64) {
     let limit = canary.limit().unwrap_or_default();
-    if value.is_nan() || value > limit {
+    if value > limit {
         progress.message = format!("the metric is {value}, more than {limit}, at weight {}", progress.weight);
         (progress.phase, progress.weight) = match canary.on_degradation {
             OnDegradation::Stop => (Phase::Stopped, progress.weight),
@@ -97,6 +97,9 @@ fn read(canary: &Canary) -> Result<(i64, f64)> {
     let (at, text) = &sample.value;
     let value: f64 =
         text.parse().map_err(|error| Error::terminal(format_args!("the sample {text:?} is no number: {error}")))?;
+    if value.is_nan() {
+        return Err(Error::terminal("the sample is NaN, for example a share of no requests"));
+    }
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]
     Ok((*at as i64, value))
 }

@@ -55,7 +55,7 @@ pub(crate) fn desired(cx: &Context<Value>) -> Result<Option<Value>> {
         )));
     }
     let versions: Map<String, Value> =
-        routes.iter().map(|(route, accepted)| (route.id(), version(&route.metadata.uid, accepted).into())).collect();
+        routes.iter().map(|(route, accepted)| (route.id(), version(accepted).into())).collect();
     Ok(Some(json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {
@@ -90,7 +90,8 @@ pub(crate) fn actual(cx: &Context<Value>) -> Result<Observation<Value>> {
     let applied: Value = applied.unwrap_or_else(|| json!({}));
     let retired = !retired_in(&applied).is_empty();
     let observation = Observation::present(applied);
-    Ok(if retired { observation.requeue_after(retirement::period()?) } else { observation })
+    // Each reconcile for another reason puts the next look off: a whole period later, a cluster could stay for two of them.
+    Ok(if retired { observation.requeue_after(retirement::period()? / 6) } else { observation })
 }
 
 /// The names of the retired clusters in a ConfigMap.
@@ -148,7 +149,7 @@ struct StoredMetadata {
 ///
 /// The error of reading the cache.
 pub(crate) fn namespaces(route: &TrafficRoute, accepted: &Accepted) -> Result<(Vec<String>, Vec<String>)> {
-    let wanted = version(&route.metadata.uid, accepted);
+    let wanted = version(accepted);
     let options = cluster::ListOptions { label_selector: format!("{LABEL}=true"), ..cluster::ListOptions::default() };
     let stored: Vec<Stored> = cluster::list(&config_map_kind(), &options)?;
     let has = |stored: &Stored| {
@@ -160,9 +161,9 @@ pub(crate) fn namespaces(route: &TrafficRoute, accepted: &Accepted) -> Result<(V
     Ok((names(with), names(without)))
 }
 
-/// Another text for every configuration: FNV-1a of its JSON.
-fn version(uid: &str, accepted: &Accepted) -> String {
-    let text = serde_json::to_string(&(uid, accepted)).unwrap_or_default();
+/// Another text for every configuration, whichever generation it is of: FNV-1a of its JSON.
+fn version(accepted: &Accepted) -> String {
+    let text = serde_json::to_string(&(&accepted.host, &accepted.rules)).unwrap_or_default();
     let hash = text
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));

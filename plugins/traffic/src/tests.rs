@@ -235,7 +235,7 @@ fn a_canary_advances_in_time_until_it_has_everything() {
 #[test]
 fn a_canary_stops_or_rolls_back_when_its_metric_degrades() {
     let at = 1_000_000.0;
-    for value in ["0.06", "NaN", "+Inf"] {
+    for value in ["0.06", "+Inf"] {
         for (what, weight, phase) in [("Stop", 40, "Stopped"), ("Rollback", 0, "RolledBack")] {
             let seen = weights(what, &[(at, "0"), (at + 60.0, "0"), (at + 70.0, value), (at + 130.0, "0")]);
             assert_eq!(seen.last().unwrap(), &(weight, phase.to_owned()), "{what} {value}");
@@ -246,9 +246,12 @@ fn a_canary_stops_or_rolls_back_when_its_metric_degrades() {
 #[test]
 fn the_weight_stays_while_the_metric_cannot_be_read() {
     let empty = json!({"status": "success", "data": {"resultType": "vector", "result": []}});
-    for answer in
-        [Ok(Response::empty(500)), Ok(Response::json_body(200, &empty)), Ok(Response::json_body(200, &json!(7)))]
-    {
+    for answer in [
+        Ok(Response::empty(500)),
+        Ok(Response::json_body(200, &empty)),
+        Ok(Response::json_body(200, &json!(7))),
+        Ok(sample(1_000_000.0, "NaN")),
+    ] {
         let mut runner = cluster().config("prometheus", "http://prometheus:9090").object(canary("Rollback"));
         runner.script([answer]);
         let report = runner.reconcile();
@@ -299,7 +302,7 @@ fn a_cluster_that_no_route_names_any_more_stays_for_a_while() {
     runner.put(alone);
     let reports = runner.settle(3);
     assert!(reports.last().unwrap().in_sync());
-    assert_eq!(reports.last().unwrap().requeue_after, Some(Duration::from_secs(60)));
+    assert_eq!(reports.last().unwrap().requeue_after, Some(Duration::from_secs(10)));
     assert_eq!(names(&runner), ["shop/reviews/v1", "shop/reviews/v2"]);
     assert_eq!(file(&runner, "shop", "eds_shop_reviews_v2.json")["resources"][0]["cluster_name"], "shop/reviews/v2");
     runner.advance(Duration::from_secs(59));

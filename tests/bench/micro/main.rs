@@ -1,4 +1,4 @@
-//! Figures of single parts, each printed as one line of JSON: `queue`, `merge`, `plugin`, `list` (our informer) and `reflector`
+//! Figures of single parts, each printed as one line of JSON: `queue`, `merge`, `reads`, `plugin`, `list` (our informer) and `reflector`
 //! (kube-rs', for comparison). `fill` makes the objects they need. `tests/bench/run.sh` runs all of it.
 
 mod fill;
@@ -7,6 +7,7 @@ mod memory;
 mod merge;
 mod plugin;
 mod queue;
+mod reads;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -30,6 +31,8 @@ enum Command {
     Merge(merge::Args),
     /// Times instances, calls and reconciles of any plugin file, and takes the memory of its instances
     Plugin(plugin::Args),
+    /// Times the record of the reads of reconciles, and the search for the keys that a changed object concerns
+    Reads(reads::Args),
     /// Creates Networks or ConfigMaps, many at once
     Fill(fill::Args),
     /// Times a first list and a relist of all ConfigMaps with this host's informer
@@ -44,6 +47,7 @@ async fn main() -> Result<()> {
         Command::Queue(args) => queue::run(&args).await,
         Command::Merge(args) => merge::run(&args),
         Command::Plugin(args) => plugin::run(args).await,
+        Command::Reads(args) => reads::run(&args),
         Command::Fill(args) => fill::run(args).await,
         Command::List => list::informer().await,
         Command::Reflector => list::kube_rs().await,

@@ -55,7 +55,7 @@ pub(crate) async fn run(args: Args) -> Result<()> {
     let shown = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).with_context(|| shown.clone())?;
     let case = std::fs::read_to_string(&args.case).with_context(|| args.case.display().to_string())?;
-    let engine = Engine::new(EngineOptions { cache: args.cache_dir, compiler: None })?;
+    let engine = Engine::new(EngineOptions { cache: args.cache_dir, compiler: None, quick: false })?;
     let player = Player::new(&engine, &shown, bytes).await?;
     let memory = memory_of(&player.stage(&case, 0)?, args.instances).await?;
     let (fresh, reused) = (player.stage(&case, 0)?, player.stage(&case, u32::MAX)?);

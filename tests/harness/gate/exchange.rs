@@ -4,6 +4,9 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use tokio::time::Instant;
 
+/// The headers of the W3C Trace Context.
+pub(super) const TRACE_CONTEXT: [&str; 2] = ["traceparent", "tracestate"];
+
 /// One request that reached the gate.
 #[derive(Clone, Debug)]
 pub struct Exchange {
@@ -15,6 +18,8 @@ pub struct Exchange {
     pub path: String,
     /// The request's body.
     pub body: Bytes,
+    /// The headers `traceparent` and `tracestate`.
+    pub trace: [Option<String>; 2],
     /// The status of the response; none while it is pending, or when the connection was cut.
     pub status: Option<StatusCode>,
     /// Whether the request reached the server.

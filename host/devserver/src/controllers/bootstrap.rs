@@ -18,7 +18,8 @@ impl Controllers {
                 service_accounts::create_default(self, name);
             }
         }
-        let spec = json!({"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443, "targetPort": 6443}]});
+        let address = self.store.settings().services.addresses().next().map(|address| address.to_string());
+        let spec = json!({"clusterIP": address, "ports": [{"name": "https", "port": 443, "targetPort": 6443}]});
         self.make(("", "services"), Key::new("default", "kubernetes"), json!({"spec": spec}));
         for (plural, name, object) in authorization::defaults::objects() {
             self.make((RBAC_GROUP, plural), Key::new("", &name), object);

@@ -346,7 +346,7 @@ fn chosen(events: &Events, kind: &str, object: &impl Fn() -> (String, String)) -
 }
 
 /// Whether `pattern`, in which `*` is any sequence of characters, matches all of `text`.
-fn glob(pattern: &str, text: &str) -> bool {
+pub(super) fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
     let Some(last) = parts.next_back() else { return rest.is_empty() };

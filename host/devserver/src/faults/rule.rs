@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::plan::glob;
 use crate::{http::body, model::error::Error};
 
 /// A fault rule: matching requests, conditions, and the fault.
@@ -80,6 +81,18 @@ pub struct Requests {
     /// The user of the request: `system:admin` without credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+}
+
+impl Requests {
+    /// Whether requests for a resource can match.
+    ///
+    /// * `group` - empty for the core group.
+    /// * `resource` - the plural.
+    #[must_use]
+    pub fn fit_resource(&self, group: &str, resource: &str) -> bool {
+        let fits = |pattern: &Option<String>, text: &str| pattern.as_deref().is_none_or(|pattern| glob(pattern, text));
+        fits(&self.group, group) && fits(&self.resource, resource)
+    }
 }
 
 /// The matching events of a watch. Absent fields match everything, but bookmarks only match when `types` contains them.

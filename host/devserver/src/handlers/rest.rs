@@ -15,6 +15,7 @@ use crate::{
     resources::registry::Served,
 };
 
+mod connect;
 pub(crate) mod delete;
 mod modify;
 mod read;

@@ -33,6 +33,11 @@ impl Response {
         Self::Whole { code: StatusCode::OK, content_type: "text/plain; charset=utf-8", body, warnings: Vec::new() }
     }
 
+    /// No body.
+    pub(crate) fn empty(code: StatusCode) -> Self {
+        Self::Whole { code, content_type: "", body: Bytes::new(), warnings: Vec::new() }
+    }
+
     /// A complete body in a negotiated format.
     pub(crate) fn ready(code: StatusCode, format: Format, body: Bytes) -> Self {
         Self::Whole { code, content_type: format.content_type(), body, warnings: Vec::new() }

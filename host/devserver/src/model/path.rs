@@ -67,6 +67,8 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Target {
         [plural] => (*plural, "", ""),
         [plural, name] => (*plural, *name, ""),
         [plural, name, subresource] => (*plural, *name, *subresource),
+        // The rest is the backend's.
+        [plural, name, "proxy", ..] if group.is_empty() => (*plural, *name, "proxy"),
         _ => return Target::Other,
     };
     Target::Resource(ResourcePath {
@@ -107,6 +109,7 @@ mod tests {
     fn resources_are_found_in_every_scope() {
         check("/api/v1/pods", ("", "v1", "", "pods", "", ""));
         check("/api/v1/namespaces", ("", "v1", "", "namespaces", "", ""));
+        check("/api/v1/namespaces/a/pods/b/proxy/c/d", ("", "v1", "a", "pods", "b", "proxy"));
         check("/api/v1/namespaces/a", ("", "v1", "", "namespaces", "a", ""));
         check("/api/v1/namespaces/a/finalize", ("", "v1", "", "namespaces", "a", "finalize"));
         check("/api/v1/namespaces/a/pods/p/status", ("", "v1", "a", "pods", "p", "status"));

@@ -7,6 +7,7 @@ use oarlock_merge::apply::Conflict;
 use serde_json::{Map, Value, json};
 
 mod cause;
+mod order;
 
 pub(crate) use cause::Cause;
 
@@ -157,6 +158,11 @@ impl ApiError {
             }
         }
         out
+    }
+
+    /// The `Status` as the body of a response.
+    pub(crate) fn to_body(&self) -> Vec<u8> {
+        order::body(&self.to_value())
     }
 
     /// 404 for an object.

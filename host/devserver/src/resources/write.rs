@@ -132,6 +132,10 @@ impl ObjectWrite<'_> {
             defaults::namespace_label(&mut object);
         }
         strategy::prepare_create(resource, &mut object);
+        if let Some(custom) = &resource.custom {
+            // The status of the client is gone, and its defaults are there.
+            custom.default(&mut object);
+        }
         strategy::drop_disabled(resource, &mut object);
         defaults::admit(self.store, resource, &mut object)?;
         Ok(object)
@@ -195,10 +199,11 @@ impl ObjectWrite<'_> {
         let prefix = text(meta, "generateName");
         self.key.name = text(meta, "name").to_owned();
         if self.key.name.is_empty() && !prefix.is_empty() {
-            self.key.name = generate_name(prefix);
+            self.key.name = generate_name(prefix, &unique_name(self.resource, &self.key.namespace, prefix));
             meta.insert("name".to_owned(), self.key.name.clone().into());
         }
-        meta.insert("uid".to_owned(), uuid::Uuid::new_v4().to_string().into());
+        let uid = oarlock_simulation::unique_id(&unique_name(self.resource, &self.key.namespace, &self.key.name));
+        meta.insert("uid".to_owned(), uid.to_string().into());
         meta.insert("creationTimestamp".to_owned(), time::now().into());
         drop_empty(meta);
     }
@@ -328,11 +333,18 @@ fn drop_empty(meta: &mut Map<String, Value>) {
     });
 }
 
+/// What the name and the uid of a new object depend on in a simulation.
+fn unique_name(resource: &Resource, namespace: &str, name: &str) -> String {
+    format!("{} {} {namespace}/{name}", resource.group, resource.plural)
+}
+
 /// A prefix, cut so that the name fits, and five random characters.
-fn generate_name(prefix: &str) -> String {
+///
+/// * `of` - what the characters depend on in a simulation.
+fn generate_name(prefix: &str, of: &str) -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let prefix: String = prefix.chars().take(58).collect();
-    let suffix = uuid::Uuid::new_v4().into_bytes().into_iter().take(5);
+    let suffix = oarlock_simulation::unique_id(of).into_bytes().into_iter().take(5);
     let suffix: String =
         suffix.filter_map(|b| ALPHABET.get(usize::from(b) % ALPHABET.len())).map(|b| char::from(*b)).collect();
     prefix + &suffix

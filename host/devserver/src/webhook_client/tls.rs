@@ -75,6 +75,15 @@ pub(super) fn words(error: &Error) -> String {
     format!("tls: failed to verify certificate: x509: {why}")
 }
 
+/// Whether no chain leads from a certificate to the bundle, or the certificate is an authority itself.
+fn is_no_chain(error: &CertificateError) -> bool {
+    match error {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => true,
+        CertificateError::Other(other) => other.to_string() == "CaUsedAsEndEntity",
+        _ => false,
+    }
+}
+
 /// The usual verification. As in Go, a certificate of the bundle may also be the server's own.
 #[derive(Debug)]
 struct Verifier {
@@ -95,9 +104,7 @@ impl ServerCertVerifier for Verifier {
         let Some(inner) = &self.inner else { return Err(CertificateError::UnknownIssuer.into()) };
         match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             // The validity period was checked before.
-            Err(Error::InvalidCertificate(CertificateError::Other(other)))
-                if other.to_string() == "CaUsedAsEndEntity" =>
-            {
+            Err(Error::InvalidCertificate(error)) if is_no_chain(&error) => {
                 if !self.pinned.contains(end_entity) {
                     return Err(CertificateError::UnknownIssuer.into());
                 }

@@ -430,3 +430,24 @@ async fn nobody_grants_what_he_does_not_have() {
     assert_eq!(server.as_user("jane", "POST", &bindings, binding("b", "cluster-admin")).await.status, 201);
     assert_eq!(server.as_user("jane", "POST", &roles, role("b", "nodes")).await.status, 201);
 }
+
+/// Servers beside the API server are bound to this role, which every cluster has.
+#[tokio::test]
+async fn an_auth_delegator_may_ask_who_somebody_is_and_what_they_may_do() {
+    let server = Server::start().await;
+    let subject = json!([{"kind": "User", "name": "gate", "apiGroup": GROUP}]);
+    let role = json!({"apiGroup": GROUP, "kind": "ClusterRole", "name": "system:auth-delegator"});
+    let binding = json!({"metadata": {"name": "gate"}, "subjects": subject, "roleRef": role});
+    assert_eq!(server.json("POST", &format!("{RBAC}/clusterrolebindings"), binding).await.status, 201);
+    for (path, spec) in [
+        ("/apis/authentication.k8s.io/v1/tokenreviews", json!({"token": "unknown"})),
+        (
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            json!({"user": "jane", "nonResourceAttributes": {"path": "/x", "verb": "get"}}),
+        ),
+    ] {
+        let answer = server.as_user("gate", "POST", path, json!({"spec": spec})).await;
+        assert_eq!(answer.status, 201, "{}", answer.text);
+    }
+    assert_eq!(server.get_as("gate", MAPS).await, 403);
+}

@@ -2,6 +2,22 @@
 
 use super::*;
 use serde_json::json;
+use tokio::time::timeout;
+
+/// A reconcile whose deadline comes before that of the wait leaves it. No event ever shows the deletion of an object that was never stored.
+#[tokio::test(start_paused = true)]
+async fn the_next_read_does_not_wait_again_when_a_wait_was_left() {
+    let server = Server::new();
+    let informers = informers(&server);
+    let follower = Follower::all(&informers);
+    follower.until_told("synced").await;
+    informers.record_delete(&gvk(), &key("default/a"), "uid-gone");
+    let store = follower.store().clone();
+    assert!(timeout(Duration::from_secs(2), store.fresh(&key("default/a"), soon())).await.is_err());
+    let left = Instant::now();
+    assert!(timeout(Duration::from_secs(2), store.fresh(&key("default/a"), soon())).await.unwrap().is_err());
+    assert_eq!(Instant::now(), left);
+}
 
 #[tokio::test(start_paused = true)]
 async fn s1_s9_s10_reads_wait_for_the_hosts_own_writes_and_never_for_ever() {

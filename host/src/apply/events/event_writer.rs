@@ -79,7 +79,7 @@ impl EventWriter {
         let severity = if event.warning { "Warning" } else { "Normal" };
         let name = event_name(&write_identity.plugin, about, [severity, reason, message]);
         let key = ObjectKey::new(about.key.namespace().unwrap_or("default"), name);
-        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let now = oarlock_simulation::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let body = json!({
             "apiVersion": "v1", "kind": "Event",
             "metadata": {"name": key.name, "namespace": key.namespace},

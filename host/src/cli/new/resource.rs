@@ -72,6 +72,14 @@ impl Resource {
         Ok(Self { plural: plural.to_owned(), namespaced, kind, custom: Some(Custom { text: Some(text), schema }) })
     }
 
+    /// Whether an object without fields of its own is valid, beyond what the schema says: there may be patterns, rules and defaults.
+    pub(super) fn needs_no_fields(&self) -> bool {
+        match &self.custom {
+            Some(custom) => custom.text.is_none(),
+            None => &*self.kind.kind == "ConfigMap",
+        }
+    }
+
     /// The fields beside the metadata that the schema requires.
     pub(super) fn example(&self) -> Map<String, Value> {
         self.custom.as_ref().map(|custom| example(&custom.schema)).unwrap_or_default()

@@ -18,7 +18,6 @@ impl Values {
         let (version, kind) = (&resource.kind.version, &resource.kind.kind);
         let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
         let types = types(language).filter(|_| resource.custom.is_some());
-        let apply = if resource.custom.is_some() { " --apply crd.yaml" } else { "" };
         // The API server wants to know who approved groups of Kubernetes' own.
         let reserved = [".k8s.io", ".kubernetes.io"].iter().any(|end| group.ends_with(end));
         let annotations =
@@ -44,7 +43,6 @@ impl Values {
             ("kind", kind.clone()),
             ("api_version", api_version),
             ("plural", resource.plural.clone()),
-            ("apply", apply.to_owned()),
             ("definition", explained(resource, types.map(|(_, file)| file))),
             ("annotations", annotations.to_owned()),
             ("object_type", object_type),
@@ -62,11 +60,6 @@ impl Values {
             ("fields_yaml", lines),
         ];
         Self { texts, typed }
-    }
-
-    /// What `oarlock dev` is called with beside the plugins.
-    pub(super) fn apply(&self) -> &str {
-        self.texts.iter().find(|(known, _)| *known == "apply").map_or("", |(_, value)| value)
     }
 
     /// Replaces the placeholders of a text, and keeps or drops its sections: the lines between `{{#types}}`, or `{{^types}}` for their
@@ -124,7 +117,9 @@ fn explained(resource: &Resource, types: Option<&str>) -> String {
     if let Some(file) = types {
         text.push_str(&format!(" After a change, `make types` writes `{file}`; until then `make test` fails."));
     }
-    text.push_str(" In a cluster, `kubectl apply -f crd.yaml` comes first.");
+    text.push_str(
+        " `make build` attaches it to the plugin file, and a host installs and upgrades it: `grant.yaml` allows that.",
+    );
     text
 }
 

@@ -145,7 +145,10 @@ fn named(kind: &GroupVersionKind, mut object: Value) -> (Name, Value) {
 }
 
 fn definition_name(kind: &Kind) -> Name {
-    let name = format!("{}.{}", kind.resource.plural, kind.resource.gvk.group);
+    name_of_definition(format!("{}.{}", kind.resource.plural, kind.resource.gvk.group))
+}
+
+pub(super) fn name_of_definition(name: String) -> Name {
     let gvk = GroupVersionKind::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
     Name { kind: gvk, namespace: String::new(), name }
 }
@@ -153,12 +156,7 @@ fn definition_name(kind: &Kind) -> Name {
 /// The definition of a kind, for the version of the plan only: a copy converts nothing, because that may call a webhook. None: the kind is
 /// built in.
 async fn definition(client: &kube::Client, kind: &Kind) -> Result<Option<Value>, kube::Error> {
-    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}", definition_name(kind).name);
-    let request = http::Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
-    let mut definition: Value = match client.request(request).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
-        answer => answer?,
-    };
+    let Some(mut definition) = whole_definition(client, &definition_name(kind).name).await? else { return Ok(None) };
     if let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) {
         spec.insert("conversion".to_owned(), json!({"strategy": "None"}));
         for version in spec.get_mut("versions").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -169,4 +167,14 @@ async fn definition(client: &kube::Client, kind: &Kind) -> Result<Option<Value>,
         }
     }
     Ok(Some(definition))
+}
+
+/// None: there is none.
+pub(super) async fn whole_definition(client: &kube::Client, name: &str) -> Result<Option<Value>, kube::Error> {
+    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+    let request = http::Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    match client.request(request).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        answer => answer.map(Some),
+    }
 }

@@ -45,6 +45,7 @@ fn empty(grant: &PluginGrant) -> PluginGrant {
         manage_status: false,
         admission: Vec::new(),
         conversions: Vec::new(),
+        definitions: Vec::new(),
         http: GrantedHttp::default(),
         config: BTreeMap::new(),
         secret_files: BTreeMap::new(),

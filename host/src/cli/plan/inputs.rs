@@ -1,16 +1,16 @@
 //! The input of a plan: plugins with their grants, in a folder of their own.
 
+use super::super::folder::Folder;
 use anyhow::{Context as _, bail, ensure};
 use data_encoding::HEXLOWER;
 use oarlock::grants::Grants;
 use oarlock::oci::{self, Reference, SCHEME};
 use oarlock::plugin::directory::{self, Candidate};
-use oarlock::plugin::{Engine, identity, inspect};
+use oarlock::plugin::{Attachments, Definition, Engine, identity, inspect};
 use oarlock_manifest::{PluginGrant, PluginManifest};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
@@ -24,6 +24,8 @@ pub(super) struct Plugin {
     pub(super) grant: PluginGrant,
     /// The validated grant.
     pub(super) grants: Grants,
+    /// The definitions in the file.
+    pub(super) definitions: Vec<Definition>,
 }
 
 /// The origin of plugins.
@@ -67,11 +69,7 @@ impl Inputs {
             Source::Registry(reference) => {
                 let grant =
                     grant.with_context(|| format!("{reference} has no grant beside it: name one with --grant"))?;
-                let pulled = Folder::create()?;
-                let file = pulled.path.join(format!("{}.wasm", reference.last_part()));
-                let (client, trust) = registries;
-                let done = oci::pull(client, trust, reference, &file).await;
-                done.with_context(|| format!("cannot pull {reference}"))?;
+                let (pulled, file) = pull(registries, reference).await?;
                 let mut inputs = Self::of_path(engine, &file, Some(grant)).await?;
                 inputs.pulled = Some(pulled);
                 Ok(inputs)
@@ -82,15 +80,9 @@ impl Inputs {
     /// * `path` - a plugin file, or a directory of them.
     async fn of_path(engine: &Engine, path: &Path, grant: Option<&Path>) -> anyhow::Result<Self> {
         let one = !path.is_dir();
-        let candidates = if one {
-            let file_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            vec![Candidate { file_name, path: path.to_owned(), pulled: None }]
-        } else {
-            directory::scan(path)?
-        };
-        ensure!(!candidates.is_empty(), "{} has no .wasm file", path.display());
-        ensure!(grant.is_none() || candidates.len() == 1, "--grant needs one plugin: {} has several", path.display());
-        let mut inputs = Self { plugins: Vec::new(), secrets: Vec::new(), folder: Folder::create()?, pulled: None };
+        let candidates = candidates(path, grant)?;
+        let mut inputs =
+            Self { plugins: Vec::new(), secrets: Vec::new(), folder: Folder::create("plan")?, pulled: None };
         for candidate in candidates {
             inputs.add(engine, &candidate, grant, one).await.with_context(|| candidate.path.display().to_string())?;
         }
@@ -120,11 +112,10 @@ impl Inputs {
         };
         let component = candidate.read()?;
         let digest = HEXLOWER.encode(&Sha256::digest(&component));
+        let attachments = Attachments::read(&component);
         let mut manifest = inspect::manifest(engine, &candidate.file_name, component).await?;
-        manifest.name = match &written.name {
-            None if one => manifest.name,
-            _ => identity::name(candidate, Some(&written), &manifest.name)?,
-        };
+        let definitions = attachments?.definitions;
+        manifest.name = name(candidate, Some(&written), manifest.name, one)?;
         let folder = grant_path.parent().unwrap_or(&grant_path);
         let grants = Grants::new(&written, folder).with_context(|| grant_path.display().to_string())?;
         let grant = written.clone();
@@ -134,42 +125,83 @@ impl Inputs {
             *file = path.display().to_string();
         }
         self.folder.add(&manifest.name, &candidate.path, &written)?;
-        self.plugins.push(Plugin { digest, manifest, grant, grants });
+        self.plugins.push(Plugin { digest, manifest, grant, grants, definitions });
         Ok(())
     }
 }
 
-/// A temporary folder, which ends with this.
-struct Folder {
-    path: PathBuf,
+/// A plugin for a host, which has its own grant.
+pub(super) struct Upload {
+    /// The plugin's name in the host.
+    pub(super) name: String,
+    pub(super) component: Vec<u8>,
+    /// The configuration in the grant. None: there is no grant.
+    pub(super) config: Option<BTreeMap<String, String>>,
 }
 
-impl Folder {
-    fn create() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("oarlock-plan-{}", uuid::Uuid::new_v4().simple()));
-        // Grants contain configuration.
-        let created = fs::DirBuilder::new().mode(0o700).create(&path);
-        created.with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Self { path })
-    }
-
-    fn add(&self, name: &str, plugin: &Path, grant: &PluginGrant) -> anyhow::Result<()> {
-        let file = self.path.join(format!("{name}.wasm"));
-        ensure!(fs::symlink_metadata(&file).is_err(), "two files of plugin {name}");
-        std::os::unix::fs::symlink(std::path::absolute(plugin)?, &file)?;
-        let file = self.path.join(format!("{name}.yaml"));
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file)?;
-        std::io::Write::write_all(&mut file, serde_json::to_string(grant)?.as_bytes())?;
-        Ok(())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.path) {
-            tracing::warn!(%error, path = %self.path.display(), "the temporary folder stays");
+/// Reads plugins for a host. They need no grant.
+pub(super) async fn uploads(
+    engine: &Engine,
+    registries: &(oci::Client, oci::Trust),
+    source: &Source,
+    grant: Option<&Path>,
+) -> anyhow::Result<Vec<Upload>> {
+    let (path, _pulled) = match source {
+        Source::Path(path) => (path.clone(), None),
+        Source::Registry(reference) => {
+            let (folder, file) = pull(registries, reference).await?;
+            (file, Some(folder))
         }
+    };
+    let one = !path.is_dir();
+    let mut uploads = Vec::new();
+    for candidate in candidates(&path, grant)? {
+        let written = match grant {
+            Some(grant) => directory::read_grant(grant)?
+                .with_context(|| format!("there is no grant {}", grant.display()))
+                .map(Some)?,
+            None => directory::read_grant(&candidate.grant_path())?,
+        };
+        let component = candidate.read()?;
+        let manifest = inspect::manifest(engine, &candidate.file_name, component.clone()).await;
+        let manifest = manifest.with_context(|| candidate.path.display().to_string())?;
+        let name = name(&candidate, written.as_ref(), manifest.name, one)?;
+        uploads.push(Upload { name, component, config: written.map(|grant| grant.config) });
     }
+    Ok(uploads)
+}
+
+/// The plugin file, or those of a directory.
+fn candidates(path: &Path, grant: Option<&Path>) -> anyhow::Result<Vec<Candidate>> {
+    let candidates = if path.is_dir() {
+        directory::scan(path)?
+    } else {
+        let file_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        vec![Candidate::file(file_name, path.to_owned())]
+    };
+    ensure!(!candidates.is_empty(), "{} has no .wasm file", path.display());
+    ensure!(grant.is_none() || candidates.len() == 1, "--grant needs one plugin: {} has several", path.display());
+    Ok(candidates)
+}
+
+/// The plugin's name in a host.
+///
+/// * `one` - whether the file is named by itself: then its name does not matter.
+fn name(candidate: &Candidate, grant: Option<&PluginGrant>, says: String, one: bool) -> anyhow::Result<String> {
+    match grant.and_then(|grant| grant.name.as_ref()) {
+        None if one => Ok(says),
+        _ => Ok(identity::name(candidate, grant, &says)?),
+    }
+}
+
+/// Pulls a plugin into a folder, which ends with the value. Returns its file, too.
+async fn pull(registries: &(oci::Client, oci::Trust), reference: &Reference) -> anyhow::Result<(Folder, PathBuf)> {
+    let pulled = Folder::create("plan")?;
+    let file = pulled.path.join(format!("{}.wasm", reference.last_part()));
+    let (client, trust) = registries;
+    let done = oci::pull(client, trust, reference, &file).await;
+    done.with_context(|| format!("cannot pull {reference}"))?;
+    Ok((pulled, file))
 }
 
 /// The versions that the plugins name, by group and kind.

@@ -129,7 +129,7 @@ mod tests {
             "cleanup": true, "primaries": [{"version": "v1", "kind": "ConfigMap"}]});
         let manifest = serde_json::from_value(manifest).unwrap();
         let grant = Grants::asked(&manifest, BTreeMap::new(), &|_| None);
-        let plugin = Plugin { digest: String::new(), manifest, grant, grants: Grants::none() };
+        let plugin = Plugin { digest: String::new(), manifest, grant, grants: Grants::none(), definitions: Vec::new() };
         let name = |kind: &str| Name {
             kind: GroupVersionKind::new("", "v1", kind),
             namespace: "n".to_owned(),

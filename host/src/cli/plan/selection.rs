@@ -24,6 +24,15 @@ pub(super) struct SelectionArgs {
     kind: Vec<String>,
 }
 
+impl SelectionArgs {
+    /// As the fields of a query to a host.
+    pub(super) fn fields(&self) -> Vec<(&'static str, &str)> {
+        let kinds = self.kind.iter().map(|kind| ("kind", kind.as_str()));
+        let namespace = self.namespace.as_deref().map(|namespace| ("namespace", namespace));
+        kinds.chain(namespace).chain(self.selector.as_deref().map(|selector| ("selector", selector))).collect()
+    }
+}
+
 /// The selected primaries.
 pub(super) struct Selection {
     namespace: Option<String>,

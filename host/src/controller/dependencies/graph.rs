@@ -181,6 +181,11 @@ impl Graph {
         node.is_some_and(|node| node.in_sync && !node.changed && node.version == self.version)
     }
 
+    pub(super) fn reads(&self, key: &ReconcileKey) -> Vec<String> {
+        let node = self.numbers.get(key).and_then(|number| self.nodes.get(number));
+        node.into_iter().flat_map(|node| &node.edges).map(|edge| edge.read.to_string()).collect()
+    }
+
     pub(super) fn renew(&mut self) {
         self.version += 1;
     }

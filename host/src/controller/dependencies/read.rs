@@ -6,6 +6,7 @@ use crate::informer::{Indexer, ListOptions, Object};
 use serde_json::Value;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::fmt::{self, Display};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
@@ -34,6 +35,29 @@ pub(super) enum Facet {
     Label(String),
     /// A value in a declared index.
     Index(Indexer),
+}
+
+impl Display for Read {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, options) = match self {
+            Self::Object(kind, key) => return write!(f, "{} {key}", kind.kind),
+            Self::List(kind, options) => (kind, options),
+        };
+        write!(f, "list of {}", kind.kind)?;
+        if let Some(namespace) = &options.namespace {
+            write!(f, " in {namespace}")?;
+        }
+        if let Some(selector) = &options.label_selector {
+            write!(f, " with {selector}")?;
+        }
+        if let Some(uid) = &options.owner_uid {
+            write!(f, " owned by {uid}")?;
+        }
+        if let Some(indexed) = &options.indexed {
+            write!(f, " with {:?} in an index", indexed.value)?;
+        }
+        Ok(())
+    }
 }
 
 impl Read {

@@ -16,7 +16,7 @@ impl Reconcile<'_> {
     ///
     /// A paused object that is being deleted is let go when the plugin does not hold it.
     pub(super) fn read_annotations(&self, object: Option<&Object>, progress: &mut Progress) {
-        let found = object.map(Annotations::of).unwrap_or_default();
+        let found = object.map(|object| Annotations::of(object, &self.controller.name)).unwrap_or_default();
         progress.warnings.extend(found.warnings());
         progress.paused = found.paused && !object.is_some_and(|object| self.lets_go(object));
         progress.asked = found.reconcile_at;
@@ -34,7 +34,7 @@ impl Reconcile<'_> {
     pub(super) fn leave_alone(&self, object: Arc<Object>, progress: &mut Progress) -> End {
         if object.deleting() {
             let message = format!(
-                "the deletion waits: the annotation {PAUSED} pauses the object; remove the annotation, and plugin {} cleans up",
+                "the deletion waits: the annotation {PAUSED}, of all plugins or of this one, pauses the object; remove it, and plugin {} cleans up",
                 self.controller.name
             );
             progress.warnings.push(warning("Paused", message));

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 /// The states that [`PluginMetrics::set_state`](super::PluginMetrics::set_state) reports, in the order of a plugin's life.
-pub const PLUGIN_STATES: [&str; 11] = [
+pub const PLUGIN_STATES: [&str; 12] = [
     "discovered",
     "compiling",
     "awaiting-grant",
     "awaiting-confirmation",
     "syncing",
+    "rolling-out",
     "active",
     "paused",
     "quarantined",
@@ -182,6 +183,12 @@ pub(super) struct ApiLabels {
 pub(super) struct HttpLabels {
     pub(super) plugin: Arc<str>,
     pub(super) code: Code,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+pub(super) struct RolloutLabels {
+    pub(super) plugin: Arc<str>,
+    pub(super) result: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]

@@ -7,6 +7,7 @@ use crate::informer::{ListOptions, Object};
 use crate::plugin::bindings::{cluster, types};
 use crate::plugin::instance::{State, key_from, kind_from};
 use crate::plugin::reads::{ReadError, ReadObserver, Reads};
+use crate::plugin::tape::{Found, Listed, Read, ReadFailure, Seen};
 use std::sync::Arc;
 
 type HostResult<T> = wasmtime::Result<Result<T, types::Error>>;
@@ -35,37 +36,44 @@ impl State {
 
     /// * `indexed` - the name of an index, and a value in it.
     async fn list(
-        &self,
+        &mut self,
         kind: types::GroupVersionKind,
         options: cluster::ListOptions,
         indexed: Option<(String, String)>,
     ) -> Result<Vec<String>, types::Error> {
-        let label_selector = Selector::bounded(&options.label_selector).map_err(types::Error::Terminal)?;
         let kind = kind_from(kind);
-        let found = self.read(async |reads| {
-            let indexed = indexed.map(|(index, value)| reads.index(&kind, &index, value)).transpose()?;
-            let options = ListOptions {
-                namespace: Some(options.namespace).filter(|n| !n.is_empty()),
-                label_selector: Some(label_selector).filter(|s| !s.is_empty()),
-                owner_uid: Some(options.owner_uid).filter(|u| !u.is_empty()),
-                indexed,
-                limit: usize::try_from(options.limit).ok().filter(|l| *l > 0),
-            };
-            self.observe(&kind, |observer| observer.list(&kind, &options));
-            reads.list(&kind, &options).await
-        });
-        self.texts(&found.await?)
+        let listed = Listed {
+            namespace: options.namespace,
+            label_selector: options.label_selector,
+            owner_uid: options.owner_uid,
+            limit: options.limit,
+            indexed,
+        };
+        let read = Read::List(kind.clone(), Box::new(listed.clone()));
+        self.answer(read, async |state| {
+            let label_selector = Selector::bounded(&listed.label_selector).map_err(types::Error::Terminal)?;
+            let found = state.read(async |reads| {
+                let indexed = listed.indexed.map(|(index, value)| reads.index(&kind, &index, value)).transpose()?;
+                let options = ListOptions {
+                    namespace: Some(listed.namespace).filter(|n| !n.is_empty()),
+                    label_selector: Some(label_selector).filter(|s| !s.is_empty()),
+                    owner_uid: Some(listed.owner_uid).filter(|u| !u.is_empty()),
+                    indexed,
+                    limit: usize::try_from(listed.limit).ok().filter(|l| *l > 0),
+                };
+                state.observe(&kind, |observer| observer.list(&kind, &options));
+                reads.list(&kind, &options).await
+            });
+            state.fitting(found.await?)
+        })
+        .await
     }
 
-    /// The texts of the objects, if they fit into one read. The size is checked before anything is copied.
-    fn texts(&self, found: &[Arc<Object>]) -> Result<Vec<String>, types::Error> {
+    /// The objects, if they fit into one read. The size is checked before anything is copied.
+    fn fitting(&self, found: Vec<Arc<Object>>) -> Result<Found, types::Error> {
         let bytes = found.iter().map(|object| object.json().len()).sum();
         self.check_size(bytes, found.len())?;
-        Ok(found.iter().map(|object| object.json().to_string()).collect())
-    }
-
-    fn text(&self, found: Option<&Arc<Object>>) -> Result<Option<String>, types::Error> {
-        self.texts(found.map(std::slice::from_ref).unwrap_or_default()).map(|mut texts| texts.pop())
+        Ok(Found::Objects(found))
     }
 
     fn check_size(&self, bytes: usize, objects: usize) -> Result<(), types::Error> {
@@ -81,12 +89,54 @@ impl State {
     }
 }
 
+impl State {
+    /// Answers a read from the recording; else reads, and records the answer.
+    async fn answer(
+        &mut self,
+        read: Read,
+        work: impl AsyncFnOnce(&Self) -> Result<Found, types::Error>,
+    ) -> Result<Vec<String>, types::Error> {
+        if let Some(replayed) = self.replayed(&read) {
+            return replayed;
+        }
+        let found = work(self).await;
+        let answer =
+            found.as_ref().map(|found| found.texts().map(str::to_owned).collect()).map_err(types::Error::clone);
+        self.record_read(read, found);
+        answer
+    }
+
+    /// The recorded answer of a read. None: reads are not replayed.
+    pub(super) fn replayed(&self, read: &Read) -> Option<Result<Vec<String>, types::Error>> {
+        let answer = self.run.replay.as_ref()?.read(self.phase, read)?;
+        Some(answer.map_err(|failure| match failure {
+            ReadFailure::Transient { delay_ms, message } => types::Error::Transient(types::Retry { delay_ms, message }),
+            ReadFailure::Terminal(message) => types::Error::Terminal(message),
+        }))
+    }
+
+    /// Records a read and its answer.
+    pub(super) fn record_read(&self, read: Read, answer: Result<Found, types::Error>) {
+        let Some(tape) = &self.run.tape else { return };
+        let answer = answer.map_err(|error| match error {
+            types::Error::Transient(types::Retry { delay_ms, message }) => ReadFailure::Transient { delay_ms, message },
+            types::Error::Terminal(message) | types::Error::Denied(types::Denial { message, .. }) => {
+                ReadFailure::Terminal(message)
+            }
+        });
+        tape.push(Seen::Read(self.phase, read, answer));
+    }
+}
+
 impl cluster::Host for State {
     async fn get_object(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> HostResult<Option<String>> {
         let (kind, key) = (kind_from(kind), key_from(key));
-        self.observe(&kind, |observer| observer.object(&kind, &key));
-        let found = self.read(async |reads| reads.get(&kind, &key).await).await;
-        Ok(found.and_then(|found| self.text(found.as_ref())))
+        let found = self.answer(Read::Get(kind.clone(), key.clone()), async |state| {
+            state.observe(&kind, |observer| observer.object(&kind, &key));
+            let found = state.read(async |reads| reads.get(&kind, &key).await).await?;
+            state.fitting(found.into_iter().collect())
+        });
+        Ok(found.await.map(|mut texts| texts.pop()))
     }
 
     async fn list_objects(
@@ -113,17 +163,24 @@ impl cluster::Host for State {
         key: types::ObjectKey,
     ) -> HostResult<Option<String>> {
         let (kind, key) = (kind_from(kind), key_from(key));
-        self.observe(&kind, |observer| observer.object(&kind, &key));
-        let found = self.read(async |reads| reads.get_applied(&kind, &key).await).await;
-        Ok(found.and_then(|text| self.check_size(text.as_ref().map_or(0, String::len), 1).map(|()| text)))
+        let found = self.answer(Read::Applied(kind.clone(), key.clone()), async |state| {
+            state.observe(&kind, |observer| observer.object(&kind, &key));
+            let text = state.read(async |reads| reads.get_applied(&kind, &key).await).await?;
+            state.check_size(text.as_ref().map_or(0, String::len), 1)?;
+            Ok(Found::Text(text))
+        });
+        Ok(found.await.map(|mut texts| texts.pop()))
     }
 
     async fn get_live(&mut self, kind: types::GroupVersionKind, key: types::ObjectKey) -> HostResult<Option<String>> {
         let (kind, key) = (kind_from(kind), key_from(key));
         self.saw_outside = true;
-        self.observe(&kind, |observer| observer.object(&kind, &key));
-        let found = self.read(async |reads| reads.get_live(&kind, &key).await).await;
-        Ok(found.and_then(|found| self.text(found.as_ref())))
+        let found = self.answer(Read::Live(kind.clone(), key.clone()), async |state| {
+            state.observe(&kind, |observer| observer.object(&kind, &key));
+            let found = state.read(async |reads| reads.get_live(&kind, &key).await).await?;
+            state.fitting(found.into_iter().collect())
+        });
+        Ok(found.await.map(|mut texts| texts.pop()))
     }
 }
 

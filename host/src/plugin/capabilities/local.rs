@@ -2,6 +2,7 @@
 
 use crate::plugin::bindings::{cache, config, log};
 use crate::plugin::instance::State;
+use crate::plugin::tape::Seen;
 use std::time::Duration;
 
 /// Longest log line, its fields included, in bytes.
@@ -10,12 +11,29 @@ const LINE_LIMIT_BYTES: usize = 4096;
 impl cache::Host for State {
     async fn get(&mut self, key: String) -> wasmtime::Result<Option<Vec<u8>>> {
         self.saw_outside = true;
-        Ok(self.run.reads.as_ref().and_then(|_| self.guest.cache.get(&key)))
+        if self.run.reads.is_none() {
+            return Ok(None);
+        }
+        if let Some(replayed) = self.run.replay.as_ref().and_then(|replay| replay.cache_get(&key)) {
+            return Ok(replayed);
+        }
+        let value = self.guest.cache.get(&key);
+        if let Some(tape) = &self.run.tape {
+            tape.push(Seen::CacheGet(key, value.clone()));
+        }
+        Ok(value)
     }
 
     async fn set(&mut self, key: String, value: Vec<u8>, ttl_ms: u64) -> wasmtime::Result<()> {
-        if self.run.reads.is_some() {
-            self.guest.cache.set(&key, value, Duration::from_millis(ttl_ms));
+        if self.run.reads.is_none() || self.run.forgets {
+            return Ok(());
+        }
+        if self.run.replay.as_ref().is_some_and(|replay| replay.cache_set(&key, &value, ttl_ms)) {
+            return Ok(());
+        }
+        self.guest.cache.set(&key, value.clone(), Duration::from_millis(ttl_ms));
+        if let Some(tape) = &self.run.tape {
+            tape.push(Seen::CacheSet(key, value, ttl_ms));
         }
         Ok(())
     }
@@ -64,6 +82,7 @@ impl State {
             }
             return;
         }
+        oarlock_simulation::logged(line);
         if matches!(level, log::Level::Debug) && !tracing::enabled!(target: "plugin", tracing::Level::DEBUG) {
             return;
         }
@@ -72,6 +91,15 @@ impl State {
         }
         self.spent.log_lines += 1;
         self.spent.log_bytes += line.len();
+        if let Some(tape) = &self.run.tape {
+            let level = match level {
+                log::Level::Debug => "debug",
+                log::Level::Info => "info",
+                log::Level::Warn => "warn",
+                log::Level::Error => "error",
+            };
+            tape.push(Seen::Log(level, line.to_owned()));
+        }
         match level {
             log::Level::Debug => tracing::debug!(target: "plugin", plugin, key, correlation_id, "{line}"),
             log::Level::Info => tracing::info!(target: "plugin", plugin, key, correlation_id, "{line}"),

@@ -2,6 +2,7 @@
 
 use crate::plugin::bindings::{merge, types};
 use crate::plugin::instance::{State, kind_from};
+use crate::plugin::tape::{Found, MergeFunction, Read};
 use oarlock_merge::schema::Schema;
 use oarlock_merge::steps::{Budget, MOST_STEPS};
 use oarlock_merge::strategic;
@@ -23,9 +24,11 @@ impl merge::Host for State {
         modified: String,
     ) -> MergeResult {
         Ok(self
-            .merged(kind, [original, modified], |schema, [original, modified], budget| {
-                strategic::create_two_way(schema, original, modified, budget)
-            })
+            .merged(
+                (kind, MergeFunction::CreateTwoWay),
+                [original, modified],
+                |schema, [original, modified], budget| strategic::create_two_way(schema, original, modified, budget),
+            )
             .await)
     }
 
@@ -37,15 +40,19 @@ impl merge::Host for State {
         current: String,
     ) -> MergeResult {
         Ok(self
-            .merged(kind, [original, modified, current], |schema, [original, modified, current], budget| {
-                strategic::create_three_way(schema, original, modified, current, budget)
-            })
+            .merged(
+                (kind, MergeFunction::CreateThreeWay),
+                [original, modified, current],
+                |schema, [original, modified, current], budget| {
+                    strategic::create_three_way(schema, original, modified, current, budget)
+                },
+            )
             .await)
     }
 
     async fn apply_patch(&mut self, kind: types::GroupVersionKind, original: String, patch: String) -> MergeResult {
         Ok(self
-            .merged(kind, [original, patch], |schema, [original, patch], budget| {
+            .merged((kind, MergeFunction::ApplyPatch), [original, patch], |schema, [original, patch], budget| {
                 strategic::apply_patch(schema, original, patch, budget)
             })
             .await)
@@ -56,19 +63,41 @@ impl State {
     /// Parses the documents, merges them by the kind's merge keys, and prints the result.
     async fn merged<const N: usize>(
         &mut self,
-        kind: types::GroupVersionKind,
+        (kind, function): (types::GroupVersionKind, MergeFunction),
         documents: [String; N],
         work: impl Fn(&Schema, &[Value; N], &Budget<'_>) -> Result<Value, strategic::Error> + Send + 'static,
     ) -> Result<String, types::Error> {
         let kind = kind_from(kind);
-        let schema = match (Schema::builtin(&kind.group, &kind.version, &kind.kind), &self.run.reads) {
-            (Some(schema), _) => schema,
-            (None, Some(reads)) => {
-                self.saw_outside = true;
-                reads.merge_schema(&kind).await.map_err(super::cluster::error)?
-            }
-            (None, None) => return Err(types::Error::Terminal(format!("{kind} is no built-in kind"))),
+        if let Some(schema) = Schema::builtin(&kind.group, &kind.version, &kind.kind) {
+            return self.merged_by(schema, documents, work).await;
+        }
+        let Some(reads) = self.run.reads.clone() else {
+            return Err(types::Error::Terminal(format!("{kind} is no built-in kind")));
         };
+        self.saw_outside = true;
+        // The definition is no argument, so the answer is part of a recording.
+        let recorded = self.run.tape.is_some() || self.run.replay.is_some();
+        let read = recorded.then(|| Read::Merge(kind.clone(), function, documents.to_vec()));
+        if let Some(replayed) = read.as_ref().and_then(|read| self.replayed(read)) {
+            return replayed.map(|mut texts| texts.pop().unwrap_or_default());
+        }
+        let merged = match reads.merge_schema(&kind).await {
+            Ok(schema) => self.merged_by(schema, documents, work).await,
+            Err(error) => Err(super::cluster::error(error)),
+        };
+        if let Some(read) = read {
+            self.record_read(read, merged.clone().map(|text| Found::Text(Some(text))));
+        }
+        merged
+    }
+
+    /// Merges by a schema: large documents on the plugin's own thread.
+    async fn merged_by<const N: usize>(
+        &self,
+        schema: Schema,
+        documents: [String; N],
+        work: impl Fn(&Schema, &[Value; N], &Budget<'_>) -> Result<Value, strategic::Error> + Send + 'static,
+    ) -> Result<String, types::Error> {
         let large = documents.iter().map(String::len).sum::<usize>() > LARGE_BYTES;
         let merge = move |budget: &Budget<'_>| {
             let mut parsed = std::array::from_fn(|_| Value::Null);

@@ -56,23 +56,27 @@ enum CompilerResult {
 }
 
 /// Compiles a plugin file in a separate process.
+///
+/// * `quick` - see [`EngineOptions::quick`](crate::plugin::EngineOptions::quick).
 pub(super) async fn compile(
     program: &Path,
+    quick: bool,
     threads: u32,
     memory_mib: u64,
     file: &[u8],
 ) -> Result<NativeCode, LoadError> {
-    tokio::time::timeout(WALL, ask(program, threads, memory_mib, file))
+    tokio::time::timeout(WALL, ask(program, quick, threads, memory_mib, file))
         .await
         .unwrap_or_else(|_elapsed| Err(LoadError::Compiler("the compiler hangs".to_owned())))
 }
 
-async fn ask(program: &Path, threads: u32, memory_mib: u64, file: &[u8]) -> Result<NativeCode, LoadError> {
+async fn ask(program: &Path, quick: bool, threads: u32, memory_mib: u64, file: &[u8]) -> Result<NativeCode, LoadError> {
     let gave_up = |e: std::io::Error| LoadError::Compiler(format!("no compiler process: {e}"));
     let mut child = Command::new(program)
         .arg0("oarlock")
         .arg("compile")
         .args(["--memory-mib", &memory_mib.to_string()])
+        .args(quick.then_some("--quick"))
         // The compiler does not get the host's environment.
         .env_clear()
         .env("RAYON_NUM_THREADS", threads.to_string())
@@ -146,10 +150,12 @@ fn end_of(status: ExitStatus, memory_mib: u64, said: &str) -> String {
 
 /// `oarlock compile`: reads a plugin file from stdin and writes its code to stdout, for the host that started it.
 ///
+/// * `quick` - see [`EngineOptions::quick`](crate::plugin::EngineOptions::quick).
+///
 /// # Errors
 ///
 /// The limits cannot be set, or the pipes break.
-pub fn serve(limits: CompileLimits) -> anyhow::Result<()> {
+pub fn serve(limits: CompileLimits, quick: bool) -> anyhow::Result<()> {
     let set = |resource, limit| {
         let maximum = rustix::process::getrlimit(resource).maximum;
         let limit = maximum.map_or(limit, |maximum| maximum.min(limit));
@@ -159,7 +165,9 @@ pub fn serve(limits: CompileLimits) -> anyhow::Result<()> {
     set(Resource::Data, limits.memory_mib << 20).context("cannot limit the memory")?;
     set(Resource::Core, 0).context("cannot turn off core dumps")?;
     // Before any thread starts, because threads inherit it. Lower priority needs no privilege.
-    rustix::process::nice(NICE).context("cannot lower the priority")?;
+    if !quick {
+        rustix::process::nice(NICE).context("cannot lower the priority")?;
+    }
     // When memory runs out, the kernel should end this process first; not every system allows the setting.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 
@@ -177,7 +185,7 @@ pub fn serve(limits: CompileLimits) -> anyhow::Result<()> {
         std::process::exit(1);
     })?;
 
-    let compiled = engine::compiling().map(|engine| native_code(&engine, &file));
+    let compiled = engine::compiling(quick).map(|engine| native_code(&engine, &file));
     let (answer, content) = match compiled {
         Ok(Ok(code)) => (CompilerResult::Code, code),
         Ok(Err(LoadError::NotWasm(reason))) => (CompilerResult::NotWasm, reason.into_bytes()),
@@ -215,7 +223,7 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_is_no_compiler_is_an_error() {
         for (program, expected) in [("/nowhere/oarlock", "no compiler process"), ("/bin/true", "no whole answer")] {
-            let Err(LoadError::Compiler(told)) = compile(Path::new(program), 1, 4096, b"file").await else {
+            let Err(LoadError::Compiler(told)) = compile(Path::new(program), false, 1, 4096, b"file").await else {
                 panic!("{program} compiles");
             };
             assert!(told.contains(expected), "{told}");

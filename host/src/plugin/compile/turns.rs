@@ -10,20 +10,23 @@ const LONG: Duration = Duration::from_secs(10);
 /// Fewest threads for long compilations.
 const ASIDE: u32 = 4;
 
-/// Half the cores, given to compilations in the order of their arrival.
+/// The cores for compilations, given to them in the order of their arrival.
 #[derive(Debug)]
 pub(in crate::plugin) struct Turns {
     threads: u32,
     turns: Semaphore,
     /// As many threads again for long compilations, at least [`ASIDE`], so that a few files that take minutes do not block the others.
-    /// All of them have low priority.
     aside: Semaphore,
 }
 
 impl Turns {
-    pub(in crate::plugin) fn new() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self::of(u32::try_from(cores / 2).unwrap_or(u32::MAX).max(1))
+    /// The rest is for the work of a host.
+    pub(in crate::plugin) fn of_half_the_cores() -> Self {
+        Self::of((cores() / 2).max(1))
+    }
+
+    pub(in crate::plugin) fn of_all_cores() -> Self {
+        Self::of(cores())
     }
 
     fn of(threads: u32) -> Self {
@@ -36,7 +39,7 @@ impl Turns {
         u32::try_from(threads).unwrap_or(u32::MAX).min(self.threads)
     }
 
-    /// Runs a compilation when it is its turn.
+    /// Runs a compilation when it is its turn. Simulations take no turns: their clock would move while they wait for another thread.
     ///
     /// * `threads` - the number of threads it uses; see [`at_most`](Self::at_most).
     ///
@@ -44,6 +47,9 @@ impl Turns {
     ///
     /// Dropping the future frees its threads.
     pub(in crate::plugin) async fn take<T>(&self, threads: u32, work: impl Future<Output = T>) -> T {
+        if oarlock_simulation::is_running() {
+            return work.await;
+        }
         let turn = self.turns.acquire_many(threads).await;
         let mut work = std::pin::pin!(work);
         if let Ok(done) = tokio::time::timeout(LONG, &mut work).await {
@@ -56,6 +62,11 @@ impl Turns {
         drop(turn);
         work.await
     }
+}
+
+fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(cores).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

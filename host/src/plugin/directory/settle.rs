@@ -138,7 +138,7 @@ impl Settling {
         self.snapshot.grants =
             grants.filter_map(|(name, entry)| Some((name.clone(), entry.settled.clone()?))).collect();
         for (name, entry) in self.entries.iter().filter(|(name, _)| name.ends_with(".wasm")) {
-            let candidate = Candidate { file_name: name.clone(), path: folder.join(name), pulled: None };
+            let candidate = Candidate::file(name.clone(), folder.join(name));
             let grant_path = candidate.grant_path();
             let grant = grant_path.file_name().and_then(|n| n.to_str()).and_then(|n| self.entries.get(n));
             if !entry.resting() || grant.is_some_and(|g| !g.resting()) {

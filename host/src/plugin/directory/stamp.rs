@@ -9,24 +9,33 @@ use std::time::{Duration, SystemTime};
 /// The state of a file and of the files it names. It changes whenever the content may have changed: device, inode, size, and mtime and
 /// ctime in nanoseconds, of the targets of symlinks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stamp(Vec<Option<FileStamp>>);
+pub struct Stamp {
+    files: Vec<Option<FileStamp>>,
+    /// The digest of a text that is in no file.
+    text: Option<String>,
+}
 
 impl Stamp {
     /// * `own` - state of the file.
     /// * `named` - states of the files it names, in a fixed order; none: no such file.
     pub(super) fn new(own: FileStamp, named: impl IntoIterator<Item = Option<FileStamp>>) -> Self {
-        Self(std::iter::once(Some(own)).chain(named).collect())
+        Self { files: std::iter::once(Some(own)).chain(named).collect(), text: None }
     }
 
     /// The constant state of a file whose path names its content.
     pub(crate) fn fixed() -> Self {
-        Self(Vec::new())
+        Self { files: Vec::new(), text: None }
+    }
+
+    /// The state of a text that is in no file.
+    pub(super) fn of_text(digest: String) -> Self {
+        Self { files: Vec::new(), text: Some(digest) }
     }
 
     /// Time since the last change of any of the files; zero for a change in the future (clocks differ).
     pub(super) fn age(&self) -> Duration {
         let now = SystemTime::now();
-        let ages = self.0.iter().flatten().map(|s| now.duration_since(s.changed()).unwrap_or_default());
+        let ages = self.files.iter().flatten().map(|s| now.duration_since(s.changed()).unwrap_or_default());
         ages.min().unwrap_or_default()
     }
 }

@@ -330,7 +330,7 @@ async fn what_is_no_file_is_no_plugin_and_blocks_nothing() {
         assert!(before.iter().all(|s| names(s).is_subset(&both)), "{before:?}");
         // Reading does not block either; a pipe does not count as an absent grant.
         assert!(matches!(snapshot.files["good.wasm"].candidate.grant(), Err(Error::NotAFile { .. })));
-        let pipe = Candidate { file_name: "pipe.wasm".to_owned(), path: at("pipe.wasm"), pulled: None };
+        let pipe = Candidate::file("pipe.wasm".to_owned(), at("pipe.wasm"));
         assert!(matches!(pipe.read(), Err(Error::NotAFile { .. })));
         // The path becomes a regular file.
         fs::write(at("nowhere"), "there now").unwrap();
@@ -399,7 +399,7 @@ async fn the_thread_ends_with_the_watch() {
 fn a_grant_says_what_is_wrong_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.wasm");
-    let candidate = Candidate { file_name: "a.wasm".into(), path, pulled: None };
+    let candidate = Candidate::file("a.wasm".into(), path);
     assert!(candidate.grant().unwrap().is_none());
     std::fs::write(candidate.grant_path(), "apiVersion: oarlock.dev/v1alpha1\nkind: PluginGrant\nsurprise: 1\n")
         .unwrap();

@@ -30,7 +30,7 @@ pub(super) enum Notices {
 const MESSAGES: usize = 1024;
 
 /// The thread's knowledge of the directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum State {
     /// Not read yet.
     Unknown,

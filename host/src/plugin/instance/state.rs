@@ -9,7 +9,9 @@ use crate::plugin::bindings::log::Level;
 use crate::plugin::cache::Cache;
 use crate::plugin::engine::Engine;
 use crate::plugin::offload::{CpuMeter, PluginSlot};
-use crate::plugin::{HttpGate, ReadObserver, Reads};
+use crate::plugin::replay::Replay;
+use crate::plugin::tape::{Phase, Tape};
+use crate::plugin::{HttpGate, ReadObserver, Reads, WithheldRequests};
 use oarlock_manifest::Limits;
 use oarlock_merge::steps::Budget;
 use std::sync::Arc;
@@ -48,10 +50,18 @@ pub struct Run {
     pub correlation_id: String,
     /// Refuses requests that could change something.
     pub dry_run: bool,
+    /// Records requests that could change something, which are then not sent. None: they are sent.
+    pub withheld: Option<Arc<WithheldRequests>>,
+    /// Keeps no value of the `cache` import.
+    pub forgets: bool,
     /// A shorter time limit than the grant's, because a client waits for the result.
     pub at_most: Option<Duration>,
     /// The leadership in which HTTP requests may be sent.
     pub guard: LeadershipGuard,
+    /// Records what the guest sees.
+    pub tape: Option<Arc<Tape>>,
+    /// Answers the imports from a recording.
+    pub replay: Option<Arc<Replay>>,
 }
 
 /// The shared state of the instances of one version.
@@ -87,6 +97,8 @@ pub(in crate::plugin) struct State {
     pub(in crate::plugin) deadline: Instant,
     /// Whether the guest has seen anything that changes without an event.
     pub(in crate::plugin) saw_outside: bool,
+    /// The call of this reconcile that runs.
+    pub(in crate::plugin) phase: Phase,
     /// Dropped with the store, and so with the instance's memory.
     _counted: crate::metrics::Counted,
 }
@@ -116,6 +128,7 @@ impl State {
             footprint,
             deadline,
             saw_outside: false,
+            phase: Phase::Start,
         }
     }
 
@@ -125,6 +138,13 @@ impl State {
 
     pub(in crate::plugin) fn limits(&self) -> &Limits {
         self.guest.grants.limits()
+    }
+
+    /// What to say of a call that does not end, in a simulation.
+    pub(in crate::plugin) fn too_late(&self) -> String {
+        let (plugin, seconds) = (&self.guest.plugin, self.limits().deadline_seconds);
+        let of = if self.run.key.is_empty() { String::new() } else { format!(" for {}", self.run.key) };
+        format!("plugin {plugin} did not answer{of} within its deadline of {seconds} s (limits.deadlineSeconds)")
     }
 
     /// Deadline of waits in imports: a little before the call's deadline, so that the guest can still report the failure.
@@ -146,6 +166,14 @@ impl State {
     pub(in crate::plugin) fn print(&mut self, error: bool, bytes: &[u8]) {
         for line in self.output.printed(error, bytes) {
             self.print_line(error, &line);
+        }
+    }
+
+    /// Begins a call.
+    pub(super) fn enter(&mut self, call: &str) {
+        self.phase = self.phase.then(call);
+        if let Some(tape) = &self.run.tape {
+            tape.enter(self.phase);
         }
     }
 
@@ -179,9 +207,15 @@ impl State {
     }
 
     /// Begins another reconcile: of the last one only the guest's memory remains, with whatever the guest keeps there.
-    pub(super) fn begin(&mut self, run: Run) {
+    ///
+    /// * `served` - the number of earlier reconciles.
+    pub(super) fn begin(&mut self, run: Run, served: usize) {
         self.saw_outside = true;
-        self.run = run;
+        let before = std::mem::replace(&mut self.run, run).tape;
+        if let Some(tape) = &self.run.tape {
+            tape.follow(before, served);
+        }
+        self.phase = Phase::Start;
         self.spent = Spent::default();
         self.footprint.forgive();
     }

@@ -35,6 +35,17 @@ pub(super) fn store(engine: &wasmtime::Engine, state: State) -> Store<State> {
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|context| {
         let state = context.data();
+        if oarlock_simulation::is_running() {
+            // The simulated clock stands while a guest computes: its ticks count. One expiry ends every computation.
+            let left = state.deadline.saturating_duration_since(Instant::now());
+            let over = state.meter.simulated_tick() >= left || oarlock_simulation::is_expired();
+            if !over {
+                // After a yield other tasks would go on, and where a tick falls depends on the machine.
+                return Ok(UpdateDeadline::Continue(1));
+            }
+            oarlock_simulation::interrupted(|| state.too_late());
+            return Ok(UpdateDeadline::Interrupt);
+        }
         if Instant::now() >= state.deadline {
             return Ok(UpdateDeadline::Interrupt);
         }

@@ -19,6 +19,23 @@ async fn q8_backoff_doubles_per_key_to_its_end_and_starts_over_when_forgotten() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn q8_a_key_that_is_forgotten_is_not_retried_and_its_other_timers_stay() {
+    let queue = queue();
+    queue.add_rate_limited("a");
+    queue.add_after("b", 5 * MS, Trigger::Requeue);
+    queue.forget(&"a");
+    queue.forget(&"b");
+    advance(Duration::from_secs(3600)).await;
+    assert_eq!(take(&queue).map(|item| item.key), Some("b"));
+    assert_eq!(take(&queue).map(|item| item.key), None);
+    // One that is due runs.
+    queue.add_rate_limited("a");
+    advance(5 * MS).await;
+    queue.forget(&"a");
+    assert_eq!(take(&queue).map(|item| item.key), Some("a"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn q8_an_add_does_not_reset_the_backoff() {
     let queue = queue();
     queue.add_rate_limited("a");

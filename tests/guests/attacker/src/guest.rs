@@ -1,6 +1,6 @@
 //! What an object asks for, carried out.
 
-use crate::{bombs, manifest};
+use crate::{bombs, leak, manifest};
 use oarlock_guest::raw::{
     Change, Error, GroupVersionKind, Guest, Observation, Outcome, PatchChange, PatchType, Precondition, Request, http,
     log, merge,
@@ -28,6 +28,9 @@ impl Guest for Attacker {
         let asked = asked(&request)?;
         if let Some(message) = asked.get("fail").and_then(Value::as_str) {
             return Err(Error::Terminal(message.to_owned()));
+        }
+        if let Some(url) = asked.get("leak").and_then(Value::as_str) {
+            return Err(Error::Terminal(leak::leak(url, &request.key.namespace)));
         }
         for action in asked.get("actions").and_then(Value::as_array).into_iter().flatten() {
             let answered = act(action);

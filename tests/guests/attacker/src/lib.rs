@@ -25,4 +25,6 @@ mod bombs;
 #[cfg(target_arch = "wasm32")]
 mod guest;
 #[cfg(target_arch = "wasm32")]
+mod leak;
+#[cfg(target_arch = "wasm32")]
 mod manifest;

@@ -5,8 +5,8 @@ use crate::reading::everything;
 use crate::{manifest, misbehave};
 use oarlock_guest::raw::{
     ApplyChange, Change, DeleteChange, Denial, Error, Event, GroupVersionKind, Guest, ObjectKey, ObjectRef,
-    Observation, Outcome, Precondition, Propagation, Request, Retry, Severity, cache, cluster, config, http, log,
-    log_panics, merge,
+    Observation, Outcome, PatchChange, PatchType, Precondition, Propagation, Request, Retry, Severity, cache, cluster,
+    config, http, log, log_panics, merge,
 };
 use serde_json::{Value, json};
 
@@ -96,7 +96,10 @@ impl Guest for Misfit {
             }
             "reordered" => return Ok(Some(misfit.reordered())),
             "verbatim" => return Ok(Some(backwards(&misfit.child()))),
-            "nothing" => return Ok(None),
+            "nothing" | "deletes" => return Ok(None),
+            "blind" => return Ok(Some(json!({"seen": misfit.value}).to_string())),
+            "staged" => return Ok(Some(json!(2 + misfit.count(1)).to_string())),
+            "slow" => misbehave::compute(misfit.count(100_000_000)),
             "remembers" => {
                 let first = misfit.once("first", &misfit.value);
                 return Ok(Some(
@@ -138,6 +141,12 @@ impl Guest for Misfit {
         match misfit.mode.as_str() {
             "loop-actual" => misbehave::spin(),
             "verbatim" => observation.state = observation.state.map(|text| backwards(&parsed(&text))),
+            "blind" => {
+                let seen =
+                    observation.state.map(|text| parsed(&text).pointer("/data/seen").cloned().unwrap_or_default());
+                observation.state = seen.map(|seen| json!({"seen": seen}).to_string());
+            }
+            "staged" => observation.state = Some(json!(misfit.stage()?).to_string()),
             "live" => drop(cluster::get_live(&core("ConfigMap"), &misfit.key("child"))?),
             "invalid-json-actual" => observation.state = Some("nonsense".to_owned()),
             "garbage-status" => observation.status = Some("{\"value\": NaN}".to_owned()),
@@ -220,6 +229,31 @@ impl Guest for Misfit {
                 let child = |number| apply(&misfit.object("ConfigMap", &format!("child-{number}"), &json!({})));
                 outcome.changes.extend((0..misfit.count(100_000)).map(child));
             }
+            "blind" => {
+                outcome.changes.push(apply(&misfit.child()));
+                return Ok(outcome);
+            }
+            "marked" => outcome.changes.push(apply(&misfit.object("ConfigMap", "extra", &json!({})))),
+            "staged" => {
+                let target = ObjectRef { kind: core("ConfigMap"), key: misfit.key("extra") };
+                outcome.changes.push(match misfit.stage()? {
+                    0 => apply(&misfit.child()),
+                    1 => apply(&misfit.object("ConfigMap", "extra", &json!({}))),
+                    stage => Change::Patch(PatchChange {
+                        target: Some(target),
+                        patch_type: PatchType::MergePatch,
+                        patch: json!({"metadata": {"labels": {"stage": (stage - 1).to_string()}}}).to_string(),
+                        subresource: String::new(),
+                        precondition: anything(),
+                    }),
+                });
+                return Ok(outcome);
+            }
+            "deletes" => {
+                let target = ObjectRef { kind: core("ConfigMap"), key: misfit.key("child") };
+                let (propagation, precondition) = (Propagation::Background, anything());
+                outcome.changes.push(Change::Delete(DeleteChange { target, propagation, precondition }));
+            }
             "event-flood" => {
                 outcome.events.extend((0..misfit.count(10_000)).map(|n| event("Misfit", format!("event {n}"))));
             }
@@ -286,13 +320,37 @@ impl Reconcile {
         })
     }
 
+    /// How many writes of the mode `staged` are made.
+    fn stage(&self) -> Result<usize, Error> {
+        let child = cluster::get_applied(&core("ConfigMap"), &self.key("child"))?.map(|text| parsed(&text));
+        if child.is_none_or(|child| child.pointer("/data/seen") != Some(&self.value)) {
+            return Ok(0);
+        }
+        let options = everything(self.namespace.clone(), "misfit-child=true");
+        let found = cluster::list_objects(&core("ConfigMap"), &options)?;
+        let mut found = found.iter().map(|text| parsed(text));
+        let name = json!(self.key("extra").name);
+        Ok(match found.find(|object| object.pointer("/metadata/name") == Some(&name)) {
+            None => 1,
+            Some(extra) => {
+                let label = extra.pointer("/metadata/labels/stage").and_then(Value::as_str);
+                2 + label.and_then(|label| label.parse::<usize>().ok()).unwrap_or_default()
+            }
+        })
+    }
+
     /// What a well-behaved misfit wants.
     fn child(&self) -> Value {
         let seen = match self.mode.as_str() {
             "never-settles" => json!((self.next_count() / self.count(1).max(1) as u64).to_string()),
+            "wrong" => json!("wrong"),
             _ => self.value.clone(),
         };
-        self.object("ConfigMap", "child", &json!({"seen": seen}))
+        let mut data = json!({"seen": seen});
+        if self.mode == "marked" {
+            data["marked"] = json!("true");
+        }
+        self.object("ConfigMap", "child", &data)
     }
 
     /// The same in another order of members each time.

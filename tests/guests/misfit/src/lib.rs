@@ -66,6 +66,7 @@
 //! | `reordered` | desired is always the same, in another order of members and other white space |
 //! | `force` | the child is applied with force |
 //! | `defaulted` | the child is a Service, to which the API server adds defaults |
+//! | `staged:N` | one write in each reconcile: the child, then `<name>-extra`, then N times (once unless told) its label `stage` |
 //! | `remembers` | the child's data also has the first value the object ever had |
 //! | `grudge` | `get-desired` fails with a terminal error for ever after the object had the value `two` |
 //! | `cache-flood:N` | N cache entries of 64 KiB (1000 unless told) |

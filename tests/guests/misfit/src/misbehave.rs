@@ -10,6 +10,14 @@ pub(crate) fn spin() -> ! {
     }
 }
 
+/// Computes for this many turns.
+pub(crate) fn compute(turns: usize) {
+    let mut done = 0_usize;
+    while done < turns {
+        done = black_box(done.wrapping_add(1));
+    }
+}
+
 /// Takes memory until there is none, page by page; then the allocator traps.
 pub(crate) fn grow() -> ! {
     let mut held: Vec<Vec<u8>> = Vec::new();

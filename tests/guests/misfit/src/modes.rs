@@ -1,7 +1,7 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 66] = [
+pub(crate) const MODES: [&str; 72] = [
     "ok",
     "nothing",
     "verbatim",
@@ -68,4 +68,10 @@ pub(crate) const MODES: [&str; 66] = [
     "force",
     "remembers",
     "grudge",
+    "blind",
+    "marked",
+    "wrong",
+    "slow",
+    "deletes",
+    "staged",
 ];

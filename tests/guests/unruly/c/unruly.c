@@ -1,10 +1,12 @@
 /* Misbehaves in get-desired as the configuration's `mode` says; else behaves well. */
+#define _GNU_SOURCE
 #include "plugin.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORTED(name) exports_oarlock_reconciler_reconcile_##name
@@ -72,6 +74,19 @@ static bool in_mode(const char *mode, EXPORTED(option_json_t) * ret, EXPORTED(er
     }
     if (!strcmp(mode, "loop"))
         for (volatile unsigned turns = 0;; turns++) continue;
+    if (!strcmp(mode, "chance")) {
+        /* Not the same twice: clocks, random numbers, and what an earlier reconcile left in memory. */
+        static unsigned calls;
+        struct timespec wall, monotonic;
+        unsigned long long number = 0;
+        clock_gettime(CLOCK_REALTIME, &wall);
+        clock_gettime(CLOCK_MONOTONIC, &monotonic);
+        getentropy(&number, sizeof number);
+        char state[256];
+        snprintf(state, sizeof state, "{\"ok\":false,\"wall\":%lld.%09ld,\"monotonic\":%lld.%09ld,\"random\":\"%llx\",\"calls\":%u}",
+                 (long long)wall.tv_sec, wall.tv_nsec, (long long)monotonic.tv_sec, monotonic.tv_nsec, number, ++calls);
+        return well(ret, state);
+    }
     if (!strcmp(mode, "nonsense")) return well(ret, "this is no JSON");
     return well(ret, "{\"ok\":true}");
 }

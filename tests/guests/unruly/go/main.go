@@ -4,8 +4,10 @@
 package main
 
 import (
+	crypto "crypto/rand"
 	"errors"
 	"fmt"
+	"math/rand"
 	"os"
 	"time"
 
@@ -39,6 +41,9 @@ func (unruly) GetDesired(*abi.Request) (*string, error) {
 	state := `{"ok": true}`
 	if mode == "nonsense" {
 		state = "this is no JSON"
+	}
+	if mode == "chance" {
+		state = chance()
 	}
 	return &state, nil
 }
@@ -91,6 +96,26 @@ var modes = map[string]func() error{
 		for {
 		}
 	},
+}
+
+var (
+	calls   int
+	started = time.Now()
+)
+
+// chance is not the same twice: clocks, random numbers, the order of a map, and what an earlier reconcile left in memory.
+func chance() string {
+	calls++
+	var bytes [8]byte
+	if _, err := crypto.Read(bytes[:]); err != nil {
+		panic(err)
+	}
+	order := ""
+	for name := range map[string]bool{"a": true, "b": true, "c": true, "d": true} {
+		order += name
+	}
+	return fmt.Sprintf(`{"ok": false, "wall": %d, "since": %d, "random": %d, "bytes": "%x", "order": %q, "calls": %d}`,
+		time.Now().UnixNano(), time.Since(started), rand.Int63(), bytes, order, calls)
 }
 
 func first() { second() }

@@ -5,6 +5,7 @@ The key `mode` of the configuration says how `get-desired` misbehaves; without i
 
 import json
 import os
+import random
 import sys
 import threading
 import time
@@ -94,6 +95,26 @@ def nonsense():
     return "this is no JSON"
 
 
+calls = 0
+
+
+def chance():
+    """Not the same twice: clocks, random numbers, the order of a set, and what an earlier reconcile left in memory."""
+    global calls
+    calls += 1
+    return json.dumps(
+        {
+            "ok": False,
+            "wall": time.time(),
+            "monotonic": time.monotonic(),
+            "random": random.random(),
+            "bytes": os.urandom(8).hex(),
+            "order": list({"a", "b", "c", "d"}),
+            "calls": calls,
+        }
+    )
+
+
 MODES = {
     "throw": throw,
     "exit": leave,
@@ -104,4 +125,5 @@ MODES = {
     "thread": thread,
     "loop": loop,
     "nonsense": nonsense,
+    "chance": chance,
 }

@@ -12,6 +12,8 @@ const RULES: &str = "
 cluster-admin * * *
 system:basic-user create authorization.k8s.io selfsubjectaccessreviews,selfsubjectrulesreviews
 system:basic-user create authentication.k8s.io selfsubjectreviews
+system:auth-delegator create authentication.k8s.io tokenreviews
+system:auth-delegator create authorization.k8s.io subjectaccessreviews
 system:aggregate-to-view get,list,watch - bindings,configmaps,endpoints,events,limitranges,namespaces,namespaces/status
 system:aggregate-to-view get,list,watch - persistentvolumeclaims,persistentvolumeclaims/status,pods,pods/log,pods/status
 system:aggregate-to-view get,list,watch - replicationcontrollers,replicationcontrollers/scale,replicationcontrollers/status

@@ -49,24 +49,10 @@ impl ResourceRequest<'_> {
             ("eviction", _) => self.evict().await,
             ("token", _) => reviews::token(self).await,
             ("finalize", _) => self.finalize().await,
-            ("attach" | "exec" | "log" | "portforward" | "proxy", _) => Err(self.unreachable()),
+            ("attach" | "exec" | "log" | "portforward" | "proxy", _) => self.connect(),
             (_, "get") => self.get().await,
             (_, "update") => self.replace().await,
             _ => self.patch().await,
-        }
-    }
-
-    /// No kubelet exists that could answer.
-    fn unreachable(&self) -> ApiError {
-        let object = match self.api.store.find(&self.resource, &self.key()) {
-            Ok(object) => object,
-            Err(error) => return error,
-        };
-        let name = &self.path.name;
-        match object.value.pointer("/spec/nodeName").and_then(Value::as_str) {
-            _ if !self.resource.is("", "pods") => ApiError::unavailable(&format!("nothing answers for {name:?}")),
-            None | Some("") => ApiError::bad_request(format!("pod {name} does not have a host assigned")),
-            Some(node) => ApiError::not_found("", "nodes", node),
         }
     }
 

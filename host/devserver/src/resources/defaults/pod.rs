@@ -152,6 +152,19 @@ fn volume(map: &mut Map<String, Value>) {
 
 /// Admission of a new pod: service account, tolerations, priority.
 pub(super) fn admit(store: &Store, pod: &mut Value) -> Result<()> {
+    let mounts = store.settings().service_accounts && take_account(store, pod)?;
+    let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(()) };
+    fill(spec, "preemptionPolicy", "PreemptLowerPriority");
+    fill(spec, "priority", 0);
+    tolerate(spec);
+    if mounts {
+        mount_token(spec);
+    }
+    Ok(())
+}
+
+/// Gives the pod its ServiceAccount; whether it also gets the token.
+fn take_account(store: &Store, pod: &mut Value) -> Result<bool> {
     let text = |p: &str| pod.pointer(p).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
     let mut account = text("/spec/serviceAccountName");
@@ -167,19 +180,13 @@ pub(super) fn admit(store: &Store, pod: &mut Value) -> Result<()> {
     let own = found.value.get("automountServiceAccountToken").and_then(Value::as_bool);
     let asked = pod.pointer("/spec/automountServiceAccountToken").and_then(Value::as_bool);
     let secrets = found.value.get("imagePullSecrets").cloned();
-    let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(()) };
+    let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(false) };
     spec.insert("serviceAccountName".to_owned(), account.clone().into());
     spec.insert("serviceAccount".to_owned(), account.into());
     if let Some(secrets) = secrets {
         fill(spec, "imagePullSecrets", secrets);
     }
-    fill(spec, "preemptionPolicy", "PreemptLowerPriority");
-    fill(spec, "priority", 0);
-    tolerate(spec);
-    if asked.or(own).unwrap_or(true) {
-        mount_token(spec);
-    }
-    Ok(())
+    Ok(asked.or(own).unwrap_or(true))
 }
 
 fn tolerate(spec: &mut Map<String, Value>) {
@@ -206,7 +213,8 @@ fn mount_token(spec: &mut Map<String, Value>) {
         .map(str::to_owned);
     let has_volume = present.is_some();
     let name = present.unwrap_or_else(|| {
-        let random: String = uuid::Uuid::new_v4().simple().to_string().chars().take(5).collect();
+        let random: String =
+            oarlock_simulation::unique_id("kube-api-access").simple().to_string().chars().take(5).collect();
         format!("kube-api-access-{random}")
     });
     let mut used = false;

@@ -90,8 +90,9 @@ async fn what_needs_a_kubelet_or_metrics_says_so() {
         ("top nodes", "error: Metrics API not available"),
         ("top pods", "error: Metrics API not available"),
         ("port-forward pod/p 0:80", "error: unable to forward port because pod is not running. Current status=Pending"),
-        ("logs p", "Error from server (BadRequest): pod p does not have a host assigned"),
+        ("logs p -c q", "error: container q is not valid for pod p"),
         ("exec p -- true", "Error from server (BadRequest): pod p does not have a host assigned"),
     ])
     .await;
+    assert_eq!(k.run("logs p").await, "", "a Pod without a node has said nothing yet");
 }

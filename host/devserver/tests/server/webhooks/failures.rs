@@ -46,6 +46,33 @@ async fn a_refusal_carries_the_status_and_the_warnings_of_the_webhook() {
     assert_eq!(server.get(&format!("{MAPS}/a")).await.status, 404);
 }
 
+/// As kube-apiserver, which controller-runtime's envtest relies on: it registers webhooks with two slashes, and its server redirects these.
+#[tokio::test]
+async fn redirects_to_the_same_server_are_followed() {
+    let server = Server::start().await;
+    let hook = Hook::start(|path, review| match path {
+        "a" => Reply::Moved(307, "/b?x=1".to_owned()),
+        "b" => Reply::Moved(308, "c".to_owned()),
+        "c" => Reply::Response(json!({"allowed": false, "status": {"message": review["request"]["name"]}})),
+        "round" => Reply::Moved(307, "round".to_owned()),
+        "get" => Reply::Moved(302, "c".to_owned()),
+        _ => Reply::Moved(307, "https://127.0.0.1:9/c".to_owned()),
+    })
+    .await;
+    for (path_of_hook, paths, text) in [
+        ("a", vec!["a", "b", "c"], "denied the request: of-a-map"),
+        ("round", vec!["round"; 10], "stopped after 10 redirects"),
+        ("get", vec!["get"], "the server responded with the status code 302"),
+        ("away", vec!["away"], "the server responded with the status code 307"),
+    ] {
+        configure(&server, "Validating", path_of_hook, &[hook.entry(path_of_hook, json!({}))]).await;
+        let answer = server.json("POST", MAPS, map("of-a-map", &json!({}))).await;
+        assert!(message(&answer).contains(text), "{path_of_hook}: {}", answer.text);
+        assert_eq!(hook.paths(), paths);
+        server.json("DELETE", &format!("{}/{path_of_hook}", path("Validating")), Value::Null).await;
+    }
+}
+
 /// The effect of every failed webhook call under both policies.
 #[tokio::test]
 async fn failures_are_told_or_ignored_as_the_policy_says() {
@@ -159,6 +186,9 @@ async fn only_certificates_of_the_bundle_are_trusted() {
     let signed = Hook::with(Identity::signed(&["127.0.0.1"]), deny()).await;
     let own = Hook::with(Identity::self_signed(&["127.0.0.1"]), deny()).await;
     let named = Hook::with(Identity::self_signed(&["elsewhere.example.com"]), deny()).await;
+    let pinned = Hook::with(Identity::pinned(&["127.0.0.1"]), deny()).await;
+    let old = Hook::with(Identity::expired(&["127.0.0.1"]), deny()).await;
+    let misnamed = Hook::with(Identity::pinned(&["elsewhere.example.com"]), deny()).await;
     let other = Identity::signed(&["127.0.0.1"]);
     let unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
     let refused = "dial tcp 127.0.0.1:9: connect: connection refused";
@@ -167,6 +197,10 @@ async fn only_certificates_of_the_bundle_are_trusted() {
         ("signed", signed.url("x"), json!(signed.bundle), asked),
         ("own", own.url("x"), json!(own.bundle), asked),
         ("named", named.url("x"), json!(named.bundle), "x509: certificate is not valid for the name"),
+        ("pinned", pinned.url("x"), json!(pinned.bundle), asked),
+        ("pinned-old", old.url("x"), json!(old.bundle), "x509: certificate has expired or is not yet valid"),
+        ("pinned-misnamed", misnamed.url("x"), json!(misnamed.bundle), "x509: certificate is not valid for the name"),
+        ("pinned-foreign", pinned.url("x"), json!(old.bundle), unknown),
         ("foreign", signed.url("x"), json!(other.bundle), unknown),
         ("foreign-own", own.url("x"), json!(other.bundle), unknown),
         ("nothing", signed.url("x"), Value::Null, unknown),

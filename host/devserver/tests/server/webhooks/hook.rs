@@ -27,6 +27,8 @@ pub(super) enum Reply {
     Response(Value),
     /// Any response.
     Raw(u16, Vec<u8>),
+    /// A redirect with this status and location.
+    Moved(u16, String),
     /// No response, ever.
     Silence,
     /// A closed connection.
@@ -40,18 +42,45 @@ pub(super) struct Identity {
     pub(super) bundle: String,
 }
 
+/// A certificate in PEM, in base64.
+fn bundle_of(certificate: &rcgen::Certificate) -> String {
+    BASE64.encode(certificate.pem())
+}
+
 impl Identity {
+    /// Signed by an authority that the bundle does not have: the bundle is the certificate itself, as in controller-runtime's envtest.
+    pub(super) fn pinned(names: &[&str]) -> Self {
+        Self::issued(names, |_, own| bundle_of(own), 4000)
+    }
+
+    /// As [`pinned`](Self::pinned), and expired.
+    pub(super) fn expired(names: &[&str]) -> Self {
+        Self::issued(names, |_, own| bundle_of(own), 2020)
+    }
+
     /// Signed by an authority of its own.
     pub(super) fn signed(names: &[&str]) -> Self {
+        Self::issued(names, |authority, _| bundle_of(authority), 4000)
+    }
+
+    /// * `end` - the year in which it expires.
+    fn issued(
+        names: &[&str],
+        bundle: impl FnOnce(&rcgen::Certificate, &rcgen::Certificate) -> String,
+        end: i32,
+    ) -> Self {
         let mut authority = CertificateParams::new(Vec::new()).unwrap();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority_key = KeyPair::generate().unwrap();
-        let bundle = authority.self_signed(&authority_key).unwrap().pem();
+        let authority_certificate = authority.self_signed(&authority_key).unwrap();
         let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
         let key = KeyPair::generate().unwrap();
         let signer = Issuer::new(authority, authority_key);
-        let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &signer).unwrap();
-        Self { certificate: certificate.der().to_vec(), key: key.serialize_der(), bundle: BASE64.encode(bundle) }
+        let mut params = CertificateParams::new(names).unwrap();
+        params.not_after = rcgen::date_time_ymd(end, 1, 1);
+        let certificate = params.signed_by(&key, &signer).unwrap();
+        let bundle = bundle(&authority_certificate, &certificate);
+        Self { certificate: certificate.der().to_vec(), key: key.serialize_der(), bundle }
     }
 
     /// Signed by itself, as `openssl req -x509` makes them: an authority and a server in one.
@@ -61,7 +90,7 @@ impl Identity {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap();
-        let bundle = BASE64.encode(certificate.pem());
+        let bundle = bundle_of(&certificate);
         Self { certificate: certificate.der().to_vec(), key: key.serialize_der(), bundle }
     }
 }
@@ -165,10 +194,11 @@ async fn answer(
     let body = request.into_body().collect().await.unwrap().to_bytes();
     let review: Value = serde_json::from_slice(&body).unwrap();
     log.lock().unwrap().push((path.clone(), query, review.clone()));
-    let respond = |status: u16, body: Vec<u8>| {
+    let moved = |status: u16, location: &str, body: Vec<u8>| {
         let response = Response::builder().status(status).header("content-type", "application/json");
-        Ok(response.header("location", "/elsewhere").body(Full::new(body.into())).unwrap())
+        Ok(response.header("location", location).body(Full::new(body.into())).unwrap())
     };
+    let respond = |status, body| moved(status, "/elsewhere", body);
     match behave(&path, &review).await {
         Reply::Response(mut response) => {
             if response.get("uid").is_none() {
@@ -178,6 +208,7 @@ async fn answer(
             respond(200, answer.to_string().into_bytes())
         }
         Reply::Raw(status, body) => respond(status, body),
+        Reply::Moved(status, location) => moved(status, &location, Vec::new()),
         Reply::Silence => std::future::pending().await,
         Reply::Cut => Err(std::io::Error::other("cut")),
     }

@@ -67,10 +67,11 @@ pub(super) fn summary(report: &Report) -> String {
     if !report.found.requests.is_empty() {
         line("HTTP requests with effects, not sent:".to_owned());
     }
-    for request in &report.found.requests {
+    for request in report.found.requests.iter().take(LISTED) {
         let (method, url, body) = (&request.method, &request.url, &request.body_sha256);
         line(format!("  {} {}: {method} {url} body sha256:{body}", request.plugin, request.key));
     }
+    more(report.found.requests.len()).into_iter().for_each(&mut line);
     report.found.problems.iter().for_each(|problem| line(format!("error: {problem}")));
     text
 }
@@ -116,9 +117,12 @@ fn of_plugin(kinds: &Kinds) -> Vec<String> {
 fn noted(heading: &str, list: &[Noted]) -> Vec<String> {
     let line = |noted: &Noted| format!("  {}: {}", shown(&noted.name), noted.reason);
     let first = (!list.is_empty()).then(|| format!("{heading}:"));
-    let more = list.len().saturating_sub(LISTED);
-    let more = (more > 0).then(|| format!("  and {more} more (-o json has all)"));
-    first.into_iter().chain(list.iter().take(LISTED).map(line)).chain(more).collect()
+    first.into_iter().chain(list.iter().take(LISTED).map(line)).chain(more(list.len())).collect()
+}
+
+/// What is left out of a list.
+fn more(of: usize) -> Option<String> {
+    of.checked_sub(LISTED).filter(|more| *more > 0).map(|more| format!("  and {more} more (-o json has all)"))
 }
 
 fn objects(number: usize) -> String {

@@ -24,7 +24,11 @@ const modes = {
   loop() {
     for (;;);
   },
+  // Not the same twice: clocks, a random number, and what an earlier reconcile left in memory.
+  chance: () => ({ ok: false, wall: Date.now(), random: Math.random(), calls: ++calls }),
 };
+
+let calls = 0;
 
 function first() {
   second();

@@ -12,6 +12,7 @@
 //! | `thread` | starts a thread and waits for it |
 //! | `loop` | computes for ever |
 //! | `nonsense` | answers text that is no JSON |
+//! | `chance` | answers what is not the same twice: the number of its calls in this instance |
 //!
 //! Where Rust's library answers with an error, the guest panics with it, as a program does that did not expect it.
 
@@ -69,6 +70,11 @@ fn misbehave(mode: &str) -> String {
             std::hint::black_box(());
         },
         "nonsense" => return "this is no JSON".to_owned(),
+        "chance" => {
+            static CALLS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+            let calls = CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+            return format!(r#"{{"ok": false, "calls": {calls}}}"#);
+        }
         _ => {}
     }
     STATE.to_owned()

@@ -5,6 +5,9 @@ import { guarded, serve } from "oarlock-guest/guest";
 
 interface State {
   ok: boolean;
+  wall?: number;
+  random?: number;
+  calls?: number;
 }
 
 const GOOD: State = { ok: true };
@@ -25,7 +28,10 @@ enum Mode {
   Sleep = "sleep",
   Loop = "loop",
   Nonsense = "nonsense",
+  Chance = "chance",
 }
+
+let calls = 0;
 
 class Answer<T> {
   constructor(private readonly value: T) {}
@@ -56,6 +62,9 @@ function misbehaved(mode: Mode | undefined, cx: Context): State | undefined {
       return undefined;
     case Mode.Loop:
       for (;;);
+    case Mode.Chance:
+      // Not the same twice: clocks, a random number, and what an earlier reconcile left in memory.
+      return { ok: false, wall: Date.now(), random: Math.random(), calls: ++calls };
     default:
       return undefined;
   }

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 
 use super::Spec;
 use crate::{
-    model::status::{ApiError, Cause, Result},
+    model::{
+        settings::ServiceRange,
+        status::{ApiError, Cause, Result},
+    },
     resources::validation::service::{cluster_ips, is_asked_for_health, is_external, items, number, text},
     store::Store,
 };
@@ -14,6 +17,7 @@ use crate::{
 /// The sources of addresses and ports, and the ones in use.
 pub(super) struct Allocation {
     name: String,
+    range: ServiceRange,
     ips: HashSet<String>,
     ports: HashSet<i64>,
 }
@@ -32,7 +36,7 @@ impl Allocation {
             ports.extend(items(spec, "ports").iter().map(|p| number(p, "nodePort")));
             ports.extend(spec.get("healthCheckNodePort").and_then(Value::as_i64));
         }
-        Self { name: name.to_owned(), ips, ports }
+        Self { name: name.to_owned(), range: store.settings().services, ips, ports }
     }
 
     fn refused(&self, causes: &[Cause]) -> Result<()> {
@@ -131,7 +135,7 @@ impl Allocation {
                 self.refused(&[Cause::invalid("spec.clusterIPs", &json!([""]), why)])
             }
             "" => {
-                let mut all = (1..=u16::MAX).map(|n| format!("10.96.{}.{}", n / 256, n % 256));
+                let mut all = self.range.addresses().map(|address| address.to_string());
                 // A test needs fewer than 65 000 Services; a further one gets no address.
                 let free = all.find(|ip| !self.ips.contains(ip)).unwrap_or_default();
                 spec.insert("clusterIPs".to_owned(), json!([free]));
@@ -141,7 +145,7 @@ impl Allocation {
             ip => {
                 // Services of webhooks on this machine have loopback addresses.
                 let reachable = match ip.parse() {
-                    Ok(IpAddr::V4(v4)) => v4.is_loopback() || v4.octets().starts_with(&[10, 96]),
+                    Ok(IpAddr::V4(v4)) => v4.is_loopback() || self.range.contains(v4),
                     _ => false,
                 };
                 let why = if !reachable {

@@ -1,0 +1,441 @@
+//! Secrets in a recorded case, which placeholders replace.
+//!
+//! A secret has the same placeholder wherever it occurs, so that a plugin that copies it does the same in a replay. Nobody can compute the
+//! secret from its placeholder, which is a hash with a random salt of the host.
+
+use super::json::Json;
+use crate::controller::{Known, is_credential};
+use crate::grants::Grants;
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use data_encoding::HEXLOWER;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+/// Values of Secrets that are shorter are replaced in the Secrets only: words like `true` or `admin` are everywhere.
+const SHORTEST: usize = 8;
+
+/// Shorter credentials are replaced only where they stand.
+const SHORTEST_CREDENTIAL: usize = 4;
+
+/// How a placeholder begins. It is the same text in JSON, in a URL and in a shell.
+const PLACEHOLDER: &str = "oarlock-secret-";
+
+/// Hexadecimal digits of a placeholder.
+const DIGITS: usize = 16;
+
+static SALT: LazyLock<[u8; 16]> = LazyLock::new(|| *uuid::Uuid::new_v4().as_bytes());
+
+/// The placeholder of a secret.
+pub(super) fn placeholder(secret: &[u8]) -> String {
+    let digest = HEXLOWER.encode(&Sha256::new().chain_update(*SALT).chain_update(secret).finalize());
+    format!("{PLACEHOLDER}{}", digest.get(..DIGITS).unwrap_or(&digest))
+}
+
+/// Bytes that have nothing to do with the secret ones that they replace.
+pub(super) fn other_bytes(number: usize, length: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(length);
+    let mut block = 0_u64;
+    while bytes.len() < length {
+        let hashed =
+            Sha256::new().chain_update(b"random").chain_update(number.to_le_bytes()).chain_update(block.to_le_bytes());
+        bytes.extend(hashed.finalize().iter().take(length - bytes.len()));
+        block += 1;
+    }
+    bytes
+}
+
+/// Whether a text is the recorded one, in which a placeholder stands for any text except for another placeholder.
+pub(super) fn same_text(recorded: &str, found: &str) -> bool {
+    if recorded == found {
+        return true;
+    }
+    let decoded = STANDARD.decode(recorded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    if decoded.is_some_and(|text| text.starts_with(PLACEHOLDER)) {
+        return STANDARD.decode(found).is_ok_and(|found| !found.starts_with(PLACEHOLDER.as_bytes()));
+    }
+    let mut parts = recorded.split(PLACEHOLDER);
+    let Some(mut rest) = found.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let mut any = false;
+    for part in parts {
+        any = true;
+        let digits = part.bytes().take(DIGITS).take_while(u8::is_ascii_hexdigit).count();
+        let literal = part.get(digits..).unwrap_or_default();
+        if rest.starts_with(PLACEHOLDER) {
+            // The secrets are not the same.
+            let own = format!("{PLACEHOLDER}{}", part.get(..digits).unwrap_or_default());
+            let Some(after) = rest.strip_prefix(&own) else { return false };
+            let Some(after) = after.strip_prefix(literal) else { return false };
+            rest = after;
+            continue;
+        }
+        if literal.is_empty() {
+            rest = "";
+            continue;
+        }
+        let Some(at) = rest.find(literal) else { return false };
+        rest = rest.get(at + literal.len()..).unwrap_or_default();
+    }
+    any && rest.is_empty()
+}
+
+/// The known secrets of a record.
+#[derive(Debug, Default)]
+pub(super) struct Secrets {
+    values: BTreeSet<String>,
+}
+
+impl Secrets {
+    /// The secrets of a grant, and those that a plugin saw.
+    pub(super) fn new(grants: &Grants, known: &[Known]) -> Self {
+        let mut secrets = Self::default();
+        for value in grants.secrets().filter_map(|key| grants.config().get(key)) {
+            secrets.value(value, SHORTEST_CREDENTIAL);
+        }
+        for known in known {
+            match known {
+                Known::Object(object) => secrets.learn_text(object.json()),
+                Known::Text(text) => secrets.learn_text(text),
+                Known::Header(value) => {
+                    secrets.header(value);
+                }
+            }
+        }
+        secrets
+    }
+
+    /// A secret value with its structure: of a JSON document, each text is a secret. Returns what replaces it.
+    pub(super) fn value(&mut self, value: &str, shortest: usize) -> String {
+        if value.is_empty() {
+            return String::new();
+        }
+        if let Some(mut parsed @ (Json::Map(_) | Json::List(_))) = Json::parse(value) {
+            each_text(&mut parsed, &mut |text| *text = self.value(text, shortest));
+            return parsed.to_string();
+        }
+        for value in [value, value.trim_end()] {
+            if value.len() >= shortest {
+                self.values.insert(value.to_owned());
+            }
+        }
+        placeholder(value.as_bytes())
+    }
+
+    /// The value of a header with a credential. Returns what replaces it.
+    pub(super) fn header(&mut self, value: &str) -> String {
+        if let Some((scheme, credential)) = value.split_once(' ')
+            && scheme.bytes().all(|b| b.is_ascii_alphanumeric())
+        {
+            let plain = STANDARD.decode(credential).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            if let Some((_, password)) = plain.as_deref().and_then(|plain| plain.split_once(':')) {
+                self.value(password, SHORTEST_CREDENTIAL);
+            }
+            return format!("{scheme} {}", self.value(credential, SHORTEST_CREDENTIAL));
+        }
+        let crumb = value.split(';').next().and_then(|first| first.split_once('='));
+        if let Some((_, crumb)) = crumb {
+            self.value(crumb, SHORTEST);
+        }
+        self.value(value, SHORTEST_CREDENTIAL)
+    }
+
+    /// A body: JSON, or a form. Returns it without the secrets that the names of its fields show.
+    pub(super) fn body(&mut self, text: &str) -> Option<String> {
+        if let Some(mut parsed @ (Json::Map(_) | Json::List(_))) = Json::parse(text) {
+            let before = parsed.clone();
+            self.named(&mut parsed);
+            return (parsed != before).then(|| parsed.to_string());
+        }
+        if !text.contains(['\n', ' ']) {
+            self.query(text);
+        }
+        None
+    }
+
+    /// The pairs of a form or of a query.
+    pub(super) fn query(&mut self, text: &str) {
+        for (name, value) in text.split('&').filter_map(|pair| pair.split_once('=')) {
+            if is_credential(name) {
+                let decoded = percent_decode_str(&value.replace('+', " ")).decode_utf8_lossy().into_owned();
+                self.value(&decoded, SHORTEST_CREDENTIAL);
+                self.value(value, SHORTEST_CREDENTIAL);
+            }
+        }
+    }
+
+    /// Texts in fields with the name of a credential.
+    fn named(&mut self, json: &mut Json) {
+        match json {
+            Json::List(items) => items.iter_mut().for_each(|item| self.named(item)),
+            Json::Map(fields) => {
+                for (name, value) in fields {
+                    match value {
+                        Json::Text(text) if is_credential(name) => *text = self.value(text, SHORTEST_CREDENTIAL),
+                        other => self.named(other),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_text(&mut self, text: &str) {
+        if let Some(mut parsed) = Json::parse(text) {
+            self.hide_secrets(&mut parsed);
+        }
+    }
+
+    /// Replaces secrets in a document: first the values of all Secrets in it, then their copies.
+    pub(super) fn hide(mut self, document: &mut Json) {
+        self.hide_secrets(document);
+        let patterns = self.patterns();
+        let (from, to): (Vec<_>, Vec<_>) = patterns.into_iter().unzip();
+        let Ok(finder) = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&from) else { return };
+        replace(document, &|text: &str| finder.replace_all(text, &to));
+    }
+
+    /// Bytes without secrets.
+    pub(super) fn hide_bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        let (from, to): (Vec<_>, Vec<_>) = self.patterns().into_iter().unzip();
+        match AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&from) {
+            Ok(finder) => finder.replace_all_bytes(bytes, &to),
+            Err(_too_many) => Vec::new(),
+        }
+    }
+
+    /// Every spelling of a secret, and its replacement.
+    fn patterns(&self) -> BTreeMap<String, String> {
+        // A secret may be a part of a placeholder.
+        let mut patterns = BTreeMap::from([(PLACEHOLDER.to_owned(), PLACEHOLDER.to_owned())]);
+        for value in &self.values {
+            let shown = placeholder(value.as_bytes());
+            let escaped = Json::from(value.as_str()).to_string();
+            let escaped = escaped.trim_matches('"').to_owned();
+            let percent = utf8_percent_encode(value, NON_ALPHANUMERIC).to_string();
+            let relaxed = utf8_percent_encode(value, UNRESERVED).to_string();
+            patterns.insert(STANDARD.encode(value), STANDARD.encode(&shown));
+            patterns.insert(STANDARD_NO_PAD.encode(value), STANDARD_NO_PAD.encode(&shown));
+            patterns.insert(URL_SAFE_NO_PAD.encode(value), URL_SAFE_NO_PAD.encode(&shown));
+            let twice = Json::from(escaped.as_str()).to_string().trim_matches('"').to_owned();
+            for spelling in [twice, percent, relaxed, escaped, value.clone()] {
+                patterns.insert(spelling, shown.clone());
+            }
+        }
+        patterns
+    }
+
+    /// Replaces the values of Secrets in place, and learns them.
+    fn hide_secrets(&mut self, json: &mut Json) {
+        let of_secret =
+            |json: &Json| json.text_of("kind") == Some("Secret") && json.text_of("apiVersion") == Some("v1");
+        let secret = of_secret(json);
+        let patches_secret = json.get("target").is_some_and(of_secret);
+        match json {
+            Json::Text(text) => {
+                // A Secret in a text, such as kubectl's annotation.
+                if text.contains("Secret")
+                    && let Some(mut parsed @ (Json::Map(_) | Json::List(_))) = Json::parse(text)
+                {
+                    let before = parsed.clone();
+                    self.hide_secrets(&mut parsed);
+                    if parsed != before {
+                        *text = parsed.to_string();
+                    }
+                }
+            }
+            Json::List(items) => items.iter_mut().for_each(|item| self.hide_secrets(item)),
+            Json::Map(fields) => {
+                for (name, value) in fields {
+                    if secret {
+                        self.hide_field(name, value);
+                    } else if patches_secret && name == "patch" {
+                        self.hide_patch(value);
+                    }
+                    self.hide_secrets(value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A field of a Secret.
+    fn hide_field(&mut self, name: &str, value: &mut Json) {
+        match (name, value) {
+            ("data", Json::Map(data)) => data.iter_mut().for_each(|(_, value)| self.hide_data(value)),
+            ("stringData", value) => each_text(value, &mut |text| *text = self.value(text, SHORTEST)),
+            _ => {}
+        }
+    }
+
+    /// A patch of a Secret: a merge patch, or a JSON Patch.
+    fn hide_patch(&mut self, patch: &mut Json) {
+        match patch {
+            Json::Map(fields) => fields.iter_mut().for_each(|(name, value)| self.hide_field(name, value)),
+            Json::List(operations) => {
+                for operation in operations {
+                    let path = operation.text_of("path").unwrap_or_default().to_owned();
+                    let Json::Map(fields) = operation else { continue };
+                    for (_, value) in fields.iter_mut().filter(|(name, _)| name == "value") {
+                        match path.strip_prefix("/data/") {
+                            Some(_) => self.hide_data(value),
+                            None if path.starts_with("/stringData/") => {
+                                each_text(value, &mut |text| *text = self.value(text, SHORTEST));
+                            }
+                            None => self.hide_field(path.trim_start_matches('/'), value),
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A value of `data`, in base64.
+    fn hide_data(&mut self, value: &mut Json) {
+        let Json::Text(encoded) = value else { return };
+        let decoded = STANDARD.decode(encoded.as_bytes());
+        let shown = match decoded.as_deref().map(std::str::from_utf8) {
+            Ok(Ok(text)) => self.value(text, SHORTEST),
+            _ => {
+                if encoded.len() >= SHORTEST {
+                    self.values.insert(encoded.clone());
+                }
+                placeholder(encoded.as_bytes())
+            }
+        };
+        *encoded = STANDARD.encode(shown);
+    }
+}
+
+/// Characters that a query may leave as they are.
+const UNRESERVED: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Calls `of` for each text in a document.
+fn each_text(json: &mut Json, of: &mut dyn FnMut(&mut String)) {
+    match json {
+        Json::Text(text) => of(text),
+        Json::List(items) => items.iter_mut().for_each(|item| each_text(item, of)),
+        Json::Map(fields) => fields.iter_mut().for_each(|(_, value)| each_text(value, of)),
+        _ => {}
+    }
+}
+
+/// Replaces all texts and names of fields.
+fn replace(json: &mut Json, with: &dyn Fn(&str) -> String) {
+    match json {
+        Json::Text(text) => *text = with(text),
+        Json::List(items) => items.iter_mut().for_each(|item| replace(item, with)),
+        Json::Map(fields) => {
+            for (name, value) in fields {
+                *name = with(name);
+                replace(value, with);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden(secrets: Secrets, document: &str) -> String {
+        let mut document = Json::parse(document).unwrap();
+        secrets.hide(&mut document);
+        document.to_string()
+    }
+
+    #[test]
+    fn a_secret_has_one_placeholder_in_every_spelling() {
+        let mut secrets = Secrets::default();
+        let value = "p\"ss wörd/1\n";
+        let shown = secrets.value(value, SHORTEST);
+        let document = serde_json::json!({
+            "plain": value, "in": format!("x{value}y"), "base64": STANDARD.encode(value),
+            "json": serde_json::json!({"password": value}).to_string(),
+            "form": format!("password={}", utf8_percent_encode(value, UNRESERVED)),
+            "strict": utf8_percent_encode(value, NON_ALPHANUMERIC).to_string(),
+            value: 1,
+        });
+        let hidden = hidden(secrets, &document.to_string());
+        assert!(!hidden.contains("ss w") && !hidden.contains("ss%20w"), "{hidden}");
+        assert_eq!(hidden.matches(&shown).count(), 6, "{hidden}");
+        assert!(hidden.contains(&STANDARD.encode(&shown)), "{hidden}");
+    }
+
+    #[test]
+    fn the_values_of_secrets_are_hidden_also_in_patches_and_in_copies() {
+        let encode = |text: &str| STANDARD.encode(text);
+        let text = serde_json::json!({
+            "read": {"apiVersion": "v1", "kind": "Secret", "metadata": {"annotations": {
+                "kubectl.kubernetes.io/last-applied-configuration":
+                    serde_json::json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"k": "canary-one"}}).to_string()}},
+                "data": {"password": encode("canary-two"), "pin": encode("1234"), "binary": "/v8A/v8A/w=="},
+                "stringData": {"short": "yes"}},
+            "changes": [
+                {"patch": {"target": {"apiVersion": "v1", "kind": "Secret", "name": "a"}, "type": "merge",
+                    "patch": {"data": {"x": encode("canary-three")}}}},
+                {"patch": {"target": {"apiVersion": "v1", "kind": "Secret", "name": "a"}, "type": "json",
+                    "patch": [{"op": "add", "path": "/data/x", "value": encode("canary-four")}]}},
+            ],
+            "elsewhere": ["canary-one", "url://u:canary-two@h", "canary-three", "canary-four", "yes"],
+        })
+        .to_string();
+        let hidden = hidden(Secrets::default(), &text);
+        assert!(!hidden.contains("canary"), "{hidden}");
+        for value in ["canary-two", "1234", "canary-three", "canary-four"] {
+            assert!(!hidden.contains(&encode(value)), "{value}: {hidden}");
+        }
+        assert!(!hidden.contains("/v8A"), "{hidden}");
+        assert_eq!(hidden.matches("\"yes\"").count(), 1, "a short value is everywhere: {hidden}");
+    }
+
+    #[test]
+    fn a_secret_that_is_a_part_of_placeholders_leaves_them_whole() {
+        let mut secrets = Secrets::default();
+        let shown = secrets.value("secret", SHORTEST_CREDENTIAL);
+        assert_eq!(secrets.value("", 0), "");
+        assert_eq!(hidden(secrets, &format!(r#"["{shown}","a secret"]"#)), format!(r#"["{shown}","a {shown}"]"#));
+    }
+
+    #[test]
+    fn a_structured_secret_keeps_its_structure() {
+        let mut secrets = Secrets::default();
+        let shown = secrets.value(r#"{"auths":{"r":{"password":"canary-five"}}}"#, SHORTEST);
+        assert!(shown.starts_with(r#"{"auths":{"r":{"password":"oarlock-secret-"#), "{shown}");
+        assert!(!hidden(secrets, r#"["canary-five"]"#).contains("canary"));
+    }
+
+    #[test]
+    fn credentials_in_headers_bodies_and_queries_are_learned() {
+        let mut secrets = Secrets::default();
+        assert!(secrets.header("Bearer canary-token").starts_with("Bearer oarlock-secret-"));
+        secrets.header(&format!("Basic {}", STANDARD.encode("user:canary-basic")));
+        secrets.header("session=canary-session; Path=/");
+        secrets.query("a=b&token=canary%2Fquery");
+        let body =
+            secrets.body(r#"{"auth":{"password":"abc","user":"admin"},"access_token":"canary-access"}"#).unwrap();
+        assert!(!body.contains("abc") && body.contains("admin"), "{body}");
+        assert_eq!(secrets.body(r#"{"user": "admin"}"#), None);
+        secrets.body("client_secret=canary-form&x=1");
+        let text = r#"["canary-token","canary-basic","canary-session","canary%2Fquery","canary/query","canary-access","canary-form"]"#;
+        let hidden = hidden(secrets, text);
+        assert!(!hidden.contains("canary"), "{hidden}");
+    }
+
+    #[test]
+    fn a_placeholder_stands_for_any_text_except_for_another_placeholder() {
+        let (one, other) = (placeholder(b"one"), placeholder(b"other"));
+        assert!(same_text(&format!("Bearer {one}"), &format!("Bearer {one}")));
+        assert!(same_text(&format!("Bearer {one}"), "Bearer abc"));
+        assert!(same_text(&format!("a{one}b{other}c"), "a1b2c"));
+        assert!(same_text(&STANDARD.encode(&one), &STANDARD.encode("abc")));
+        assert!(!same_text(&format!("Bearer {one}"), &format!("Bearer {other}")));
+        assert!(!same_text(&format!("Bearer {one}"), "Basic abc"));
+        assert!(!same_text(&format!("a{one}b"), "axc"));
+        assert!(!same_text("a", "b") && !same_text("", "b") && same_text("", ""));
+    }
+}

@@ -1,0 +1,237 @@
+//! `oarlock explain`: why an object is as it is.
+
+use super::admin::{Admin, object_query, send};
+use super::annotate::{Annotated, Target};
+use anyhow::Context as _;
+use clap::Args;
+use oarlock::api::ObjectKey;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Fields of one manager that are shown.
+const FIELDS: usize = 20;
+
+/// The options of `oarlock explain`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  oarlock explain Network default/example\n  oarlock explain configmaps team-a/settings -o yaml"
+)]
+pub(super) struct ExplainArgs {
+    /// Kind of the object, as for kubectl: Network, networks or networks.samplecrd.k8s.io
+    #[arg(value_name = "KIND")]
+    kind: String,
+
+    /// The object: NAMESPACE/NAME, or NAME for a cluster-scoped kind
+    #[arg(value_name = "NAMESPACE/NAME")]
+    object: ObjectKey,
+
+    /// Kubeconfig of the cluster, for the fields of other writers [default: as for kubectl]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig [default: its current context]
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+
+    #[command(flatten)]
+    admin: Admin,
+
+    /// Output format [default: lines for people]
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    output: Option<super::Output>,
+}
+
+pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
+    let target = Target::of(&args.kind, &args.object.to_string(), args.kubeconfig, args.context)?;
+    // The host knows the plugins without the cluster.
+    let managers = match managers(target).await {
+        Ok(managers) => managers,
+        Err(error) => json!({"unknown": format!("{error:#}")}),
+    };
+    let path = format!("/explain?{}", object_query(&args.kind, &args.object));
+    let text = send(&args.admin, "GET", &path).await?;
+    let mut found: Value = serde_json::from_str(&text).context("the host's response is not JSON")?;
+    if let Some(fields) = found.as_object_mut() {
+        fields.insert("managers".to_owned(), managers);
+    }
+    match super::Output::document(args.output, false, &found)? {
+        Some(document) => super::say(document.trim_end()),
+        None => super::say(for_people(&found).trim_end()),
+    }
+}
+
+/// The field managers of the object at the API server, with the fields of each.
+async fn managers(target: Target) -> anyhow::Result<Value> {
+    let object = Annotated::find(target).await?.get().await?;
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
+    let managers = entries.map(|entry| {
+        let mut fields = BTreeSet::new();
+        paths(entry.get("fieldsV1").unwrap_or(&Value::Null), "", &mut fields);
+        json!({
+            "manager": entry.get("manager"), "operation": entry.get("operation"), "time": entry.get("time"),
+            "subresource": entry.get("subresource"), "fields": fields,
+        })
+    });
+    Ok(managers.collect())
+}
+
+/// The paths of the leaves in `fieldsV1`.
+fn paths(fields: &Value, at: &str, found: &mut BTreeSet<String>) {
+    let Some(fields) = fields.as_object() else { return };
+    let parts = fields.iter().filter(|(name, _)| *name != ".");
+    let mut leaf = true;
+    for (name, below) in parts {
+        leaf = false;
+        // `f:spec`, `k:{"name":"a"}`, `v:"x"` and `i:0`.
+        let (kind, part) = name.split_once(':').unwrap_or(("", name));
+        let path = if kind == "f" { format!("{at}.{part}") } else { format!("{at}[{part}]") };
+        paths(below, &path, found);
+    }
+    if leaf && !at.is_empty() {
+        found.insert(at.to_owned());
+    }
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(field).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// A line for each text of a list.
+fn each(lines: &mut String, value: &Value, field: &str, before: &str) {
+    for text in list(value, field).filter_map(Value::as_str) {
+        let _ = writeln!(lines, "{before}{text}");
+    }
+}
+
+fn for_people(found: &Value) -> String {
+    let mut lines = format!("{}\n", text(found, "/object"));
+    // Writing to a string cannot fail.
+    let managers = found.get("managers").unwrap_or(&Value::Null);
+    if let Some(unknown) = managers.get("unknown").and_then(Value::as_str) {
+        let _ = writeln!(lines, "\nfields: unknown, because the cluster could not be asked: {unknown}");
+    } else {
+        lines.push_str("\nfields:\n");
+        for manager in managers.as_array().into_iter().flatten() {
+            field_manager(&mut lines, manager, found);
+        }
+    }
+    for plugin in list(found, "plugins") {
+        lines.push('\n');
+        about(&mut lines, plugin);
+    }
+    lines
+}
+
+/// A field manager with its fields; of a plugin's, the reconcile that wrote them.
+fn field_manager(lines: &mut String, manager: &Value, found: &Value) {
+    let name = text(manager, "/manager");
+    let sub = text(manager, "/subresource");
+    let sub = if sub.is_empty() { String::new() } else { format!(" of {sub}") };
+    let _ = writeln!(lines, "  {name}: {}{sub}, {}", text(manager, "/operation"), text(manager, "/time"));
+    let fields: Vec<&str> = list(manager, "fields").filter_map(Value::as_str).collect();
+    let more = fields.len().saturating_sub(FIELDS);
+    let shown = fields.into_iter().take(FIELDS).collect::<Vec<_>>().join(" ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let _ = writeln!(lines, "    {shown}{more}");
+    let writer = list(found, "writes").find(|write| name == format!("oarlock.{}", text(write, "/plugin")));
+    if let Some(write) = writer {
+        let digest: String = text(write, "/digest").chars().take("sha256:".len() + 12).collect();
+        let _ = writeln!(
+            lines,
+            "    last written by plugin {} {} ({digest}) for {}, in reconcile {}",
+            text(write, "/plugin"),
+            text(write, "/version"),
+            text(write, "/of"),
+            reconcile(write)
+        );
+    }
+}
+
+/// A reconcile in one line, with what triggered it.
+fn reconcile(of: &Value) -> String {
+    let cause = text(of, "/cause");
+    let cause =
+        if cause.is_empty() { text(of, "/trigger").to_owned() } else { format!("{}: {cause}", text(of, "/trigger")) };
+    let took = of.get("tookMs").map(ToString::to_string).unwrap_or_default();
+    format!("{} at {}, {took} ms ({cause})", text(of, "/correlationId"), text(of, "/at"))
+}
+
+fn about(lines: &mut String, plugin: &Value) {
+    let name = format!("plugin {} {}", text(plugin, "/plugin"), text(plugin, "/version"));
+    if plugin.get("reconciles") != Some(&Value::Bool(true)) {
+        let _ = writeln!(lines, "{name} does not reconcile it. A change of it wakes:");
+        each(lines, plugin, "wakes", "  ");
+        return;
+    }
+    let _ = writeln!(lines, "{name} reconciles it: {}", text(plugin, "/state"));
+    for (field, title) in [("notCached", "not seen"), ("lastError", "last error")] {
+        let value = text(plugin, &format!("/{field}"));
+        if !value.is_empty() {
+            let _ = writeln!(lines, "  {title}: {value}");
+        }
+    }
+    each(lines, plugin, "heldUp", "  held up: ");
+    let mut waits = false;
+    for queued in list(plugin, "queue") {
+        waits = true;
+        let number = |field: &str| queued.get(field).map(ToString::to_string).unwrap_or_default();
+        let failures = match queued.get("failures").and_then(Value::as_u64) {
+            Some(failures) if failures > 0 => format!(", after {failures} failures"),
+            _ => String::new(),
+        };
+        let _ = match text(queued, "/phase") {
+            "delayed" => {
+                writeln!(lines, "  next: in {} s ({}{failures})", number("inSeconds"), text(queued, "/trigger"))
+            }
+            "ready" => writeln!(
+                lines,
+                "  next: waits for a worker for {} s ({})",
+                number("forSeconds"),
+                text(queued, "/trigger")
+            ),
+            _ => writeln!(lines, "  now: reconciled for {} s", number("forSeconds")),
+        };
+    }
+    if !waits {
+        let resync = plugin.get("resyncSeconds").map(ToString::to_string).unwrap_or_default();
+        let _ = writeln!(lines, "  next: with a change of the object, or a resync every {resync} s, or:");
+        each(lines, plugin, "runsOn", "    a change of ");
+    }
+    let reads: Vec<&str> = list(plugin, "reads").filter_map(Value::as_str).collect();
+    if !reads.is_empty() {
+        let _ = writeln!(lines, "  reads: {}", reads.join(", "));
+    }
+    let mut last = list(plugin, "last").peekable();
+    if last.peek().is_some() {
+        lines.push_str("  recorded reconciles, the newest first:\n");
+    }
+    for one in last {
+        let written = text(one, "/written");
+        let written = if written.is_empty() { String::new() } else { format!(", wrote {written}") };
+        let error = text(one, "/error");
+        let error = if error.is_empty() { String::new() } else { format!(": {error}") };
+        let _ = writeln!(lines, "    {} {}{error}{written}", reconcile(one), text(one, "/outcome"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_the_leaves_of_what_a_manager_owns() {
+        let fields = json!({"f:data": {".": {}, "f:a": {}}, "f:spec": {"f:ports": {"k:{\"port\":80}": {".": {}, "f:port": {}}}},
+            "f:metadata": {"f:finalizers": {"v:\"x\"": {}}}});
+        let mut found = BTreeSet::new();
+        paths(&fields, "", &mut found);
+        let expected = [".data.a", ".metadata.finalizers[\"x\"]", ".spec.ports[{\"port\":80}].port"];
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
+        paths(&json!([1, "x"]), "", &mut BTreeSet::new());
+    }
+}

@@ -1,0 +1,168 @@
+//! `--update`: found values take the place of expected ones in the text of a scenario. Comments, order and the rest stay.
+
+use serde_json::Value;
+use std::ops::Range;
+
+/// A change of the text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Edit {
+    /// Another value in place of a scalar.
+    Scalar {
+        /// Bytes of the text.
+        place: Range<usize>,
+        value: Value,
+    },
+    /// Other items of a list.
+    List {
+        /// The line of the step, from 1.
+        line: u64,
+        /// The name of the list in the step.
+        field: &'static str,
+        items: Vec<Value>,
+    },
+}
+
+/// The text with the edits.
+///
+/// # Errors
+///
+/// A sentence: the form of the text does not allow an edit.
+pub(super) fn updated(text: &str, edits: &[Edit]) -> Result<String, String> {
+    let mut changes: Vec<(Range<usize>, String)> = Vec::new();
+    for edit in edits {
+        changes.push(match edit {
+            Edit::Scalar { place, value } => {
+                (place.clone(), scalar(text.get(place.clone()).unwrap_or_default(), value))
+            }
+            Edit::List { line, field, items } => list(text, *line, field, items)?,
+        });
+    }
+    changes.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
+    // A step behind an alias is edited once.
+    changes.dedup_by(|a, b| a.0 == b.0);
+    let mut text = text.to_owned();
+    for (place, new) in changes {
+        text.replace_range(place, &new);
+    }
+    Ok(text)
+}
+
+/// A value in place of a scalar: plain where the old one was and the new one can be, otherwise JSON, which is YAML.
+fn scalar(old: &str, new: &Value) -> String {
+    let plain = |text: &str| {
+        let first = text.starts_with(|c: char| c.is_ascii_alphabetic());
+        let simple = text.chars().all(|c| c.is_ascii_alphanumeric() || "._/- ".contains(c));
+        // Whatever reads as the same text in YAML.
+        let same = serde_saphyr::from_str::<Value>(text).is_ok_and(|read| read.as_str() == Some(text));
+        first && simple && same && !text.ends_with(' ')
+    };
+    match new {
+        Value::String(text) if !old.starts_with(['"', '\'']) && plain(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The lines of a list, and its new text. The key stands at the beginning of a line or after `- `.
+fn list(text: &str, line: u64, field: &str, items: &[Value]) -> Result<(Range<usize>, String), String> {
+    let first = usize::try_from(line).unwrap_or_default().saturating_sub(1);
+    // Blank lines after the list stay.
+    let (mut begin, mut found, mut last) = (0, None, 0);
+    for (at, line) in text.split_inclusive('\n').enumerate() {
+        let end = begin + line.len();
+        if let Some((start, indent)) = &found {
+            let within = line.trim().is_empty() || indent_of(line) > *indent || is_item(line, *indent);
+            if !within {
+                return Ok((*start..last, written(field, *indent, items)));
+            }
+            if !line.trim().is_empty() {
+                last = end;
+            }
+        } else if at >= first
+            && let Some(offset) = key_at(line, field)
+        {
+            (found, last) = (Some((begin + offset, offset)), end);
+        }
+        begin = end;
+    }
+    let (start, indent) =
+        found.ok_or_else(|| format!("line {line}: --update finds no line that begins with {field}: in this step"))?;
+    Ok((start..last, written(field, indent, items)))
+}
+
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// A list may stand as far left as its key.
+fn is_item(line: &str, indent: usize) -> bool {
+    indent_of(line) == indent && line.trim_start().starts_with("- ")
+}
+
+/// Where the key begins in the line.
+fn key_at(line: &str, field: &str) -> Option<usize> {
+    let mut offset = indent_of(line);
+    if line.get(offset..)?.starts_with("- ") {
+        offset += 2;
+    }
+    line.get(offset..)?.strip_prefix(field)?.starts_with(':').then_some(offset)
+}
+
+fn written(field: &str, indent: usize, items: &[Value]) -> String {
+    if items.is_empty() {
+        return format!("{field}: []\n");
+    }
+    let mut text = format!("{field}:\n");
+    for item in items {
+        text.push_str(&format!("{}- {}\n", " ".repeat(indent), in_order(item)));
+    }
+    text
+}
+
+/// The fields of an item that come first.
+const FIRST: [&str; 5] = ["method", "url", "severity", "reason", "message"];
+
+/// An item as a person would write it: `{method: "GET", url: "…"}`.
+fn in_order(item: &Value) -> String {
+    let Value::Object(fields) = item else { return item.to_string() };
+    let first = FIRST.iter().filter_map(|name| fields.get_key_value(*name));
+    let rest = fields.iter().filter(|(name, _)| !FIRST.contains(&name.as_str()));
+    let fields: Vec<String> = first.chain(rest).map(|(name, value)| format!("{name}: {value}")).collect();
+    format!("{{{}}}", fields.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn comments_order_and_style_stay() {
+        let text = "steps:\n# first\n- assert: {resource: {a: old, b: 'x'}} # why\n- name: n\n  requests: []\n- requests:\n  - {method: GET}\n\n# last\n- advance: 1s\n";
+        let place = |of: &str| text.find(of).map(|at| at..at + of.len()).unwrap();
+        let edits = [
+            Edit::Scalar { place: place("old"), value: json!("new text") },
+            Edit::Scalar { place: place("'x'"), value: json!("y") },
+            Edit::List { line: 4, field: "requests", items: vec![json!({"json": {"a": 1}, "method": "PUT"})] },
+            Edit::List { line: 6, field: "requests", items: vec![] },
+        ];
+        let expected = "steps:\n# first\n- assert: {resource: {a: new text, b: \"y\"}} # why\n- name: n\n  requests:\n  - {method: \"PUT\", json: {\"a\":1}}\n- requests: []\n\n# last\n- advance: 1s\n";
+        assert_eq!(updated(text, &edits).unwrap(), expected);
+        assert!(
+            updated(text, &[Edit::List { line: 10, field: "requests", items: vec![] }])
+                .unwrap_err()
+                .contains("line 10")
+        );
+    }
+
+    #[test]
+    fn a_text_that_yaml_would_read_as_something_else_is_quoted() {
+        for (text, expected) in
+            [("yes", "\"yes\""), ("true", "\"true\""), ("null", "\"null\""), ("1", "\"1\""), ("a: b", "\"a: b\"")]
+        {
+            let new = scalar("plain", &json!(text));
+            assert_eq!(serde_saphyr::from_str::<Value>(&new).unwrap(), json!(text), "{new}");
+            assert_eq!(new, expected);
+        }
+        assert_eq!(scalar("1", &json!({"a": [1]})), "{\"a\":[1]}");
+    }
+}

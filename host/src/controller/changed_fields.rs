@@ -1,0 +1,125 @@
+//! Which fields of an object a change concerns, for people.
+
+use crate::informer::Object;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most fields that are named.
+const MOST: usize = 3;
+
+/// Longest path of a field, in bytes.
+const PATH_BYTES: usize = 80;
+
+/// Longest object whose fields are compared, in bytes: the comparison runs in the handler of an event.
+const OBJECT_BYTES: usize = 64 << 10;
+
+/// Fields that every write changes, or that only repeat what others say.
+const BOOKKEEPING: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
+
+type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+
+/// The paths of the fields that differ between two states of an object, as `spec.cidr, metadata.labels.team`. Empty: none, or the object
+/// is too long.
+///
+/// A path ends at the second name, below `metadata` at the third.
+pub(super) fn changed_fields(old: &Object, new: &Object) -> String {
+    let (old, new) = (old.json(), new.json());
+    if old.len().max(new.len()) > OBJECT_BYTES {
+        return String::new();
+    }
+    let mut found = BTreeSet::new();
+    differ(old, new, "", &mut found);
+    let more = found.len().saturating_sub(MOST);
+    let mut named: Vec<&str> = found.iter().take(MOST).map(String::as_str).collect();
+    let more = format!("{more} more");
+    if found.len() > MOST {
+        named.push(&more);
+    }
+    named.join(", ")
+}
+
+/// Adds the paths that differ between two documents.
+fn differ(old: &str, new: &str, at: &str, found: &mut BTreeSet<String>) {
+    let fields = |text| serde_json::from_str::<Fields<'_>>(text).ok();
+    let (Some(old), Some(new)) = (fields(old), fields(new)) else {
+        found.insert(at.to_owned());
+        return;
+    };
+    let names: BTreeSet<&Cow<'_, str>> = old.keys().chain(new.keys()).collect();
+    for name in names {
+        let [before, after] = [&old, &new].map(|fields| fields.get(name).map_or("", |value| value.get()));
+        if before == after || at == "metadata" && BOOKKEEPING.contains(&&**name) {
+            continue;
+        }
+        let path = if at.is_empty() { name.to_string() } else { format!("{at}.{name}") };
+        let deeper = at.is_empty() || at == "metadata";
+        if deeper && (is_object(before) || is_object(after)) {
+            let or_empty = |text| if is_object(text) { text } else { "{}" };
+            differ(or_empty(before), or_empty(after), &path, found);
+        } else {
+            found.insert(crate::shorten(&crate::one_line(&path), PATH_BYTES).to_owned());
+        }
+    }
+}
+
+fn is_object(text: &str) -> bool {
+    text.starts_with('{')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn changed(old: &Value, new: &Value) -> String {
+        let object = |part: &Value| {
+            let mut document = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "u"}});
+            let metadata = part.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+            for (name, value) in part.as_object().unwrap() {
+                if name != "metadata" {
+                    document[name] = value.clone();
+                }
+            }
+            for (name, value) in metadata {
+                document["metadata"][name] = value;
+            }
+            Object::parse(&document.to_string()).unwrap()
+        };
+        changed_fields(&object(old), &object(new))
+    }
+
+    #[test]
+    fn the_fields_are_named_to_a_useful_depth() {
+        for (old, new, expected) in [
+            (json!({"spec": {"a": {"b": 1}}}), json!({"spec": {"a": {"b": 2}}}), "spec.a"),
+            (json!({"data": {"x": "1"}}), json!({}), "data.x"),
+            (json!({}), json!({"data": {"x": "1"}}), "data.x"),
+            (
+                json!({"metadata": {"labels": {"a": "1"}}}),
+                json!({"metadata": {"labels": {"a": "2"}}}),
+                "metadata.labels.a",
+            ),
+            (
+                json!({"metadata": {"resourceVersion": "1", "generation": 1}}),
+                json!({"metadata": {"resourceVersion": "2", "generation": 2, "finalizers": ["f"]}}),
+                "metadata.finalizers",
+            ),
+            (json!({"immutable": true}), json!({"immutable": {"odd": 1}}), "immutable.odd"),
+            (json!({"spec": {}}), json!({"spec": {}}), ""),
+        ] {
+            assert_eq!(changed(&old, &new), expected, "{old} {new}");
+        }
+    }
+
+    #[test]
+    fn many_and_long_and_odd_names_are_bounded() {
+        let many: serde_json::Map<String, Value> = (0..9).map(|n| (format!("k{n}"), json!(n))).collect();
+        assert_eq!(changed(&json!({"data": {}}), &json!({"data": many})), "data.k0, data.k1, data.k2, 6 more");
+        let long = "x".repeat(5000);
+        let odd = changed(&json!({}), &json!({"data": {(format!("\n\u{1b}[31m{long}")): "1"}}));
+        assert!(odd.len() <= PATH_BYTES && !odd.contains(['\n', '\u{1b}']), "{odd:?}");
+        let large = "y".repeat(OBJECT_BYTES);
+        assert_eq!(changed(&json!({}), &json!({"data": {"a": large}})), "");
+    }
+}

@@ -1,0 +1,229 @@
+//! Why an object is as it is, for people: what a plugin does about it, what holds that up, and when it runs next.
+
+use super::annotations::Annotations;
+use super::flight_recorder::{Record, RecordQuery, names};
+use super::{Controller, FlightRecorder, ReconcileKey, Version};
+use crate::api::{GroupVersionKind, ObjectKey};
+use crate::workqueue::Phase;
+use oarlock_manifest::{Mapping, Watch};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Reconciles that are shown.
+const SHOWN: usize = 10;
+
+/// Reads that are shown.
+const READS: usize = 50;
+
+/// The reconciles that wrote an object, the newest of each plugin first.
+#[must_use]
+pub fn explain_writes(recorder: &FlightRecorder, kind: &str, key: &ObjectKey) -> Vec<Value> {
+    let named = |of: &str| names(kind.split('.').next().unwrap_or(kind), &GroupVersionKind::new("", "", of));
+    let text = key.to_string();
+    let found = recorder.writers(named, key);
+    let shown = found.iter().take(SHOWN).map(|record| {
+        let writes = record.results.writes.iter().filter(|write| write.is_of(named, &text));
+        let writes: Vec<Value> = writes.map(|write| json!({"write": write.what, "error": write.error})).collect();
+        let mut entry = described(record);
+        if let Some(fields) = entry.as_object_mut() {
+            fields.insert("of".to_owned(), json!(format!("{} {}", record.kind.kind, record.key)));
+            fields.insert("writes".to_owned(), json!(writes));
+        }
+        entry
+    });
+    shown.collect()
+}
+
+/// A recorded reconcile.
+fn described(record: &Record) -> Value {
+    let recorded = record.tape.recorded();
+    let request = recorded.request.as_deref();
+    json!({
+        "plugin": record.plugin, "version": record.version, "digest": format!("sha256:{}", record.digest),
+        "at": record.at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(), "tookMs": crate::milliseconds(record.took),
+        "outcome": record.outcome, "error": record.error, "written": record.written, "cause": record.cause,
+        "trigger": request.map(|request| trigger(request.trigger)), "attempt": request.map(|request| request.attempt),
+        "correlationId": request.map(|request| &request.correlation_id),
+    })
+}
+
+impl Controller {
+    /// What the plugin has to do with an object. None: neither reconciles nor reads the plugin its kind.
+    ///
+    /// * `kind` - as for kubectl: `Network`, `networks` or `networks.samplecrd.k8s.io`.
+    #[must_use]
+    pub fn explain(&self, kind: &str, key: &ObjectKey) -> Option<Value> {
+        let version = self.current()?;
+        let manifest = &version.loaded.manifest;
+        let primary = version.kinds().into_iter().find(|of| names(kind, of));
+        let watches: Vec<&Watch> = manifest.watches.iter().filter(|watch| names(kind, &gvk(watch))).collect();
+        if primary.is_none() && watches.is_empty() {
+            return None;
+        }
+        let mut explained = json!({
+            "plugin": self.name, "version": manifest.version,
+            "digest": format!("sha256:{}", version.loaded.component.digest), "reconciles": primary.is_some(),
+            "wakes": watches.into_iter().map(wakes).collect::<Vec<_>>(),
+        });
+        if let (Some(kind), Some(all)) = (primary, explained.as_object_mut()) {
+            let key = ReconcileKey { kind: Arc::new(kind), key: key.clone() };
+            if let Value::Object(fields) = self.explain_primary(&version, &key) {
+                all.extend(fields);
+            }
+        }
+        Some(explained)
+    }
+
+    fn explain_primary(&self, version: &Version, key: &ReconcileKey) -> Value {
+        let object = version.cached(key);
+        let mut reads = self.dependencies.reads(key);
+        let more = reads.len().saturating_sub(READS);
+        reads.truncate(READS);
+        let query = RecordQuery {
+            plugin: Some(self.name.clone()),
+            kind: key.kind.kind.clone(),
+            key: key.key.clone(),
+            last: SHOWN,
+        };
+        let recorder = self.shared.flight_recorder.as_ref();
+        let last: Vec<_> = recorder.map(|recorder| recorder.find(&query)).unwrap_or_default();
+        let failed = self.marks.failed.contains(key);
+        let error = last.iter().find_map(|(record, _)| record.error.clone()).filter(|_| failed);
+        json!({
+            "cached": object.is_some(),
+            "notCached": object.is_none().then(|| not_cached(version, key)),
+            "heldUp": self.held_up(version, key),
+            "queue": self.queue.status(key).into_iter().map(|status| phase(&status.phase, status.failures)).collect::<Vec<_>>(),
+            "state": self.state_of(version, key),
+            "lastError": error,
+            "reconciles": true,
+            "last": last.iter().map(|(record, _)| described(record)).collect::<Vec<_>>(),
+            "reads": reads, "furtherReads": more,
+            "runsOn": version.loaded.manifest.watches.iter().map(wakes).collect::<Vec<_>>(),
+            "resyncSeconds": version.loaded.guest.grants.resync(&version.loaded.manifest).as_secs(),
+        })
+    }
+
+    /// In a few words, what becomes of the object now.
+    pub(super) fn state_of(&self, version: &Version, key: &ReconcileKey) -> &'static str {
+        let queued = self.queue.status(key);
+        if version.cached(key).is_none() {
+            "unknown to the plugin"
+        } else if queued.iter().any(|status| matches!(status.phase, Phase::Processing { .. })) {
+            "being reconciled"
+        } else if queued.iter().any(|status| matches!(status.phase, Phase::Ready { .. })) {
+            "waits for a worker"
+        } else if self.marks.failed.contains(key) && !queued.is_empty() {
+            "failed, and is tried again"
+        } else if self.marks.out_of_sync.contains(key) {
+            "desired and actual state differ"
+        } else if self.marks.failed.contains(key) {
+            "failed for good: it runs again when the object, something that it reads, the plugin or its grant changes"
+        } else if self.lead.guard().is_none() {
+            "left to the host that leads"
+        } else {
+            "settled"
+        }
+    }
+
+    /// What keeps the plugin from reconciling the object, the most general cause first.
+    fn held_up(&self, version: &Version, key: &ReconcileKey) -> Vec<String> {
+        let mut causes = Vec::new();
+        if self.lead.guard().is_none() {
+            let lease = self.lead.election.describe().unwrap_or_default();
+            let holder = lease.get("holder").and_then(Value::as_str).unwrap_or("no host at the moment");
+            causes.push(format!("this host is a standby: {holder} reconciles"));
+        }
+        if let Some(why) = self.paused_by() {
+            causes.push(format!("the plugin is paused: {why}"));
+        }
+        if let Some(until) = self.quarantined_until() {
+            let left = until.saturating_duration_since(tokio::time::Instant::now()).as_secs();
+            causes.push(format!("the plugin is quarantined for {left} s"));
+        }
+        causes.extend(version.waiting_for().into_iter().map(|what| format!("the plugin waits for {what}")));
+        if let Some(why) = self.awaits_approval() {
+            causes.push(format!("a new version waits for an approval: {why}"));
+        }
+        if let Some(rollout) = self.version.rollout().filter(|rollout| rollout.has(key, None)) {
+            let candidate = &rollout.version.loaded.manifest.version;
+            causes.push(format!("the object belongs to the canary: version {candidate} reconciles it"));
+        }
+        if version.cached(key).is_some_and(|object| Annotations::of(&object, &self.name).paused) {
+            causes.push(format!("the annotation {}, of all plugins or of this one, pauses the object", super::PAUSED));
+        }
+        if let Some(wait) = self.breaker.blocked(key) {
+            causes.push(format!(
+                "it was patched again and again without an end: the next reconcile is in {} s at the earliest",
+                wait.as_secs()
+            ));
+        }
+        causes
+    }
+}
+
+/// Why a version does not see an object.
+pub(super) fn not_cached(version: &Version, key: &ReconcileKey) -> String {
+    if !version.reaches(key) {
+        return format!("the grant or the manifest leaves out namespace {}", key.key.namespace);
+    }
+    let manifest = &version.loaded.manifest;
+    let selectors = manifest
+        .primaries
+        .iter()
+        .filter(|primary| primary.kind == key.kind.kind)
+        .flat_map(|primary| [("labels", &primary.label_selector), ("fields", &primary.field_selector)]);
+    let selectors: Vec<String> = selectors
+        .filter(|(_, selector)| !selector.is_empty())
+        .map(|(what, selector)| format!("{what} {selector}"))
+        .collect();
+    if selectors.is_empty() {
+        return "the object does not exist, or the watch has not shown it yet".to_owned();
+    }
+    format!("the object does not exist, or does not have what the manifest selects: {}", selectors.join(", "))
+}
+
+fn phase(phase: &Phase, failures: u32) -> Value {
+    let seconds = |time: &std::time::Duration| (time.as_secs_f64() * 10.0).round() / 10.0;
+    match phase {
+        Phase::Processing { elapsed, again } => json!({"phase": "processing", "forSeconds": seconds(elapsed),
+            "again": again.map(|trigger| trigger.as_str()), "failures": failures}),
+        Phase::Ready { trigger, waited } => {
+            json!({"phase": "ready", "trigger": trigger.as_str(), "forSeconds": seconds(waited), "failures": failures})
+        }
+        Phase::Delayed { trigger, remaining } => json!({"phase": "delayed", "trigger": trigger.as_str(),
+            "inSeconds": seconds(remaining), "failures": failures}),
+    }
+}
+
+/// The cause of a reconcile, as its log line has it.
+fn trigger(trigger: crate::plugin::Trigger) -> &'static str {
+    use crate::plugin::Trigger as T;
+    match trigger {
+        T::Event => "event",
+        T::InitialList => "initial-list",
+        T::Resync => "resync",
+        T::Requeue => "requeue",
+        T::Retry => "retry",
+        T::Swap => "swap",
+    }
+}
+
+fn gvk(watch: &Watch) -> GroupVersionKind {
+    GroupVersionKind::new(watch.group.as_str(), watch.version.as_str(), watch.kind.as_str())
+}
+
+/// Which keys a change of the watched kind wakes, in words.
+fn wakes(watch: &Watch) -> String {
+    let kind = &watch.kind;
+    match &watch.map_to {
+        Mapping::Reads => format!("{kind}: the objects whose last reconcile read it"),
+        Mapping::OwnerReference => format!("{kind}: its owner"),
+        Mapping::SameName => format!("{kind}: the object of the same name"),
+        Mapping::Label { key } => format!("{kind}: the object that its label {key} names"),
+        Mapping::Annotation { key } => format!("{kind}: the object that its annotation {key} names"),
+        Mapping::ReferencedBy { pointer } => format!("{kind}: the objects with its name at {pointer}"),
+        Mapping::All => format!("{kind}: every object"),
+        Mapping::CacheOnly => format!("{kind}: none"),
+    }
+}

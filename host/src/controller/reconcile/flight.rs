@@ -1,0 +1,88 @@
+//! The recording of a reconcile, handed to the flight recorder at its end.
+
+use super::{Progress, Reconcile};
+use crate::controller::flight_recorder::{Record, Results};
+use crate::controller::outcome::{End, Failure};
+use crate::plugin::Observation;
+use crate::plugin::tape::Tape;
+use std::sync::Arc;
+
+/// The calls of one instance.
+pub(super) struct Flight {
+    tape: Arc<Tape>,
+    results: Results,
+}
+
+impl Flight {
+    pub(super) fn new(tape: Arc<Tape>) -> Self {
+        Self { tape, results: Results::default() }
+    }
+}
+
+impl Progress {
+    /// Notes results of the current instance, if they are recorded.
+    pub(super) fn record(&mut self, note: impl FnOnce(&mut Results)) {
+        if let Some(flight) = self.flights.last_mut() {
+            note(&mut flight.results);
+        }
+    }
+
+    /// Notes the answer of the second get-actual, which replaces the first.
+    pub(super) fn observe_again(&mut self, again: &Observation) {
+        if let Some(flight) = self.flights.last_mut() {
+            flight.results.observed = self.observed.take();
+            flight.results.after = Some(again.clone());
+        }
+    }
+
+    /// Hands the first answer of get-actual over, if there was no second.
+    pub(super) fn land(&mut self) {
+        if let Some(flight) = self.flights.last_mut()
+            && flight.results.observed.is_none()
+        {
+            flight.results.observed = self.observed.take();
+        }
+    }
+}
+
+impl Reconcile<'_> {
+    /// Hands the recordings to the flight recorder.
+    pub(super) fn keep_flights(&self, end: &Result<End, Failure>, progress: &mut Progress) {
+        let Some(records) = &self.controller.records else { return };
+        if matches!(end, Err(Failure::HandedBack(_))) {
+            return;
+        }
+        progress.land();
+        if let (Err(Failure::Call(error)), Some(last)) = (end, progress.flights.last_mut()) {
+            last.results.failed = Some(error.clone());
+        }
+        let loaded = &self.version.loaded;
+        let took = self.began.elapsed();
+        if end.is_ok() && !progress.patched && progress.written.is_empty() {
+            let over = |flight: &Flight| records.passes_over(&self.item.key.kind, &flight.tape, took);
+            progress.flights.retain(|flight| !over(flight));
+        }
+        for Flight { tape, results } in progress.flights.drain(..) {
+            let (outcome, error) = match end {
+                Ok(end) => (end.as_str(), None),
+                Err(failure) => (failure.reason(), Some(failure.to_string())),
+            };
+            records.keep(Record {
+                plugin: self.controller.name.clone(),
+                version: loaded.manifest.version.clone(),
+                digest: loaded.component.digest.clone(),
+                grants: Arc::clone(&loaded.guest.grants),
+                kind: (*self.item.key.kind).clone(),
+                key: self.item.key.key.clone(),
+                at: jiff::Timestamp::now(),
+                took,
+                outcome,
+                error,
+                cause: self.cause(),
+                written: progress.written.list(),
+                tape,
+                results,
+            });
+        }
+    }
+}

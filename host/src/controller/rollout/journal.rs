@@ -1,0 +1,460 @@
+//! The journal of a canary: how to undo each write of the candidate that the version that runs would not have made.
+//!
+//! An entry is stored in the cluster before its write, as a Secret of the host for each primary. So any host can undo it, also after a crash.
+
+use super::comparison::{Decision, hash, is_same_change};
+use super::values::{common, inverse, set_back, without};
+use crate::api::{GroupVersionKind, ObjectKey};
+use crate::apply::{
+    Change, Identity, ObjectRef, PatchKind, Precondition, Propagation, WriteError, WriteIdentity, Writer,
+};
+use crate::controller::ReconcileKey;
+use crate::informer::Object;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The label of the Secrets; its value is the plugin.
+const LABEL: &str = "oarlock.dev/canary";
+
+/// The type of the Secrets.
+const TYPE: &str = "oarlock.dev/canary";
+
+/// Most bytes of one primary's journal.
+const JOURNAL_BYTES: usize = 512 << 10;
+
+/// Most primaries with a journal, of all plugins.
+const MOST: usize = 20_000;
+
+/// The journal of one primary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Journal {
+    plugin: String,
+    /// The rollout; see [`super::Rollout`].
+    rollout: String,
+    kind: [String; 3],
+    namespace: String,
+    name: String,
+    entries: Vec<Entry>,
+}
+
+/// How to undo the writes of one object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    kind: [String; 3],
+    namespace: String,
+    name: String,
+    undo: Undo,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Undo {
+    /// Apply this document as the plugin, then set the other fields back.
+    Apply { document: Value, before: Value },
+    /// Merge this patch.
+    Merge(Value),
+    /// Delete the object.
+    Delete,
+    /// Remove the plugin's finalizer from the primary.
+    Finalizer,
+}
+
+/// The journals of a host. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Journals {
+    namespace: Arc<str>,
+    writer: Writer,
+    of_plugins: Arc<Mutex<HashMap<String, BTreeMap<ReconcileKey, Journal>>>>,
+}
+
+impl Journals {
+    /// * `namespace` - of the Secrets.
+    #[must_use]
+    pub fn new(namespace: &str, writer: Writer) -> Self {
+        Self { namespace: namespace.into(), writer, of_plugins: Arc::default() }
+    }
+
+    /// Reads the journals of a plugin from the cluster: another host may have written them.
+    ///
+    /// # Errors
+    ///
+    /// The API server's error.
+    pub(super) async fn load(&self, plugin: &str) -> Result<(), WriteError> {
+        let label = format!("{LABEL}={plugin}");
+        let secrets = self.writer.host_objects().list(&secret(), &self.namespace, &label).await?;
+        let journals = secrets.iter().filter_map(|secret| match parse(secret) {
+            Some(journal) if journal.plugin == plugin => Some((journal.key(), journal)),
+            _ => {
+                let name = secret.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+                tracing::warn!(plugin, name, "the Secret has the label {LABEL}, but is no journal of a canary");
+                None
+            }
+        });
+        let journals: BTreeMap<ReconcileKey, Journal> = journals.collect();
+        self.lock().insert(plugin.to_owned(), journals);
+        Ok(())
+    }
+
+    /// The primaries with a journal.
+    pub(super) fn keys(&self, plugin: &str) -> Vec<ReconcileKey> {
+        self.lock().get(plugin).map(|journals| journals.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The rollout that wrote a primary's journal. None: it has none.
+    pub(super) fn rollout_of(&self, plugin: &str, key: &ReconcileKey) -> Option<String> {
+        self.lock().get(plugin)?.get(key).map(|journal| journal.rollout.clone())
+    }
+
+    /// The number of primaries with a journal, of all plugins.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lock().values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether there is no journal.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Stores entries, before their writes.
+    ///
+    /// # Errors
+    ///
+    /// The API server's error; [`WriteError::Denied`] beyond the limits.
+    pub(super) async fn record(
+        &self,
+        write_identity: &WriteIdentity,
+        rollout: &str,
+        key: &ReconcileKey,
+        entries: Vec<Entry>,
+    ) -> Result<(), WriteError> {
+        let plugin = write_identity.plugin.as_str();
+        let before = self.lock().get(plugin).and_then(|journals| journals.get(key)).cloned();
+        let count = self.len();
+        if before.is_none() && count >= MOST {
+            return Err(WriteError::Denied(format!("{MOST} objects have a journal of a canary already")));
+        }
+        let same = before.clone().filter(|journal| journal.rollout == rollout);
+        let mut journal = same.unwrap_or_else(|| Journal::new(plugin, rollout, key));
+        for entry in entries {
+            match journal.entries.iter_mut().find(|of| of.names(&entry)) {
+                // What the version that runs would write now is newer.
+                Some(known) if matches!(entry.undo, Undo::Apply { .. }) => known.renew(entry),
+                Some(_) => {}
+                None => journal.entries.push(entry),
+            }
+        }
+        if before.as_ref() == Some(&journal) {
+            return Ok(());
+        }
+        let text = serde_json::to_vec(&journal).map_err(|e| WriteError::Malformed(e.to_string()))?;
+        if text.len() > JOURNAL_BYTES {
+            return Err(WriteError::Denied(format!("a journal of more than {} KiB", JOURNAL_BYTES >> 10)));
+        }
+        let document = json!({"apiVersion": "v1", "kind": "Secret", "type": TYPE,
+            "metadata": {"name": name(plugin, key), "namespace": &*self.namespace, "labels": {LABEL: plugin}},
+            "data": {"journal": BASE64.encode(&text)}});
+        // First, so that a reconcile that is cancelled here leaves no journal that this host does not know.
+        self.lock().entry(plugin.to_owned()).or_default().insert(key.clone(), journal);
+        self.writer.host_objects().apply(&write_identity.guard, &document).await?;
+        Ok(())
+    }
+
+    /// Undoes the writes about a primary, unless their version was promoted, and drops its journal. Returns the number of objects.
+    ///
+    /// * `primary` - for its finalizer.
+    ///
+    /// # Errors
+    ///
+    /// The API server's error. The journal stays, so that a retry undoes the rest.
+    pub(super) async fn settle(
+        &self,
+        write_identity: &WriteIdentity,
+        key: &ReconcileKey,
+        primary: Option<&Arc<Object>>,
+        promoted: bool,
+    ) -> Result<usize, WriteError> {
+        let plugin = write_identity.plugin.as_str();
+        let Some(journal) = self.lock().get(plugin).and_then(|journals| journals.get(key)).cloned() else {
+            return Ok(0);
+        };
+        let mut undone = 0;
+        if !promoted {
+            for entry in journal.entries.iter().rev() {
+                self.undo(write_identity, key, primary, entry).await?;
+                undone += 1;
+            }
+        }
+        let secret_key = ObjectKey::new(&*self.namespace, name(plugin, key).as_str());
+        self.writer.host_objects().delete_any(&write_identity.guard, &secret(), &secret_key).await?;
+        if let Some(journals) = self.lock().get_mut(plugin) {
+            journals.remove(key);
+        }
+        Ok(undone)
+    }
+
+    async fn undo(
+        &self,
+        write_identity: &WriteIdentity,
+        key: &ReconcileKey,
+        primary: Option<&Arc<Object>>,
+        entry: &Entry,
+    ) -> Result<(), WriteError> {
+        let target = entry.target();
+        let carry_out = async |change: Change| match self.writer.carry_out(write_identity, &change).await {
+            // Its namespace or itself is gone, and with it the writes.
+            Ok(()) | Err(WriteError::NotFound(_)) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match &entry.undo {
+            Undo::Finalizer => {
+                if let Some(primary) = primary {
+                    self.writer.finalizers().remove(write_identity, &key.kind, primary).await?;
+                }
+                Ok(())
+            }
+            Undo::Delete => {
+                let live = self.read(write_identity, &target).await?;
+                let manager = format!("\"{}\"", write_identity.field_manager());
+                if live.is_none_or(|live| live.managed().is_none_or(|managed| !managed.contains(&manager))) {
+                    // The candidate did not create it after all.
+                    return Ok(());
+                }
+                let precondition = Precondition::default();
+                carry_out(Change::Delete { target, propagation: Propagation::Background, precondition }).await
+            }
+            Undo::Merge(patch) => carry_out(merge(target, patch.clone())).await,
+            Undo::Apply { document, before } => {
+                if self.read(write_identity, &target).await?.is_none_or(|live| live.deleting()) {
+                    // The version that runs makes it anew, if it is wanted.
+                    return Ok(());
+                }
+                let (subresource, precondition) = (String::new(), Precondition::default());
+                carry_out(Change::Apply { object: document.clone(), subresource, force: true, precondition }).await?;
+                let Some(live) = self.read(write_identity, &target).await? else { return Ok(()) };
+                let live: Value = serde_json::from_str(live.json()).unwrap_or_default();
+                // The document decides about its own fields; the others were those of another writer.
+                match set_back(&live, &without(before, document)) {
+                    Some(patch) => carry_out(merge(target, patch)).await,
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    async fn read(
+        &self,
+        write_identity: &WriteIdentity,
+        target: &ObjectRef,
+    ) -> Result<Option<Arc<Object>>, WriteError> {
+        self.writer.requests().read(write_identity, Identity::Plugin, &target.kind, &target.key).await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, BTreeMap<ReconcileKey, Journal>>> {
+        self.of_plugins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Journal {
+    fn new(plugin: &str, rollout: &str, key: &ReconcileKey) -> Self {
+        Self {
+            plugin: plugin.to_owned(),
+            rollout: rollout.to_owned(),
+            kind: parts(&key.kind),
+            namespace: key.key.namespace.to_string(),
+            name: key.key.name.to_string(),
+            entries: Vec::new(),
+        }
+    }
+
+    fn key(&self) -> ReconcileKey {
+        ReconcileKey { kind: Arc::new(of_parts(&self.kind)), key: ObjectKey::new(&*self.namespace, &*self.name) }
+    }
+}
+
+impl Entry {
+    fn target(&self) -> ObjectRef {
+        ObjectRef { kind: of_parts(&self.kind), key: ObjectKey::new(&*self.namespace, &*self.name) }
+    }
+
+    fn new(target: &ObjectRef, undo: Undo) -> Self {
+        let (namespace, name) = (target.key.namespace.to_string(), target.key.name.to_string());
+        Self { kind: parts(&target.kind), namespace, name, undo }
+    }
+
+    /// The object that undoing deletes. None: it deletes none.
+    pub(super) fn deletes(&self) -> Option<ObjectRef> {
+        (self.undo == Undo::Delete).then(|| self.target())
+    }
+
+    /// The finalizer of a primary.
+    pub(super) fn finalizer(key: &ReconcileKey) -> Self {
+        let target = ObjectRef { kind: GroupVersionKind::clone(&key.kind), key: key.key.clone() };
+        Self::new(&target, Undo::Finalizer)
+    }
+
+    /// Whether both are about the same object, in the same way.
+    fn names(&self, other: &Self) -> bool {
+        let finalizer = |entry: &Self| entry.undo == Undo::Finalizer;
+        (&self.kind, &self.namespace, &self.name, finalizer(self))
+            == (&other.kind, &other.namespace, &other.name, finalizer(other))
+    }
+
+    /// Takes the document over, and keeps the fields as they were before the first write.
+    fn renew(&mut self, other: Self) {
+        if let (Undo::Apply { document, .. }, Undo::Apply { document: newer, .. }) = (&mut self.undo, other.undo) {
+            *document = newer;
+        }
+    }
+}
+
+/// How to undo a change, or why that is impossible. None: the version that runs makes the same change.
+///
+/// * `live` - the object before the change.
+/// * `current` - what the version that runs would do.
+pub(super) fn entry(
+    change: &Change,
+    live: Option<&Object>,
+    current: &Decision,
+    (write_identity, writer): (&WriteIdentity, &Writer),
+) -> Result<Option<Entry>, String> {
+    let theirs = current.like(change);
+    if theirs.is_some_and(|theirs| is_same_change(theirs, change)) {
+        return Ok(None);
+    }
+    let cannot = |why: &str| Err(format!("{}: {why}", change.summary()));
+    let live_value: Option<Value> = live.and_then(|live| serde_json::from_str(live.json()).ok());
+    match change {
+        Change::Delete { .. } => cannot("a deletion cannot be undone"),
+        Change::Apply { subresource, .. } | Change::Patch { subresource, .. } if !subresource.is_empty() => {
+            cannot("a write of a subresource is not undone")
+        }
+        Change::Patch { kind: PatchKind::Json | PatchKind::Strategic, .. } => {
+            cannot("only applies and merge patches can be undone")
+        }
+        Change::Patch { target, patch, .. } => {
+            let Some(live) = live_value else { return cannot("the object does not exist") };
+            Ok(Some(Entry::new(target, Undo::Merge(inverse(patch, &live)))))
+        }
+        Change::Create(object) | Change::Apply { object, .. } => {
+            let Ok(target) = target_of(object) else { return cannot("the document does not name its object") };
+            let (Some(live), Some(live_value)) = (live, live_value) else {
+                if let Some(Change::Apply { object: document, .. } | Change::Create(document)) = theirs {
+                    let undo = Undo::Apply { document: document.clone(), before: json!({}) };
+                    return Ok(Some(Entry::new(&target, undo)));
+                }
+                return Ok(Some(Entry::new(&target, Undo::Delete)));
+            };
+            let document = match theirs {
+                Some(Change::Apply { object, .. }) => object.clone(),
+                _ => {
+                    let owned = writer.applied().get(&write_identity.field_manager(), &target.kind, live);
+                    owned.and_then(|owned| serde_json::from_str(&owned).ok()).unwrap_or_else(|| bare(&target))
+                }
+            };
+            Ok(Some(Entry::new(&target, Undo::Apply { before: common(object, &live_value), document })))
+        }
+    }
+}
+
+/// The object of a document.
+pub(super) fn target_of(object: &Value) -> Result<ObjectRef, WriteError> {
+    let target = crate::apply::target_of(object)?;
+    if target.key.name.is_empty() { Err(WriteError::Malformed("no name".to_owned())) } else { Ok(target) }
+}
+
+/// The object of a change.
+pub(super) fn object_of(change: &Change) -> Option<ObjectRef> {
+    match change {
+        Change::Apply { object, .. } | Change::Create(object) => target_of(object).ok(),
+        Change::Patch { target, .. } | Change::Delete { target, .. } => Some(target.clone()),
+    }
+}
+
+fn bare(target: &ObjectRef) -> Value {
+    let mut metadata = Map::from_iter([("name".to_owned(), json!(target.key.name))]);
+    if !target.key.namespace.is_empty() {
+        metadata.insert("namespace".to_owned(), json!(target.key.namespace));
+    }
+    json!({"apiVersion": target.kind.api_version(), "kind": target.kind.kind, "metadata": metadata})
+}
+
+fn merge(target: ObjectRef, patch: Value) -> Change {
+    let (subresource, precondition) = (String::new(), Precondition::default());
+    Change::Patch { target, kind: PatchKind::Merge, patch, subresource, precondition }
+}
+
+fn parse(secret: &Value) -> Option<Journal> {
+    let encoded = secret.pointer("/data/journal")?.as_str()?;
+    serde_json::from_slice(&BASE64.decode(encoded).ok()?).ok()
+}
+
+fn name(plugin: &str, key: &ReconcileKey) -> String {
+    let kind = key.kind.to_string();
+    let number = hash(&[plugin, &kind, &key.key.namespace, &key.key.name]);
+    let second = hash(&["2", plugin, &kind, &key.key.namespace, &key.key.name]);
+    format!("oarlock-canary-{number:016x}{second:016x}")
+}
+
+fn secret() -> GroupVersionKind {
+    GroupVersionKind::new("", "v1", "Secret")
+}
+
+fn parts(kind: &GroupVersionKind) -> [String; 3] {
+    [kind.group.clone(), kind.version.clone(), kind.kind.clone()]
+}
+
+fn of_parts([group, version, kind]: &[String; 3]) -> GroupVersionKind {
+    GroupVersionKind::new(group.clone(), version.clone(), kind.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn journals_are_bounded_in_number_and_bytes() {
+        use crate::api::Discovery;
+        use crate::grants::Grants;
+        use oarlock_devserver::{DevServer, Options};
+        let client = kube::Client::new(DevServer::router(Options::default()), "default");
+        let discovery = Discovery::new(client.clone());
+        let informers = crate::informer::Informers::new(client.clone(), discovery.clone());
+        let writer = Writer::new(client, discovery, informers, crate::metrics::Metrics::new());
+        let journals = Journals::new("default", writer);
+        let write_identity = WriteIdentity::new("p", Arc::new(Grants::none()));
+        let key = |number: usize| ReconcileKey {
+            kind: GroupVersionKind::new("", "v1", "ConfigMap").into(),
+            key: ObjectKey::new("n", format!("o{number}")),
+        };
+        let entry = |key: &ReconcileKey, bytes: usize| {
+            let target = ObjectRef { kind: GroupVersionKind::clone(&key.kind), key: key.key.clone() };
+            vec![Entry::new(&target, Undo::Merge(json!({"data": {"x": "x".repeat(bytes)}})))]
+        };
+        let record = async |key: &ReconcileKey, bytes: usize| {
+            journals.record(&write_identity, "r", key, entry(key, bytes)).await
+        };
+        record(&key(0), 10).await.unwrap();
+        assert!(matches!(record(&key(1), JOURNAL_BYTES).await, Err(WriteError::Denied(_))));
+        assert_eq!(journals.len(), 1);
+        let full: BTreeMap<_, _> =
+            (1..MOST).map(|number| (key(number), Journal::new("q", "r", &key(number)))).collect();
+        journals.lock().insert("q".to_owned(), full);
+        assert!(matches!(record(&key(MOST), 10).await, Err(WriteError::Denied(_))));
+        // What is known already goes on.
+        record(&key(0), 20).await.unwrap();
+
+        // Another host finds the same, and nothing is left after all is settled.
+        let other = Journals { of_plugins: Arc::default(), ..journals.clone() };
+        other.load("p").await.unwrap();
+        assert_eq!(other.keys("p"), [key(0)]);
+        assert_eq!(other.rollout_of("p", &key(0)).as_deref(), Some("r"));
+        assert_eq!(other.settle(&write_identity, &key(0), None, true).await.unwrap(), 0);
+        other.load("p").await.unwrap();
+        assert!(other.is_empty());
+    }
+}

@@ -1,0 +1,239 @@
+//! A reconcile during a rollout: the candidate's is compared first and its writes are entered in the journal; that of the version that runs
+//! begins with undoing the candidate's writes.
+
+use super::comparison::Decision;
+use super::journal::{Entry, entry, object_of};
+use super::{Controller, Rollout, RolloutEvent};
+use crate::apply::{Change, Identity, WriteError, WriteIdentity};
+use crate::controller::ReconcileKey;
+use crate::controller::outcome::Failure;
+use crate::informer::Object;
+use crate::lease::LeadershipGuard;
+use crate::workqueue::Trigger;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Pause before the journals are read again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+impl Rollout {
+    /// Counts the end of a candidate's reconcile.
+    pub(in crate::controller) fn ended(&self, key: &ReconcileKey, error: Option<&str>, strike: bool) {
+        let fault = {
+            let mut tally = self.tally();
+            tally.failed(key, error, strike);
+            tally.fault()
+        };
+        if let Some(fault) = fault {
+            self.fail(&fault);
+        }
+    }
+}
+
+impl Controller {
+    /// Compares the two versions before a reconcile of the candidate. Returns what the version that runs would do.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::HandedBack`]: the key returns to the version that runs.
+    pub(in crate::controller) async fn admit(
+        &self,
+        rollout: &Rollout,
+        key: &ReconcileKey,
+        guard: &LeadershipGuard,
+    ) -> Result<Decision, Failure> {
+        let back = |why: &str| Failure::HandedBack(why.to_owned());
+        let Some(found) = self.compare(rollout, key, guard).await else {
+            return Err(back("the object is gone or paused"));
+        };
+        let most = rollout.steps.canary.as_ref().and_then(|canary| canary.max_different_writes);
+        let fault = {
+            let mut tally = rollout.tally();
+            match most.filter(|most| tally.would_exceed(&found.differences, *most)) {
+                Some(most) => {
+                    let first = found.differences.first().map(|one| one.field.clone()).unwrap_or_default();
+                    Some(format!(
+                        "it would make more than {most} writes that the version that runs would not make (maxDifferentWrites); the \
+                         next, of {key}: {first}"
+                    ))
+                }
+                None => {
+                    tally.compared(key, &found.current, &found.candidate, &found.differences);
+                    tally.fault()
+                }
+            }
+        };
+        match fault {
+            None => Ok(found.current),
+            Some(fault) => {
+                rollout.fail(&fault);
+                Err(back("the rollout is aborted"))
+            }
+        }
+    }
+
+    /// Enters how to undo the candidate's changes, before they are made.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::HandedBack`]: a change could not be undone, so none is made. Otherwise the API server's error.
+    pub(in crate::controller) async fn enter(
+        &self,
+        rollout: &Rollout,
+        (write_identity, key): (&WriteIdentity, &ReconcileKey),
+        current: &Decision,
+        changes: &[Change],
+    ) -> Result<(), Failure> {
+        let writer = &self.shared.writer;
+        let mut entries = Vec::new();
+        for change in changes {
+            let live = match object_of(change) {
+                Some(target) if !target.key.name.is_empty() => {
+                    let read =
+                        writer.requests().read(write_identity, Identity::Plugin, &target.kind, &target.key).await;
+                    read.map_err(|error| Failure::write("read the object before the canary's write", error))?
+                }
+                _ => None,
+            };
+            let mut made = entry(change, live.as_deref(), current, (write_identity, writer));
+            if let Ok(Some(entry)) = &made
+                && let Some(target) = entry.deletes()
+                && !writer.allows(write_identity, "delete", &target).await.unwrap_or(false)
+            {
+                made = Err(format!("{}: the grant does not allow to delete it again", change.summary()));
+            }
+            match made {
+                Ok(None) => {}
+                Ok(Some(entry)) => entries.push(entry),
+                Err(why) => {
+                    rollout.hold(key, &why);
+                    return Err(Failure::HandedBack(why));
+                }
+            }
+        }
+        self.enter_all(rollout, write_identity, key, entries).await
+    }
+
+    /// Enters that the candidate adds the plugin's finalizer, which the version that runs does not know.
+    pub(in crate::controller) async fn enter_finalizer(
+        &self,
+        rollout: &Rollout,
+        write_identity: &WriteIdentity,
+        key: &ReconcileKey,
+    ) -> Result<(), Failure> {
+        if self.version.get().is_some_and(|current| current.cleans_up(&key.kind)) {
+            return Ok(());
+        }
+        self.enter_all(rollout, write_identity, key, vec![Entry::finalizer(key)]).await
+    }
+
+    async fn enter_all(
+        &self,
+        rollout: &Rollout,
+        write_identity: &WriteIdentity,
+        key: &ReconcileKey,
+        entries: Vec<Entry>,
+    ) -> Result<(), Failure> {
+        let Some(journals) = self.shared.journals.as_ref().filter(|_| !entries.is_empty()) else { return Ok(()) };
+        match journals.record(write_identity, &rollout.version.identity, key, entries).await {
+            Ok(()) => Ok(()),
+            Err(WriteError::Denied(why)) => {
+                rollout.hold(key, &why);
+                Err(Failure::HandedBack(why))
+            }
+            Err(error @ (WriteError::Forbidden(_) | WriteError::Invalid(_))) => {
+                rollout.fail(&format!("its journal cannot be stored: {error}"));
+                Err(Failure::HandedBack("the rollout is aborted".to_owned()))
+            }
+            Err(error) => Err(Failure::write("store the journal of the canary", error)),
+        }
+    }
+
+    /// Undoes what another version wrote about an object as a canary. Returns the number of objects.
+    ///
+    /// * `identity` - of the version that reconciles: its own writes stay.
+    /// * `rollout` - the candidate's own journal stays, too, until the candidate is the current version.
+    pub(in crate::controller) async fn settle(
+        &self,
+        (write_identity, identity): (&WriteIdentity, &str),
+        key: &ReconcileKey,
+        primary: Option<&Arc<Object>>,
+        rollout: Option<&Rollout>,
+    ) -> Result<usize, Failure> {
+        let Some(journals) = &self.shared.journals else { return Ok(0) };
+        let Some(wrote) = journals.rollout_of(&self.name, key) else { return Ok(0) };
+        if rollout.is_some() && wrote == identity {
+            return Ok(0);
+        }
+        // The candidate of then may have been promoted before its keys ran again.
+        let promoted = wrote == identity || self.version.get().is_some_and(|current| current.identity == wrote);
+        let undone = journals.settle(write_identity, key, primary, promoted).await;
+        let undone = undone.map_err(|error| Failure::write("undo the writes of the canary", error))?;
+        if undone > 0 {
+            tracing::info!(plugin = self.name, %key, objects = undone, "writes of an aborted canary undone");
+        }
+        Ok(undone)
+    }
+
+    /// Whether this host's knowledge of the journals may be needed: a version has a canary.
+    fn needs_journals(&self) -> bool {
+        let canary = |version: &crate::controller::Version| {
+            version.loaded.guest.grants.rollout().is_some_and(|steps| steps.canary.is_some())
+        };
+        self.version.get().is_some_and(|version| canary(&version))
+    }
+
+    /// Reads the journals of earlier canaries once in a leadership, before the first reconcile.
+    pub(in crate::controller) async fn know_journals(&self) {
+        if self.shared.journals.is_none() || !self.needs_journals() {
+            return;
+        }
+        let mut known = self.journals_known.lock().await;
+        while *known != self.leaderships.load(Relaxed) && self.needs_journals() {
+            let Some(journals) = &self.shared.journals else { return };
+            let leadership = self.leaderships.load(Relaxed);
+            match journals.load(&self.name).await {
+                Ok(()) => {
+                    *known = leadership;
+                    for key in journals.keys(&self.name) {
+                        self.queue.add(key, Trigger::Swap);
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(plugin = self.name, %error, "the journals of canaries cannot be read: the keys wait");
+                    tokio::time::sleep(TRY_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    /// Checks that a canary can keep its journals.
+    pub(super) async fn prepare_journals(&self) -> Result<(), String> {
+        let Some(journals) = &self.shared.journals else {
+            return Err(
+                "a canary needs a namespace for its journal: run the host with --plugin-objects NAMESPACE".to_owned()
+            );
+        };
+        let mut known = self.journals_known.lock().await;
+        let leadership = self.leaderships.load(Relaxed);
+        if *known != leadership {
+            let loaded = journals.load(&self.name).await;
+            loaded.map_err(|error| format!("the journals of canaries cannot be read: {error}"))?;
+            *known = leadership;
+        }
+        Ok(())
+    }
+}
+
+/// For the log of the lifecycle.
+impl std::fmt::Display for RolloutEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Step(words) => f.write_str(words),
+            Self::AwaitingApproval(why) => write!(f, "awaiting approval: {why}"),
+            Self::Passed => f.write_str("passed"),
+            Self::Failed(why) => write!(f, "failed: {why}"),
+        }
+    }
+}

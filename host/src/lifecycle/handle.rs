@@ -1,0 +1,101 @@
+//! Access to the lifecycle for the other parts of the host.
+
+use super::actions::Action;
+use super::registry::{self, Registry};
+use super::{DRAIN, Message, lock, view};
+use crate::controller::{Controller, Converter};
+use crate::oci::PullStatuses;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use tokio::sync::{mpsc, oneshot};
+
+/// Read access to the lifecycle, and requests to it. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    pub(super) registry: Arc<Mutex<Registry>>,
+    pub(super) pulled: Option<PullStatuses>,
+    pub(super) messages: mpsc::UnboundedSender<Message>,
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Handle")
+    }
+}
+
+impl Handle {
+    /// The response to `/plugins`: every file, and the state of its plugin.
+    #[must_use]
+    pub fn describe(&self) -> Value {
+        view::describe(&lock(&self.registry), self.pulled.as_ref())
+    }
+
+    /// The versions of a plugin that the host has in memory, the one that runs first. None: it knows none.
+    #[must_use]
+    pub fn versions(&self, plugin: &str) -> Option<Value> {
+        view::versions(&lock(&self.registry), plugin)
+    }
+
+    /// The controller of a plugin that runs or is about to.
+    #[must_use]
+    pub fn controller(&self, plugin: &str) -> Option<Arc<Controller>> {
+        lock(&self.registry).plugins.get(plugin).map(|plugin| Arc::clone(&plugin.controller))
+    }
+
+    /// The controllers of all plugins that run or are about to.
+    #[must_use]
+    pub fn controllers(&self) -> Vec<Arc<Controller>> {
+        lock(&self.registry).plugins.values().map(|plugin| Arc::clone(&plugin.controller)).collect()
+    }
+
+    /// The conversions of a plugin that runs, is about to, or ended while definitions depend on its conversions.
+    #[must_use]
+    pub fn converter(&self, plugin: &str) -> Option<Arc<Converter>> {
+        lock(&self.registry).converter(plugin)
+    }
+
+    /// The conversions of all plugins, by definition. Of two plugins, the one that runs converts.
+    #[must_use]
+    pub fn converters(&self) -> BTreeMap<String, Arc<Converter>> {
+        lock(&self.registry).converters()
+    }
+
+    /// Records the definitions that this host converts for, with the number of their objects.
+    pub fn set_converted(&self, converted: BTreeMap<String, usize>) {
+        lock(&self.registry).converted = converted;
+    }
+
+    /// Whether a plugin that does not run may be about to: a file is compiling, or its first version waits for its watches.
+    #[must_use]
+    pub fn may_come(&self, plugin: &str) -> bool {
+        let registry = lock(&self.registry);
+        let waits = |plugin: &registry::Plugin| plugin.controller.current().is_none();
+        registry.starting || !registry.nothing_is_compiling() || registry.plugins.get(plugin).is_some_and(waits)
+    }
+
+    /// Whether a version of a plugin runs. After [`may_come`](Self::may_come) was false: whether it began in the meantime.
+    #[must_use]
+    pub fn runs(&self, plugin: &str) -> bool {
+        lock(&self.registry).plugins.get(plugin).is_some_and(|plugin| plugin.controller.current().is_some())
+    }
+
+    /// Starts no further reconcile, finishes those in flight, and releases the plugins' Leases. The plugins continue to answer admission
+    /// reviews.
+    pub async fn hand_over(&self) {
+        let controllers = self.controllers();
+        futures::future::join_all(controllers.iter().map(|controller| controller.step_down(DRAIN))).await;
+    }
+
+    /// Requests an action; returns a line for people.
+    ///
+    /// # Errors
+    ///
+    /// Why the action failed, for people.
+    pub async fn act(&self, action: Action) -> Result<String, String> {
+        let (answer, answered) = oneshot::channel();
+        let stopping = || "the host is stopping".to_owned();
+        self.messages.send(Message::Action { action, answer }).map_err(|_closed| stopping())?;
+        answered.await.map_err(|_dropped| stopping())?
+    }
+}

@@ -1,0 +1,63 @@
+//! What people ask for in Plugin objects, and what a standby takes over from the leader.
+
+use super::entries::{aborted_elsewhere, waiting_for_confirmation};
+use super::{Live, PluginObjects, undo};
+use crate::lifecycle::Action;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+impl PluginObjects {
+    /// A plugin also waits until this host runs the version of `spec.undo`.
+    pub(super) fn pause(&self, live: &BTreeMap<String, Live>, entries: &BTreeMap<String, Value>) {
+        let failed = self.undoing.faults();
+        let why = |name: &String, live: &Live| {
+            if live.json.pointer("/spec/paused") == Some(&Value::Bool(true)) {
+                return Some("spec.paused of its Plugin object is true");
+            }
+            let undo = live.json.pointer("/spec/undo")?;
+            let waits = undo::is_pending(undo, entries.get(name)) && !failed.contains_key(name);
+            waits.then_some("the version of spec.undo of its Plugin object does not run yet")
+        };
+        let paused: BTreeMap<String, &'static str> =
+            live.iter().filter_map(|(name, live)| Some((name.clone(), why(name, live)?))).collect();
+        if self.shared.pauses.set(paused.clone()) {
+            tracing::info!(paused = paused.into_keys().collect::<Vec<_>>().join(", "), "paused plugins");
+        }
+    }
+
+    /// On a standby: aborts the rollouts that the leader aborted.
+    pub(super) async fn follow_aborts(&self, live: &BTreeMap<String, Live>, entries: &BTreeMap<String, Value>) {
+        for (name, entry) in entries {
+            let Some(candidate) = live.get(name).and_then(|live| live.json.pointer("/status/candidate")) else {
+                continue;
+            };
+            if let Some(why) = aborted_elsewhere(entry, candidate)
+                && let Err(error) = self.lifecycle.act(Action::Abort(name.clone(), why.to_owned())).await
+            {
+                tracing::warn!(plugin = name, error, "the rollout that the leader aborted goes on here");
+            }
+        }
+    }
+
+    /// Confirms versions that wait for a confirmation and whose digest is approved.
+    pub(super) async fn approve(&mut self, live: &BTreeMap<String, Live>, entries: &BTreeMap<String, Value>) {
+        for (name, entry) in entries {
+            let Some(digest) = waiting_for_confirmation(entry) else { continue };
+            let spec = |field: &str| live.get(name)?.json.pointer("/spec")?.get(field)?.as_str().map(str::to_owned);
+            let plan = spec("approvePlan");
+            let asked = (digest.to_owned(), plan.clone());
+            if spec("approve").as_deref() != Some(digest) || self.approved.get(name) == Some(&asked) {
+                continue;
+            }
+            self.approved.insert(name.clone(), asked);
+            let action = match plan.filter(|_| entry.get("rollout").is_some()) {
+                Some(plan) => Action::Approve(name.clone(), Some(plan)),
+                None => Action::Confirm(name.clone()),
+            };
+            match self.lifecycle.act(action).await {
+                Ok(said) => tracing::info!(plugin = name, digest, "approved: {said}"),
+                Err(error) => tracing::warn!(plugin = name, digest, error, "the approved version cannot be confirmed"),
+            }
+        }
+    }
+}

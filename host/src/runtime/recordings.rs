@@ -1,0 +1,44 @@
+//! Recordings of reconciles: as cases for `/recordings`, and for `/explain`.
+
+use crate::admin::{Explain, Recordings};
+use crate::cases::recorded_case;
+use crate::controller::{FlightRecorder, RecordQuery, explain_writes};
+use crate::lifecycle::Handle;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// * `recorder` - None: the host records nothing.
+pub(super) fn of(recorder: Option<FlightRecorder>) -> Recordings {
+    Arc::new(move |query| {
+        let Some(recorder) = &recorder else {
+            return Err("the host records nothing (--recorder-mib 0)".to_owned());
+        };
+        let found = recorder.find(&query);
+        if found.is_empty() {
+            return Err(nothing(&query));
+        }
+        let cases = found.iter().filter_map(|(record, known)| recorded_case(record, known));
+        let cases: Vec<_> = cases.map(|case| json!({"name": case.name, "case": case.text})).collect();
+        Ok(json!({ "recordings": cases }))
+    })
+}
+
+/// What the plugins have to do with an object.
+pub(super) fn explain(handle: Handle, recorder: Option<FlightRecorder>) -> Explain {
+    Arc::new(move |kind, key| {
+        let plugins: Vec<Value> =
+            handle.controllers().iter().filter_map(|controller| controller.explain(kind, key)).collect();
+        let writes = recorder.as_ref().map(|recorder| explain_writes(recorder, kind, key)).unwrap_or_default();
+        (!plugins.is_empty() || !writes.is_empty())
+            .then(|| json!({"object": format!("{kind} {key}"), "plugins": plugins, "writes": writes}))
+    })
+}
+
+fn nothing(query: &RecordQuery) -> String {
+    let by = query.plugin.as_ref().map(|plugin| format!(" by plugin {plugin}")).unwrap_or_default();
+    format!(
+        "no recording of {} {}{by}: the host keeps the latest failures and changes, and a sample of the rest, of the plugins that it leads; \
+         oarlock reconcile makes a new one",
+        query.kind, query.key
+    )
+}

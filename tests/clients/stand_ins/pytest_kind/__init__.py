@@ -1,0 +1,1 @@
+"""In place of pytest-kind, which starts a cluster in containers."""

@@ -1,0 +1,382 @@
+//! `oarlock explain`: after scripted histories it names the writers of the fields, the last reconcile, and what comes next.
+
+use crate::plan::ALONE;
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use http::Method;
+use oarlock_tests::harness::{Grant, SOON, World, eventually, misfit_version, misfit_with, oarlock, text, with_world};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// One object with its history.
+struct Story<'w> {
+    world: &'w World,
+    name: String,
+}
+
+/// What happens to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Somebody changes the object.
+    Edit,
+    /// Somebody takes a field of the child over, and gives it back.
+    Contest,
+    /// The child is deleted.
+    DeleteChild,
+    /// The plugin fails for a while, with a retry.
+    Fail,
+    /// The plugin fails for good.
+    GiveUp,
+    Recover,
+    Pause,
+    Resume,
+    /// Another version of the plugin.
+    Swap,
+    /// The object is deleted, the garbage collector deletes the child, and the object comes again.
+    Recreate,
+    /// Another plugin writes the child, too. The last step of a history.
+    Share,
+}
+
+impl Story<'_> {
+    fn path(&self, suffix: &str) -> String {
+        format!("/api/v1/namespaces/{}/configmaps/{}{suffix}", self.world.namespace, self.name)
+    }
+
+    async fn annotate(&self, name: &str, value: Option<&str>) -> Result<()> {
+        let patch = json!({"metadata": {"annotations": {name: value}}});
+        self.world.cluster.merge_patch(&self.path(""), &patch).await.map(drop)
+    }
+
+    /// Explains the object, or its child.
+    async fn explain(&self, suffix: &str) -> Result<Value> {
+        let object = format!("{}/{}{suffix}", self.world.namespace, self.name);
+        explain(self.world, &object, &["-o", "json"]).await.and_then(|text| Ok(serde_json::from_str(&text)?))
+    }
+
+    /// The plugin's part about the object, as the command asks for it.
+    async fn plugin(&self, name: &str) -> Result<Value> {
+        let path = format!("/explain?kind=ConfigMap&namespace={}&name={}", self.world.namespace, self.name);
+        let headers = [("x-oarlock-action", "1")];
+        let answer = self.world.host(async |host| host.admin().send(Method::GET, &path, &headers, Bytes::new()).await);
+        let found = answer.await?.json()?;
+        let plugins = at(&found, "/plugins").as_array().context("no plugins")?;
+        plugins.iter().find(|plugin| at(plugin, "/plugin") == name).cloned().with_context(|| format!("{found:#}"))
+    }
+
+    /// Waits until the plugin is in a state, and holds that everything else is right then.
+    async fn is(&self, state: &str, right: impl Fn(&Value) -> bool) -> Result<Value> {
+        eventually(SOON, &format!("{} to be {state}", self.name), || async {
+            let plugin = self.plugin("misfit").await?;
+            ensure!(at(&plugin, "/state") == state && right(&plugin), "{plugin:#}");
+            Ok(plugin)
+        })
+        .await
+    }
+
+    /// Waits until the child was last written by a version, because of something.
+    async fn child_is_of(&self, version: &str, cause: &str) -> Result<()> {
+        self.child_is_of_either(version, &[cause]).await
+    }
+
+    /// * `causes` - of events that may come together, the first one counts.
+    async fn child_is_of_either(&self, version: &str, causes: &[&str]) -> Result<()> {
+        eventually(SOON, &format!("the child of {} to be of {version}, because of {causes:?}", self.name), || async {
+            let found = self.explain("-child").await?;
+            let managers = at(&found, "/managers").as_array().context("no managers")?;
+            let ours = managers.iter().find(|manager| at(manager, "/manager") == "oarlock.misfit");
+            let fields = ours.with_context(|| format!("{found:#}"))?["fields"].to_string();
+            ensure!(fields.contains(".data.seen"), "{found:#}");
+            let write = at(&found, "/writes").get(0).with_context(|| format!("no write: {found:#}"))?;
+            ensure!(text(write, "/plugin") == "misfit" && text(write, "/version") == version, "{write:#}");
+            ensure!(text(write, "/of") == format!("ConfigMap {}/{}", self.world.namespace, self.name), "{write:#}");
+            let said = format!("{} {}", text(write, "/trigger"), text(write, "/cause"));
+            ensure!(causes.iter().any(|cause| said.contains(cause)), "{write:#}");
+            ensure!(text(write, "/digest").len() == "sha256:".len() + 64 && !text(write, "/correlationId").is_empty());
+            Ok(())
+        })
+        .await
+    }
+
+    /// Somebody takes a field of the child over, and gives it back.
+    async fn contest(&self, running: &str, modified: &str) -> Result<()> {
+        let world = self.world;
+        let theirs = |data: Value| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+                "metadata": {"name": format!("{}-child", self.name), "namespace": world.namespace}})
+        };
+        let taken = theirs(json!({"seen": "another", "own": "kept"}));
+        world.cluster.apply(&self.path("-child"), "somebody", &taken).await?;
+        let conflict = |plugin: &Value| {
+            text(plugin, "/last/0/outcome") == "Conflict" && text(plugin, "/lastError").contains("somebody")
+        };
+        self.is("failed, and is tried again", conflict).await?;
+        world.cluster.apply(&self.path("-child"), "somebody", &theirs(json!({"own": "kept"}))).await?;
+        self.child_is_of(running, modified).await?;
+        let found = self.explain("-child").await?;
+        let theirs = at(&found, "/managers").as_array().into_iter().flatten();
+        let theirs = theirs.into_iter().find(|manager| at(manager, "/manager") == "somebody");
+        ensure!(theirs.is_some_and(|manager| *at(manager, "/fields") == json!([".data.own"])), "{found:#}");
+        Ok(())
+    }
+
+    /// Deletes the object, waits for the garbage collector, and makes the object again.
+    async fn recreate(&self, running: &str, added: &str) -> Result<()> {
+        let world = self.world;
+        world.cluster.delete(&self.path("")).await?;
+        eventually(SOON, "the garbage collector", || async {
+            ensure!(world.cluster.get(&self.path("-child")).await?.is_none(), "the child is still there");
+            Ok(())
+        })
+        .await?;
+        let gone = self.plugin("misfit").await?;
+        ensure!(at(&gone, "/cached") == false && text(&gone, "/state") != "settled", "{gone:#}");
+        crate::rollouts::object(world, &self.name).await?;
+        // The host may learn only now that the garbage collector deleted the child, or a child that it had written for the object before.
+        let child = |what: &str| format!("{}-child {what}", self.name);
+        self.child_is_of_either(running, &[added, &child("deleted"), &child("added")]).await
+    }
+
+    /// Gives the object to the other plugin, too.
+    async fn share(&self) -> Result<()> {
+        let world = self.world;
+        let patch = json!({"metadata": {"labels": {"onlooker": "true"}}});
+        world.cluster.merge_patch(&self.path(""), &patch).await?;
+        eventually(SOON, "the second writer", || async {
+            let found = self.explain("-child").await?;
+            let managers = at(&found, "/managers").as_array().into_iter().flatten();
+            // In any order: a manager whose apply changed no value has no time.
+            let writers: BTreeSet<String> = managers
+                .filter(|manager| at(manager, "/fields").to_string().contains(".data.seen"))
+                .map(|manager| text(manager, "/manager"))
+                .collect();
+            ensure!(writers.into_iter().eq(["oarlock.misfit", "oarlock.onlooker"]), "{found:#}");
+            let write = at(&found, "/writes/0");
+            ensure!(text(write, "/plugin") == "onlooker" && text(write, "/version") == "1", "{write:#}");
+            // For the other plugin the object is new.
+            ensure!(text(write, "/cause") == format!("ConfigMap {}/{} added", world.namespace, self.name));
+            Ok(())
+        })
+        .await
+    }
+
+    /// Takes a step, and holds that the explanation is right afterwards.
+    async fn take(&self, step: Step, version: &mut u32) -> Result<()> {
+        let world = self.world;
+        let own = |what: &str| format!("event ConfigMap {}/{} {what}", world.namespace, self.name);
+        let childs = |what: &str| format!("event ConfigMap {}/{}-child {what}", world.namespace, self.name);
+        let settled = |plugin: &Value| at(plugin, "/queue").as_array().is_some_and(Vec::is_empty);
+        let running = version.to_string();
+        match step {
+            Step::Edit => {
+                let value = format!("value {}", jiff::Timestamp::now());
+                world.cluster.merge_patch(&self.path(""), &json!({"data": {"value": value}})).await?;
+                self.child_is_of(&running, &own("modified: data.value")).await?;
+                self.is("settled", settled).await?;
+            }
+            Step::Contest => self.contest(&running, &childs("modified: data.seen")).await?,
+            Step::DeleteChild => {
+                self.is("settled", settled).await?;
+                world.cluster.delete(&self.path("-child")).await?;
+                self.child_is_of(&running, &childs("deleted")).await?;
+            }
+            Step::Fail => {
+                self.annotate("misfit/mode", Some("transient")).await?;
+                let retried = |plugin: &Value| {
+                    let queued = at(plugin, "/queue/0");
+                    at(queued, "/phase") == "delayed"
+                        && at(queued, "/trigger") == "retry"
+                        && at(queued, "/failures").as_u64() > Some(0)
+                        && text(plugin, "/lastError").contains("misfit fails as told")
+                        && text(plugin, "/last/0/outcome") == "ReconcileError"
+                };
+                self.is("failed, and is tried again", retried).await?;
+            }
+            Step::GiveUp => {
+                self.annotate("misfit/mode", Some("terminal")).await?;
+                let state = "failed for good: it runs again when the object, something that it reads, the plugin or its grant changes";
+                let told =
+                    |plugin: &Value| settled(plugin) && text(plugin, "/lastError").contains("misfit gives up as told");
+                self.is(state, told).await?;
+            }
+            Step::Recover => {
+                self.annotate("misfit/mode", Some("ok")).await?;
+                let well = |plugin: &Value| settled(plugin) && at(plugin, "/lastError").is_null();
+                self.is("settled", well).await?;
+            }
+            Step::Pause => {
+                self.annotate("oarlock.dev/paused", Some("true")).await?;
+                let paused =
+                    |plugin: &Value| at(plugin, "/heldUp").to_string().contains("the annotation oarlock.dev/paused");
+                self.is("settled", paused).await?;
+            }
+            Step::Resume => {
+                self.annotate("oarlock.dev/paused", None).await?;
+                self.is("settled", |plugin| at(plugin, "/heldUp").as_array().is_some_and(Vec::is_empty)).await?;
+            }
+            Step::Swap => {
+                *version += 1;
+                world.plugins.file("misfit.wasm", &misfit_version(&version.to_string(), "")?)?;
+                self.is("settled", |plugin| text(plugin, "/version") == version.to_string()).await?;
+            }
+            Step::Recreate => self.recreate(&running, &own("added")).await?,
+            Step::Share => self.share().await?,
+        }
+        Ok(())
+    }
+}
+
+/// The part of a document at a pointer. Null: there is none.
+fn at<'v>(document: &'v Value, pointer: &str) -> &'v Value {
+    document.pointer(pointer).unwrap_or(&Value::Null)
+}
+
+async fn explain(world: &World, object: &str, more: &[&str]) -> Result<String> {
+    let host = world.host(async |host| Ok(host.admin().base().to_owned())).await?;
+    let kubeconfig = world.cluster.kubeconfig().display().to_string();
+    let all = [&["explain", "ConfigMap", object, "--admin-addr", &host, "--kubeconfig", &kubeconfig], more].concat();
+    let output = oarlock(&all).await?;
+    let (out, err) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
+    ensure!(output.status.success(), "{err}");
+    Ok(out)
+}
+
+async fn object<'w>(world: &'w World, name: &str) -> Result<Story<'w>> {
+    crate::rollouts::object(world, name).await?;
+    Ok(Story { world, name: name.to_owned() })
+}
+
+/// A host with the misfit, and with another plugin that reads ConfigMaps.
+async fn started(world: &World) -> Result<()> {
+    let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+    let grant = || Grant::nothing().rule_in(&world.namespace, "", &["configmaps"], &verbs);
+    world.plugins.grant("misfit", &grant())?;
+    world.plugins.file("misfit.wasm", &misfit_version("1", "")?)?;
+    let other = misfit_with("1", "", |manifest| {
+        if let Some(fields) = manifest.as_object_mut() {
+            fields.insert("name".to_owned(), json!("onlooker"));
+        }
+        if let Some(primary) = manifest.pointer_mut("/primaries/0").and_then(Value::as_object_mut) {
+            primary.insert("labelSelector".to_owned(), json!("onlooker=true"));
+        }
+    });
+    world.plugins.grant("onlooker", &grant())?;
+    world.plugins.file("onlooker.wasm", &other?)?;
+    world.start_host().await?;
+    for name in ["misfit", "onlooker"] {
+        eventually(SOON, &format!("plugin {name}"), || async {
+            let entry = world.host(async |host| host.plugin(name).await).await?;
+            ensure!(text(&entry, "/state") == "active", "{entry:#}");
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Plays histories of every step after every other one.
+async fn histories(world: &World, count: usize) -> Result<()> {
+    use Step::{Contest, DeleteChild, Edit, Fail, GiveUp, Pause, Recover, Recreate, Resume, Share, Swap};
+    const STEPS: [&[Step]; 10] = [
+        &[Edit],
+        &[Contest],
+        &[DeleteChild],
+        &[Fail, Recover],
+        &[GiveUp, Recover],
+        &[Pause, Resume],
+        &[Swap, Edit],
+        &[Fail, GiveUp, Recover],
+        &[Swap, DeleteChild],
+        &[Recreate],
+    ];
+    let mut version = 1;
+    for number in 0..count {
+        let story = object(world, &format!("h{number}")).await?;
+        story.child_is_of(&version.to_string(), " added").await.with_context(|| format!("history {number}"))?;
+        let parts = [number % STEPS.len(), number / STEPS.len() % STEPS.len(), (number * 7 + 3) % STEPS.len()];
+        let last: &[Step] = if number % 5 == 2 { &[Share] } else { &[] };
+        for step in parts.iter().filter_map(|part| STEPS.get(*part)).copied().chain([last]).flatten() {
+            story.take(*step, &mut version).await.with_context(|| format!("history {number} {parts:?}: {step:?}"))?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_right_after_each_step_of_a_few_histories() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        started(&world).await?;
+        histories(&world, 4).await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes a minute or two"]
+async fn it_is_right_after_each_step_of_fifty_histories() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        started(&world).await?;
+        histories(&world, 50).await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_read_who_wrote_it_why_it_is_not_called_and_what_wakes_it() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        started(&world).await?;
+        let story = object(&world, "a").await?;
+        story.child_is_of("1", " added").await?;
+        let namespace = &world.namespace;
+        let child = explain(&world, &format!("{namespace}/a-child"), &[]).await?;
+        for part in [
+            "  oarlock.misfit: Apply, ",
+            ".data.seen",
+            "    last written by plugin misfit 1 (sha256:",
+            &format!(" for ConfigMap {namespace}/a, in reconcile "),
+            &format!("(event: ConfigMap {namespace}/a added)"),
+        ] {
+            ensure!(child.contains(part), "{part}: {child}");
+        }
+        let primary = explain(&world, &format!("{namespace}/a"), &[]).await?;
+        for part in [
+            "plugin misfit 1 reconciles it: settled",
+            "next: with a change of the object, or a resync every",
+            &format!("reads: ConfigMap {namespace}/a-child"),
+            "recorded reconciles, the newest first:",
+            "plugin onlooker 1 reconciles it: unknown to the plugin",
+            "does not have what the manifest selects: labels onlooker=true",
+        ] {
+            ensure!(primary.contains(part), "{part}: {primary}");
+        }
+        // Other clients, and what no plugin knows.
+        let host = world.host(async |host| Ok(host.admin().base().to_owned())).await?;
+        let kubeconfig = world.cluster.kubeconfig().display().to_string();
+        let nothing =
+            oarlock(&["explain", "Secret", "x/y", "--admin-addr", &host, "--kubeconfig", &kubeconfig]).await?;
+        let said = String::from_utf8_lossy(&nothing.stderr);
+        ensure!(
+            !nothing.status.success() && said.contains("no plugin of this host reconciles or reads Secret"),
+            "{said}"
+        );
+        let path = "/explain?kind=ConfigMap&namespace=x&name=y";
+        let page = [("origin", "http://a.example"), ("x-oarlock-action", "1")];
+        for headers in [&page[..], &[][..]] {
+            let answer =
+                world.host(async |host| host.admin().send(Method::GET, path, headers, Bytes::new()).await).await?;
+            ensure!(answer.status == 403, "{}", answer.text());
+        }
+        // Without the cluster the host's part is shown.
+        let name = format!("{namespace}/a");
+        let alone = ["explain", "ConfigMap", &name, "--admin-addr", &host, "--kubeconfig", "/nowhere"];
+        let alone = oarlock(&alone).await?;
+        let said = String::from_utf8_lossy(&alone.stdout);
+        ensure!(
+            alone.status.success() && said.contains("fields: unknown, because the cluster could not be asked"),
+            "{said}"
+        );
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,199 @@
+//! Rollouts with several hosts: one rolls out, and the others take over or follow.
+
+use super::replica::Replica;
+use super::{object, options, path, seen};
+use crate::rollouts::{extras, journals, marked};
+use anyhow::{Context, Result, ensure};
+use oarlock_tests::harness::{
+    Grant, SOON, World, eventually, misfit_version, oarlock, repository_root, text, with_world,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const OBJECTS: usize = 20;
+
+/// Two hosts with version 1 of the misfit, and with the steps of a rollout in its grant. Returns them, the one that leads first.
+async fn two_hosts(world: &World, steps: &Value) -> Result<(Replica, Replica)> {
+    two_hosts_with(world, "blind", &|replica| replica.grant().rollout(steps)).await
+}
+
+/// As [`two_hosts`], with another mode and grant.
+async fn two_hosts_with(
+    world: &World,
+    mode: &str,
+    grant: &dyn Fn(&Replica) -> Result<Grant>,
+) -> Result<(Replica, Replica)> {
+    world.cluster.apply_crd(&repository_root().join("deploy/crds/plugins.yaml")).await?;
+    let mut hosts = Vec::new();
+    for name in ["a", "b"] {
+        let mut replica = Replica::new(world, name).await?;
+        replica.plugins.grant("misfit", &grant(&replica)?)?;
+        replica.plugins.place("misfit.wasm", &misfit_version("1", mode)?)?;
+        replica.start(&["--plugin-objects", &world.namespace]).await?;
+        hosts.push(replica);
+    }
+    for number in 0..OBJECTS {
+        object(world, &format!("o{number}")).await?;
+    }
+    for number in 0..OBJECTS {
+        seen(world, &format!("o{number}"), "first").await?;
+    }
+    let leader = eventually(SOON, "a leader", || async {
+        for (number, host) in hosts.iter().enumerate() {
+            if host.holds("misfit").await? {
+                return Ok(number);
+            }
+        }
+        anyhow::bail!("none")
+    })
+    .await?;
+    let first = hosts.remove(leader);
+    Ok((first, hosts.remove(0)))
+}
+
+async fn entry(replica: &Replica) -> Result<Value> {
+    replica.host.as_ref().context("no host")?.plugin("misfit").await
+}
+
+/// Waits until one host shows its canary and the other one the rollout of a standby. Returns them in this order: on a busy machine the Lease
+/// may have gone to the other host.
+async fn by_role(one: Replica, other: Replica, canary: &dyn Fn(&Value) -> bool) -> Result<(Replica, Replica)> {
+    let other_leads = eventually(3 * SOON, "a canary, and a rollout of the standby", || async {
+        let entries = [entry(&one).await?, entry(&other).await?];
+        let standby = |entry: &Value| text(entry, "/rollout/phase") == "standby";
+        match &entries {
+            [first, second] if canary(first) && standby(second) => Ok(false),
+            [first, second] if standby(first) && canary(second) => Ok(true),
+            _ => anyhow::bail!("{entries:#?}"),
+        }
+    })
+    .await?;
+    Ok(if other_leads { (other, one) } else { (one, other) })
+}
+
+async fn shows(replica: &Replica, what: &str, holds: &dyn Fn(&Value) -> bool) -> Result<()> {
+    eventually(3 * SOON, what, || async {
+        let entry = entry(replica).await?;
+        ensure!(holds(&entry), "{entry:#}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_takes_over_in_a_canary_rolls_out_again_and_undoes_what_the_other_one_wrote() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let (leader, heir) = two_hosts(&world, &json!({"canary": {"percent": 50, "for": "1h"}})).await?;
+        for replica in [&leader, &heir] {
+            replica.plugins.place("misfit.wasm", &misfit_version("2", "marked")?)?;
+        }
+        let canary = |entry: &Value| entry["rollout"]["compared"]["objects"].as_u64() > Some(3);
+        let (mut leader, heir) = by_role(leader, heir, &canary).await?;
+        let file = heir.plugins.path().join("misfit.wasm").display().to_string();
+        let standby = heir.host.as_ref().context("no host")?.admin().base().to_owned();
+        let planned = oarlock(&["plan", &file, "--host", &standby]).await?;
+        let said = String::from_utf8_lossy(&planned.stderr);
+        ensure!(planned.status.code() == Some(2), "{said}");
+        ensure!(said.contains("this host does not reconcile plugin misfit: ask the host that does, "), "{said}");
+        ensure!(marked(&world).await? > 0 && journals(&world).await? > 0);
+        drop(leader.host.take());
+        shows(&heir, "a canary of the other host", &canary).await?;
+        let before = marked(&world).await?;
+        ensure!(before < OBJECTS, "{before}");
+        // The version of before comes back everywhere.
+        heir.plugins.place("misfit.wasm", &misfit_version("3", "blind")?)?;
+        eventually(3 * SOON, "nothing of the candidate", || async {
+            let left = (marked(&world).await?, extras(&world).await?.len(), journals(&world).await?);
+            ensure!(left == (0, 0, 0), "{left:?}");
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+/// The Plugin object tells the others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_does_not_try_again_what_the_leader_aborted() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let steps = json!({"canary": {"percent": 100, "for": "1h", "maxDifferentWrites": 1}});
+        let (mut leader, heir) = two_hosts(&world, &steps).await?;
+        for replica in [&leader, &heir] {
+            replica.plugins.place("misfit.wasm", &misfit_version("2", "marked")?)?;
+        }
+        let aborted =
+            |entry: &Value| entry["rollout"].is_null() && text(entry, "/next/reason").contains("more than 1 writes");
+        shows(&leader, "the abort", &aborted).await?;
+        shows(&heir, "the abort on the standby", &aborted).await?;
+        drop(leader.host.take());
+        super::object(&world, "late").await?;
+        seen(&world, "late", "first").await?;
+        let left = (marked(&world).await?, extras(&world).await?.len(), journals(&world).await?);
+        ensure!(left == (0, 0, 0), "{left:?}");
+        shows(&heir, "the abort", &aborted).await
+    })
+    .await
+}
+
+/// The Lease names the configuration, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_promotes_the_configuration_that_the_leader_promoted() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let steps = json!({"canary": {"percent": 50, "for": "1h"}});
+        let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+        let grant = || Grant::nothing().rule("", &["configmaps"], &verbs).rollout(&steps);
+        let (leader, standby) = two_hosts_with(&world, "", &|_| grant()).await?;
+        for replica in [&leader, &standby] {
+            replica.plugins.grant("misfit", &grant()?.config("mode", "marked"))?;
+        }
+        let phase = |phase: &'static str| move |entry: &Value| text(entry, "/rollout/phase") == phase;
+        shows(&leader, "a canary of the leader", &phase("canary")).await?;
+        shows(&standby, "a rollout of the standby", &phase("standby")).await?;
+        let address = leader.host.as_ref().context("no host")?.admin().base().to_owned();
+        let promoted = oarlock(&["rollout", "promote", "misfit", "--admin-addr", &address]).await?;
+        ensure!(promoted.status.success(), "{}", String::from_utf8_lossy(&promoted.stderr));
+        for (replica, what) in [(&leader, "the leader"), (&standby, "the standby")] {
+            let promoted = |entry: &Value| entry["rollout"].is_null() && text(entry, "/state") == "active";
+            shows(replica, &format!("the configuration of {what}"), &promoted).await?;
+        }
+        eventually(3 * SOON, "the new version's writes", || async {
+            ensure!(marked(&world).await? == OBJECTS);
+            Ok(())
+        })
+        .await?;
+        // It has the new configuration itself: nothing is rolled out when it takes over.
+        drop(leader.host);
+        super::object(&world, "late").await?;
+        eventually(3 * SOON, "the heir's write", || async {
+            let child = world.cluster.get(&path(&world, "late-child")).await?.context("no child")?;
+            ensure!(text(&child, "/data/marked") == "true", "{child}");
+            Ok(())
+        })
+        .await?;
+        ensure!(entry(&standby).await?["rollout"].is_null());
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_promotes_the_version_that_the_leader_promoted() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let (leader, standby) = two_hosts(&world, &json!({"canary": {"percent": 50, "for": "1s"}})).await?;
+        for replica in [&leader, &standby] {
+            replica.plugins.place("misfit.wasm", &misfit_version("2", "marked")?)?;
+        }
+        let promoted = |entry: &Value| text(entry, "/version") == "2" && entry["rollout"].is_null();
+        shows(&leader, "version 2 of the leader", &promoted).await?;
+        shows(&standby, "version 2 of the standby", &promoted).await?;
+        eventually(SOON, "all objects", || async {
+            let left = (marked(&world).await?, journals(&world).await?);
+            ensure!(left == (OBJECTS, 0), "{left:?}");
+            let child = world.cluster.get(&path(&world, "o0-child")).await?.context("no child")?;
+            ensure!(text(&child, "/data/marked") == "true", "{child}");
+            Ok(())
+        })
+        .await
+    })
+    .await
+}

@@ -1,0 +1,255 @@
+//! The versions that ran, and the way back to one of them: on one host, and on every host by the Plugin object.
+
+use super::declared::apply;
+use super::{condition, definition, grant, has_child, key, path, shows};
+use crate::oci;
+use crate::plan::ALONE;
+use anyhow::{Context, Result, ensure};
+use oarlock_tests::harness::{Registry, SOON, World, eventually, misfit_version, oarlock, text, with_world};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Runs a command against the host; what it says.
+async fn ask(world: &World, args: &[&str]) -> Result<Result<String, String>> {
+    let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
+    let kubeconfig = world.cluster.kubeconfig().display().to_string();
+    let mut all = args.to_vec();
+    if args.first() == Some(&"rollout") {
+        all.extend(["--admin-addr", &address, "--kubeconfig", &kubeconfig]);
+    } else {
+        all.extend(["--admin-addr", &address]);
+    }
+    let output = oarlock(&all).await?;
+    let (out, err) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
+    Ok(if output.status.success() { Ok(out) } else { Err(err) })
+}
+
+async fn said(world: &World, args: &[&str]) -> Result<String> {
+    ask(world, args).await?.map_err(anyhow::Error::msg)
+}
+
+/// Waits until the host runs a version of the misfit.
+async fn runs(world: &World, version: &str) -> Result<Value> {
+    eventually(SOON, &format!("version {version}"), || async {
+        let entry = world.host(async |host| host.plugin("misfit").await).await?;
+        ensure!(text(&entry, "/state") == "active" && text(&entry, "/version") == version, "{entry:#}");
+        Ok(entry)
+    })
+    .await
+}
+
+/// Waits until the host has this many revisions; returns them.
+async fn revisions(world: &World, number: usize) -> Result<Vec<Value>> {
+    eventually(SOON, "the revisions", || async {
+        let all: Vec<Value> =
+            serde_json::from_str(&said(world, &["rollout", "history", "misfit", "-o", "json"]).await?)?;
+        ensure!(all.len() == number, "{all:?}");
+        Ok(all)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_goes_back_on_a_host_which_survives_a_restart_until_the_file_changes_or_is_confirmed() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        world.plugins.grant("misfit", &grant(&world))?;
+        world.plugins.file("misfit.wasm", &misfit_version("one", "")?)?;
+        key(&world, "a").await?;
+        world.start_host().await?;
+        runs(&world, "one").await?;
+        let refused = ask(&world, &["rollout", "undo", "misfit"]).await?.err().context("nothing to go back to")?;
+        ensure!(refused.contains("no earlier revision"), "{refused}");
+        for version in ["two", "three"] {
+            world.plugins.file("misfit.wasm", &misfit_version(version, "remembers")?)?;
+            runs(&world, version).await?;
+        }
+        let all = revisions(&world, 3).await?;
+        ensure!(all[2]["version"] == "one" && all[2]["revision"] == 1, "{all:?}");
+        let then = said(&world, &["rollout", "history", "misfit", "--revision", "1"]).await?;
+        ensure!(then.contains("permissions:"), "{then}");
+
+        said(&world, &["rollout", "undo", "misfit", "--to-revision", "1"]).await?;
+        let undone = |entry: &Value| {
+            text(entry, "/next/version") == "three" && text(entry, "/next/reason").contains("a person went back")
+        };
+        let entry = runs(&world, "one").await?;
+        ensure!(undone(&entry), "{entry:#}");
+        has_child(&world, "a").await?;
+        revisions(&world, 4).await?;
+        // A changed grant is no reason to run it again.
+        world.plugins.grant("misfit", &grant(&world).workers(2))?;
+        world.logged("the change of the grant", |line| line.text.contains("grant changed")).await?;
+        ensure!(undone(&runs(&world, "one").await?), "it runs again");
+        world.kill_host().await?;
+        world.start_host().await?;
+        let entry = runs(&world, "one").await?;
+        ensure!(undone(&entry), "{entry:#}");
+        // A person may change their mind.
+        said(&world, &["confirm", "misfit"]).await?;
+        runs(&world, "three").await?;
+        said(&world, &["rollout", "undo", "misfit"]).await?;
+        runs(&world, "one").await?;
+        // Another file is another matter.
+        world.plugins.file("misfit.wasm", &misfit_version("four", "remembers")?)?;
+        runs(&world, "four").await.map(drop)
+    })
+    .await
+}
+
+/// A grant that was taken away does not come back with an old version.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_earlier_version_runs_with_the_present_grant_or_not_at_all() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        let asks = |version: &str, status: bool| {
+            oarlock_tests::harness::misfit_with(version, "", |manifest| {
+                if let Some(fields) = manifest.as_object_mut() {
+                    fields.insert("manageStatus".to_owned(), json!(status));
+                }
+            })
+        };
+        world.plugins.grant("misfit", &grant(&world).manage_status())?;
+        world.plugins.file("misfit.wasm", &asks("one", true)?)?;
+        world.start_host().await?;
+        runs(&world, "one").await?;
+        world.plugins.file("misfit.wasm", &asks("two", false)?)?;
+        runs(&world, "two").await?;
+        revisions(&world, 2).await?;
+        world.plugins.grant("misfit", &grant(&world))?;
+        world.logged("the change of the grant", |line| line.text.contains("grant changed")).await?;
+        let refused = ask(&world, &["rollout", "undo", "misfit"]).await?.err().context("it went back")?;
+        ensure!(refused.contains("asks for more than the present grant allows"), "{refused}");
+        runs(&world, "two").await.map(drop)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_undo_of_an_object_is_obeyed_and_a_host_without_the_code_pulls_it_by_digest() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        definition(&world).await?;
+        let registry = Registry::open(world.folder()).await?;
+        let reference = format!("oci://{}/team/misfit:v", registry.address());
+        let args = |folder: &str| {
+            let folder = world.folder().join(folder).display().to_string();
+            let args = ["--plugin-objects", &world.namespace, "--oci-poll-seconds", "1", "--cache-dir", &folder];
+            args.map(str::to_owned)
+        };
+        let host = async |folder: &str| {
+            let args = args(folder);
+            world.start_host_with(&args.iter().map(String::as_str).collect::<Vec<_>>()).await
+        };
+        host("first").await?;
+        let idle = json!({"permissions": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}]});
+        apply(&world, "idle", &json!({"source": {"reference": reference}, "grant": idle})).await?;
+        for version in ["1", "2"] {
+            oci::push(registry.address(), "team/misfit:v", version, None).await?;
+            shows(&world, "idle", version, |object| text(object, "/status/version") == version && condition(object, "Ready") == "True")
+                .await?;
+        }
+        let target = format!("{}/idle", world.namespace);
+        let history = said(&world, &["rollout", "history", "Plugin", &target]).await?;
+        ensure!(history.lines().count() == 3, "{history}");
+        let back = |object: &Value| text(object, "/status/version") == "1" && text(object, "/status/candidate/version") == "2";
+        said(&world, &["rollout", "undo", "Plugin", &target]).await?;
+        shows(&world, "idle", "version 1", back).await?;
+        // A host that never ran version 1 begins with it: the object knows that it ran last.
+        world.kill_host().await?;
+        host("second").await?;
+        eventually(SOON, "version 1 on the second host", || async {
+            let entry = world.host(async |host| host.plugin("idle").await).await?;
+            ensure!(text(&entry, "/version") == "1" && text(&entry, "/next/version") == "2", "{entry:#}");
+            Ok(())
+        })
+        .await?;
+        let ran = |object: &Value, times: usize| object["status"]["revisions"].as_array().is_some_and(|all| all.len() == times);
+        shows(&world, "idle", "version 1, without version 2 in between", |object| back(object) && ran(object, 3)).await?;
+        said(&world, &["rollout", "undo", "Plugin", &target, "--cancel"]).await?;
+        shows(&world, "idle", "version 2", |object| text(object, "/status/version") == "2" && condition(object, "Degraded") == "False").await?;
+        // A host that should go back from the version that ran last pulls the other one.
+        oci::push(registry.address(), "team/misfit:v", "3", None).await?;
+        shows(&world, "idle", "version 3", |object| text(object, "/status/version") == "3" && ran(object, 5)).await?;
+        world.kill_host().await?;
+        let kubeconfig = world.cluster.kubeconfig().display().to_string();
+        let undo = ["rollout", "undo", "Plugin", &target, "--to-revision", "1", "--kubeconfig", &kubeconfig];
+        let asked = oarlock(&undo).await?;
+        ensure!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+        host("third").await?;
+        shows(&world, "idle", "version 1 again", |object| text(object, "/status/version") == "1" && ran(object, 6)).await?;
+        said(&world, &["rollout", "undo", "Plugin", &target, "--cancel"]).await?;
+        shows(&world, "idle", "version 3", |object| text(object, "/status/version") == "3" && condition(object, "Degraded") == "False").await?;
+        // What no host has, it says.
+        let nothing = format!("sha256:{}", "0".repeat(64));
+        let now = world.cluster.get(&path(&world, "idle")).await?.context("gone")?;
+        super::wish(&world, "idle", &json!({"undo": {"from": text(&now, "/status/digest"), "to": nothing}})).await?;
+        let object = shows(&world, "idle", "the fault", |object| condition(object, "Degraded") == "True").await?;
+        ensure!(object.to_string().contains("does not have the code of sha256:000"), "{object:#}");
+
+        Ok(())
+    })
+    .await
+}
+
+/// A new host does not know the earlier version yet. The version that was undone reconciles nothing meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_host_reconciles_nothing_with_the_version_that_was_undone() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        definition(&world).await?;
+        let registry = Registry::open(world.folder()).await?;
+        let reference = format!("oci://{}/team/misfit:v", registry.address());
+        let host = async |folder: &str| {
+            let folder = world.folder().join(folder).display().to_string();
+            world
+                .start_host_with(&[
+                    "--plugin-objects",
+                    &world.namespace,
+                    "--oci-poll-seconds",
+                    "1",
+                    "--cache-dir",
+                    &folder,
+                ])
+                .await
+        };
+        host("first").await?;
+        let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+        let grant = json!({"permissions": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]});
+        apply(&world, "misfit", &json!({"source": {"reference": reference}, "grant": grant})).await?;
+        crate::rollouts::objects(&world, 4, 0).await?;
+        for (version, mode, marked) in [("one", "", 0), ("two", "marked", 4)] {
+            let wasm = misfit_version(version, mode)?;
+            oci::push_component(registry.address(), "team/misfit:v", wasm, None).await?;
+            eventually(2 * SOON, version, || async {
+                let children = crate::rollouts::children(&world).await?.len();
+                ensure!(children == 4 && crate::rollouts::marked(&world).await? == marked);
+                Ok(())
+            })
+            .await?;
+        }
+        let target = format!("{}/misfit", world.namespace);
+        let both = |object: &Value| object["status"]["revisions"].as_array().is_some_and(|all| all.len() == 2);
+        shows(&world, "misfit", "two revisions", both).await?;
+        said(&world, &["rollout", "undo", "Plugin", &target]).await?;
+        let back = |object: &Value| {
+            text(object, "/status/version") == "one" && text(object, "/status/candidate/version") == "two"
+        };
+        shows(&world, "misfit", "version one", back).await?;
+        eventually(SOON, "the writes of version one", || async {
+            ensure!(crate::rollouts::marked(&world).await? == 0);
+            Ok(())
+        })
+        .await?;
+        world.kill_host().await?;
+        let mark = world.kubernetes_gate.mark();
+        host("second").await?;
+        crate::rollouts::object(&world, "late").await?;
+        eventually(2 * SOON, "the child of a new object", || async {
+            ensure!(crate::rollouts::children(&world).await?.contains_key("late"));
+            Ok(())
+        })
+        .await?;
+        let wrong = world.kubernetes_gate.writes_since(mark).into_iter();
+        let wrong: Vec<_> = wrong.filter(|write| String::from_utf8_lossy(&write.body).contains("\"marked\"")).collect();
+        ensure!(wrong.is_empty(), "{wrong:?}");
+        shows(&world, "misfit", "version one", back).await.map(drop)
+    })
+    .await
+}

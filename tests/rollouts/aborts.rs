@@ -1,0 +1,150 @@
+//! A candidate that is wrong, strikes, fails or is slow is stopped, and what it wrote is undone.
+
+use super::{A_WHILE, aborted, children, extras, journals, objects, plugin, restored, rollout, runs, started};
+use crate::plan::ALONE;
+use anyhow::{Result, ensure};
+use oarlock_tests::harness::{World, misfit_version, steady, text, with_world};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const OBJECTS: usize = 100;
+
+fn all(limit: Option<u32>) -> Value {
+    let mut canary = json!({"percent": 100, "for": "1h"});
+    if let Some(limit) = limit {
+        canary.as_object_mut().map(|canary| canary.insert("maxDifferentWrites".to_owned(), json!(limit)));
+    }
+    json!({"canary": canary})
+}
+
+/// It answers every call, and is wrong about two of a hundred objects. No write beyond the limit is made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_candidate_that_is_wrong_without_trapping_is_stopped_by_the_limit_of_differing_writes() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, OBJECTS, 50).await?;
+        started(&world, "", OBJECTS, &all(Some(1))).await?;
+        let before = children(&world).await?;
+        let mark = world.kubernetes_gate.mark();
+        world.plugins.file("misfit.wasm", &misfit_version("two", "fragile:wrong")?)?;
+        aborted(&world, "two", "more than 1 writes that the version that runs would not make (maxDifferentWrites)")
+            .await?;
+        restored(&world, &before).await?;
+        let wrong = world.kubernetes_gate.writes_since(mark).into_iter().filter(|exchange| {
+            exchange.path.contains("-child") && String::from_utf8_lossy(&exchange.body).contains("\"seen\":\"wrong\"")
+        });
+        let wrong: Vec<_> = wrong.collect();
+        ensure!(wrong.len() <= 1, "{} wrong writes", wrong.len());
+        let entry = plugin(&world).await?;
+        ensure!(text(&entry, "/version") == "one" && entry["onProbation"] == false, "{entry}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_candidate_that_strikes_is_stopped() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, OBJECTS, 50).await?;
+        started(&world, "blind", OBJECTS, &all(None)).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "fragile:trap")?)?;
+        aborted(&world, "two", "objects went wrong with it").await?;
+        restored(&world, &before).await?;
+        // In the shadow, too, and nothing was written then.
+        let steps = json!({"shadow": {"for": "1h"}, "canary": {"percent": 100, "for": "1h"}});
+        world.plugins.grant("misfit", &super::grant(&world, &steps)?)?;
+        let mark = world.kubernetes_gate.mark();
+        world.plugins.file("misfit.wasm", &misfit_version("three", "fragile:trap")?)?;
+        aborted(&world, "three", "objects went wrong with it").await?;
+        let writes = world.kubernetes_gate.writes_since(mark);
+        let children: Vec<_> = writes.iter().filter(|exchange| exchange.path.contains("-child")).collect();
+        ensure!(children.is_empty(), "{children:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_candidate_that_fails_where_the_running_version_does_not_is_stopped() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, OBJECTS, 20).await?;
+        started(&world, "", OBJECTS, &all(None)).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "fragile:transient")?)?;
+        aborted(&world, "two", "objects fail only with it").await?;
+        restored(&world, &before).await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_candidate_is_stopped() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 30, 0).await?;
+        started(&world, "", 30, &all(None)).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "slow:80000000")?)?;
+        aborted(&world, "two", "ms for an object on average").await?;
+        restored(&world, &before).await
+    })
+    .await
+}
+
+/// Its own objects failed already: the candidate is not to blame.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_that_fail_with_the_running_version_do_not_count_against_the_candidate() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        started(&world, "fragile:transient", 0, &all(None)).await?;
+        runs(&world, "one").await?;
+        objects(&world, 20, 2).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "fragile:terminal")?)?;
+        rollout(&world, "a canary of every object", |shown| shown["compared"]["objects"] == 20).await?;
+        steady(A_WHILE, "the canary", || async {
+            let entry = plugin(&world).await?;
+            ensure!(entry["rollout"]["phase"] == "canary", "{entry:#}");
+            ensure!(entry["rollout"]["compared"]["failing"] == 0, "{entry:#}");
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+/// Without a namespace for its journal a canary writes nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canary_without_a_place_for_its_journal_does_not_begin() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        world.plugins.grant("misfit", &super::grant(&world, &all(None))?)?;
+        world.plugins.file("misfit.wasm", &misfit_version("one", "")?)?;
+        objects(&world, 3, 0).await?;
+        world.start_host().await?;
+        runs(&world, "one").await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        aborted(&world, "two", "run the host with --plugin-objects NAMESPACE").await?;
+        ensure!(extras(&world).await?.is_empty() && journals(&world).await? == 0);
+        Ok(())
+    })
+    .await
+}
+
+/// A rollout without an end of its own is left by deleting its objects' namespace, its plugin, or by stopping the host.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removed_plugin_ends_its_rollout() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 5, 0).await?;
+        started(&world, "blind", 5, &all(None)).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        rollout(&world, "the canary", |shown| shown["compared"]["objects"] == 5).await?;
+        world.plugins.remove("misfit.wasm")?;
+        oarlock_tests::harness::eventually(oarlock_tests::harness::SOON, "no plugin", || async {
+            let all = world.host(async |host| host.plugins().await).await?;
+            ensure!(!all.to_string().contains("rollout"), "{all}");
+            Ok(())
+        })
+        .await?;
+        // Its journals are settled when it comes back.
+        world.plugins.file("misfit.wasm", &misfit_version("one", "blind")?)?;
+        super::settled(&world).await
+    })
+    .await
+}

@@ -1,0 +1,299 @@
+//! A canary takes its share of the objects, then larger ones, and is promoted; what cannot be undone is not done.
+
+use super::{
+    A_WHILE, children, command, extras, grant, journals, marked, objects, plugin, restored, rollout, runs, started,
+};
+use crate::plan::ALONE;
+use anyhow::{Result, ensure};
+use http::{Method, StatusCode};
+use oarlock_tests::harness::{
+    Action, Grant, Rule, SOON, World, eventually, misfit_version, oarlock, steady, text, with_world,
+};
+use serde_json::json;
+use std::sync::Arc;
+
+const OBJECTS: usize = 40;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canary_takes_its_shares_one_after_the_other_and_is_promoted() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, OBJECTS, 0).await?;
+        let steps = json!({"canary": {"percent": 20, "steps": [60], "for": "2s"}});
+        started(&world, "blind", OBJECTS, &steps).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+
+        let first = rollout(&world, "the first share", |shown| shown["percent"] == 20).await?;
+        ensure!(text(&first, "/phase") == "canary" && text(&first, "/version") == "two", "{first}");
+        eventually(SOON, "writes of the candidate", || async {
+            let (marked, extras) = (marked(&world).await?, extras(&world).await?.len());
+            ensure!(marked > 0 && marked == extras, "{marked} {extras}");
+            Ok(())
+        })
+        .await?;
+        let of_first = marked(&world).await?;
+        ensure!(of_first < OBJECTS / 2, "{of_first} of {OBJECTS}");
+        ensure!(journals(&world).await? > 0, "no journal");
+        let shown = plugin(&world).await?;
+        ensure!(text(&shown, "/version") == "one" && text(&shown, "/next/state") == "rolling-out", "{shown}");
+        let status = command(&world, "status").await?;
+        for part in ["one → two", "step: canary of ", "  apply ConfigMap"] {
+            ensure!(status.contains(part), "{part} is not in {status}");
+        }
+
+        rollout(&world, "the second share", |shown| shown["percent"] == 60).await?;
+        runs(&world, "two").await?;
+        eventually(SOON, "everything by the new version", || async {
+            ensure!(marked(&world).await? == OBJECTS && journals(&world).await? == 0);
+            Ok(())
+        })
+        .await?;
+        for (name, child) in children(&world).await? {
+            ensure!(child.pointer("/metadata/uid") == before[&name].pointer("/metadata/uid"), "{name} was made anew");
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_aborted_canary_leaves_nothing_behind_also_not_what_the_running_version_does_not_look_at() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, OBJECTS, 0).await?;
+        let steps = json!({"canary": {"percent": 50, "for": "1h"}});
+        started(&world, "blind", OBJECTS, &steps).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        rollout(&world, "every object of the share", |shown| shown["compared"]["objects"].as_u64() > Some(10)).await?;
+        // An object of the share changes meanwhile, and one is new.
+        for name in ["o1", "o2", "o3", "o4"] {
+            let path = format!("{}/{name}", super::config_maps(&world));
+            world.cluster.merge_patch(&path, &json!({"data": {"value": "second"}})).await?;
+        }
+        eventually(SOON, "both versions to follow", || async {
+            let found = children(&world).await?;
+            let seen = ["o1", "o2", "o3", "o4"].map(|name| text(&found[name], "/data/seen"));
+            ensure!(seen.iter().all(|seen| seen == "second"), "{seen:?}");
+            ensure!(marked(&world).await? > 0);
+            Ok(())
+        })
+        .await?;
+        let said = command(&world, "abort").await?;
+        ensure!(said.contains("rollout of version two of plugin misfit aborted"), "{said}");
+        let mut expected = before.clone();
+        for name in ["o1", "o2", "o3", "o4"] {
+            if let Some(child) = expected.get_mut(name) {
+                child["data"]["seen"] = json!("second");
+            }
+        }
+        restored(&world, &expected).await?;
+        super::aborted(&world, "two", "aborted by hand").await?;
+        let status = command(&world, "status").await?;
+        ensure!(status.contains("without a rollout; version two: rolled back: aborted by hand"), "{status}");
+        // The same file is not tried again.
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        steady(A_WHILE, "the version that runs", || async {
+            ensure!(marked(&world).await? == 0 && plugin(&world).await?["rollout"].is_null());
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_selector_gives_the_candidate_only_the_objects_with_its_labels() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 10, 0).await?;
+        let steps = json!({"canary": {"percent": 100, "selector": "tier=test", "for": "1h"}});
+        started(&world, "blind", 10, &steps).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        eventually(SOON, "the objects with the label", || async {
+            let found = children(&world).await?;
+            let of: Vec<&String> =
+                found.iter().filter(|(_, child)| child["data"]["marked"] == "true").map(|(name, _)| name).collect();
+            ensure!(of == ["o0", "o2", "o4", "o6", "o8"], "{of:?}");
+            Ok(())
+        })
+        .await?;
+        // An object that loses the label returns to the version that runs.
+        let path = format!("{}/o2", super::config_maps(&world));
+        world.cluster.merge_patch(&path, &json!({"metadata": {"labels": {"tier": "live"}}})).await?;
+        eventually(SOON, "the object to be as the running version wants it", || async {
+            let (found, extras) = (children(&world).await?, extras(&world).await?);
+            ensure!(found["o2"]["data"] == json!({"seen": "first"}) && !extras.contains_key("o2"), "{found:?}");
+            ensure!(extras.len() == 4, "{extras:?}");
+            Ok(())
+        })
+        .await?;
+        let said = command(&world, "promote").await?;
+        ensure!(said.contains("version two of plugin misfit promoted"), "{said}");
+        eventually(SOON, "all objects", || async {
+            ensure!(marked(&world).await? == 10 && journals(&world).await? == 0);
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+/// A deletion cannot be undone: the object stays with the version that runs until the candidate is promoted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canary_deletes_nothing() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 6, 0).await?;
+        started(&world, "blind", 6, &json!({"canary": {"percent": 100, "for": "1h"}})).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "deletes")?)?;
+        let shown = rollout(&world, "objects that stay", |shown| shown["held"] == 6).await?;
+        ensure!(text(&shown, "/heldObjects/0/reason").contains("a deletion cannot be undone"), "{shown}");
+        steady(A_WHILE, "the children", || async {
+            ensure!(children(&world).await?.len() == before.len());
+            Ok(())
+        })
+        .await?;
+        command(&world, "promote").await?;
+        eventually(SOON, "the children to be deleted", || async {
+            ensure!(children(&world).await?.is_empty());
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canary_creates_nothing_that_the_grant_does_not_let_it_delete_again() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 4, 0).await?;
+        let steps = json!({"canary": {"percent": 100, "for": "1h"}});
+        started(&world, "blind", 4, &steps).await?;
+        let verbs = ["get", "list", "watch", "create", "patch"];
+        let narrow =
+            Grant::nothing().rule_in(&world.namespace, "", &["configmaps"], &verbs).partial().rollout(&steps)?;
+        world.plugins.grant("misfit", &narrow)?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        let shown = rollout(&world, "objects that stay", |shown| shown["held"] == 4).await?;
+        let reason = text(&shown, "/heldObjects/0/reason");
+        ensure!(reason.contains("the grant does not allow to delete it again"), "{shown}");
+        ensure!(marked(&world).await? == 0 && extras(&world).await?.is_empty() && journals(&world).await? == 0);
+        Ok(())
+    })
+    .await
+}
+
+/// Another file, or another grant, takes the place of the candidate.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newer_file_ends_a_rollout_and_begins_its_own() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 10, 0).await?;
+        let steps = json!({"canary": {"percent": 100, "for": "1h"}});
+        started(&world, "blind", 10, &steps).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        rollout(&world, "the candidate's writes", |shown| shown["compared"]["objects"] == 10).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("three", "remembers")?)?;
+        let canary = |shown: &serde_json::Value| shown["version"] == "three" && shown["phase"] == "canary";
+        rollout(&world, "the newer version", canary).await?;
+        // The file of before, which runs already: no candidate is left.
+        world.plugins.file("misfit.wasm", &misfit_version("one", "blind")?)?;
+        runs(&world, "one").await?;
+        restored(&world, &before).await?;
+        // A version that drops to a grant without a rollout runs at once.
+        world.plugins.grant("misfit", &grant_without(&world))?;
+        world.plugins.file("misfit.wasm", &misfit_version("four", "marked")?)?;
+        runs(&world, "four").await?;
+        Ok(())
+    })
+    .await
+}
+
+fn grant_without(world: &World) -> Grant {
+    let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+    Grant::nothing().rule_in(&world.namespace, "", &["configmaps"], &verbs)
+}
+
+/// An undo takes effect at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn going_back_to_an_earlier_version_takes_no_rollout() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 4, 0).await?;
+        started(&world, "", 4, &json!({"canary": {"percent": 100, "for": "1h"}})).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        rollout(&world, "the candidate", |shown| shown["compared"]["objects"] == 4).await?;
+        let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
+        let undo = async || oarlock(&["rollout", "undo", "misfit", "--admin-addr", &address]).await;
+        ensure!(!undo().await?.status.success(), "undone in a rollout");
+        command(&world, "promote").await?;
+        runs(&world, "two").await?;
+        eventually(SOON, "the way back", || async {
+            let ran = undo().await?;
+            ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+            Ok(())
+        })
+        .await?;
+        runs(&world, "one").await?;
+        eventually(SOON, "the objects of before", || async {
+            ensure!(marked(&world).await? == 0 && journals(&world).await? == 0);
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+/// A change of the configuration alone is a new version, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_configuration_is_rolled_out_and_another_permission_takes_effect_at_once() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 10, 0).await?;
+        let steps = json!({"canary": {"percent": 100, "for": "1h"}});
+        started(&world, "", 10, &steps).await?;
+        world.plugins.grant("misfit", &grant(&world, &steps)?.config("mode", "marked"))?;
+        rollout(&world, "a rollout of the configuration", |shown| shown["compared"]["objects"] == 10).await?;
+        eventually(SOON, "the candidate's writes", || async {
+            ensure!(marked(&world).await? == 10);
+            Ok(())
+        })
+        .await?;
+        command(&world, "abort").await?;
+        eventually(SOON, "the configuration of before", || async {
+            ensure!(marked(&world).await? == 0 && journals(&world).await? == 0);
+            Ok(())
+        })
+        .await?;
+        let narrower = grant(&world, &steps)?.resync_seconds(3600);
+        world.plugins.grant("misfit", &narrower)?;
+        eventually(SOON, "the grant", || async {
+            let entry = plugin(&world).await?;
+            ensure!(entry["resyncSeconds"] == 3600 && entry["rollout"].is_null(), "{entry}");
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+/// The host's own requests fail for a while.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_that_fail_while_a_canary_is_undone_are_undone_later() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 10, 0).await?;
+        started(&world, "blind", 10, &json!({"canary": {"percent": 100, "for": "1h"}})).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        rollout(&world, "the candidate's writes", |shown| shown["compared"]["objects"] == 10).await?;
+        let failing = [Method::PATCH, Method::DELETE].map(|method| {
+            Rule::every(Action::json(StatusCode::SERVICE_UNAVAILABLE, &json!({})))
+                .methods(&[method])
+                .path("/configmaps/")
+                .times(12)
+        });
+        for rule in failing {
+            let _handle = world.kubernetes_gate.rule(rule);
+        }
+        command(&world, "abort").await?;
+        restored(&world, &before).await
+    })
+    .await
+}

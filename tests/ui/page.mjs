@@ -1,0 +1,403 @@
+// Scenes on the page, played in a real browser. Prints one JSON document with what it saw; a failure is an error with its place.
+//
+//   playwright page.mjs SCENE < INPUT
+//
+// INPUT is JSON: `url` with the token, `browser` (the program), `folder` for files, and what a scene needs. Whatever a scene does, it fails when the
+// browser reports an error or a violation of the policy, and when a request leaves the origin.
+
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { strict as assert } from 'node:assert';
+
+const require = createRequire(join(process.env.PAGE_TOOLS, 'package.json'));
+const { chromium } = require('playwright-core');
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+const input = JSON.parse(readFileSync(0, 'utf8'));
+const origin = new URL(input.url).origin;
+const PATIENCE = 60_000;
+
+const troubles = [];
+const bodies = [];
+
+/** A tab that watches for errors. */
+async function tab(browser, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true, reducedMotion: 'reduce', ...options });
+  await context.addInitScript(() => {
+    globalThis.violations = [];
+    document.addEventListener('securitypolicyviolation', (event) => globalThis.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));
+    globalThis.alert = globalThis.confirm = globalThis.prompt = () => globalThis.violations.push('a script ran');
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  page.on('console', (message) => {
+    // A session that ended and a missing recording are answers, which the browser logs as errors.
+    if (['error', 'warning'].includes(message.type()) && !/status of (401|404|409|503)/.test(message.text())) troubles.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => troubles.push(`page: ${error}`));
+  page.on('dialog', (dialog) => { troubles.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.origin !== origin && !['data:', 'blob:'].includes(url.protocol)) troubles.push(`request: ${request.url()}`);
+  });
+  page.on('response', async (response) => {
+    if (!response.url().includes('/page/events')) bodies.push(await response.body().then(String, () => ''));
+  });
+  return page;
+}
+
+async function close(page) {
+  troubles.push(...(await page.evaluate(() => globalThis.violations)));
+  await page.context().close();
+}
+
+const text = (page, selector = '#main') => page.locator(selector).innerText();
+
+/** Waits until the page shows a text. */
+async function shows(page, wanted, selector = '#main') {
+  try {
+    await page.waitForFunction(([where, what]) => document.querySelector(where)?.innerText.includes(what), [selector, wanted]);
+  } catch {
+    throw new Error(`no ${JSON.stringify(wanted)} in ${selector}:\n${(await text(page)).slice(0, 6000)}`);
+  }
+}
+
+/** The address of the page without its token. */
+const at = (route) => `${origin}/#${route}`;
+
+/** Opens a tab with the session, on a route. */
+async function opened(browser, route = '/', options = {}) {
+  const page = await tab(browser, options);
+  await page.goto(input.url);
+  await shows(page, 'plugin', '.summary');
+  assert.equal(new URL(page.url()).hash, '#/', 'the token stays in the address');
+  if (route !== '/') await page.goto(at(route));
+  return page;
+}
+
+/** Every rule of axe-core that the standards know, in both schemes of colours. */
+async function accessible(page, name) {
+  const found = [];
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    await page.evaluate(AXE);
+    const result = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
+    found.push(...result.violations.map(({ id, help, nodes }) => `${name} ${colorScheme}: ${id}: ${help}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 200)} ${node.failureSummary ?? ''}`).join(' | ')}`));
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  assert.deepEqual(found, []);
+}
+
+/** Nothing is wider than the window, at the width of a desk and of a phone. */
+async function fits(page, name) {
+  for (const width of [1280, 375]) {
+    await page.setViewportSize({ width, height: 800 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(wide <= 1, `${name} is ${wide} pixels too wide at ${width}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+async function shot(page, name) {
+  if (input.folder) await page.screenshot({ path: join(input.folder, `${name}.png`), animations: 'disabled' });
+}
+
+const scenes = {
+  /** From the plugins to an object and its recording, and to the version. */
+  async story(browser) {
+    const page = await opened(browser);
+    const row = page.locator('tr[data-row=network]');
+    await shows(page, 'active', 'tr[data-row=network]');
+    assert.equal(await row.locator('td').nth(3).innerText(), '1', 'objects');
+    await accessible(page, 'plugins');
+    await fits(page, 'plugins');
+    await shot(page, 'story-plugins');
+    await row.locator('a').click();
+    await shows(page, input.object, 'table.objects');
+    await shows(page, 'settled', 'table.objects');
+    await shows(page, 'Versions that ran');
+    await accessible(page, 'plugin');
+    await fits(page, 'plugin');
+    await shot(page, 'story-plugin');
+    await page.getByRole('link', { name: input.object }).click();
+    await shows(page, 'settled', 'h1');
+    await page.locator('pre.diff').first().waitFor();
+    await shows(page, 'Reconcile ');
+    await accessible(page, 'object');
+    await fits(page, 'object');
+    await shot(page, 'story-object');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download as a case' }).click()]);
+    await download.saveAs(join(input.cases, 'case.yaml'));
+    await page.locator('dl.facts a', { hasText: '(' }).first().click();
+    await shows(page, 'Grant: requested and given');
+    for (const part of ['Manifest', 'name: "network"', 'PluginGrant', 'Versions that ran']) await shows(page, part);
+    await accessible(page, 'version');
+    await fits(page, 'version');
+    await shot(page, 'story-version');
+    await close(page);
+
+    // The same address without the token shows states, and nothing of objects.
+    const other = await tab(browser);
+    await other.goto(`${origin}/#/plugins/network`);
+    await shows(other, 'need a session');
+    assert.ok(!(await text(other)).includes(input.object));
+    await accessible(other, 'plugin without a session');
+    await close(other);
+    return {};
+  },
+
+  /** An object whose patch fails: why, and what it would change. */
+  async refused(browser) {
+    const page = await opened(browser, input.route);
+    await shows(page, input.error, 'dl.facts');
+    await shows(page, 'They differ');
+    await shows(page, input.added, 'pre.diff .added');
+    await shows(page, input.removed, 'pre.diff .removed');
+    await accessible(page, 'refused');
+    await shot(page, 'refused');
+    await close(page);
+    return {};
+  },
+
+  /** A plugin with a failing object, and a file that is no plugin. */
+  async failing(browser) {
+    const page = await opened(browser);
+    await shows(page, 'failed or quarantined', '.summary');
+    const first = page.locator('table.plugins tbody tr').first();
+    await page.waitForFunction(() => document.querySelector('table.plugins tbody tr')?.innerText.includes('failed'));
+    assert.match(await first.innerText(), /broken\.wasm/, 'a failed plugin comes first');
+    await first.locator('a').click();
+    await shows(page, 'Reason');
+    await shows(page, input.reason);
+    await page.goto(at('/plugins/misfit'));
+    await shows(page, 'failed', 'table.objects tbody tr:first-child');
+    const rows = await page.locator('table.objects tbody tr').allInnerTexts();
+    assert.ok(rows[0].includes(input.bad) && rows[0].includes(input.error), rows[0]);
+    assert.equal(rows.length, input.objects);
+    await page.getByLabel('Filter by state').selectOption('failed');
+    await page.waitForFunction(() => document.querySelectorAll('table.objects tbody tr').length === 1);
+    await page.getByLabel('Filter by state').selectOption('all');
+    await page.getByLabel('Search objects').fill(input.good);
+    await page.waitForFunction((name) => { const rows = [...document.querySelectorAll('table.objects tbody tr')]; return rows.length === 1 && rows[0].innerText.includes(name); }, input.good);
+    await page.getByLabel('Search objects').fill('');
+    await shows(page, input.bad, 'table.objects');
+    await accessible(page, 'failing plugin');
+    await shot(page, 'failing-plugin');
+    await page.getByRole('link', { name: input.bad, exact: true }).click();
+    await shows(page, 'failed, and is tried again', 'h1');
+    await shows(page, input.error, 'dl.facts');
+    await shows(page, 'ReconcileError');
+    await accessible(page, 'failing object');
+    await shot(page, 'failing-object');
+    await close(page);
+    return {};
+  },
+
+  /** A canary, which the page shows and promotes; and the requests of the other actions. */
+  async canary(browser) {
+    const page = await opened(browser);
+    await shows(page, 'canary', 'tr[data-row=misfit]');
+    await page.goto(at('/plugins/misfit'));
+    await shows(page, 'Rollout of two');
+    await accessible(page, 'canary');
+    await shot(page, 'canary');
+    const sent = [];
+    await page.route('**/plugins/misfit/{pause,reconcile,resume}', (route) => {
+      sent.push([route.request().method(), new URL(route.request().url()).pathname, /^Bearer \S+$/.test(route.request().headers().authorization)]);
+      route.fulfill({ status: 200, body: 'done as told\n' });
+    });
+    for (const label of ['Pause', 'Reconcile']) {
+      await page.getByRole('button', { name: label, exact: true }).click();
+      await page.getByRole('dialog').getByRole('button', { name: label }).click();
+      await shows(page, 'done as told');
+    }
+    assert.deepEqual(sent, [['POST', '/plugins/misfit/pause', true], ['POST', '/plugins/misfit/reconcile', true]]);
+    // A person who does not agree sends nothing.
+    await page.getByRole('button', { name: 'Abort', exact: true }).click();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.goto(at(`/plugins/misfit/versions/${encodeURIComponent(input.candidate)}`));
+    await shows(page, 'Rollout and plan');
+    await accessible(page, 'candidate');
+    await page.goto(at('/plugins/misfit'));
+    await page.getByRole('button', { name: 'Promote', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
+    await page.waitForFunction(() => document.querySelector('h1')?.innerText.includes('two') && !document.querySelector('h1').innerText.includes('canary'));
+    await close(page);
+    return {};
+  },
+
+  /** Names, labels, messages and states that are scripts, change the direction of text, or are very long. */
+  async hostile(browser) {
+    const page = await opened(browser);
+    const seen = [];
+    for (const route of input.routes) {
+      await page.goto(at(route));
+      await page.waitForFunction(() => document.querySelector('h1'));
+      await page.waitForFunction(() => !document.querySelector('#main').innerText.includes('Reading'));
+      if (input.awaits[route]) await shows(page, input.awaits[route]);
+      await fits(page, route);
+      await accessible(page, route);
+      seen.push(await text(page));
+      await shot(page, `hostile-${seen.length}`);
+    }
+    await page.goto(at('/'));
+    await shows(page, 'plugin', '.summary');
+    await fits(page, 'hostile plugins');
+    seen.push(await text(page));
+    const strange = await page.evaluate(() => document.querySelectorAll('#main script, #main img, #main iframe, #main [onerror], #main [style]').length);
+    assert.equal(strange, 0, 'elements that nobody made');
+    for (const shown of seen) assert.ok(!/[\u202a-\u202e\u2066-\u2069\u200b-\u200f\u0007]/.test(shown), JSON.stringify(shown.slice(0, 3000)));
+    await close(page);
+    return { seen };
+  },
+
+  /** Everything that the page reads and shows, to search it. */
+  async everything(browser) {
+    const page = await opened(browser);
+    const seen = [];
+    for (const [route, wanted] of input.routes) {
+      await page.goto(at(route));
+      await shows(page, wanted);
+      // The next request of each poll has been answered.
+      await page.waitForLoadState('networkidle').catch(() => {});
+      seen.push(await page.content());
+    }
+    const stored = await page.evaluate(() => [document.cookie, JSON.stringify(localStorage), location.href]);
+    await close(page);
+    return { seen: [...seen, ...bodies], stored };
+  },
+
+  /** The way to an object and back with keys alone. */
+  async keyboard(browser) {
+    const page = await opened(browser);
+    const keys = page.keyboard;
+    const focused = () => page.evaluate(() => document.activeElement?.innerText || document.activeElement?.tagName);
+    await keys.press('Tab');
+    assert.equal(await focused(), 'Skip to content');
+    await keys.press('Enter');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+    await keys.press('?');
+    await page.getByRole('dialog').waitFor();
+    await accessible(page, 'keys');
+    await keys.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await keys.press('/');
+    await keys.type('netw');
+    await page.waitForFunction(() => document.querySelectorAll('table.plugins tbody tr').length === 1);
+    await keys.press('ArrowDown');
+    assert.equal(await focused(), 'network');
+    const ring = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+    assert.equal(ring, 'solid', 'the focus is visible');
+    await keys.press('Enter');
+    await shows(page, input.object, 'table.objects');
+    await keys.press('j');
+    const first = await focused();
+    await keys.press('j');
+    const second = await focused();
+    assert.notEqual(first, second);
+    await keys.press('k');
+    assert.equal(await focused(), first);
+    await keys.press('End');
+    assert.equal(await focused(), second);
+    await keys.press('Enter');
+    await shows(page, 'Why it is as it is');
+    assert.ok(page.url().includes('/objects/network/'));
+    await keys.press('Escape');
+    await shows(page, 'Objects', 'h2#objects');
+    await keys.press('/');
+    await keys.type('nothing has this name');
+    await shows(page, 'No object matches');
+    await keys.press('Escape');
+    await keys.press('Escape');
+    await page.waitForFunction(() => location.hash === '#/');
+    // Each control of the page is reached with the tabulator.
+    const reached = new Set();
+    for (let step = 0; step < 60; step += 1) {
+      await keys.press('Tab');
+      reached.add(await page.evaluate(() => document.activeElement?.id || document.activeElement?.innerText || document.activeElement?.tagName));
+    }
+    for (const wanted of ['search', 'help', 'network', 'Plugin', 'State']) assert.ok(reached.has(wanted), `${wanted} is not reached: ${[...reached].join(', ')}`);
+    // What changes each second is not read out; what a person asks for is.
+    const polite = await page.evaluate(() => [...document.querySelectorAll('[aria-live], [role=status]')].map((element) => element.id || element.className));
+    assert.ok(!polite.some((name) => name.includes('summary') || name.includes('scroll')), polite.join());
+    await close(page);
+    return {};
+  },
+
+  /** A thousand plugins: the first view, the filter, the pages, and a figure of the time. */
+  async many(browser) {
+    const times = [];
+    for (let turn = 0; turn < 6; turn += 1) {
+      const page = await tab(browser);
+      await page.goto(`${origin}/`);
+      await page.waitForFunction(() => performance.getEntriesByName('plugins-shown').length);
+      times.push(await page.evaluate(() => performance.getEntriesByName('plugins-shown')[0].startTime));
+      await close(page);
+    }
+    // The first one warms the browser up.
+    const first = times.slice(1).sort((a, b) => a - b);
+    const page = await opened(browser);
+    const rows = () => page.locator('table.plugins tbody tr').count();
+    if (input.plugins > 100) {
+      assert.equal(await rows(), 100);
+      await page.getByRole('button', { name: 'Next page' }).click();
+      await shows(page, 'Page 2 of');
+      await page.locator('#search').fill(input.one);
+      await page.waitForFunction((name) => document.querySelectorAll('table.plugins tbody tr').length === 1 && document.querySelector('table.plugins tbody tr').innerText.includes(name), input.one);
+      await page.locator('#search').fill('');
+      await accessible(page, 'many plugins');
+      await fits(page, 'many plugins');
+    }
+    await shot(page, 'many-plugins');
+    await close(page);
+    return { first };
+  },
+
+  /** A hundred thousand objects: search, pages and the last of them. */
+  async objects(browser) {
+    const page = await opened(browser, `/plugins/${input.plugin}`);
+    const begin = Date.now();
+    await page.waitForFunction(() => document.querySelectorAll('table.objects tbody tr[data-row]').length === 100);
+    const list = Date.now() - begin;
+    const searched = Date.now();
+    await page.getByLabel('Search objects').fill(input.last);
+    await page.waitForFunction((name) => { const rows = [...document.querySelectorAll('table.objects tbody tr[data-row]')]; return rows.length === 1 && rows[0].innerText.includes(name); }, input.last);
+    const search = Date.now() - searched;
+    await shot(page, 'many-objects');
+    await page.getByLabel('Search objects').fill('');
+    await page.waitForFunction(() => document.querySelectorAll('table.objects tbody tr[data-row]').length === 100);
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await shows(page, 'Page 2');
+    // The page stays open while the caller measures the host.
+    await page.waitForTimeout(input.openMs ?? 0);
+    await close(page);
+    return { list, search };
+  },
+
+  /** The pictures of the documents. */
+  async pictures(browser) {
+    for (const [name, route, wanted, options] of input.pictures) {
+      const page = await opened(browser, route, { viewport: { width: 1100, height: 640 }, ...options });
+      await shows(page, wanted);
+      await page.waitForTimeout(input.openMs ?? 0);
+      await shot(page, name);
+      await close(page);
+    }
+    return {};
+  },
+};
+
+const browser = await chromium.launch({
+  executablePath: input.browser,
+  // Chromium refuses its sandbox to root, as in containers.
+  args: [...(process.getuid() === 0 ? ['--no-sandbox'] : []), '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars', '--force-device-scale-factor=1'],
+});
+try {
+  const seen = await scenes[process.argv[2]](browser);
+  assert.deepEqual(troubles, [], 'what the browser reported');
+  process.stdout.write(JSON.stringify(seen));
+} finally {
+  await browser.close();
+}
