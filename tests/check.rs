@@ -210,7 +210,7 @@ async fn all_found(plugin: &'static str, bugs: &[Bug]) -> Result<()> {
     Ok(())
 }
 
-const BUGS: [Bug; 14] = [
+const BUGS: [Bug; 15] = [
     ("keeps-removed", "last-state", (12, 0)),
     ("creates-once", "last-state", (6, 0)),
     ("leaves-replicas", "last-state", (6, 0)),
@@ -221,6 +221,7 @@ const BUGS: [Bug; 14] = [
     ("fights", "quiet", (6, 0)),
     ("stuck-deletion", "deletion", (6, 0)),
     ("panics", "plugin-error", (6, 0)),
+    ("hog", "plugin-error", (6, 0)),
     ("leaks", "secret", (6, 0)),
     ("logs", "secret", (6, 0)),
     ("never-answers", "unanswered", (6, 0)),

@@ -137,7 +137,7 @@ async fn bugs_of_a_controller_of_controller_runtime_are_found_from_outside() -> 
     }
     let folder = tempfile::tempdir()?;
     let controller = controller_runtime(folder.path()).await?;
-    finds("merges", &controller, &["last-state", "faults"], &["--cases", "16", "--settle-seconds", "30"]).await?;
+    finds("merges", &controller, &["last-state", "faults"], &["--cases", "40", "--settle-seconds", "30"]).await?;
     finds_nothing(&controller, "8").await
 }
 

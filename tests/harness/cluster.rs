@@ -260,6 +260,13 @@ impl Cluster {
             let account = json!({"metadata": {"name": "default"}});
             let made = self.create(&format!("/api/v1/namespaces/{name}/serviceaccounts"), &account).await;
             made.map(drop).or_else(|error| if code(&error) == Some(409) { Ok(()) } else { Err(error) })?;
+            // kube-controller-manager creates it some time later, which could be while a test checks that nothing changes.
+            let root_ca = |namespace: &str| format!("/api/v1/namespaces/{namespace}/configmaps/kube-root-ca.crt");
+            if self.get(&root_ca("default")).await?.is_some() {
+                let path = root_ca(name);
+                let is_there = || async { self.get(&path).await?.context("it does not exist").map(drop) };
+                eventually(super::SOON, &path, is_there).await?;
+            }
         }
         Ok(name.to_owned())
     }

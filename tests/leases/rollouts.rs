@@ -47,6 +47,13 @@ async fn two_hosts_with(
         anyhow::bail!("none")
     })
     .await?;
+    // The standby may still compile. It would have nothing to roll out from if the next version came before this one runs.
+    for host in &hosts {
+        shows(host, "version 1", &|entry| {
+            (text(entry, "/version"), text(entry, "/state")) == ("1".into(), "active".into())
+        })
+        .await?;
+    }
     let first = hosts.remove(leader);
     Ok((first, hosts.remove(0)))
 }

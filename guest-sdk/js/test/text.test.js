@@ -64,6 +64,15 @@ test("frames of the bundle are those of its sources", () => {
   installLineMap("nothing", { sources: [], runs: [] });
 });
 
+test("the first random number of a reconcile looks at the clock, for the host", (t) => {
+  const now = t.mock.method(Date, "now");
+  seed("a u1 1");
+  assert.equal(now.mock.callCount(), 0);
+  random();
+  random();
+  assert.equal(now.mock.callCount(), 1);
+});
+
 test("random numbers are those of their seed, and spread", () => {
   const draw = (text) => {
     seed(text);

@@ -257,9 +257,9 @@ fn tell(
     args: &CheckArgs,
     (subject, stopped): (Subject, bool),
     world: Option<(&[Value], &[Value])>,
-    Played { cases, took: (played, shortened), findings }: Played,
+    Played { cases, took: (played, shortened), findings, others }: Played,
 ) -> anyhow::Result<u8> {
-    let report = Report { subject, seed: args.seed, cases, findings };
+    let report = Report { subject, seed: args.seed, cases, findings, others };
     let text = match args.output {
         Format::Text => report.text(),
         Format::Json => format!("{:#}\n", report.json()),

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Most findings of a report. Others have likely the same reasons.
+/// Most findings that are shrunk. The report counts the others, which have likely the same reasons.
 const FINDINGS: usize = 10;
 
 /// Plays programs of a controller and judges what it sees.
@@ -81,6 +81,8 @@ pub(super) struct Played {
     /// Real time of the cases, and of making the findings short.
     pub(super) took: (Duration, Duration),
     pub(super) findings: Vec<Finding>,
+    /// Outcomes of more shapes, which were not shrunk.
+    pub(super) others: usize,
 }
 
 /// Plays drawn programs, and shrinks what they show.
@@ -117,8 +119,8 @@ pub(super) fn campaign<R: Referee>(
     if found > 0 && !referee.stopped() {
         progress.line(&format!("{found} of {cases} cases show something; their steps are made fewer"));
     }
-    let findings = findings(referee, sources, jobs, outcomes)?;
-    Ok(Played { cases, took: (played, began.elapsed().saturating_sub(played)), findings })
+    let (findings, others) = findings(referee, sources, jobs, outcomes)?;
+    Ok(Played { cases, took: (played, began.elapsed().saturating_sub(played)), findings, others })
 }
 
 /// Plays one program. The results are as in [`campaign`].
@@ -136,7 +138,7 @@ pub(super) fn replay<R: Referee>(referee: &R, program: &Program) -> anyhow::Resu
         let shrunk = Shrunk { oracle, shape: found.shape, lines: found.lines, scenario, fails: true };
         Finding { case: 0, cases: 1, file, shrunk }
     });
-    Ok(Played { cases: 1, took: (began.elapsed(), Duration::ZERO), findings: finding.into_iter().collect() })
+    Ok(Played { cases: 1, took: (began.elapsed(), Duration::ZERO), findings: finding.into_iter().collect(), others: 0 })
 }
 
 /// Works in threads without a runtime, until `job` answers None. The results are in the order of their numbers.
@@ -165,13 +167,13 @@ fn case<R: Referee>(referee: &R, sources: &[Source], seed: u64, number: u64) -> 
     Ok(referee.judge(&program)?.map(|found| (program, found)))
 }
 
-/// Shrinks the first outcome of each shape, and names the files.
+/// Shrinks the first outcome of each shape, and names the files. Answers how many shapes it left out, too.
 fn findings<R: Referee>(
     referee: &R,
     sources: &[Source],
     jobs: usize,
     outcomes: Vec<Outcome>,
-) -> anyhow::Result<Vec<Finding>> {
+) -> anyhow::Result<(Vec<Finding>, usize)> {
     let mut shapes: BTreeMap<Shape, First> = BTreeMap::new();
     for (number, outcome) in (0..).zip(outcomes) {
         let Some((program, found)) = outcome else { continue };
@@ -181,6 +183,7 @@ fn findings<R: Referee>(
     }
     let mut firsts: Vec<_> = shapes.into_values().collect();
     firsts.sort_by_key(|(number, ..)| *number);
+    let others = firsts.len().saturating_sub(FINDINGS);
     firsts.truncate(FINDINGS);
     let shrunk = side_by_side(jobs, |number| {
         let (_, _, program, found) = firsts.get(usize::try_from(number).ok()?)?;
@@ -198,5 +201,53 @@ fn findings<R: Referee>(
         let file = format!("{}{number}.yaml", shrunk.oracle.name());
         findings.push(Finding { case, cases, file, shrunk });
     }
-    Ok(findings)
+    Ok((findings, others))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::{Report, Subject};
+    use super::*;
+    use serde_json::Value;
+
+    /// Everything fails, each case for a reason of its own.
+    struct Strict(AtomicU64);
+
+    impl Referee for Strict {
+        fn stopped(&self) -> bool {
+            false
+        }
+
+        fn judge(&self, _: &Program) -> anyhow::Result<Option<Found>> {
+            let shape = format!("reason {}", self.0.fetch_add(1, Relaxed));
+            Ok(Some(Found { oracle: Oracle::Quiet, shape, lines: Vec::new(), checks: Vec::new() }))
+        }
+
+        fn shows(&self, _: &Program, _: Oracle, _: &mut u64) -> anyhow::Result<Option<Found>> {
+            Ok(None)
+        }
+
+        fn tries(&self, _: Oracle) -> usize {
+            0
+        }
+
+        fn scenario(&self, program: &Program, _: &Program, _: &Found) -> anyhow::Result<(Program, bool)> {
+            Ok((program.clone(), true))
+        }
+    }
+
+    #[test]
+    fn findings_that_are_not_shrunk_are_counted() {
+        let text = include_str!("../../../../tests/fixtures/check/crd.yaml");
+        let definition: Value = serde_saphyr::from_str(text).unwrap();
+        let kinds = [("check.oarlock.test/v1".to_owned(), "Site".to_owned())];
+        let sources = super::super::source::sources(&kinds, &[definition], &[]).unwrap();
+        let played = campaign(&Strict(AtomicU64::new(0)), &sources, (3, Bound::Cases(13), 1)).unwrap();
+        assert_eq!((played.findings.len(), played.others), (FINDINGS, 3));
+        let Played { cases, findings, others, .. } = played;
+        let report = Report { subject: Subject::Command("x".to_owned()), seed: 3, cases, findings, others };
+        let told = "x: 13 cases, 10 findings, 3 more not shrunk: mend these first (seed 3)\n";
+        assert!(report.text().ends_with(told), "{}", report.text());
+        assert_eq!(report.json()["findingsNotShrunk"], 3);
+    }
 }

@@ -215,3 +215,30 @@ pub(super) fn named(oracle: Oracle, program: &Program) -> Oracle {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A status of an older generation, and a Ready condition of one. Neither has to be there.
+    #[test]
+    fn a_status_of_another_generation_is_found() {
+        let object = json!({"apiVersion": "a.b/v1", "kind": "Site", "metadata": {"name": "a", "namespace": "n"}});
+        let found = |status: Value| {
+            let mut live = object.clone();
+            merge(&mut live, json!({"metadata": {"generation": 3}, "status": status}));
+            let seen = Seen { objects: vec![live], ..Seen::default() };
+            generations(std::slice::from_ref(&object), &seen).map(|found| found.lines.concat())
+        };
+        let ready = |of: u32, status: &str| {
+            let condition = json!({"type": "Ready", "status": status, "observedGeneration": of});
+            json!({"observedGeneration": 3, "conditions": [condition]})
+        };
+        assert_eq!(found(json!({"phase": "up"})), None);
+        assert_eq!(found(ready(3, "True")), None);
+        assert_eq!(found(ready(2, "False")), None);
+        let expected = "status.observedGeneration: expected 3, found 2";
+        assert_eq!(found(json!({"observedGeneration": 2})).as_deref(), Some(expected));
+        assert_eq!(found(ready(2, "True")).as_deref(), Some("Ready is True for generation 2: expected 3"));
+    }
+}

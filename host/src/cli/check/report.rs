@@ -66,6 +66,8 @@ pub(super) struct Report {
     pub(super) seed: u64,
     pub(super) cases: u64,
     pub(super) findings: Vec<Finding>,
+    /// Findings that were not shrunk and are counted only.
+    pub(super) others: usize,
 }
 
 impl Report {
@@ -84,9 +86,14 @@ impl Report {
                 let _ = writeln!(out, "         {}", self.subject.unseen());
             }
         }
-        let (cases, found) = (counted(self.cases, "case"), counted(self.findings.len(), "finding"));
-        let _ = writeln!(out, "{}: {cases}, {found} (seed {})", self.subject.title(), self.seed);
+        let _ = writeln!(out, "{}: {} (seed {})", self.subject.title(), self.numbers(), self.seed);
         out
+    }
+
+    /// Cases and findings, with those that are left out.
+    fn numbers(&self) -> String {
+        let numbers = format!("{}, {}", counted(self.cases, "case"), counted(self.findings.len(), "finding"));
+        if self.others == 0 { numbers } else { format!("{numbers}, {} more not shrunk: mend these first", self.others) }
     }
 
     /// For programs.
@@ -102,7 +109,8 @@ impl Report {
                 })
             })
             .collect();
-        let mut report = json!({"seed": self.seed, "cases": self.cases, "findings": findings});
+        let mut report =
+            json!({"seed": self.seed, "cases": self.cases, "findings": findings, "findingsNotShrunk": self.others});
         let (field, subject) = match &self.subject {
             Subject::Plugin(name, version) => ("plugin", json!({"name": name, "version": version})),
             Subject::Command(command) => ("command", json!(command)),
@@ -115,9 +123,8 @@ impl Report {
     pub(super) fn html(&self) -> String {
         let title = escaped(&format!("oarlock check: {}", self.subject.title()));
         let mut out = format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<style>body{{font-family:sans-serif;max-width:60em;margin:2em auto}}pre{{background:#f4f4f4;padding:1em;overflow:auto}}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p>{}, {}, seed {}</p>\n",
-            counted(self.cases, "case"),
-            counted(self.findings.len(), "finding"),
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<style>body{{font-family:sans-serif;max-width:60em;margin:2em auto}}pre{{background:#f4f4f4;padding:1em;overflow:auto}}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p>{}, seed {}</p>\n",
+            self.numbers(),
             self.seed
         );
         for finding in &self.findings {

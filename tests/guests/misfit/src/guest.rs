@@ -67,6 +67,7 @@ impl Guest for Misfit {
                 let requirements: Vec<_> = (0..misfit.count(100)).map(|number| format!("!label-{number}")).collect();
                 return misfit.list(&requirements.join(",")).map(|found| Some(json!(found.len()).to_string()));
             }
+            "asks" => drop(send("GET", &url(), &[], b"")),
             "list-all" | "indexed" | "program" | "gadget" => return misfit.reading().map(Some),
             "merge-huge" => return merge_huge(misfit.count(1_000_000)),
             "merge-custom" => {

@@ -1,8 +1,9 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 72] = [
+pub(crate) const MODES: [&str; 73] = [
     "ok",
+    "asks",
     "nothing",
     "verbatim",
     "apply-nowhere",

@@ -18,6 +18,7 @@
 //! | `leaks` | an event has the value of a Secret |
 //! | `logs` | a log line has the value of a Secret |
 //! | `stale-status` | the status shows the first title that the Site ever had |
+//! | `hog` | needs more memory than the grant allows at the largest number of replicas |
 //! | `never-answers` | computes for ever where the color is green |
 //! | `leaks-external` | the record of a Site stays when the Site goes |
 //! | `creates-twice` | a crash between the creation of the record and the note of its id leads to a second record |
@@ -125,6 +126,7 @@ impl Reconciler for Seeded {
         let (spec, name) = (&cx.object()?.spec, cx.name());
         match mode().as_str() {
             "panics" if spec.replicas == MOST_REPLICAS => unreachable!("too many replicas"),
+            "hog" if spec.replicas == MOST_REPLICAS => drop(std::hint::black_box(vec![1_u8; 1 << 30])),
             "never-answers" if spec.color.as_deref() == Some("green") => loop {
                 std::hint::black_box(0);
             },

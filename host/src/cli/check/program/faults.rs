@@ -24,6 +24,7 @@ fn drawn(random: &mut Rng, services: bool) -> Vec<Value> {
     }
     let writes = json!({"verbs": ["create", "update", "patch", "apply", "delete"]});
     let (skip, times) = (random.u8(..4), random.u8(1..4));
+    let crash_after = later(random, skip, 3);
     let struck = |requests: &Value, skip: u8, fault: Value| {
         vec![json!({"fault": {"id": "fault", "requests": requests, "skip": skip, "times": times, "fault": fault}})]
     };
@@ -35,7 +36,7 @@ fn drawn(random: &mut Rng, services: bool) -> Vec<Value> {
     };
     match random.u8(..24) {
         0..6 => vec![
-            json!({"fault": {"id": "crash", "requests": writes, "skip": skip, "times": 1, "fault": {"crash": {}}}}),
+            json!({"fault": {"id": "crash", "requests": writes, "skip": crash_after, "times": 1, "fault": {"crash": {}}}}),
         ],
         6 => rule(&writes, json!({"answer": {"code": 409}})),
         7 => asked(json!({"answer": {"code": 429, "retryAfterSeconds": 1}})),
@@ -63,14 +64,25 @@ fn drawn(random: &mut Rng, services: bool) -> Vec<Value> {
     }
 }
 
+/// The write after which the host crashes, counted from 0: mostly an early one, as each plugin has, and the last value stands for later ones.
+fn later(random: &Rng, skip: u8, last: u8) -> u8 {
+    // Of a copy, so that this draw changes no other one; and not its first number, which decides for the crash.
+    let mut random = random.clone();
+    random.u32(..);
+    if skip == last { last + random.u8(..8) } else { skip }
+}
+
 /// A fault of HTTP services.
 fn service_fault(random: &mut Rng) -> Value {
     let writes = json!({"methods": ["POST", "PUT", "PATCH", "DELETE"]});
     let (skip, times) = (random.u8(..3), random.u8(1..4));
+    let crash_after = later(random, skip, 2);
     let rule = |requests: &Value, fault: Value| json!({"fault": {"id": "fault", "http": requests, "skip": skip, "times": times, "fault": fault}});
     let all = json!({});
     match random.u8(..16) {
-        0..7 => json!({"fault": {"id": "crash", "http": writes, "skip": skip, "times": 1, "fault": {"crash": {}}}}),
+        0..7 => {
+            json!({"fault": {"id": "crash", "http": writes, "skip": crash_after, "times": 1, "fault": {"crash": {}}}})
+        }
         7 => rule(&all, json!({"answer": {"code": 429, "retryAfterSeconds": 1}})),
         8 => rule(&all, json!({"answer": {"code": 500}})),
         9 => rule(&all, json!({"answer": {"code": 503}})),
@@ -102,4 +114,40 @@ pub(in crate::cli::check) fn passes(steps: &[Value]) -> bool {
             || ["cut", "hang", "crash"].iter().any(|name| fault.get(name).is_some())
     };
     faults.peek().is_some() && faults.all(passing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Each fault of docs/check.md is drawn, and the host crashes after each of the first writes.
+    #[test]
+    fn every_fault_is_drawn() {
+        let mut all = BTreeSet::new();
+        let mut random = Rng::with_seed(3);
+        for services in [false, true].repeat(4000) {
+            for step in drawn(&mut random, services) {
+                let Some(fault) = step.get("fault") else { continue };
+                let of = if fault.get("http").is_some() { "service" } else { "cluster" };
+                let (kind, how) = fault["fault"].as_object().and_then(|fault| fault.iter().next()).unwrap();
+                let number = if kind == "crash" { &fault["skip"] } else { &how["code"] };
+                all.insert(format!("{of} {kind} {number}"));
+            }
+        }
+        let after = |of: &'static str, writes: u8| (0..writes).map(move |write| format!("{of} crash {write}"));
+        let answers = |of: &str| [429, 500, 503].map(|code| format!("{of} answer {code}"));
+        let others =
+            ["answer 403", "answer 409", "cut null", "delay null", "closeWatch null", "delayEvents null", "stale null"]
+                .map(|fault| format!("cluster {fault}"));
+        let of_services = ["cut null", "hang null", "delay null"].map(|fault| format!("service {fault}"));
+        let expected: BTreeSet<String> = after("cluster", 11)
+            .chain(after("service", 10))
+            .chain(answers("cluster"))
+            .chain(answers("service"))
+            .chain(others)
+            .chain(of_services)
+            .collect();
+        assert_eq!(all, expected);
+    }
 }

@@ -26,6 +26,9 @@ const modes = {
   },
   // Not the same twice: clocks, a random number, and what an earlier reconcile left in memory.
   chance: () => ({ ok: false, wall: Date.now(), random: Math.random(), calls: ++calls }),
+  // Always in sync, but not for sure.
+  clock: () => ({ ok: Date.now() > 0 }),
+  dice: () => ({ ok: Math.random() < 1 }),
 };
 
 let calls = 0;
