@@ -4,7 +4,9 @@ use crate::plan::ALONE;
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use http::Method;
-use oarlock_tests::harness::{Grant, SOON, World, eventually, misfit_version, misfit_with, oarlock, text, with_world};
+use oarlock_tests::harness::{
+    Grant, Host, SOON, World, WorldOptions, eventually, misfit_version, misfit_with, oarlock, text, with_world,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,12 +59,24 @@ impl Story<'_> {
 
     /// The plugin's part about the object, as the command asks for it.
     async fn plugin(&self, name: &str) -> Result<Value> {
-        let path = format!("/explain?kind=ConfigMap&namespace={}&name={}", self.world.namespace, self.name);
-        let headers = [("x-oarlock-action", "1")];
-        let answer = self.world.host(async |host| host.admin().send(Method::GET, &path, &headers, Bytes::new()).await);
-        let found = answer.await?.json()?;
-        let plugins = at(&found, "/plugins").as_array().context("no plugins")?;
-        plugins.iter().find(|plugin| at(plugin, "/plugin") == name).cloned().with_context(|| format!("{found:#}"))
+        let object = (self.world.namespace.as_str(), self.name.as_str());
+        self.world.host(async |host| of_plugin(host, name, "ConfigMap", object).await).await
+    }
+
+    /// Whether nothing is planned, and what would trigger the next run is there: the plugin reads its child, and watches such objects.
+    fn rests(&self, plugin: &Value) -> bool {
+        at(plugin, "/queue").as_array().is_some_and(Vec::is_empty)
+            && *at(plugin, "/reads") == json!([format!("ConfigMap {}/{}-child", self.world.namespace, self.name)])
+            && *at(plugin, "/runsOn") == json!(["ConfigMap: its owner"])
+            && at(plugin, "/resyncSeconds").as_u64() > Some(0)
+    }
+
+    /// Whether the last reconcile ran because of a change of this field of the object. A retry that was planned may have come after it.
+    fn ran_because(&self, plugin: &Value, field: &str) -> bool {
+        let cause = format!("ConfigMap {}/{} modified: {field}", self.world.namespace, self.name);
+        let mut last = at(plugin, "/last").as_array().into_iter().flatten();
+        let last = last.find(|one| at(one, "/trigger") != "retry").unwrap_or(&Value::Null);
+        text(last, "/trigger") == "event" && text(last, "/cause") == cause
     }
 
     /// Waits until the plugin is in a state, and holds that everything else is right then.
@@ -93,7 +107,9 @@ impl Story<'_> {
             ensure!(text(write, "/of") == format!("ConfigMap {}/{}", self.world.namespace, self.name), "{write:#}");
             let said = format!("{} {}", text(write, "/trigger"), text(write, "/cause"));
             ensure!(causes.iter().any(|cause| said.contains(cause)), "{write:#}");
-            ensure!(text(write, "/digest").len() == "sha256:".len() + 64 && !text(write, "/correlationId").is_empty());
+            let running = self.world.host(async |host| host.plugin("misfit").await).await?;
+            ensure!(text(write, "/digest") == text(&running, "/digest"), "{write:#}, but {running:#} runs");
+            ensure!(!text(write, "/correlationId").is_empty(), "{write:#}");
             Ok(())
         })
         .await
@@ -111,7 +127,12 @@ impl Story<'_> {
         let conflict = |plugin: &Value| {
             text(plugin, "/last/0/outcome") == "Conflict" && text(plugin, "/lastError").contains("somebody")
         };
-        self.is("failed, and is tried again", conflict).await?;
+        let failed = self.is("failed, and is tried again", conflict).await?;
+        // What the API server refused wrote nothing.
+        let written = self.explain("-child").await?;
+        let writes = at(&written, "/writes").as_array().into_iter().flatten();
+        let writers: BTreeSet<String> = writes.map(|write| text(write, "/correlationId")).collect();
+        ensure!(!writers.is_empty() && !writers.contains(&text(&failed, "/last/0/correlationId")), "{written:#}");
         world.cluster.apply(&self.path("-child"), "somebody", &theirs(json!({"own": "kept"}))).await?;
         self.child_is_of(running, modified).await?;
         let found = self.explain("-child").await?;
@@ -166,7 +187,7 @@ impl Story<'_> {
         let world = self.world;
         let own = |what: &str| format!("event ConfigMap {}/{} {what}", world.namespace, self.name);
         let childs = |what: &str| format!("event ConfigMap {}/{}-child {what}", world.namespace, self.name);
-        let settled = |plugin: &Value| at(plugin, "/queue").as_array().is_some_and(Vec::is_empty);
+        let settled = |plugin: &Value| self.rests(plugin);
         let running = version.to_string();
         match step {
             Step::Edit => {
@@ -196,8 +217,11 @@ impl Story<'_> {
             Step::GiveUp => {
                 self.annotate("misfit/mode", Some("terminal")).await?;
                 let state = "failed for good: it runs again when the object, something that it reads, the plugin or its grant changes";
-                let told =
-                    |plugin: &Value| settled(plugin) && text(plugin, "/lastError").contains("misfit gives up as told");
+                let told = |plugin: &Value| {
+                    at(plugin, "/queue").as_array().is_some_and(Vec::is_empty)
+                        && text(plugin, "/lastError").contains("misfit gives up as told")
+                        && self.ran_because(plugin, "metadata.annotations.misfit/mode")
+                };
                 self.is(state, told).await?;
             }
             Step::Recover => {
@@ -213,7 +237,12 @@ impl Story<'_> {
             }
             Step::Resume => {
                 self.annotate("oarlock.dev/paused", None).await?;
-                self.is("settled", |plugin| at(plugin, "/heldUp").as_array().is_some_and(Vec::is_empty)).await?;
+                let runs = |plugin: &Value| {
+                    at(plugin, "/heldUp").as_array().is_some_and(Vec::is_empty)
+                        && settled(plugin)
+                        && self.ran_because(plugin, "metadata.annotations.oarlock.dev/paused")
+                };
+                self.is("settled", runs).await?;
             }
             Step::Swap => {
                 *version += 1;
@@ -225,6 +254,43 @@ impl Story<'_> {
         }
         Ok(())
     }
+}
+
+/// What a host says about an object.
+///
+/// * `object` - namespace and name.
+async fn explained(host: &Host, kind: &str, object: (&str, &str)) -> Result<Value> {
+    let path = format!("/explain?kind={kind}&namespace={}&name={}", object.0, object.1);
+    let answer = host.admin().send(Method::GET, &path, &[("x-oarlock-action", "1")], Bytes::new()).await?;
+    ensure!(answer.status == 200, "{} {}", answer.status, answer.text());
+    answer.json()
+}
+
+/// The versions whose writes of a ConfigMap are the last ones.
+pub(crate) async fn writers(world: &World, name: &str) -> Result<BTreeSet<String>> {
+    let object = (world.namespace.as_str(), name);
+    let found = world.host(async |host| explained(host, "ConfigMap", object).await).await?;
+    Ok(at(&found, "/writes").as_array().into_iter().flatten().map(|write| text(write, "/version")).collect())
+}
+
+/// A plugin's part in what a host says about an object.
+///
+/// * `object` - namespace and name.
+pub(crate) async fn of_plugin(host: &Host, plugin: &str, kind: &str, object: (&str, &str)) -> Result<Value> {
+    let found = explained(host, kind, object).await?;
+    let plugins = at(&found, "/plugins").as_array().context("no plugins")?;
+    plugins.iter().find(|of| at(of, "/plugin") == plugin).cloned().with_context(|| format!("{found:#}"))
+}
+
+/// Waits until the world's host says that this holds a plugin's ConfigMap up.
+pub(crate) async fn held_up(world: &World, plugin: &str, name: &str, cause: &str) -> Result<()> {
+    eventually(SOON, &format!("{name} to be held up: {cause}"), || async {
+        let object = (world.namespace.as_str(), name);
+        let found = world.host(async |host| of_plugin(host, plugin, "ConfigMap", object).await).await?;
+        ensure!(at(&found, "/heldUp").to_string().contains(cause), "{found:#}");
+        Ok(())
+    })
+    .await
 }
 
 /// The part of a document at a pointer. Null: there is none.
@@ -323,6 +389,62 @@ async fn it_is_right_after_each_step_of_fifty_histories() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_runs_all_the_time_shows_the_timer_of_its_plugin() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        started(&world).await?;
+        let story = object(&world, "a").await?;
+        story.annotate("misfit/mode", Some("requeue:300")).await?;
+        eventually(SOON, "reconciles that the timer caused, and the next one", || async {
+            let plugin = story.plugin("misfit").await?;
+            let last = at(&plugin, "/last").as_array().context("no reconciles")?;
+            let timers = last.iter().filter(|one| at(one, "/trigger") == "requeue" && at(one, "/cause").is_null());
+            ensure!(timers.count() > 2, "{plugin:#}");
+            let next = at(&plugin, "/queue/0");
+            ensure!(at(next, "/phase") == "delayed" && at(next, "/trigger") == "requeue", "{plugin:#}");
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+/// The writes of finalizer and status have a field manager of their own, which is the host's for the plugin. They are known without recordings.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_fields_that_the_host_writes_for_a_plugin_have_their_reconcile_too() -> Result<()> {
+    with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
+        world.start_host_with(&["--recorder-mib", "0"]).await?;
+        eventually(SOON, "the plugin", || async {
+            let entry = world.host(async |host| host.plugin("network").await).await?;
+            ensure!(text(&entry, "/state") == "active", "{entry:#}");
+            Ok(())
+        })
+        .await?;
+        world.create_network("blue", "10.6.0.0/24", "10.6.0.1").await?;
+        world.ready("blue").await?;
+        let host = world.host(async |host| Ok(host.admin().base().to_owned())).await?;
+        let kubeconfig = world.cluster.kubeconfig().display().to_string();
+        let name = format!("{}/blue", world.namespace);
+        let by = |what: &str| format!("    last written{what} by plugin network ");
+        // A singular, as for kubectl: the cluster knows it.
+        let args = ["explain", "network", &name, "--admin-addr", &host, "--kubeconfig", &kubeconfig];
+        let said = String::from_utf8(oarlock(&args).await?.stdout)?;
+        for part in [
+            "  oarlock.network.host: Apply of status, ",
+            &by(""),
+            "  oarlock.network.host: Update, ",
+            ".metadata.finalizers[\"oarlock.dev/network\"]",
+            &by(&format!(" (add finalizer of Network {name})")),
+            &format!(" for Network {name}, in reconcile "),
+            &format!("(event: Network {name} added)"),
+        ] {
+            ensure!(said.contains(part), "{part}: {said}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn people_read_who_wrote_it_why_it_is_not_called_and_what_wakes_it() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
         started(&world).await?;
@@ -350,6 +472,14 @@ async fn people_read_who_wrote_it_why_it_is_not_called_and_what_wakes_it() -> Re
         ] {
             ensure!(primary.contains(part), "{part}: {primary}");
         }
+        // A plugin that would reconcile it, but has no grant.
+        let ungranted = misfit_with("1", "", |manifest| manifest["name"] = json!("ungranted"))?;
+        world.plugins.file("ungranted.wasm", &ungranted)?;
+        let waits = "the plugin does not run yet, it is awaiting-grant: everything, because there is no grant";
+        held_up(&world, "ungranted", "a", waits).await?;
+        let said = explain(&world, &format!("{namespace}/a"), &[]).await?;
+        let part = format!("plugin ungranted 1 reconciles it: left alone until the plugin runs\n  held up: {waits}\n");
+        ensure!(said.contains(&part) && !said.contains("resync every  s"), "{said}");
         // Other clients, and what no plugin knows.
         let host = world.host(async |host| Ok(host.admin().base().to_owned())).await?;
         let kubeconfig = world.cluster.kubeconfig().display().to_string();

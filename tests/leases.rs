@@ -149,6 +149,15 @@ async fn l7_l8_l10_a_standby_is_ready_its_queue_empty_and_a_graceful_end_hands_o
             let entry = standby.host()?.plugin("misfit").await?;
             ensure!(entry["queueDepth"] == 0 && entry["state"] == "active", "{entry}");
         }
+        // It says who has the object instead.
+        let leads = format!("this host is a standby: {}_", all[first].name);
+        eventually(SOON, "the standby to name the holder", || async {
+            let object = (world.namespace.as_str(), "o0");
+            let found = crate::explain::of_plugin(standby.host()?, "misfit", "ConfigMap", object).await?;
+            ensure!(found["heldUp"].to_string().contains(&leads), "{leads}: {found:#}");
+            Ok(())
+        })
+        .await?;
         for number in 0..20 {
             seen(&world, &format!("o{number}"), "second").await?;
         }

@@ -161,7 +161,7 @@ impl Player {
         if let Err(error) = &ended {
             answers.error(error);
         }
-        let mut differences = verdict::differences(&case.expect, &answers);
+        let mut differences = verdict::differences(&case.expect, &answers, case.recorded.is_some());
         if case.recorded.is_none() {
             differences.extend(exchanges.faults().into_iter().map(|fault| format!("http: {fault}")));
         }

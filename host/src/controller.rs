@@ -16,6 +16,7 @@ mod flight_recorder;
 mod handler;
 mod health;
 mod health_monitor;
+mod last_writes;
 mod lead;
 mod listing;
 mod mapping;
@@ -43,8 +44,8 @@ pub use current_version::PinnedVersion;
 #[doc(hidden)]
 pub use dependencies::measure_reads;
 pub use describe::Sizes;
-pub use explain::explain_writes;
 pub use feed::{FinishedReconcile, ReconcileFeed};
+pub(crate) use flight_recorder::names;
 pub use flight_recorder::{FlightRecorder, Known, MadeWrite, Record, RecordQuery, Results, is_credential};
 pub use health::PROBATION_SHARE;
 pub use health_monitor::{Happened, Notice};
@@ -67,6 +68,7 @@ use current_version::CurrentVersion;
 use dependencies::Dependencies;
 use flight_recorder::PluginRecords;
 use health_monitor::HealthMonitor;
+use last_writes::LastWrites;
 use lead::Leadership;
 use marks::Marks;
 use resync::Resync;
@@ -99,6 +101,7 @@ pub struct Controller {
     stats: Stats,
     marks: Arc<Marks>,
     dependencies: Arc<Dependencies>,
+    last_writes: LastWrites,
     /// The recordings of the plugin. None: the host records nothing.
     records: Option<Arc<PluginRecords>>,
     metrics: PluginMetrics,
@@ -137,6 +140,7 @@ impl Controller {
             stats: Stats::default(),
             marks: Arc::new(Marks::new(&metrics)),
             dependencies: Arc::default(),
+            last_writes: LastWrites::default(),
             metrics,
             leaderships: AtomicU64::new(1),
             journals_known: tokio::sync::Mutex::default(),

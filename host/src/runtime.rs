@@ -236,7 +236,7 @@ fn admin_state(
     crate::admin::AdminState {
         metrics: shared.metrics.clone(),
         recordings: recordings::of(shared.flight_recorder.clone()),
-        explain: recordings::explain(handle.clone(), shared.flight_recorder.clone()),
+        explain: recordings::explain(handle.clone()),
         page: page::of(&handle, shared.flight_recorder.clone()),
         liveness,
         readiness,

@@ -67,6 +67,8 @@ async fn a_kind_that_goes_and_comes_back_wakes_its_readers() -> Result<()> {
             world
                 .logged("that the kind is gone", |line| line.text.contains("waiting for the kind to be served"))
                 .await?;
+            let parked = "the plugin waits for oarlock.test/v1, Kind=Gadget: ";
+            crate::explain::held_up(&world, "readers", "present", parked).await?;
             // A read of a kind that is not served fails, and its key waits for it.
             key(&world, &format!("meanwhile{size}"), "misfit=true", "gadget", "g").await?;
             make(&world, "g", size).await?;

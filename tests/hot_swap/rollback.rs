@@ -103,6 +103,7 @@ async fn h10_without_a_version_to_go_back_to_it_is_quarantined_and_the_others_do
         })
         .await?;
         host_event(&world, "Quarantined", "misfit").await?;
+        crate::explain::held_up(&world, "misfit", "o0", "the plugin is quarantined for ").await?;
         world.create_network("neighbour", "10.6.0.0/24", "10.6.0.1").await?;
         world.ready("neighbour").await?;
         // A better version ends it at once, and the keys that waited run.

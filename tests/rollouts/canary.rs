@@ -88,6 +88,11 @@ async fn an_aborted_canary_leaves_nothing_behind_also_not_what_the_running_versi
         }
         restored(&world, &expected).await?;
         super::aborted(&world, "two", "aborted by hand").await?;
+        // What is undone is not the candidate's any more.
+        for name in expected.keys() {
+            let writers = crate::explain::writers(&world, &format!("{name}-child")).await?;
+            ensure!(writers.iter().eq(["one"]), "{name}: {writers:?}");
+        }
         let status = command(&world, "status").await?;
         ensure!(status.contains("without a rollout; version two: rolled back: aborted by hand"), "{status}");
         // The same file is not tried again.
@@ -116,6 +121,8 @@ async fn a_selector_gives_the_candidate_only_the_objects_with_its_labels() -> Re
             Ok(())
         })
         .await?;
+        let canary = "the object belongs to the canary: version two reconciles it";
+        crate::explain::held_up(&world, "misfit", "o0", canary).await?;
         // An object that loses the label returns to the version that runs.
         let path = format!("{}/o2", super::config_maps(&world));
         world.cluster.merge_patch(&path, &json!({"metadata": {"labels": {"tier": "live"}}})).await?;

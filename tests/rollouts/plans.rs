@@ -36,6 +36,8 @@ async fn a_plan_beyond_its_limits_waits_for_an_approval_and_one_within_them_does
             waits(&world, "it would make 12 writes that the version that runs would not make, 0 of them deletions")
                 .await?;
         ensure!(entry.pointer("/rollout/plan/objects") == Some(&json!(6)), "{entry}");
+        let waits = "a new version waits for an approval: plan ";
+        crate::explain::held_up(&world, "misfit", "o0", waits).await?;
         let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
         let ran = oarlock(&["confirm", "misfit", "--admin-addr", &address]).await?;
         ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));

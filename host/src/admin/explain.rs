@@ -25,7 +25,8 @@ pub(super) async fn answer(
         return refused;
     }
     let (kind, key) = object.into_parts();
-    let nothing = format!("no plugin of this host reconciles or reads {kind}, or wrote {key} lately\n");
+    let named = kind.trim_end_matches('.');
+    let nothing = format!("no plugin of this host reconciles or reads {named}, or wrote {key} lately\n");
     match tokio::task::spawn_blocking(move || (state.explain)(&kind, &key)).await {
         Ok(Some(found)) => Json(found).into_response(),
         Ok(None) => (StatusCode::NOT_FOUND, nothing).into_response(),

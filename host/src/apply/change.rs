@@ -58,6 +58,15 @@ impl Change {
         crate::quoted(&format!("{verb} {of}{target}"), SUMMARY_BYTES)
     }
 
+    /// The object that it changes. None: its document does not name one.
+    #[must_use]
+    pub fn target(&self) -> Option<ObjectRef> {
+        match self {
+            Self::Apply { object, .. } | Self::Create(object) => target_of(object).ok(),
+            Self::Patch { target, .. } | Self::Delete { target, .. } => Some(target.clone()),
+        }
+    }
+
     /// The document or the patch. None: a deletion.
     #[must_use]
     pub fn document(&self) -> Option<&Value> {

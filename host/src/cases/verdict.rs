@@ -6,7 +6,9 @@ use super::secrets::same_text;
 use serde_json::{Map, Value};
 
 /// The differences, one line each, as `path: expected …, found …`. Empty: the case passes.
-pub(super) fn differences(expect: &Expect, answers: &Answers) -> Vec<String> {
+///
+/// * `recorded` - the expectation is complete: a precondition that it does not have is a difference.
+pub(super) fn differences(expect: &Expect, answers: &Answers, recorded: bool) -> Vec<String> {
     if *expect == Expect::default() {
         return vec!["expect is missing: the case compares nothing".to_owned()];
     }
@@ -32,7 +34,7 @@ pub(super) fn differences(expect: &Expect, answers: &Answers) -> Vec<String> {
         walk("after", &Value::from(expected.clone()), found("after"), &mut lines);
     }
     if let Some(expected) = &expect.changes {
-        changes_differences(expected, &list(found("changes")), &mut lines);
+        changes_differences(expected, &list(found("changes")), recorded, &mut lines);
     }
     if let Some(expected) = &expect.events {
         walk("events", &Value::from(expected.clone()), &Value::from(list(found("events"))), &mut lines);
@@ -62,13 +64,13 @@ fn error_differences(expected: &Map<String, Value>, found: Option<&Value>, lines
     }
 }
 
-/// Preconditions count only where the case has them.
-fn changes_differences(expected: &[Map<String, Value>], found: &[Value], lines: &mut Vec<String>) {
+/// In a case that a person wrote, preconditions count only where it has them.
+fn changes_differences(expected: &[Map<String, Value>], found: &[Value], recorded: bool, lines: &mut Vec<String>) {
     for (i, pair) in expected.iter().zip(found).enumerate() {
         let (expected, mut found) = (pair.0, pair.1.clone());
         if let Some(found) = found.as_object_mut() {
             found.retain(|field, _| {
-                expected.contains_key(field) || !["uid", "resourceVersion"].contains(&field.as_str())
+                recorded || expected.contains_key(field) || !["uid", "resourceVersion"].contains(&field.as_str())
             });
         }
         walk(&format!("changes[{i}]"), &Value::from(expected.clone()), &found, lines);
@@ -126,9 +128,13 @@ mod tests {
     use serde_json::json;
 
     fn told(expect: Value, fields: Value) -> Vec<String> {
+        told_of(expect, fields, false)
+    }
+
+    fn told_of(expect: Value, fields: Value, recorded: bool) -> Vec<String> {
         let expect: Expect = serde_json::from_value(expect).unwrap();
         let Value::Object(fields) = fields else { panic!("no object") };
-        differences(&expect, &Answers { fields })
+        differences(&expect, &Answers { fields }, recorded)
     }
 
     #[test]
@@ -182,5 +188,24 @@ mod tests {
             ]
         );
         assert_eq!(told(json!({"changes": []}), found).len(), 2);
+    }
+
+    #[test]
+    fn a_precondition_that_only_the_new_code_has_differs_from_a_recording() {
+        let plain = json!({"changes": [{"apply": {"a": 1}}, {"delete": {"name": "x"}}]});
+        let strict =
+            json!({"changes": [{"apply": {"a": 1}, "resourceVersion": "7"}, {"delete": {"name": "x"}, "uid": "u"}]});
+        assert_eq!(
+            told_of(plain.clone(), strict.clone(), true),
+            [
+                "changes[0].resourceVersion: expected nothing, found \"7\"",
+                "changes[1].uid: expected nothing, found \"u\""
+            ]
+        );
+        assert_eq!(
+            told_of(strict.clone(), plain.clone(), true),
+            ["changes[0].resourceVersion: expected \"7\", found none", "changes[1].uid: expected \"u\", found none"]
+        );
+        assert_eq!((told_of(strict.clone(), strict, true), told_of(plain.clone(), plain, true)), (vec![], vec![]));
     }
 }

@@ -226,6 +226,11 @@ impl Annotated {
         self.kind.is_plugin()
     }
 
+    /// The name of its kind for a host, with the group.
+    pub(super) fn kind_in_its_group(&self) -> String {
+        self.kind.in_its_group()
+    }
+
     /// Its namespace and name.
     pub(super) fn key(&self) -> &ObjectKey {
         &self.key

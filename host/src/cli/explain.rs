@@ -45,12 +45,13 @@ pub(super) struct ExplainArgs {
 
 pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
     let target = Target::of(&args.kind, &args.object.to_string(), args.kubeconfig, args.context)?;
-    // The host knows the plugins without the cluster.
-    let managers = match managers(target).await {
-        Ok(managers) => managers,
-        Err(error) => json!({"unknown": format!("{error:#}")}),
+    // The host knows the plugins without the cluster, which knows what the kind means.
+    let (kind, managers) = match Annotated::find(target).await {
+        Ok(object) => (object.kind_in_its_group(), managers(&object).await),
+        Err(error) => (args.kind, Err(error)),
     };
-    let path = format!("/explain?{}", object_query(&args.kind, &args.object));
+    let managers = managers.unwrap_or_else(|error| json!({"unknown": format!("{error:#}")}));
+    let path = format!("/explain?{}", object_query(&kind, &args.object));
     let text = send(&args.admin, "GET", &path).await?;
     let mut found: Value = serde_json::from_str(&text).context("the host's response is not JSON")?;
     if let Some(fields) = found.as_object_mut() {
@@ -63,8 +64,8 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
 }
 
 /// The field managers of the object at the API server, with the fields of each.
-async fn managers(target: Target) -> anyhow::Result<Value> {
-    let object = Annotated::find(target).await?.get().await?;
+async fn managers(object: &Annotated) -> anyhow::Result<Value> {
+    let object = object.get().await?;
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
     let managers = entries.map(|entry| {
         let mut fields = BTreeSet::new();
@@ -128,7 +129,7 @@ fn for_people(found: &Value) -> String {
     lines
 }
 
-/// A field manager with its fields; of a plugin's, the reconcile that wrote them.
+/// A field manager with its fields; of a plugin's, the reconciles that wrote them last. An apply writes all fields of its manager.
 fn field_manager(lines: &mut String, manager: &Value, found: &Value) {
     let name = text(manager, "/manager");
     let sub = text(manager, "/subresource");
@@ -139,12 +140,19 @@ fn field_manager(lines: &mut String, manager: &Value, found: &Value) {
     let shown = fields.into_iter().take(FIELDS).collect::<Vec<_>>().join(" ");
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let _ = writeln!(lines, "    {shown}{more}");
-    let writer = list(found, "writes").find(|write| name == format!("oarlock.{}", text(write, "/plugin")));
-    if let Some(write) = writer {
+    let same = |write: &&Value| {
+        ["/manager", "/operation", "/subresource"].iter().all(|part| text(write, part) == text(manager, part))
+    };
+    for write in list(found, "writes").filter(same) {
+        // Other writes are of some fields only.
+        let what = match text(write, "/operation") {
+            "Apply" => String::new(),
+            _ => format!(" ({})", text(write, "/writes/0/write")),
+        };
         let digest: String = text(write, "/digest").chars().take("sha256:".len() + 12).collect();
         let _ = writeln!(
             lines,
-            "    last written by plugin {} {} ({digest}) for {}, in reconcile {}",
+            "    last written{what} by plugin {} {} ({digest}) for {}, in reconcile {}",
             text(write, "/plugin"),
             text(write, "/version"),
             text(write, "/of"),
@@ -158,8 +166,8 @@ fn reconcile(of: &Value) -> String {
     let cause = text(of, "/cause");
     let cause =
         if cause.is_empty() { text(of, "/trigger").to_owned() } else { format!("{}: {cause}", text(of, "/trigger")) };
-    let took = of.get("tookMs").map(ToString::to_string).unwrap_or_default();
-    format!("{} at {}, {took} ms ({cause})", text(of, "/correlationId"), text(of, "/at"))
+    let took = of.get("tookMs").map(|took| format!(", {took} ms")).unwrap_or_default();
+    format!("{} at {}{took} ({cause})", text(of, "/correlationId"), text(of, "/at"))
 }
 
 fn about(lines: &mut String, plugin: &Value) {
@@ -198,7 +206,7 @@ fn about(lines: &mut String, plugin: &Value) {
             _ => writeln!(lines, "  now: reconciled for {} s", number("forSeconds")),
         };
     }
-    if !waits {
+    if !waits && plugin.get("queue").is_some() {
         let resync = plugin.get("resyncSeconds").map(ToString::to_string).unwrap_or_default();
         let _ = writeln!(lines, "  next: with a change of the object, or a resync every {resync} s, or:");
         each(lines, plugin, "runsOn", "    a change of ");

@@ -1,8 +1,9 @@
 //! Why an object is as it is, for people: what a plugin does about it, what holds that up, and when it runs next.
 
 use super::annotations::Annotations;
-use super::flight_recorder::{Record, RecordQuery, names};
-use super::{Controller, FlightRecorder, ReconcileKey, Version};
+use super::flight_recorder::{Record, RecordQuery, full_name, names};
+use super::last_writes::LastWrite;
+use super::{Controller, ReconcileKey, Version};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::workqueue::Phase;
 use oarlock_manifest::{Mapping, Watch};
@@ -15,42 +16,45 @@ const SHOWN: usize = 10;
 /// Reads that are shown.
 const READS: usize = 50;
 
-/// The reconciles that wrote an object, the newest of each plugin first.
-#[must_use]
-pub fn explain_writes(recorder: &FlightRecorder, kind: &str, key: &ObjectKey) -> Vec<Value> {
-    let named = |of: &str| names(kind.split('.').next().unwrap_or(kind), &GroupVersionKind::new("", "", of));
-    let text = key.to_string();
-    let found = recorder.writers(named, key);
-    let shown = found.iter().take(SHOWN).map(|record| {
-        let writes = record.results.writes.iter().filter(|write| write.is_of(named, &text));
-        let writes: Vec<Value> = writes.map(|write| json!({"write": write.what, "error": write.error})).collect();
-        let mut entry = described(record);
-        if let Some(fields) = entry.as_object_mut() {
-            fields.insert("of".to_owned(), json!(format!("{} {}", record.kind.kind, record.key)));
-            fields.insert("writes".to_owned(), json!(writes));
-        }
-        entry
-    });
-    shown.collect()
-}
-
 /// A recorded reconcile.
 fn described(record: &Record) -> Value {
     let recorded = record.tape.recorded();
     let request = recorded.request.as_deref();
     json!({
         "plugin": record.plugin, "version": record.version, "digest": format!("sha256:{}", record.digest),
-        "at": record.at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(), "tookMs": crate::milliseconds(record.took),
+        "at": time(record.at), "tookMs": crate::milliseconds(record.took),
         "outcome": record.outcome, "error": record.error, "written": record.written, "cause": record.cause,
-        "trigger": request.map(|request| trigger(request.trigger)), "attempt": request.map(|request| request.attempt),
+        "trigger": request.map(|request| request.trigger.as_str()), "attempt": request.map(|request| request.attempt),
         "correlationId": request.map(|request| &request.correlation_id),
     })
 }
 
+/// Times that sort as texts.
+fn time(at: jiff::Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
 impl Controller {
+    /// The last writes of an object for the plugin, each with its field manager and the reconcile behind it.
+    ///
+    /// * `kind` - as for kubectl, see [`Self::explain`].
+    #[must_use]
+    pub fn explain_writes(&self, kind: &str, key: &ObjectKey) -> Vec<Value> {
+        let writes = self.last_writes.of(kind, key).into_iter().map(|write| {
+            let LastWrite { what, manager, operation, subresource, at, by } = write;
+            json!({
+                "plugin": self.name, "version": by.version, "digest": format!("sha256:{}", by.digest),
+                "of": by.of.to_string(), "at": time(at), "trigger": by.trigger, "cause": by.cause,
+                "correlationId": by.correlation_id, "manager": manager, "operation": operation,
+                "subresource": subresource, "writes": [{"write": what}],
+            })
+        });
+        writes.collect()
+    }
+
     /// What the plugin has to do with an object. None: neither reconciles nor reads the plugin its kind.
     ///
-    /// * `kind` - as for kubectl: `Network`, `networks` or `networks.samplecrd.k8s.io`.
+    /// * `kind` - as for kubectl: `Network`, `networks` or `networks.samplecrd.k8s.io`; `ConfigMap.` is of the core group.
     #[must_use]
     pub fn explain(&self, kind: &str, key: &ObjectKey) -> Option<Value> {
         let version = self.current()?;
@@ -81,7 +85,7 @@ impl Controller {
         reads.truncate(READS);
         let query = RecordQuery {
             plugin: Some(self.name.clone()),
-            kind: key.kind.kind.clone(),
+            kind: full_name(&key.kind),
             key: key.key.clone(),
             last: SHOWN,
         };
@@ -171,7 +175,7 @@ pub(super) fn not_cached(version: &Version, key: &ReconcileKey) -> String {
     let selectors = manifest
         .primaries
         .iter()
-        .filter(|primary| primary.kind == key.kind.kind)
+        .filter(|primary| primary.kind == key.kind.kind && primary.group == key.kind.group)
         .flat_map(|primary| [("labels", &primary.label_selector), ("fields", &primary.field_selector)]);
     let selectors: Vec<String> = selectors
         .filter(|(_, selector)| !selector.is_empty())
@@ -193,19 +197,6 @@ fn phase(phase: &Phase, failures: u32) -> Value {
         }
         Phase::Delayed { trigger, remaining } => json!({"phase": "delayed", "trigger": trigger.as_str(),
             "inSeconds": seconds(remaining), "failures": failures}),
-    }
-}
-
-/// The cause of a reconcile, as its log line has it.
-fn trigger(trigger: crate::plugin::Trigger) -> &'static str {
-    use crate::plugin::Trigger as T;
-    match trigger {
-        T::Event => "event",
-        T::InitialList => "initial-list",
-        T::Resync => "resync",
-        T::Requeue => "requeue",
-        T::Retry => "retry",
-        T::Swap => "swap",
     }
 }
 

@@ -8,7 +8,7 @@ mod ring;
 
 use super::ReconcileKey;
 use crate::api::{GroupVersionKind, ObjectKey};
-use crate::apply::{Change, WriteError};
+use crate::apply::WriteError;
 use crate::grants::Grants;
 use crate::plugin::tape::{Tape, TapeRoom};
 use crate::plugin::{CallError, Observation, Outcome, Request, State};
@@ -93,13 +93,13 @@ pub struct Results {
     pub after: Option<Observation>,
     /// The failure of a call.
     pub failed: Option<CallError>,
-    /// The changes that the host made, and the API server's answers.
+    /// The writes of the host, and the API server's answers: finalizer, changes, status, acknowledgement.
     pub writes: Vec<MadeWrite>,
     /// The duration of each call, in order.
     pub durations: Vec<(&'static str, Duration)>,
 }
 
-/// A change, and the API server's answer.
+/// A write, and the API server's answer.
 #[derive(Debug)]
 pub struct MadeWrite {
     /// Verb and object.
@@ -164,23 +164,6 @@ impl FlightRecorder {
         }
         found.sort_by_key(|(record, _)| std::cmp::Reverse(record.at));
         found.truncate(query.last);
-        found
-    }
-
-    /// The newest record of each plugin with a write of an object, the newest first.
-    ///
-    /// * `names` - whether a kind is that of the object.
-    #[must_use]
-    pub fn writers(&self, names: impl Fn(&str) -> bool, key: &ObjectKey) -> Vec<Arc<Record>> {
-        let plugins: Vec<_> = self.plugins().values().filter_map(Weak::upgrade).collect();
-        let key = key.to_string();
-        let wrote = |record: &Arc<Record>| record.results.writes.iter().any(|write| write.is_of(&names, &key));
-        let newest = plugins.iter().filter_map(|records| {
-            let ring = records.ring();
-            ring.records().filter(|record| wrote(record)).max_by_key(|record| record.at).cloned()
-        });
-        let mut found: Vec<_> = newest.collect();
-        found.sort_by_key(|record| std::cmp::Reverse(record.at));
         found
     }
 
@@ -287,12 +270,6 @@ impl Record {
 }
 
 impl Results {
-    /// Notes a change, and the API server's answer.
-    pub(super) fn wrote(&mut self, change: &Change, answer: &Result<(), WriteError>, took: Duration) {
-        let error = answer.as_ref().err().map(ToString::to_string);
-        self.writes.push(MadeWrite { what: change.summary(), error, took });
-    }
-
     fn bytes(&self) -> usize {
         // A state is kept as text and as value.
         let state = |state: &Option<State>| state.as_ref().map_or(0, |state| 4 * state.text().len());
@@ -333,10 +310,9 @@ fn value_bytes(value: &Value) -> usize {
 }
 
 impl MadeWrite {
-    /// Whether it is one of an object. Its words are `apply ConfigMap team-a/settings`.
-    pub(super) fn is_of(&self, names: impl Fn(&str) -> bool, key: &str) -> bool {
-        let mut words = self.what.split_whitespace().skip(1);
-        words.next().is_some_and(names) && words.next() == Some(key)
+    /// * `what` - verb and object.
+    pub(super) fn new<T>(what: String, answer: &Result<T, WriteError>, took: Duration) -> Self {
+        Self { what, error: answer.as_ref().err().map(ToString::to_string), took }
     }
 }
 
@@ -346,8 +322,13 @@ impl RecordQuery {
     }
 }
 
+/// The name that means a kind and no other, as [`names`] takes it: `Network.samplecrd.k8s.io`, and `ConfigMap.` of the core group.
+pub(super) fn full_name(kind: &GroupVersionKind) -> String {
+    format!("{}.{}", kind.kind, kind.group)
+}
+
 /// Whether a text names a kind, as for kubectl: `Network`, `networks` or `networks.samplecrd.k8s.io`.
-pub(super) fn names(text: &str, kind: &GroupVersionKind) -> bool {
+pub(crate) fn names(text: &str, kind: &GroupVersionKind) -> bool {
     let (name, group) = match text.split_once('.') {
         Some((name, group)) => (name, Some(group)),
         None => (text, None),
@@ -403,6 +384,22 @@ mod tests {
         assert_eq!((recorder.find(&of("p")).len(), recorder.find(&of("q")).len()), (1, 0));
         drop(records);
         assert_eq!((recorder.size(), recorder.find(&query("Network", "a")).len()), ((0, 0), 0));
+    }
+
+    #[test]
+    fn an_object_of_the_same_kind_and_name_in_another_group_is_another_one() {
+        let recorder = FlightRecorder::new(8 << 20);
+        let records = recorder.plugin("p");
+        let kinds =
+            ["samplecrd.k8s.io", "other.example", ""].map(|group| GroupVersionKind::new(group, "v1", "Network"));
+        for kind in &kinds {
+            records.keep(Record { kind: kind.clone(), ..record(&records, "a", "synced", None) });
+        }
+        // All have the same outcome, of which the ring keeps the newest, and the slow ones.
+        for kind in &kinds {
+            let found = recorder.find(&query(&full_name(kind), "a"));
+            assert!(!found.is_empty() && found.iter().all(|(record, _)| record.kind == *kind), "{kind}");
+        }
     }
 
     #[test]

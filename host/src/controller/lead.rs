@@ -82,6 +82,8 @@ impl Controller {
         self.leaderships.fetch_add(1, Relaxed);
         self.lead.guard.send_replace(Some(guard.clone()));
         self.metrics.set_leading(true);
+        // Another host may have written since.
+        self.last_writes.clear();
         self.shared.writer.note_handover_hints(guard.received_hints());
         if let Some(version) = self.current() {
             self.health.begin(version.objects(), false);
@@ -107,6 +109,7 @@ impl Controller {
         self.tombstones.hand_over();
         self.marks.forget(|_| true);
         self.dependencies.retain(|_| false);
+        self.last_writes.clear();
         drop(turn);
     }
 

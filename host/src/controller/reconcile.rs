@@ -3,10 +3,13 @@
 mod annotated;
 mod flight;
 mod report;
+mod writes;
 mod written;
 
 use super::annotations::Annotations;
 use super::dependencies::Recording;
+use super::flight_recorder::MadeWrite;
+use super::last_writes::Writing;
 use super::outcome::{End, Failure, Next, ReconcileEnd, next};
 use super::rollout::{Decision, Rollout};
 use super::{Controller, PinnedVersion, ReconcileKey, Version, compare, traced};
@@ -19,8 +22,9 @@ use crate::metrics::Call;
 use crate::plugin::{CallError, Observation, Outcome, Request, Run};
 use crate::workqueue::Item;
 use flight::Flight;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
+use writes::HostWrite;
 use written::Written;
 
 /// A reconcile in flight.
@@ -36,6 +40,8 @@ pub(super) struct Reconcile<'a> {
     began: Instant,
     /// The reads of the plugin.
     recording: Arc<Recording>,
+    /// What is remembered of the reconcile with its writes.
+    writing: OnceLock<Arc<Writing>>,
 }
 
 /// Results of the calls so far; they also count when the reconcile fails halfway.
@@ -61,6 +67,8 @@ struct Progress {
     current: Option<Decision>,
     /// Recordings of the plugin's calls: one for each instance.
     flights: Vec<Flight>,
+    /// Writes before the calls of the next recording.
+    before: Vec<MadeWrite>,
 }
 
 impl<'a> Reconcile<'a> {
@@ -76,7 +84,17 @@ impl<'a> Reconcile<'a> {
         let correlation_id = crate::shorten(&correlation_id, 12).to_owned();
         let write_identity = version.write_identity.within(guard);
         let recording = controller.dependencies.begin(&item.key);
-        Self { controller, version, rollout, item, write_identity, correlation_id, began: Instant::now(), recording }
+        Self {
+            controller,
+            version,
+            rollout,
+            item,
+            write_identity,
+            correlation_id,
+            began: Instant::now(),
+            recording,
+            writing: OnceLock::new(),
+        }
     }
 
     /// The control loop: read the object, get-desired, get-actual. If they are equal, write the status; otherwise patch, apply,
@@ -168,12 +186,10 @@ impl<'a> Reconcile<'a> {
             if let Some(rollout) = self.rollout {
                 self.controller.enter_finalizer(rollout, write_identity, &self.item.key).await?;
             }
-            let with_ours = finalizers
-                .add(write_identity, kind, &object)
-                .await
-                .map_err(|error| Failure::write("add the finalizer", error))?;
-            progress.object = Some(with_ours);
-            progress.written.note(|| "add finalizer".to_owned());
+            let began = Instant::now();
+            let with_ours = finalizers.add(write_identity, kind, &object).await;
+            self.host_wrote(progress, HostWrite::AddFinalizer, &with_ours, began.elapsed());
+            progress.object = Some(with_ours.map_err(|error| Failure::write("add the finalizer", error))?);
         }
         let object = progress.object.clone().unwrap_or(object);
         if let Some(rollout) = self.rollout {
@@ -189,18 +205,17 @@ impl<'a> Reconcile<'a> {
         if !object.deleting() {
             return Ok(End::Synced { requeue_after });
         }
-        finalizers
-            .remove(write_identity, kind, &object)
-            .await
-            .map_err(|error| Failure::write("remove the finalizer", error))?;
-        progress.written.note(|| "remove finalizer".to_owned());
+        let began = Instant::now();
+        let removed = finalizers.remove(write_identity, kind, &object).await;
+        self.host_wrote(progress, HostWrite::RemoveFinalizer, &removed, began.elapsed());
+        removed.map_err(|error| Failure::write("remove the finalizer", error))?;
         Ok(End::CleanedUp)
     }
 
     /// Calls get-desired and get-actual; where they differ, calls patch and get-actual again. Returns whether they agree in the end.
     async fn converge(&self, request: &Arc<Request>, progress: &mut Progress) -> Result<bool, Failure> {
         let tape = self.controller.records.as_ref().map(|records| records.tape(request));
-        progress.flights.extend(tape.clone().map(Flight::new));
+        progress.begin_flight(tape.as_ref());
         let run = Run {
             reads: Some(Arc::clone(&self.version.reads)),
             observer: Some(Arc::clone(&self.recording) as _),
@@ -259,7 +274,7 @@ impl<'a> Reconcile<'a> {
         for (before, change) in outcome.changes.iter().enumerate() {
             let began = Instant::now();
             let carried_out = writer.carry_out(&self.write_identity, change).await;
-            progress.record(|results| results.wrote(change, &carried_out, began.elapsed()));
+            self.changed(progress, change, &carried_out, began.elapsed());
             carried_out.map_err(|error| Failure::change(change, before + 1, of, error))?;
             progress.written.note(|| change.summary());
         }
@@ -273,10 +288,12 @@ impl<'a> Reconcile<'a> {
     async fn settle(&self, object: Option<&Arc<Object>>, progress: &mut Progress) -> Result<bool, Failure> {
         let of = (&self.write_identity, self.version.identity.as_str());
         let undone = self.controller.settle(of, &self.item.key, object, self.rollout).await?;
-        if undone > 0 {
-            progress.written.note(|| format!("undo the canary's writes of {undone} objects"));
+        let count = undone.len();
+        undone.into_iter().for_each(|target| self.undid(target));
+        if count > 0 {
+            progress.written.note(|| format!("undo the canary's writes of {count} objects"));
         }
-        Ok(undone > 0)
+        Ok(count > 0)
     }
 
     /// The cached object, not older than the host's own last write.

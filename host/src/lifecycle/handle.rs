@@ -37,6 +37,14 @@ impl Handle {
         view::versions(&lock(&self.registry), plugin)
     }
 
+    /// The plugins that will reconcile objects of a kind and do not run yet, for `/explain`.
+    ///
+    /// * `kind` - as for kubectl.
+    #[must_use]
+    pub fn waiting(&self, kind: &str) -> Vec<Value> {
+        view::waiting(&lock(&self.registry), kind)
+    }
+
     /// The controller of a plugin that runs or is about to.
     #[must_use]
     pub fn controller(&self, plugin: &str) -> Option<Arc<Controller>> {

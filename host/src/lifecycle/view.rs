@@ -2,7 +2,8 @@
 
 use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Registry, RemovedPlugin, State};
 use super::state_reporter::ReportedState;
-use crate::controller::Converter;
+use crate::api::GroupVersionKind;
+use crate::controller::{Converter, names};
 use crate::grants::Grants;
 use crate::oci::PullStatuses;
 use oarlock_manifest::PluginGrant;
@@ -118,6 +119,28 @@ fn version(reported_state: &ReportedState, file_state: &FileState) -> Map<String
         _ => {}
     }
     entry
+}
+
+/// The plugins that will reconcile objects of a kind and do not run yet, with the reason, in the form of [`Controller::explain`].
+///
+/// [`Controller::explain`]: crate::controller::Controller::explain
+pub(super) fn waiting(registry: &Registry, kind: &str) -> Vec<Value> {
+    let waiting = registry.files.values().filter_map(|file| {
+        let candidate = file.file_state.candidate()?;
+        let manifest = &candidate.compiled.manifest;
+        let mut primaries = manifest
+            .primaries
+            .iter()
+            .map(|of| GroupVersionKind::new(of.group.as_str(), of.version.as_str(), of.kind.as_str()));
+        let runs = registry.plugins.get(candidate.name()).is_some_and(|plugin| plugin.running.is_some());
+        let said = registry.reported_state(file).filter(|_| !runs && primaries.any(|of| names(kind, &of)))?;
+        let why = format!("the plugin does not run yet, it is {}: {}", said.state.as_str(), said.reasons.join("; "));
+        Some(json!({
+            "plugin": candidate.name(), "version": manifest.version, "digest": format!("sha256:{}", candidate.digest()),
+            "reconciles": true, "state": "left alone until the plugin runs", "heldUp": [why],
+        }))
+    });
+    waiting.collect()
 }
 
 /// The versions of a plugin that the host has in memory: `role`, `version`, `digest`, the manifest, the grant that it asks for and the one that

@@ -2,7 +2,7 @@
 
 use crate::admin::{Explain, Recordings};
 use crate::cases::recorded_case;
-use crate::controller::{FlightRecorder, RecordQuery, explain_writes};
+use crate::controller::{FlightRecorder, RecordQuery};
 use crate::lifecycle::Handle;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -24,13 +24,18 @@ pub(super) fn of(recorder: Option<FlightRecorder>) -> Recordings {
 }
 
 /// What the plugins have to do with an object.
-pub(super) fn explain(handle: Handle, recorder: Option<FlightRecorder>) -> Explain {
+pub(super) fn explain(handle: Handle) -> Explain {
     Arc::new(move |kind, key| {
-        let plugins: Vec<Value> =
-            handle.controllers().iter().filter_map(|controller| controller.explain(kind, key)).collect();
-        let writes = recorder.as_ref().map(|recorder| explain_writes(recorder, kind, key)).unwrap_or_default();
+        let controllers = handle.controllers();
+        let running = controllers.iter().filter_map(|controller| controller.explain(kind, key));
+        let plugins: Vec<Value> = running.chain(handle.waiting(kind)).collect();
+        let mut writes: Vec<Value> =
+            controllers.iter().flat_map(|controller| controller.explain_writes(kind, key)).collect();
+        // The newest first.
+        writes.sort_by_cached_key(|write| std::cmp::Reverse(write.get("at").map(Value::to_string)));
+        let object = format!("{} {key}", kind.trim_end_matches('.'));
         (!plugins.is_empty() || !writes.is_empty())
-            .then(|| json!({"object": format!("{kind} {key}"), "plugins": plugins, "writes": writes}))
+            .then(|| json!({"object": object, "plugins": plugins, "writes": writes}))
     })
 }
 

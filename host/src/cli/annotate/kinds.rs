@@ -42,6 +42,11 @@ impl Kind {
         resource.path(key.namespace().unwrap_or_default(), Some(&key.name), None)
     }
 
+    /// The name that means this kind in every version of its group. Hosts take it: `Network.samplecrd.k8s.io`, and `ConfigMap.`.
+    pub(super) fn in_its_group(&self) -> String {
+        format!("{}.{}", self.name, self.group)
+    }
+
     /// Whether the objects are Plugin objects of Oarlock.
     pub(super) fn is_plugin(&self) -> bool {
         self.group == "oarlock.dev" && self.name == "Plugin"

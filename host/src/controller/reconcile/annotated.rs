@@ -1,12 +1,13 @@
 //! What a reconcile does because of annotations: it leaves a paused object alone, and acknowledges a request.
 
-use super::{Progress, Reconcile};
+use super::{HostWrite, Progress, Reconcile};
 use crate::apply::{WriteError, acknowledgement};
 use crate::controller::annotations::{self, Annotations, PAUSED, RECONCILE_AT, warning};
 use crate::controller::outcome::{End, Failure, Next};
 use crate::informer::Object;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Retry interval of an acknowledgement that the API server could not store.
 const ACKNOWLEDGE_AGAIN: Duration = Duration::from_secs(30);
@@ -56,15 +57,14 @@ impl Reconcile<'_> {
         }
         let cleans_up = self.version.loaded.manifest.cleanup;
         let (writer, kind) = (self.controller.shared.writer.annotations(), &self.item.key.kind);
-        match writer.acknowledge(&self.write_identity, kind, &object, &asked, cleans_up).await {
-            Ok(()) => progress.written.note(|| "acknowledge reconcile-at".to_owned()),
-            Err(error) => {
-                progress.acknowledge_again = is_temporary(&error);
-                let remedy =
-                    if matches!(error, WriteError::Denied(_)) { "; grant it patch on its primary" } else { "" };
-                let message = format!("reconciled as {RECONCILE_AT} asks, but cannot write {name}: {error}{remedy}");
-                progress.warnings.push(warning("NotAcknowledged", message));
-            }
+        let began = Instant::now();
+        let stored = writer.acknowledge(&self.write_identity, kind, &object, &asked, cleans_up).await;
+        self.host_wrote(progress, HostWrite::Acknowledgement, &stored, began.elapsed());
+        if let Err(error) = stored {
+            progress.acknowledge_again = is_temporary(&error);
+            let remedy = if matches!(error, WriteError::Denied(_)) { "; grant it patch on its primary" } else { "" };
+            let message = format!("reconciled as {RECONCILE_AT} asks, but cannot write {name}: {error}{remedy}");
+            progress.warnings.push(warning("NotAcknowledged", message));
         }
     }
 

@@ -13,13 +13,17 @@ pub(super) struct Flight {
     results: Results,
 }
 
-impl Flight {
-    pub(super) fn new(tape: Arc<Tape>) -> Self {
-        Self { tape, results: Results::default() }
-    }
-}
-
 impl Progress {
+    /// Begins the recording of an instance, with the writes before its calls.
+    ///
+    /// * `tape` - None: the host records nothing.
+    pub(super) fn begin_flight(&mut self, tape: Option<&Arc<Tape>>) {
+        if let Some(tape) = tape {
+            let results = Results { writes: std::mem::take(&mut self.before), ..Results::default() };
+            self.flights.push(Flight { tape: Arc::clone(tape), results });
+        }
+    }
+
     /// Notes results of the current instance, if they are recorded.
     pub(super) fn record(&mut self, note: impl FnOnce(&mut Results)) {
         if let Some(flight) = self.flights.last_mut() {

@@ -2,12 +2,13 @@
 
 use super::super::compare;
 use super::super::outcome::{End, Failure, Next, next, ready};
-use super::{Progress, Reconcile};
+use super::{HostWrite, Progress, Reconcile};
 use crate::apply::WriteError;
 use crate::apply::events::{Event, Regarding};
 use crate::informer::Object;
 use crate::workqueue::Cause;
 use serde_json::Value;
+use tokio::time::Instant;
 
 impl Reconcile<'_> {
     /// Writes status, Ready condition and events. When the status write fails, the reconcile fails, and the workqueue retries its key.
@@ -44,11 +45,15 @@ impl Reconcile<'_> {
         }
         let kind = &self.item.key.kind;
         let status = self.controller.shared.writer.status();
-        match status.write(&self.write_identity, kind, &object, observed.as_ref(), ready.as_ref()).await {
+        let began = Instant::now();
+        let stored = status.write(&self.write_identity, kind, &object, observed.as_ref(), ready.as_ref()).await;
+        if !matches!(stored, Ok(None)) {
+            self.host_wrote(progress, HostWrite::Status, &stored, began.elapsed());
+        }
+        match stored {
             Ok(None) => end,
             Ok(Some(written)) => {
                 progress.object = Some(written);
-                progress.written.note(|| "apply status".to_owned());
                 end
             }
             Err(error) => {

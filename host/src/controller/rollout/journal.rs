@@ -164,7 +164,7 @@ impl Journals {
         Ok(())
     }
 
-    /// Undoes the writes about a primary, unless their version was promoted, and drops its journal. Returns the number of objects.
+    /// Undoes the writes about a primary, unless their version was promoted, and drops its journal. Returns their objects.
     ///
     /// * `primary` - for its finalizer.
     ///
@@ -177,16 +177,16 @@ impl Journals {
         key: &ReconcileKey,
         primary: Option<&Arc<Object>>,
         promoted: bool,
-    ) -> Result<usize, WriteError> {
+    ) -> Result<Vec<ObjectRef>, WriteError> {
         let plugin = write_identity.plugin.as_str();
         let Some(journal) = self.lock().get(plugin).and_then(|journals| journals.get(key)).cloned() else {
-            return Ok(0);
+            return Ok(Vec::new());
         };
-        let mut undone = 0;
+        let mut undone = Vec::new();
         if !promoted {
             for entry in journal.entries.iter().rev() {
                 self.undo(write_identity, key, primary, entry).await?;
-                undone += 1;
+                undone.push(entry.target());
             }
         }
         let secret_key = ObjectKey::new(&*self.namespace, name(plugin, key).as_str());
@@ -453,7 +453,7 @@ mod tests {
         other.load("p").await.unwrap();
         assert_eq!(other.keys("p"), [key(0)]);
         assert_eq!(other.rollout_of("p", &key(0)).as_deref(), Some("r"));
-        assert_eq!(other.settle(&write_identity, &key(0), None, true).await.unwrap(), 0);
+        assert!(other.settle(&write_identity, &key(0), None, true).await.unwrap().is_empty());
         other.load("p").await.unwrap();
         assert!(other.is_empty());
     }

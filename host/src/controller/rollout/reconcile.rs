@@ -4,7 +4,7 @@
 use super::comparison::Decision;
 use super::journal::{Entry, entry, object_of};
 use super::{Controller, Rollout, RolloutEvent};
-use crate::apply::{Change, Identity, WriteError, WriteIdentity};
+use crate::apply::{Change, Identity, ObjectRef, WriteError, WriteIdentity};
 use crate::controller::ReconcileKey;
 use crate::controller::outcome::Failure;
 use crate::informer::Object;
@@ -150,7 +150,7 @@ impl Controller {
         }
     }
 
-    /// Undoes what another version wrote about an object as a canary. Returns the number of objects.
+    /// Undoes what another version wrote about an object as a canary. Returns the objects of the writes.
     ///
     /// * `identity` - of the version that reconciles: its own writes stay.
     /// * `rollout` - the candidate's own journal stays, too, until the candidate is the current version.
@@ -160,18 +160,18 @@ impl Controller {
         key: &ReconcileKey,
         primary: Option<&Arc<Object>>,
         rollout: Option<&Rollout>,
-    ) -> Result<usize, Failure> {
-        let Some(journals) = &self.shared.journals else { return Ok(0) };
-        let Some(wrote) = journals.rollout_of(&self.name, key) else { return Ok(0) };
+    ) -> Result<Vec<ObjectRef>, Failure> {
+        let Some(journals) = &self.shared.journals else { return Ok(Vec::new()) };
+        let Some(wrote) = journals.rollout_of(&self.name, key) else { return Ok(Vec::new()) };
         if rollout.is_some() && wrote == identity {
-            return Ok(0);
+            return Ok(Vec::new());
         }
         // The candidate of then may have been promoted before its keys ran again.
         let promoted = wrote == identity || self.version.get().is_some_and(|current| current.identity == wrote);
         let undone = journals.settle(write_identity, key, primary, promoted).await;
         let undone = undone.map_err(|error| Failure::write("undo the writes of the canary", error))?;
-        if undone > 0 {
-            tracing::info!(plugin = self.name, %key, objects = undone, "writes of an aborted canary undone");
+        if !undone.is_empty() {
+            tracing::info!(plugin = self.name, %key, objects = undone.len(), "writes of an aborted canary undone");
         }
         Ok(undone)
     }
