@@ -83,7 +83,7 @@ impl<'a> Reconcile<'a> {
     /// get-actual again, status.
     pub(super) async fn run(&self) -> ReconcileEnd {
         let mut progress = Progress::default();
-        let end = self.drive(&mut progress).await;
+        let end = self.drive(&mut progress).await.map_err(|failure| failure.hidden(&self.write_identity.secrets));
         let deleting = progress.object.as_ref().is_some_and(|o| o.deleting());
         let end = self.conclude(end, &mut progress, deleting).await;
         self.acknowledge(&end, &mut progress).await;
@@ -259,7 +259,10 @@ impl<'a> Reconcile<'a> {
         for (before, change) in outcome.changes.iter().enumerate() {
             let began = Instant::now();
             let carried_out = writer.carry_out(&self.write_identity, change).await;
-            progress.record(|results| results.wrote(change, &carried_out, began.elapsed()));
+            let carried_out = carried_out.map_err(|error| error.hidden(&self.write_identity.secrets));
+            progress.record(|results| {
+                results.wrote(change, &carried_out, began.elapsed(), &self.write_identity.secrets);
+            });
             carried_out.map_err(|error| Failure::change(change, before + 1, of, error))?;
             progress.written.note(|| change.summary());
         }
