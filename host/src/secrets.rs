@@ -185,13 +185,14 @@ impl Secrets {
         all
     }
 
-    /// Learns the values of a Secret, or of a part of one.
+    /// Learns the values of a Secret, or of a part of one that does not say what it is.
     fn learn_secret(&mut self, text: &str) {
         let Some(mut parsed) = Json::parse(text) else { return };
-        if let Json::Map(fields) = &mut parsed {
+        let whole = parsed.text_of("kind").is_some();
+        self.hide_secrets(&mut parsed);
+        if let (false, Json::Map(fields)) = (whole, &mut parsed) {
             fields.iter_mut().for_each(|(name, value)| self.hide_field(name, value));
         }
-        self.hide_secrets(&mut parsed);
     }
 
     /// Replaces the values of Secrets in place, and learns them.

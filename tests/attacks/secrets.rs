@@ -105,7 +105,7 @@ async fn events(base: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(format!("GET /page/events HTTP/1.1\r\nhost: {address}\r\n\r\n").as_bytes()).await?;
     let mut text = String::new();
-    while !text.contains("attacker") {
+    while !text.contains("data:") {
         let mut part = vec![0; 64 << 10];
         let read = tokio::time::timeout(SOON, stream.read(&mut part)).await??;
         ensure!(read > 0, "the stream ended: {text}");

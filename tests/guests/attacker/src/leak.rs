@@ -74,7 +74,7 @@ pub(crate) fn leak(url: &str, namespace: &str) -> String {
     ];
     for name in [token, plain] {
         let key = ObjectKey { namespace: namespace.to_owned(), name: name.clone() };
-        drop((cluster::get_object(&core("ConfigMap"), &key), cluster::get_live(&core("Secret"), &key)));
+        drop((cluster::get_object(&core("ConfigMap"), &key), cluster::get_live(&core("ConfigMap"), &key)));
     }
     let all = format!("{} {answers:?}", secrets.all());
     log::log(log::Level::Error, &all, &[(token.clone(), value.clone()), (plain.clone(), token.clone())]);
