@@ -161,11 +161,11 @@ impl Known {
     fn learn(&mut self, secrets: &Secrets, credential: bool) {
         for value in &secrets.values {
             if !credential {
-                self.secrets.add(value);
                 self.full |= self.secrets.len() > MOST_SPELLINGS;
                 if self.full {
                     return;
                 }
+                self.secrets.add(value);
                 continue;
             }
             let [new, old] = &mut self.credentials;
