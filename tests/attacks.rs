@@ -1,6 +1,7 @@
 //! Attacks on a running host: what a hostile plugin, a forged request or a crafted file can do (T1 to T13). Each test has the attack's
 //! number in its name; the guest `attacker` does what an object's `data.do` says.
 
+mod secrets;
 mod t1;
 mod t10;
 mod t11;

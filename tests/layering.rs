@@ -1,6 +1,6 @@
 //! Who may know whom: held by reading the sources.
 //!
-//! `cli, runtime → admission → lifecycle → controller → plugin → apply → rbac → grants → metrics, logging → telemetry`; the crates below the host do not
+//! `cli, runtime → admission → lifecycle → controller → plugin → apply → rbac → grants → metrics, logging → secrets, telemetry`; the crates below the host do not
 //! name it; only `apply` and the crate of Leases write to the API server; only the bindings and the capabilities name generated WIT types;
 //! the host library and the embedded API server do not know each other. The embedded API server has layers of its own.
 
@@ -25,7 +25,7 @@ const LAYERS: &[&[&str]] = &[
     &["rbac"],
     &["grants"],
     &["metrics", "logging"],
-    &["buckets", "telemetry"],
+    &["buckets", "secrets", "telemetry"],
 ];
 
 /// The crates below the host. Each knows only those that its Cargo.toml names, which the compiler holds; none may name the host.

@@ -37,6 +37,7 @@ async fn pool_of(name: &str, limits: Limits) -> Result<Pool> {
         plugin: name.to_owned(),
         grants: Arc::new(Grants::new(&grant, Path::new("."))?),
         cache: Arc::new(Cache::default()),
+        secrets: Arc::default(),
         http,
         metrics: metrics.plugin(name),
     };

@@ -390,7 +390,6 @@ mod tests {
                     }),
                     versions: Arc::new(|_| None),
                     states: Arc::new(|_, _| None),
-                    hide_secrets: Arc::new(|_, document| document),
                 },
                 recordings: Arc::new(|query| {
                     Ok(serde_json::json!({"recordings": [{"name": query.key.to_string(), "case": query.kind}]}))

@@ -32,6 +32,7 @@ use crate::grants::Grants;
 use crate::informer::{EchoSuppressor, Informers, Object};
 use crate::lease::LeadershipGuard;
 use crate::metrics::Metrics;
+use crate::secrets::KnownSecrets;
 use request::Outgoing;
 use serde_json::Value;
 use status::StatusWriter;
@@ -48,6 +49,8 @@ pub struct WriteIdentity {
     pub plugin: String,
     /// The plugin's grants.
     pub grants: Arc<Grants>,
+    /// The secrets that the plugin knows, which it may put into names of objects.
+    pub secrets: Arc<KnownSecrets>,
     /// Guards the writes: none is sent after the end of the leadership.
     pub guard: LeadershipGuard,
 }
@@ -56,7 +59,13 @@ impl WriteIdentity {
     /// The identity of a plugin without leader election: for reads, and for writes that do not depend on its Lease.
     #[must_use]
     pub fn new(plugin: &str, grants: Arc<Grants>) -> Self {
-        Self { plugin: plugin.to_owned(), grants, guard: LeadershipGuard::for_ever() }
+        Self { plugin: plugin.to_owned(), grants, secrets: Arc::default(), guard: LeadershipGuard::for_ever() }
+    }
+
+    /// The same identity of a plugin that knows some secrets.
+    #[must_use]
+    pub fn knowing(self, secrets: Arc<KnownSecrets>) -> Self {
+        Self { secrets, ..self }
     }
 
     /// The same identity within a leadership: its writes are refused and cancelled after its end.

@@ -7,14 +7,12 @@ mod answers;
 mod export;
 mod format;
 pub(crate) mod fuzzing;
-mod json;
 mod replay;
-mod secrets;
 mod service;
 mod stubs;
 mod verdict;
 
-pub use export::{RecordedCase, VERSION, recorded_case, recorded_states, without_secrets};
+pub use export::{ExportError, RecordedCase, VERSION, recorded_case, recorded_states};
 pub use stubs::{ExpectedRequest, HttpRequests, StubText, expected, stubs_of};
 
 use crate::api::{GroupVersionKind, ObjectKey};
@@ -31,14 +29,14 @@ use crate::plugin::{
     CallError, Component, Engine, Guest, HttpFailure, HttpGate, Instance, LoadError, Pool, Reads, Request, Run,
     Trigger, inspect, load,
 };
+use crate::secrets::json::Json;
+use crate::secrets::{KnownSecrets, same_text};
 use answers::Answers;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use format::{Case, CaseRequest, ExchangeText, FailureName, HttpRequest, HttpResponse, Peek, TriggerName};
-use json::Json;
 use oarlock_manifest::PluginManifest;
-use secrets::same_text;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -202,6 +200,7 @@ impl Player {
             plugin: self.manifest.name.clone(),
             grants,
             cache: Arc::new(Cache::default()),
+            secrets: Arc::new(KnownSecrets::off()),
             http,
             metrics: self.metrics.plugin(&self.manifest.name),
         };

@@ -46,7 +46,7 @@ pub use dependencies::measure_reads;
 pub use describe::Sizes;
 pub use feed::{FinishedReconcile, ReconcileFeed};
 pub(crate) use flight_recorder::names;
-pub use flight_recorder::{FlightRecorder, Known, MadeWrite, Record, RecordQuery, Results, is_credential};
+pub use flight_recorder::{FlightRecorder, MadeWrite, Record, RecordQuery, Results};
 pub use health::PROBATION_SHARE;
 pub use health_monitor::{Happened, Notice};
 pub use listing::{ObjectCursor, ObjectFilter, ObjectQuery};
@@ -152,7 +152,8 @@ impl Controller {
     /// Subscribes a version to its watches. It enqueues no key before [`Self::switch`].
     #[must_use]
     pub fn prepare(&self, loaded: Loaded) -> Arc<Version> {
-        let write_identity = WriteIdentity::new(&self.name, Arc::clone(&loaded.guest.grants));
+        let write_identity =
+            WriteIdentity::new(&self.name, Arc::clone(&loaded.guest.grants)).knowing(Arc::clone(&loaded.guest.secrets));
         let event_mode: Arc<EventModeCell> = Arc::default();
         let handlers = handler::Handlers {
             queue: self.queue.clone(),

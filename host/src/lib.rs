@@ -20,6 +20,7 @@ pub mod plugin;
 pub mod plugin_objects;
 pub mod rbac;
 pub mod runtime;
+pub mod secrets;
 pub mod telemetry;
 pub use oarlock_text as text;
 pub use oarlock_workqueue as workqueue;

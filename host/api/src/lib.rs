@@ -35,6 +35,12 @@ impl GroupVersionKind {
         Self::new(group, version, kind)
     }
 
+    /// Whether it is the kind of Secrets.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.group.is_empty() && self.kind == "Secret"
+    }
+
     /// The `apiVersion` of a document of this kind: `v1` or `apps/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }

@@ -47,11 +47,6 @@ pub type Versions = Arc<dyn Fn(&str) -> Option<Value> + Send + Sync>;
 /// Reads the states of one recorded reconcile: the newest, or the one with a correlation id. None: there is none.
 pub type States = Arc<dyn Fn(RecordQuery, Option<&str>) -> Option<Value> + Send + Sync>;
 
-/// Replaces the secrets of plugins in a document.
-///
-/// The first argument: the names of the plugins.
-pub type HideSecrets = Arc<dyn Fn(&[String], Value) -> Value + Send + Sync>;
-
 /// What the page shows. All functions are called on threads that may block.
 #[derive(Clone)]
 pub struct Page {
@@ -65,8 +60,6 @@ pub struct Page {
     pub versions: Versions,
     /// Desired and actual states.
     pub states: States,
-    /// Applied to everything that a plugin may have written.
-    pub hide_secrets: HideSecrets,
 }
 
 impl fmt::Debug for Page {

@@ -2,6 +2,7 @@
 
 use crate::api::{ObjectKey, Resource};
 use crate::metrics::ApiVerb;
+use crate::secrets::KnownSecrets;
 use crate::telemetry::{Span, SpanKind};
 use kube::client::Body;
 use serde_json::Value;
@@ -51,6 +52,26 @@ pub enum WriteError {
 }
 
 impl WriteError {
+    /// The same error with placeholders for secrets in its message.
+    #[must_use]
+    pub fn hidden(self, secrets: &KnownSecrets) -> Self {
+        match self {
+            Self::Denied(message) => Self::Denied(secrets.hidden(message)),
+            Self::Malformed(message) => Self::Malformed(secrets.hidden(message)),
+            Self::UnknownKind(message) => Self::UnknownKind(secrets.hidden(message)),
+            Self::NotFound(message) => Self::NotFound(secrets.hidden(message)),
+            Self::Conflict(message) => Self::Conflict(secrets.hidden(message)),
+            Self::Invalid(message) => Self::Invalid(secrets.hidden(message)),
+            Self::Forbidden(message) => Self::Forbidden(secrets.hidden(message)),
+            Self::TooManyRequests { message, retry_after } => {
+                Self::TooManyRequests { message: secrets.hidden(message), retry_after }
+            }
+            Self::Server(message) => Self::Server(secrets.hidden(message)),
+            Self::LeaseLost => Self::LeaseLost,
+            Self::Transport(message) => Self::Transport(secrets.hidden(message)),
+        }
+    }
+
     /// The error without its texts, for traces.
     pub(super) fn kind(&self) -> &'static str {
         match self {
@@ -144,16 +165,18 @@ impl Outgoing {
     }
 
     /// The span of the request: verb, resource and object. Neither query nor body.
-    pub(super) fn span(&self) -> Span {
+    ///
+    /// * `secrets` - those of the plugin, which may be in a name.
+    pub(super) fn span(&self, secrets: &KnownSecrets) -> Span {
         let target = Target::of(&self.path);
         let span = Span::child(SpanKind::Client, || format!("{} {}", self.verb().as_str(), target.resource()).into());
         span.set("http.request.method", || self.method);
-        span.set("url.path", || self.path.clone());
+        span.set("url.path", || secrets.hidden(self.path.clone()));
         if !target.namespace.is_empty() {
-            span.set("k8s.namespace.name", || target.namespace.to_owned());
+            span.set("k8s.namespace.name", || secrets.hidden(target.namespace.to_owned()));
         }
         if !target.name.is_empty() {
-            span.set("k8s.object.name", || target.name.to_owned());
+            span.set("k8s.object.name", || secrets.hidden(target.name.to_owned()));
         }
         span
     }

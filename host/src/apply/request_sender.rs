@@ -67,7 +67,8 @@ impl RequestSender {
         if !write_identity.guard.held() {
             return Err(WriteError::LeaseLost);
         }
-        let (span, reads) = (outgoing.span(), matches!(outgoing.verb(), ApiVerb::Get | ApiVerb::List));
+        let (span, reads) =
+            (outgoing.span(&write_identity.secrets), matches!(outgoing.verb(), ApiVerb::Get | ApiVerb::List));
         let sent = span.within(self.exchange(write_identity, outgoing)).await;
         // An object that does not exist is an answer to a read.
         if let Err(error) = &sent

@@ -1,18 +1,18 @@
 //! From a record of the host to the case that replays it.
 
 use super::answers::Answers;
-use super::json::Json;
-use super::secrets::{Secrets, other_bytes};
 use crate::api::{GroupVersionKind, ObjectKey};
-use crate::controller::{Known, Record, Results, is_credential};
-use crate::grants::Grants;
+use crate::controller::{Record, Results};
 use crate::plugin::Request;
 use crate::plugin::tape::{Found, Listed, Phase, Read, ReadFailure, Recorded, Seen, SendFailure, Sent, Tape, Ticks};
+use crate::secrets::json::Json;
+use crate::secrets::{KnownSecrets, Secrets, is_credential};
 use crate::workqueue::Trigger;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
 /// The version of recorded cases that this program writes and reads.
@@ -27,22 +27,32 @@ pub struct RecordedCase {
     pub text: String,
 }
 
+/// Why a record cannot become a case.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The case could contain a secret.
+    #[error(
+        "plugin {0} saw more secrets than the host can recognize, so its recordings could contain some: they are not shown until the host starts again"
+    )]
+    TooManySecrets(String),
+}
+
 /// The case of a record, without secrets. None: the record has no request.
 ///
-/// * `known` - secrets that the plugin saw in other reconciles.
-#[must_use]
-pub fn recorded_case(record: &Record, known: &[Known]) -> Option<RecordedCase> {
-    let (name, case) = hidden_case(record, known)?;
-    Some(RecordedCase { name, text: text(&case) })
+/// # Errors
+///
+/// [`ExportError`]
+pub fn recorded_case(record: &Record) -> Result<Option<RecordedCase>, ExportError> {
+    let case = hidden_case(record)?;
+    Ok(case.map(|(name, case)| RecordedCase { name, text: text(&case) }))
 }
 
 /// What a recorded reconcile was about, without secrets: `desired`, `actual`, and `after` (the observation after the patch), each absent if
-/// the plugin did not answer; `changes`, `events`, and `differed`, the first path that differed. None: the record has no request.
-///
-/// * `known` - as for [`recorded_case`].
+/// the plugin did not answer; `changes`, `events`, and `differed`, the first path that differed. None: the record has no request, or the
+/// plugin saw too many secrets.
 #[must_use]
-pub fn recorded_states(record: &Record, known: &[Known]) -> Option<Value> {
-    let (_, case) = hidden_case(record, known)?;
+pub fn recorded_states(record: &Record) -> Option<Value> {
+    let (_, case) = hidden_case(record).ok()??;
     let mut shown = serde_json::Map::new();
     for (part, fields) in
         [("expect", &["desired", "actual", "after", "changes", "events"][..]), ("recorded", &["differed", "writes"])]
@@ -56,22 +66,15 @@ pub fn recorded_states(record: &Record, known: &[Known]) -> Option<Value> {
     Some(Value::Object(shown))
 }
 
-/// A document without the secrets of a plugin: the values of its secret files, of Secrets in the document, and those that it saw.
-///
-/// * `known` - as for [`recorded_case`].
-#[must_use]
-pub fn without_secrets(document: Value, grants: &Grants, known: &[Known]) -> Value {
-    let mut document = Json::from(document);
-    Secrets::new(grants, known).hide(&mut document);
-    serde_json::to_value(document).unwrap_or_default()
-}
-
 /// The name and the content of a case.
-fn hidden_case(record: &Record, known: &[Known]) -> Option<(String, Json)> {
+fn hidden_case(record: &Record) -> Result<Option<(String, Json)>, ExportError> {
+    let known = &*record.secrets;
+    if known.is_full() {
+        return Err(ExportError::TooManySecrets(record.plugin.clone()));
+    }
     let recorded = record.tape.recorded();
-    let request = recorded.request.as_ref()?;
-    let mut export =
-        Export { secrets: Secrets::new(&record.grants, known), hides_random: writes_secret(&record.results) };
+    let Some(request) = &recorded.request else { return Ok(None) };
+    let mut export = Export { secrets: Secrets::default(), known, hides_random: writes_secret(&record.results) };
     let before = before(&recorded);
     let missing = recorded.served > before.len();
     let earlier: Vec<Json> = before.iter().filter_map(|tape| export.earlier(tape)).collect();
@@ -91,8 +94,8 @@ fn hidden_case(record: &Record, known: &[Known]) -> Option<(String, Json)> {
     let name = format!("{}-{}", record.key.to_string().replace('/', "-"), request.correlation_id);
     // The next reconcile of the instance needs the tape for a moment.
     drop(recorded);
-    export.secrets.hide(&mut case);
-    Some((name, case))
+    export.secrets.hide(&mut case, known);
+    Ok(Some((name, case)))
 }
 
 /// The case in YAML; in JSON, which is YAML, too, where the former says something else.
@@ -120,6 +123,19 @@ fn before(recorded: &Recorded) -> Vec<Arc<Tape>> {
 fn writes_secret(results: &Results) -> bool {
     let documents = results.outcome.iter().flat_map(|outcome| &outcome.changes).filter_map(|change| change.document());
     documents.into_iter().any(|document| document.get("kind").and_then(Value::as_str) == Some("Secret"))
+}
+
+/// Bytes that have nothing to do with the secret ones that they replace.
+fn other_bytes(number: usize, length: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(length);
+    let mut block = 0_u64;
+    while bytes.len() < length {
+        let hashed =
+            Sha256::new().chain_update(b"random").chain_update(number.to_le_bytes()).chain_update(block.to_le_bytes());
+        bytes.extend(hashed.finalize().iter().take(length - bytes.len()));
+        block += 1;
+    }
+    bytes
 }
 
 fn number(value: impl Into<u64>) -> Json {
@@ -210,13 +226,15 @@ fn expect(results: &Results) -> Json {
 }
 
 /// An export under way: it learns the secrets of what it writes.
-struct Export {
+struct Export<'r> {
     secrets: Secrets,
+    /// Secrets that the plugin saw in any reconcile.
+    known: &'r KnownSecrets,
     /// Whether other random numbers replace the recorded ones.
     hides_random: bool,
 }
 
-impl Export {
+impl Export<'_> {
     fn config(&mut self, record: &Record) -> Json {
         let grants = &record.grants;
         let values = grants.config().iter().map(|(key, value)| {
@@ -272,7 +290,7 @@ impl Export {
                 let shown = if is_credential(key) { self.secrets.value(value, 1) } else { value.to_owned() };
                 text = Some(named.unwrap_or(shown).into());
             }
-            Some((Err(_), bytes)) => base64 = Some(STANDARD.encode(self.secrets.hide_bytes(bytes)).into()),
+            Some((Err(_), bytes)) => base64 = Some(STANDARD.encode(self.secrets.hide_bytes(bytes, self.known)).into()),
         }
         let ttl_ms = (ttl_ms > 0).then(|| number(ttl_ms));
         Json::map([(call, Some(key.into())), ("value", text), ("base64", base64), ("ttlMs", ttl_ms)])
@@ -334,7 +352,7 @@ impl Export {
             return None;
         }
         let Ok(text) = std::str::from_utf8(body) else {
-            return Some(("base64", STANDARD.encode(self.secrets.hide_bytes(body)).into()));
+            return Some(("base64", STANDARD.encode(self.secrets.hide_bytes(body, self.known)).into()));
         };
         let hidden = self.secrets.body(text);
         let text = hidden.as_deref().unwrap_or(text);
@@ -416,4 +434,45 @@ fn list_of(kind: &GroupVersionKind, listed: &Listed) -> Json {
         ("index", index),
         ("value", value),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grants::Grants;
+    use crate::plugin::tape::TapeRoom;
+
+    #[test]
+    fn a_record_of_a_plugin_that_saw_too_many_secrets_becomes_no_case() {
+        let (kind, key) = (GroupVersionKind::new("", "v1", "ConfigMap"), ObjectKey::new("n", "a"));
+        let secrets = Arc::new(KnownSecrets::default());
+        let record = Record {
+            plugin: "p".to_owned(),
+            version: "1".to_owned(),
+            digest: "d".to_owned(),
+            grants: Arc::new(Grants::none()),
+            secrets: Arc::clone(&secrets),
+            kind: kind.clone(),
+            key: key.clone(),
+            at: jiff::Timestamp::now(),
+            took: std::time::Duration::from_millis(1),
+            outcome: "ApiError",
+            error: Some("it said a-known-value".to_owned()),
+            cause: None,
+            written: None,
+            tape: Tape::new(&TapeRoom::new(1 << 20), &Arc::new(Request::of(kind, key))),
+            results: Results::default(),
+        };
+        // Another reconcile read it, of which nothing is recorded.
+        secrets.learn_secret(r#"{"apiVersion":"v1","kind":"Secret","stringData":{"a":"a-known-value"}}"#);
+        let case = recorded_case(&record).unwrap().unwrap();
+        assert!(case.text.contains("it said oarlock-secret-") && !case.text.contains("known-value"), "{}", case.text);
+        let many: serde_json::Map<String, Value> =
+            (0..50_000).map(|number| (number.to_string(), Value::from(format!("value-{number}-{number}")))).collect();
+        secrets
+            .learn_secret(&serde_json::json!({"apiVersion": "v1", "kind": "Secret", "stringData": many}).to_string());
+        let refused = recorded_case(&record).unwrap_err().to_string();
+        assert!(refused.starts_with("plugin p saw more secrets"), "{refused}");
+        assert!(recorded_states(&record).is_none());
+    }
 }

@@ -1,6 +1,6 @@
 //! YAML format of a case.
 
-use super::json::Json;
+use crate::secrets::json::Json;
 use oarlock_manifest::Limits;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};

@@ -5,11 +5,11 @@ use super::format::{
     Before, CacheText, Case, ClockText, ExchangeText, FailureName, ListText, MergeName, ObjectName, PhaseName,
     ReadText, Tick,
 };
-use super::json::Json;
-use super::secrets::same_text;
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::plugin::replay::{Answers, RecordedCache, RecordedExchange, RecordedRead, Replay};
 use crate::plugin::tape::{Listed, MergeFunction, Phase, Read, ReadFailure, SendFailure, Ticks};
+use crate::secrets::json::Json;
+use crate::secrets::same_text;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;

@@ -2,7 +2,7 @@
 
 use super::answers::Answers;
 use super::format::Expect;
-use super::secrets::same_text;
+use crate::secrets::same_text;
 use serde_json::{Map, Value};
 
 /// The differences, one line each, as `path: expected …, found …`. Empty: the case passes.

@@ -83,6 +83,8 @@ impl Controller {
         let mut reads = self.dependencies.reads(key);
         let more = reads.len().saturating_sub(READS);
         reads.truncate(READS);
+        // The plugin chose the names.
+        let reads: Vec<String> = reads.into_iter().map(|read| version.loaded.guest.secrets.hidden(read)).collect();
         let query = RecordQuery {
             plugin: Some(self.name.clone()),
             kind: full_name(&key.kind),
@@ -92,7 +94,7 @@ impl Controller {
         let recorder = self.shared.flight_recorder.as_ref();
         let last: Vec<_> = recorder.map(|recorder| recorder.find(&query)).unwrap_or_default();
         let failed = self.marks.failed.contains(key);
-        let error = last.iter().find_map(|(record, _)| record.error.clone()).filter(|_| failed);
+        let error = last.iter().find_map(|record| record.error.clone()).filter(|_| failed);
         json!({
             "cached": object.is_some(),
             "notCached": object.is_none().then(|| not_cached(version, key)),
@@ -101,7 +103,7 @@ impl Controller {
             "state": self.state_of(version, key),
             "lastError": error,
             "reconciles": true,
-            "last": last.iter().map(|(record, _)| described(record)).collect::<Vec<_>>(),
+            "last": last.iter().map(|record| described(record)).collect::<Vec<_>>(),
             "reads": reads, "furtherReads": more,
             "runsOn": version.loaded.manifest.watches.iter().map(wakes).collect::<Vec<_>>(),
             "resyncSeconds": version.loaded.guest.grants.resync(&version.loaded.manifest).as_secs(),

@@ -3,7 +3,6 @@
 //! A record refers to what the reconcile saw and answered; nothing is serialized before a person asks. All records and tapes of a host share
 //! one bound in bytes.
 
-mod known_secrets;
 mod ring;
 
 use super::ReconcileKey;
@@ -12,8 +11,7 @@ use crate::apply::WriteError;
 use crate::grants::Grants;
 use crate::plugin::tape::{Tape, TapeRoom};
 use crate::plugin::{CallError, Observation, Outcome, Request, State};
-use known_secrets::KnownSecrets;
-pub use known_secrets::{Known, is_credential};
+use crate::secrets::KnownSecrets;
 use ring::Ring;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +41,6 @@ struct Inner {
 pub struct PluginRecords {
     recorder: FlightRecorder,
     ring: Mutex<Ring>,
-    secrets: Mutex<KnownSecrets>,
     bytes: AtomicUsize,
 }
 
@@ -58,6 +55,8 @@ pub struct Record {
     pub digest: String,
     /// Its configuration and limits.
     pub grants: Arc<Grants>,
+    /// The secrets that it knows.
+    pub secrets: Arc<KnownSecrets>,
     /// The kind of the object.
     pub kind: GroupVersionKind,
     /// The object.
@@ -134,21 +133,17 @@ impl FlightRecorder {
     /// The records of a plugin.
     #[must_use]
     pub fn plugin(&self, name: &str) -> Arc<PluginRecords> {
-        let records = Arc::new(PluginRecords {
-            recorder: self.clone(),
-            ring: Mutex::default(),
-            secrets: Mutex::new(KnownSecrets::new(Arc::clone(&self.inner.room))),
-            bytes: AtomicUsize::new(0),
-        });
+        let records =
+            Arc::new(PluginRecords { recorder: self.clone(), ring: Mutex::default(), bytes: AtomicUsize::new(0) });
         let mut plugins = self.plugins();
         plugins.retain(|_, records| records.strong_count() > 0);
         plugins.insert(name.to_owned(), Arc::downgrade(&records));
         records
     }
 
-    /// The records about an object, the newest first, each with the secrets that its plugin saw.
+    /// The records about an object, the newest first.
     #[must_use]
-    pub fn find(&self, query: &RecordQuery) -> Vec<(Arc<Record>, Vec<Known>)> {
+    pub fn find(&self, query: &RecordQuery) -> Vec<Arc<Record>> {
         let plugins: Vec<_> = {
             let plugins = self.plugins();
             let wanted = plugins.iter().filter(|(name, _)| query.plugin.as_ref().is_none_or(|plugin| plugin == *name));
@@ -156,22 +151,11 @@ impl FlightRecorder {
         };
         let mut found = Vec::new();
         for records in plugins {
-            let matching = records.ring().records().filter(|record| query.matches(record)).cloned().collect::<Vec<_>>();
-            if !matching.is_empty() {
-                let secrets = records.secrets().all();
-                found.extend(matching.into_iter().map(|record| (record, secrets.clone())));
-            }
+            found.extend(records.ring().records().filter(|record| query.matches(record)).cloned());
         }
-        found.sort_by_key(|(record, _)| std::cmp::Reverse(record.at));
+        found.sort_by_key(|record: &Arc<Record>| std::cmp::Reverse(record.at));
         found.truncate(query.last);
         found
-    }
-
-    /// The secrets that a plugin saw.
-    #[must_use]
-    pub fn known(&self, plugin: &str) -> Vec<Known> {
-        let records = self.plugins().get(plugin).and_then(Weak::upgrade);
-        records.map(|records| records.secrets().all()).unwrap_or_default()
     }
 
     /// The number of records, and the bytes of records and tapes.
@@ -204,21 +188,13 @@ impl PluginRecords {
         Tape::new(&self.recorder.inner.room, request)
     }
 
-    /// Whether a reconcile is dropped without a record: it changed nothing and did not fail, as many others just now, and was no slower. Its
-    /// secrets are known from now on.
-    ///
-    /// * `kind` - of its object.
-    pub(super) fn passes_over(&self, kind: &GroupVersionKind, tape: &Tape, took: Duration) -> bool {
-        if !self.ring().passes_over(took) {
-            return false;
-        }
-        self.secrets().learn(kind, tape);
-        true
+    /// Whether a reconcile is dropped without a record: it changed nothing and did not fail, as many others just now, and was no slower.
+    pub(super) fn passes_over(&self, took: Duration) -> bool {
+        self.ring().passes_over(took)
     }
 
     /// Keeps a record, if it is complete; older or less interesting ones make room.
     pub fn keep(&self, record: Record) {
-        self.secrets().learn(&record.kind, &record.tape);
         if !record.tape.reserve(record.results.bytes()) {
             return;
         }
@@ -250,10 +226,6 @@ impl PluginRecords {
 
     fn ring(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn secrets(&self) -> MutexGuard<'_, KnownSecrets> {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -352,6 +324,7 @@ mod tests {
             version: "1".to_owned(),
             digest: "d".to_owned(),
             grants: Arc::new(Grants::none()),
+            secrets: Arc::default(),
             kind,
             key,
             at: jiff::Timestamp::now(),

@@ -4,6 +4,7 @@ use super::annotations::PAUSED;
 use crate::apply::status::{ConditionStatus, Ready};
 use crate::apply::{Change, WriteError};
 use crate::plugin::CallError;
+use crate::secrets::KnownSecrets;
 use std::time::Duration;
 
 /// Retry interval of a deleting object that cannot be cleaned up as it is.
@@ -238,6 +239,16 @@ impl Failure {
             place.push_str("; an apply with force takes the fields over");
         }
         Self::Write { what: change.summary(), place, error }
+    }
+
+    /// The same failure with placeholders for secrets in what it says of the plugin's changes.
+    pub(super) fn hidden(self, secrets: &KnownSecrets) -> Self {
+        match self {
+            Self::Write { what, place, error } => {
+                Self::Write { what: secrets.hidden(what), place, error: error.hidden(secrets) }
+            }
+            other => other,
+        }
     }
 
     /// Whether only a change of the object (or of the grant) can help.

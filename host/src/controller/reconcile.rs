@@ -101,7 +101,7 @@ impl<'a> Reconcile<'a> {
     /// get-actual again, status.
     pub(super) async fn run(&self) -> ReconcileEnd {
         let mut progress = Progress::default();
-        let end = self.drive(&mut progress).await;
+        let end = self.drive(&mut progress).await.map_err(|failure| failure.hidden(&self.write_identity.secrets));
         let deleting = progress.object.as_ref().is_some_and(|o| o.deleting());
         let end = self.conclude(end, &mut progress, deleting).await;
         self.acknowledge(&end, &mut progress).await;
@@ -274,6 +274,7 @@ impl<'a> Reconcile<'a> {
         for (before, change) in outcome.changes.iter().enumerate() {
             let began = Instant::now();
             let carried_out = writer.carry_out(&self.write_identity, change).await;
+            let carried_out = carried_out.map_err(|error| error.hidden(&self.write_identity.secrets));
             self.changed(progress, change, &carried_out, began.elapsed());
             carried_out.map_err(|error| Failure::change(change, before + 1, of, error))?;
             progress.written.note(|| change.summary());

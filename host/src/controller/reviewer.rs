@@ -204,7 +204,7 @@ impl Reviewer {
         let mut instance = version.pool.take(run).await?;
         let answered = self.converse(&mut instance, request, version, review).await;
         version.pool.give_back(instance);
-        answered
+        answered.map_err(|error| error.hidden(&version.loaded.guest.secrets))
     }
 
     /// Calls get-desired and get-actual; where the states differ and the object may change, calls patch and get-actual again.
@@ -228,7 +228,10 @@ impl Reviewer {
             return Ok(Admitted { verdict: Verdict::Allowed, warnings: Vec::new() });
         }
         if review.validate {
-            return Ok(Admitted { verdict: differs(desired.as_deref(), actual.as_deref()), warnings: Vec::new() });
+            let message = differs(desired.as_deref(), actual.as_deref());
+            let message = version.loaded.guest.secrets.hidden(message);
+            let verdict = Verdict::Denied { code: 403, reason: "Forbidden".to_owned(), message };
+            return Ok(Admitted { verdict, warnings: Vec::new() });
         }
         let began = Instant::now();
         let outcome = instance.patch(&request, desired.as_ref(), actual.as_ref()).await;
@@ -309,9 +312,9 @@ fn without_managed_fields(object: &Value) -> std::borrow::Cow<'_, Value> {
     std::borrow::Cow::Owned(object)
 }
 
-/// The denial of a validating rule.
-fn differs(desired: Option<&Value>, actual: Option<&Value>) -> Verdict {
-    let message = match (desired, actual) {
+/// Why a validating rule denies.
+fn differs(desired: Option<&Value>, actual: Option<&Value>) -> String {
+    match (desired, actual) {
         (Some(desired), Some(actual)) => {
             let paths = compare::differences(desired, actual, NAMED + 1);
             let named: Vec<&str> = paths
@@ -324,8 +327,7 @@ fn differs(desired: Option<&Value>, actual: Option<&Value>) -> Verdict {
         }
         (None, _) => "it should not exist".to_owned(),
         (Some(_), None) => "what should exist does not".to_owned(),
-    };
-    Verdict::Denied { code: 403, reason: "Forbidden".to_owned(), message }
+    }
 }
 
 #[cfg(test)]

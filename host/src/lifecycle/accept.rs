@@ -179,6 +179,7 @@ impl Lifecycle {
             file: name.to_owned(),
             controller: Controller::new(&plugin, self.shared.clone(), self.notices.clone()),
             cache: Arc::default(),
+            secrets: Arc::default(),
             running: None,
             rolling_out: None,
             last_good: None,

@@ -10,6 +10,7 @@ use crate::controller::{Controller, Loaded, Preview, ReconcileKey};
 use crate::informer::Object;
 use crate::metrics::Metrics;
 use crate::plugin::cache::Cache;
+use crate::secrets::KnownSecrets;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -59,6 +60,7 @@ struct Running {
     candidate: CandidateVersion,
     controller: Arc<Controller>,
     cache: Arc<Cache>,
+    secrets: Arc<KnownSecrets>,
 }
 
 async fn compare(loader: &Loader, metrics: &Metrics, name: &str, request: PreviewRequest) -> Result<Value, String> {
@@ -79,7 +81,7 @@ async fn compare(loader: &Loader, metrics: &Metrics, name: &str, request: Previe
     }
     let drops = running.controller.current().and_then(|current| drops(&current, &candidate.manifest()));
     let drops = drops.map(|(what, objects)| json!({"what": what, "objects": objects}));
-    let guest = guest(name, grants, &running.cache, &loader.http, metrics);
+    let guest = guest(name, grants, (&running.cache, &running.secrets), &loader.http, metrics);
     let component = candidate.compiled.component.clone();
     let prepared = running.controller.prepare(Loaded { manifest: candidate.manifest(), component, guest });
     let preview = Preview::new(&running.controller, prepared);
@@ -114,6 +116,7 @@ fn running(loader: &Loader, name: &str) -> Result<Running, String> {
         candidate: running.candidate.clone(),
         controller: Arc::clone(&plugin.controller),
         cache: Arc::clone(&plugin.cache),
+        secrets: Arc::clone(&plugin.secrets),
     })
 }
 

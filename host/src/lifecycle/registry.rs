@@ -9,6 +9,7 @@ use crate::grants::{Grants, guess_plural};
 use crate::plugin::cache::Cache;
 use crate::plugin::directory::Found;
 use crate::plugin::{Component, Definition};
+use crate::secrets::KnownSecrets;
 use oarlock_manifest::{Kind, PluginGrant, PluginManifest};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -284,6 +285,8 @@ pub(super) struct Plugin {
     pub(super) file: String,
     pub(super) controller: Arc<Controller>,
     pub(super) cache: Arc<Cache>,
+    /// The secrets that its versions knew.
+    pub(super) secrets: Arc<KnownSecrets>,
     /// The running version. None: the first version is not in sync yet.
     pub(super) running: Option<Running>,
     /// The version beside the one that runs.

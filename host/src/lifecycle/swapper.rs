@@ -12,6 +12,7 @@ use crate::grants::{Grants, difference};
 use crate::metrics::Metrics;
 use crate::plugin::cache::Cache;
 use crate::plugin::{Guest, HttpGate};
+use crate::secrets::KnownSecrets;
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
@@ -64,11 +65,19 @@ impl Plugin {
 }
 
 /// The grants and imports of a plugin's instances.
-pub(super) fn guest(name: &str, grants: &Grants, cache: &Arc<Cache>, http: &HttpGate, metrics: &Metrics) -> Guest {
+pub(super) fn guest(
+    name: &str,
+    grants: &Grants,
+    (cache, secrets): (&Arc<Cache>, &Arc<KnownSecrets>),
+    http: &HttpGate,
+    metrics: &Metrics,
+) -> Guest {
+    secrets.learn_values(grants.secrets().filter_map(|key| grants.config().get(key)));
     Guest {
         plugin: name.to_owned(),
         grants: Arc::new(grants.clone()),
         cache: Arc::clone(cache),
+        secrets: Arc::clone(secrets),
         http: http.clone(),
         metrics: metrics.plugin(name),
     }
@@ -92,7 +101,7 @@ impl Swapper {
     /// Opens the watches of a candidate and checks its RBAC permissions. None: the candidate has no grant.
     pub(super) fn prepare(&self, plugin: &mut Plugin, candidate: &CandidateVersion) -> Option<Arc<Version>> {
         let Granting::Grant { grants, .. } = &candidate.granting else { return None };
-        let guest = guest(candidate.name(), grants, &plugin.cache, &self.http, &self.metrics);
+        let guest = guest(candidate.name(), grants, (&plugin.cache, &plugin.secrets), &self.http, &self.metrics);
         let component = candidate.compiled.component.clone();
         self.access.check(&mut plugin.access, candidate);
         Some(plugin.controller.prepare(Loaded { manifest: candidate.manifest(), component, guest }))

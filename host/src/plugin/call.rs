@@ -5,6 +5,7 @@ use crate::apply::Change;
 use crate::apply::events::Event;
 use crate::apply::reviewed::ReviewedPatch;
 use crate::metrics::TrapCause;
+use crate::secrets::KnownSecrets;
 pub use crate::workqueue::Trigger;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -220,6 +221,16 @@ impl CallError {
             Self::Starved { .. } => "starved",
             Self::Memory { .. } | Self::Table { .. } => "memory",
             Self::HandedTooMuch { .. } | Self::BadAnswer { .. } => "bad_answer",
+        }
+    }
+
+    /// The same error with placeholders for secrets in its reason.
+    #[must_use]
+    pub fn hidden(self, secrets: &KnownSecrets) -> Self {
+        match self {
+            Self::Trap { call, reason } => Self::Trap { call, reason: secrets.hidden(reason) },
+            Self::BadAnswer { call, reason } => Self::BadAnswer { call, reason: secrets.hidden(reason) },
+            other => other,
         }
     }
 

@@ -17,6 +17,7 @@ pub fn describe_guest(metrics: &crate::metrics::Metrics, http: &HttpGate, name: 
         plugin: name.to_owned(),
         grants: Arc::new(Grants::none()),
         cache: Arc::new(Cache::default()),
+        secrets: Arc::default(),
         http: http.clone(),
         metrics: metrics.plugin(name),
     }

@@ -16,9 +16,10 @@ use super::call::{CallError, Observation, Outcome, Request, State as PluginState
 use super::engine::Engine;
 use super::load::Component;
 use super::offload::CpuMeter;
+use crate::secrets::KnownSecrets;
 use crate::telemetry::{Span, carry};
 use answer::CallResult;
-use convert::{event, guest_error, requeue, to_wit, warning};
+use convert::{event, guest_error, requeue, said, to_wit};
 use futures::future::BoxFuture;
 use oarlock_merge::steps::Budget;
 use serde_json::Value;
@@ -45,6 +46,26 @@ struct Live {
     converter: Option<bindings::Converter>,
     /// Dropped last: the permit is released after the store is gone.
     _room: OwnedSemaphorePermit,
+}
+
+impl Live {
+    /// The secrets that the guest knows.
+    fn secrets(&self) -> &KnownSecrets {
+        &self.store.data().guest.secrets
+    }
+
+    /// The error that a call returned.
+    fn guest_error(&self, error: bindings::types::Error) -> CallError {
+        guest_error(error, self.secrets())
+    }
+
+    /// The guest gets to know a Secret if the request is about one.
+    fn learn(&self, request: &Request) {
+        if request.kind.is_secret() {
+            let documents = [&request.object, &request.last_seen];
+            documents.into_iter().flatten().for_each(|document| self.secrets().learn_secret(document));
+        }
+    }
 }
 
 /// A live instance. Its store is dropped, and never entered again, after a call that trapped, was interrupted, returned an invalid result
@@ -178,12 +199,13 @@ impl Instance {
     /// See [`CallError`].
     pub async fn get_desired(&mut self, request: &Request) -> Result<Option<PluginState>, CallError> {
         const CALL: &str = "get-desired";
-        let request = to_wit(request);
+        let (about, request) = (request.clone(), to_wit(request));
         let desired = self.call(CALL, move |live| {
             Box::pin(async move {
+                live.learn(&about);
                 let guest = live.plugin.oarlock_reconciler_reconcile();
                 let answered = guest.call_get_desired(&mut live.store, &request).await;
-                let desired = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
+                let desired = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(|e| live.guest_error(e))?;
                 let bytes = desired.as_ref().map_or(0, String::len);
                 let answer = CallResult::check(CALL, live.store.data(), bytes).await?;
                 desired.map(|text| answer.state("the desired state", text, None)).transpose()
@@ -200,12 +222,14 @@ impl Instance {
     /// See [`CallError`].
     pub async fn get_actual(&mut self, request: &Request) -> Result<Observation, CallError> {
         const CALL: &str = "get-actual";
-        let (request, desired) = (to_wit(request), self.desired.clone());
+        let (about, request, desired) = (request.clone(), to_wit(request), self.desired.clone());
         self.call(CALL, move |live| {
             Box::pin(async move {
+                live.learn(&about);
                 let guest = live.plugin.oarlock_reconciler_reconcile();
                 let answered = guest.call_get_actual(&mut live.store, &request).await;
-                let observed = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
+                let observed =
+                    answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(|e| live.guest_error(e))?;
                 let bytes = observed.state.iter().chain(&observed.status).map(String::len).sum();
                 let answer = CallResult::check(CALL, live.store.data(), bytes).await?;
                 let state = observed.state.map(|text| answer.state("the actual state", text, desired)).transpose()?;
@@ -238,7 +262,7 @@ impl Instance {
             Box::pin(async move {
                 let guest = live.plugin.oarlock_reconciler_reconcile();
                 let answered = guest.call_patch(&mut live.store, &request, desired.as_ref(), actual.as_ref()).await;
-                let outcome = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(guest_error)?;
+                let outcome = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(|e| live.guest_error(e))?;
                 let lists = [outcome.changes.len(), outcome.events.len(), outcome.warnings.len()];
                 if lists.iter().any(|length| *length > MOST_CHANGES) {
                     return Err(bad(CALL, format!("more than {MOST_CHANGES} changes, events or warnings")));
@@ -253,8 +277,9 @@ impl Instance {
                 let patches = ours.into_iter().filter_map(|c| convert::reviewed(c, json).transpose());
                 let patches = patches.collect::<Result<_, _>>()?;
                 let changes = others.into_iter().map(|c| convert::change(c, json)).collect::<Result<_, _>>()?;
-                let events = outcome.events.iter().map(event).collect();
-                let warnings = outcome.warnings.iter().map(|text| warning(text)).collect();
+                let secrets = live.secrets();
+                let events = outcome.events.iter().map(|e| event(e, secrets)).collect();
+                let warnings = outcome.warnings.iter().map(|text| said(secrets, text)).collect();
                 Ok(Outcome { changes, patches, warnings, events, requeue_after: requeue(outcome.requeue_after_ms) })
             })
         })
@@ -280,7 +305,7 @@ impl Instance {
                 let answer = CallResult::check(CALL, live.store.data(), bytes).await?;
                 match converted {
                     Ok(text) => answer.json("the converted object", &text).map(|value| (value, bytes)),
-                    Err(why) => Err(CallError::Terminal(crate::quoted(&why, MESSAGE_LIMIT_BYTES))),
+                    Err(why) => Err(CallError::Terminal(said(live.secrets(), &why))),
                 }
             })
         })
@@ -303,7 +328,7 @@ impl Instance {
         live.store.data_mut().deadline = Instant::now() + self.left;
         live.store.set_epoch_deadline(1);
         let entered: BoxFuture<'static, _> = Box::pin(async move {
-            let answer = work(&mut live).await;
+            let answer = work(&mut live).await.map_err(|error| error.hidden(live.secrets()));
             live.store.data_mut().end_of_call();
             let sound = answer.as_ref().err().is_none_or(|e| e.cause().is_none());
             // An unsound store is dropped here, where it ran.

@@ -1,11 +1,10 @@
 //! What the page at the admin address shows, from the parts of the host.
 
-use crate::admin::page::{HideSecrets, Live, Page, Sessions, States};
-use crate::cases::{recorded_states, without_secrets};
+use crate::admin::page::{Live, Page, Sessions, States};
+use crate::cases::recorded_states;
 use crate::controller::FlightRecorder;
-use crate::grants::Grants;
 use crate::lifecycle::Handle;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 
 /// * `recorder` - None: the host records nothing.
@@ -16,7 +15,6 @@ pub(super) fn of(handle: &Handle, recorder: Option<FlightRecorder>) -> Page {
         live: Live::default(),
         list_objects: Arc::new(move |plugin, query| of_objects.controller(plugin)?.list_objects(query)),
         versions: Arc::new(move |plugin| of_versions.versions(plugin)),
-        hide_secrets: hide_secrets(handle.clone(), recorder.clone()),
         states: states(recorder),
     }
 }
@@ -24,26 +22,12 @@ pub(super) fn of(handle: &Handle, recorder: Option<FlightRecorder>) -> Page {
 fn states(recorder: Option<FlightRecorder>) -> States {
     Arc::new(move |query, reconcile| {
         let found = recorder.as_ref()?.find(&query);
-        let mut wanted = found.iter().filter(|(record, _)| {
+        let record = found.iter().find(|record| {
             let recorded = record.tape.recorded();
             let id = recorded.request.as_ref().map(|request| &*request.correlation_id);
             reconcile.is_none_or(|wanted| id == Some(wanted))
-        });
-        let (record, known) = wanted.next()?;
+        })?;
         let id = record.tape.recorded().request.as_ref().map(|request| request.correlation_id.clone());
-        Some(json!({"reconcile": id, "plugin": record.plugin, "states": recorded_states(record, known)?}))
-    })
-}
-
-/// The secrets of a plugin are those of its grant, and those that it saw lately.
-fn hide_secrets(handle: Handle, recorder: Option<FlightRecorder>) -> HideSecrets {
-    Arc::new(move |plugins, document| {
-        plugins.iter().fold(document, |document: Value, plugin| {
-            let version = handle.controller(plugin).and_then(|controller| controller.current());
-            let none = Grants::none();
-            let grants = version.as_ref().map_or(&none, |version| &*version.loaded().guest.grants);
-            let known = recorder.as_ref().map(|recorder| recorder.known(plugin)).unwrap_or_default();
-            without_secrets(document, grants, &known)
-        })
+        Some(json!({"reconcile": id, "plugin": record.plugin, "states": recorded_states(record)?}))
     })
 }

@@ -17,8 +17,10 @@ pub(super) fn of(recorder: Option<FlightRecorder>) -> Recordings {
         if found.is_empty() {
             return Err(nothing(&query));
         }
-        let cases = found.iter().filter_map(|(record, known)| recorded_case(record, known));
-        let cases: Vec<_> = cases.map(|case| json!({"name": case.name, "case": case.text})).collect();
+        let cases: Result<Vec<_>, _> = found.iter().map(|record| recorded_case(record)).collect();
+        let cases = cases.map_err(|e| e.to_string())?;
+        let cases: Vec<_> =
+            cases.into_iter().flatten().map(|case| json!({"name": case.name, "case": case.text})).collect();
         Ok(json!({ "recordings": cases }))
     })
 }

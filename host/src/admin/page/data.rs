@@ -1,4 +1,4 @@
-//! What the page reads with a session. Secrets of the plugins are replaced in every answer.
+//! What the page reads with a session.
 
 use super::session::refused_without_session;
 use crate::admin::AdminState;
@@ -65,7 +65,7 @@ pub(super) async fn plugin(
             .iter()
             .find(|entry| is(entry, "name"))
             .or_else(|| entries.iter().find(|entry| is(entry, "file")))?;
-        Some((state.page.hide_secrets)(&[name], json!({"plugin": entry})))
+        Some(json!({"plugin": entry}))
     })
     .await
 }
@@ -104,8 +104,7 @@ pub(super) async fn objects(
         limit: asked.limit.unwrap_or(OBJECTS),
     };
     answered(state, peer, &headers, format!("no version of plugin {name} runs"), move |state| {
-        let found = (state.page.list_objects)(&name, query)?;
-        Some((state.page.hide_secrets)(&[name], found))
+        (state.page.list_objects)(&name, query)
     })
     .await
 }
@@ -129,7 +128,7 @@ pub(super) async fn versions(
         }
         let versions = (state.page.versions)(&name);
         let any = versions.is_some() || revisions.as_array().is_some_and(|all| !all.is_empty());
-        any.then(|| (state.page.hide_secrets)(&[name], json!({"versions": versions, "revisions": revisions})))
+        any.then(|| json!({"versions": versions, "revisions": revisions}))
     })
     .await
 }
@@ -147,13 +146,13 @@ pub(super) async fn log(
     headers: HeaderMap,
     Query(asked): Query<LogAsked>,
 ) -> Response {
-    answered(state, peer, &headers, String::new(), move |state| {
+    answered(state, peer, &headers, String::new(), move |_| {
         let (kept, _) = lines().of(&name);
         let wanted = crate::admin::logs::Wanted::of(asked.object);
         let selected = kept.iter().filter(|line| wanted.selects(&name, line));
         let texts: Vec<Value> = selected.filter_map(|line| serde_json::from_str(&line.json).ok()).collect();
         let last: Vec<&Value> = texts.iter().skip(texts.len().saturating_sub(LINES)).collect();
-        Some((state.page.hide_secrets)(&[name], json!({"lines": last})))
+        Some(json!({"lines": last}))
     })
     .await
 }
@@ -177,14 +176,7 @@ pub(super) async fn object(
     let ObjectAsked { kind, namespace, name, .. } = asked;
     let key = ObjectKey::new(namespace, name);
     let nothing = format!("no plugin of this host reconciles or reads {kind}, or wrote {key} lately");
-    answered(state, peer, &headers, nothing, move |state| {
-        let found = (state.explain)(&kind, &key)?;
-        let parts = ["plugins", "writes"].iter().filter_map(|part| found.get(*part)?.as_array()).flatten();
-        let plugins = parts.filter_map(|part| part.get("plugin").and_then(Value::as_str)).map(str::to_owned);
-        let plugins: Vec<String> = plugins.collect();
-        Some((state.page.hide_secrets)(&plugins, found))
-    })
-    .await
+    answered(state, peer, &headers, nothing, move |state| (state.explain)(&kind, &key)).await
 }
 
 pub(super) async fn states(

@@ -63,8 +63,7 @@ impl Reconcile<'_> {
         let loaded = &self.version.loaded;
         let took = self.began.elapsed();
         if end.is_ok() && !progress.patched && progress.written.is_empty() {
-            let over = |flight: &Flight| records.passes_over(&self.item.key.kind, &flight.tape, took);
-            progress.flights.retain(|flight| !over(flight));
+            progress.flights.retain(|_| !records.passes_over(took));
         }
         for Flight { tape, results } in progress.flights.drain(..) {
             let (outcome, error) = match end {
@@ -76,6 +75,7 @@ impl Reconcile<'_> {
                 version: loaded.manifest.version.clone(),
                 digest: loaded.component.digest.clone(),
                 grants: Arc::clone(&loaded.guest.grants),
+                secrets: Arc::clone(&loaded.guest.secrets),
                 kind: (*self.item.key.kind).clone(),
                 key: self.item.key.key.clone(),
                 at: jiff::Timestamp::now(),

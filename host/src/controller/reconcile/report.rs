@@ -57,6 +57,7 @@ impl Reconcile<'_> {
                 end
             }
             Err(error) => {
+                let error = error.hidden(&self.write_identity.secrets);
                 tracing::warn!(plugin = self.controller.name, key = %self.item.key, %error, "status not written");
                 let failure = Err(Failure::write("write the status", error));
                 if end.is_ok() {
@@ -70,7 +71,7 @@ impl Reconcile<'_> {
 
     /// Tells of a key that is patched again and again.
     pub(super) fn fight(&self, progress: &Progress, desired: Option<&Value>, actual: Option<&Value>) {
-        let place = compare::place(desired, actual);
+        let place = self.write_identity.secrets.hidden(compare::place(desired, actual));
         let message = format!(
             "patched again and again, last because {place} differed: another writer changes it back, or the plugin never \
              wants the same twice; slowed down"

@@ -38,6 +38,8 @@ impl Reconcile<'_> {
         took: Duration,
     ) {
         let what = change.summary();
+        // What is not made may name a secret.
+        let what = if answer.is_ok() { what } else { self.write_identity.secrets.hidden(what) };
         progress.record(|results| results.writes.push(MadeWrite::new(what.clone(), answer, took)));
         let Some(target) = change.target().filter(|target| !target.key.name.is_empty() && answer.is_ok()) else {
             return;

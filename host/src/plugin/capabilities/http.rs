@@ -6,6 +6,7 @@ use crate::plugin::bindings::http;
 use crate::plugin::instance::State;
 use crate::plugin::tape::{Seen, SendFailure, Sent};
 use crate::plugin::{HttpFailure, WithheldRequest};
+use crate::secrets::KnownSecrets;
 use crate::telemetry::{Span, SpanKind, inject};
 use bytes::Bytes;
 use http_body_util::Full;
@@ -39,6 +40,9 @@ impl http::Host for State {
         if self.run.reads.is_none() {
             return Ok(Err(http::Failure::Denied(DESCRIBING.to_owned())));
         }
+        // Whatever becomes of the request.
+        let sent_headers = request.headers.iter().filter(|header| header.value.len() <= HEADER_LIMIT_BYTES);
+        sent_headers.for_each(|header| self.guest.secrets.learn_header(&header.name, &header.value));
         let taped = self.run.tape.is_some() || self.run.replay.is_some();
         // Before anything is copied.
         let fits = taped && check_sizes(&request, request.body.len(), self.limits().http_request_kib).is_ok();
@@ -50,6 +54,9 @@ impl http::Host for State {
             return Ok(answer.map(|response| to_wit(&response)).map_err(failure));
         }
         let answer = self.exchange(&request, body).await;
+        for (name, value) in answer.iter().flat_map(|response| response.headers()) {
+            self.guest.secrets.learn_header(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
+        }
         let told = answer.as_ref().map(to_wit).map_err(|refused| failure(refused.clone()));
         if let (Some(tape), Some(sent)) = (&self.run.tape, sent) {
             tape.push(Seen::Http(self.phase, sent, answer));
@@ -70,7 +77,12 @@ impl State {
             Ok(checked) => checked,
             Err(e) => {
                 if self.shared.flood.admits(&plugin) {
-                    tracing::warn!(plugin, key = self.run.key, error = %describe(&e), "http request refused");
+                    tracing::warn!(
+                        plugin,
+                        key = self.run.key,
+                        error = self.guest.secrets.hidden(describe(&e)),
+                        "http request refused"
+                    );
                 }
                 return Err(e);
             }
@@ -85,7 +97,8 @@ impl State {
             }
             return Err(SendFailure::TimedOut);
         };
-        let (method, url) = (request.method().clone(), redacted(request.uri()));
+        let secrets = &self.guest.secrets;
+        let (method, url) = (secrets.hidden(request.method().to_string()), redacted(request.uri(), secrets));
         let began = Instant::now();
         let most_bytes = (self.limits().http_answer_kib as usize) << 10;
         let guard = self.run.guard.clone();
@@ -110,8 +123,14 @@ impl State {
         end(&span, &answered);
         self.guest.metrics.http_request(code);
         tracing::debug!(
-            plugin, key = self.run.key, correlation_id = self.run.correlation_id,
-            %method, url, code, duration_ms = crate::milliseconds(began.elapsed()), "http request"
+            plugin,
+            key = self.run.key,
+            correlation_id = self.run.correlation_id,
+            method,
+            url,
+            code,
+            duration_ms = crate::milliseconds(began.elapsed()),
+            "http request"
         );
         answered.map_err(|failure| match failure {
             HttpFailure::Unreachable(reason) => SendFailure::Unreachable(reason),
@@ -142,7 +161,8 @@ impl State {
         if let Some(withheld) = &self.run.withheld
             && !guest.grants.is_safe_request(&request.method, outgoing.uri().path())
         {
-            let (plugin, method, url) = (guest.plugin.clone(), request.method.clone(), redacted(outgoing.uri()));
+            let (plugin, method, url) =
+                (guest.plugin.clone(), request.method.clone(), redacted(outgoing.uri(), &guest.secrets));
             let why = format!("{method} {url} is not sent: this run of the plugin has no effects");
             let not_sent =
                 WithheldRequest { plugin, key: self.run.key.clone(), method, url, body_sha256: String::new() };
@@ -295,9 +315,9 @@ fn to_wit(response: &::http::Response<Bytes>) -> http::Response {
     http::Response { status: response.status().as_u16(), headers: headers.collect(), body: response.body().to_vec() }
 }
 
-/// A URL for the log, without its query, which may contain secrets.
-fn redacted(uri: &::http::Uri) -> String {
-    let path = crate::shorten(uri.path(), QUOTED_BYTES);
+/// A URL for the log, without secrets, and without its query, which may contain others.
+fn redacted(uri: &::http::Uri, secrets: &KnownSecrets) -> String {
+    let path = secrets.hide(uri.path(), QUOTED_BYTES);
     format!("{}://{}{path}", uri.scheme_str().unwrap_or(""), uri.authority().map_or("", |a| a.as_str()))
 }
 

@@ -3,6 +3,7 @@
 use crate::plugin::bindings::{cache, config, log};
 use crate::plugin::instance::State;
 use crate::plugin::tape::Seen;
+use crate::secrets::KnownSecrets;
 use std::time::Duration;
 
 /// Longest log line, its fields included, in bytes.
@@ -54,7 +55,7 @@ impl config::Host for State {
 
 impl log::Host for State {
     async fn log(&mut self, level: log::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
-        let line = line(&message, &fields);
+        let line = line(&message, &fields, &self.guest.secrets);
         if matches!(level, log::Level::Error) {
             self.keep_error_line(&line);
         }
@@ -109,18 +110,19 @@ impl State {
     }
 }
 
-/// Message and fields in one line. Only the part within the limit is copied.
-fn line(message: &str, fields: &[(String, String)]) -> String {
-    let mut line = crate::shorten(message, LINE_LIMIT_BYTES).to_owned();
+/// Message and fields in one line, without secrets. Only the part within the limit is copied, and as much as a secret there may need.
+fn line(message: &str, fields: &[(String, String)], secrets: &KnownSecrets) -> String {
+    let reach = LINE_LIMIT_BYTES.saturating_add(secrets.longest());
+    let mut line = crate::shorten(message, reach).to_owned();
     for (name, value) in fields {
-        if line.len() >= LINE_LIMIT_BYTES {
+        if line.len() >= reach {
             break;
         }
         for part in [" ", name, "=", value] {
-            line.push_str(crate::shorten(part, LINE_LIMIT_BYTES));
+            line.push_str(crate::shorten(part, reach));
         }
     }
-    crate::quoted(&line, LINE_LIMIT_BYTES)
+    crate::quoted(&secrets.hide(&line, LINE_LIMIT_BYTES), LINE_LIMIT_BYTES)
 }
 
 #[cfg(test)]
@@ -130,8 +132,23 @@ mod tests {
     #[test]
     fn a_line_is_message_and_fields_cut_off() {
         let field = |name: &str, value: String| (name.to_owned(), value);
-        assert_eq!(line("a\nb", &[field("c", "d".to_owned())]), r"a\nb c=d");
-        let long = line("m", &[field("a", "x".repeat(1 << 20)), field("b", String::new())]);
+        let secrets = KnownSecrets::default();
+        assert_eq!(line("a\nb", &[field("c", "d".to_owned())], &secrets), r"a\nb c=d");
+        let long = line("m", &[field("a", "x".repeat(1 << 20)), field("b", String::new())], &secrets);
         assert!(long.starts_with("m a=xx") && long.len() <= LINE_LIMIT_BYTES, "{}", long.len());
+    }
+
+    #[test]
+    fn a_secret_in_a_line_is_replaced_also_where_the_line_is_cut() {
+        let secrets = KnownSecrets::default();
+        let value = "canary-of-a-value\nin two lines".to_owned();
+        secrets.learn_values([&value].into_iter());
+        let fields = [("a".to_owned(), value.clone()), (value.clone(), "b".to_owned())];
+        let short = line(&value, &fields, &secrets);
+        assert!(!short.contains("canary") && short.matches("oarlock-secret-").count() == 3, "{short}");
+        for before in LINE_LIMIT_BYTES - value.len()..=LINE_LIMIT_BYTES {
+            let cut = line(&"x".repeat(before), &fields, &secrets);
+            assert!(!cut.contains("can") && cut.len() <= LINE_LIMIT_BYTES, "{before}: {cut}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::apply::reviewed::ReviewedPatch;
 use crate::apply::{Change, ObjectRef, PatchKind, Precondition, Propagation};
 use crate::plugin::bindings::{reconcile, types};
 use crate::plugin::call::{CallError, Request, Trigger};
+use crate::secrets::KnownSecrets;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -88,19 +89,21 @@ pub(super) fn document_bytes(change: &reconcile::Change) -> usize {
     }
 }
 
-pub(super) fn guest_error(error: types::Error) -> CallError {
-    let cut = |text: &str| crate::quoted(text, MESSAGE_LIMIT_BYTES);
+/// A text of the guest as the host keeps it and passes it on: short, in one line, without secrets.
+pub(super) fn said(secrets: &KnownSecrets, text: &str) -> String {
+    crate::quoted(&secrets.hide(text, MESSAGE_LIMIT_BYTES), MESSAGE_LIMIT_BYTES)
+}
+
+pub(super) fn guest_error(error: types::Error, secrets: &KnownSecrets) -> CallError {
+    let cut = |text: &str| said(secrets, text);
     match error {
         types::Error::Transient(retry) => {
             CallError::Transient { delay: requeue(retry.delay_ms), message: cut(&retry.message) }
         }
         types::Error::Terminal(message) => CallError::Terminal(cut(&message)),
         types::Error::Denied(denial) => {
-            let reason = if denial.reason.bytes().all(|b| b.is_ascii_alphanumeric()) {
-                cut(&denial.reason)
-            } else {
-                String::new()
-            };
+            let reason = cut(&denial.reason);
+            let reason = if reason.bytes().all(|b| b.is_ascii_alphanumeric()) { reason } else { String::new() };
             let code = if (400..600).contains(&denial.code) { denial.code } else { 403 };
             CallError::Denied { code, reason, message: cut(&denial.message) }
         }
@@ -111,17 +114,12 @@ pub(super) fn requeue(milliseconds: Option<u64>) -> Option<Duration> {
     milliseconds.map(|ms| Duration::from_millis(ms).clamp(*REQUEUE.start(), *REQUEUE.end()))
 }
 
-pub(super) fn event(event: &reconcile::Event) -> Event {
+pub(super) fn event(event: &reconcile::Event, secrets: &KnownSecrets) -> Event {
     Event {
         warning: matches!(event.severity, reconcile::Severity::Warning),
-        reason: crate::quoted(&event.reason, MESSAGE_LIMIT_BYTES),
-        message: crate::quoted(&event.message, MESSAGE_LIMIT_BYTES),
+        reason: said(secrets, &event.reason),
+        message: said(secrets, &event.message),
     }
-}
-
-/// A warning for the client of a review, which prints it to a terminal.
-pub(super) fn warning(text: &str) -> String {
-    crate::quoted(text, MESSAGE_LIMIT_BYTES)
 }
 
 fn precondition(p: reconcile::Precondition) -> Precondition {
@@ -182,7 +180,9 @@ mod tests {
 
     #[test]
     fn t10_what_a_guest_says_is_escaped_where_it_enters() {
-        let CallError::Terminal(message) = guest_error(types::Error::Terminal("\x1b[2Jall\nwell".to_owned())) else {
+        let secrets = KnownSecrets::default();
+        let CallError::Terminal(message) = guest_error(types::Error::Terminal("\x1b[2Jall\nwell".to_owned()), &secrets)
+        else {
             panic!("another error")
         };
         assert_eq!(message, "\\u{1b}[2Jall\\nwell");
@@ -191,9 +191,9 @@ mod tests {
             reason: "Done\x07".to_owned(),
             message: "\u{202e}".to_owned(),
         };
-        let said = event(&said);
+        let said = event(&said, &secrets);
         assert_eq!((said.reason.as_str(), said.message.as_str()), ("Done\\u{7}", "\\u{202e}"));
-        assert_eq!(warning("\x1b]0;owned\x07"), "\\u{1b}]0;owned\\u{7}");
+        assert_eq!(super::said(&secrets, "\x1b]0;owned\x07"), "\\u{1b}]0;owned\\u{7}");
     }
 
     #[test]

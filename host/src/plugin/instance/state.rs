@@ -12,6 +12,7 @@ use crate::plugin::offload::{CpuMeter, PluginSlot};
 use crate::plugin::replay::Replay;
 use crate::plugin::tape::{Phase, Tape};
 use crate::plugin::{HttpGate, ReadObserver, Reads, WithheldRequests};
+use crate::secrets::KnownSecrets;
 use oarlock_manifest::Limits;
 use oarlock_merge::steps::Budget;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct Guest {
     pub grants: Arc<Grants>,
     /// The plugin's cached values.
     pub cache: Arc<Cache>,
+    /// The secrets that the plugin knows, of all its versions.
+    pub secrets: Arc<KnownSecrets>,
     /// The HTTP client.
     pub http: HttpGate,
     /// Counters.
@@ -164,7 +167,9 @@ impl State {
 
     /// Logs the guest's printed output.
     pub(in crate::plugin) fn print(&mut self, error: bool, bytes: &[u8]) {
-        for line in self.output.printed(error, bytes) {
+        // Before it is cut: a secret may have several lines.
+        let secrets = Arc::clone(&self.guest.secrets);
+        for line in self.output.printed(error, &secrets.hide_bytes(bytes)) {
             self.print_line(error, &line);
         }
     }
@@ -190,10 +195,12 @@ impl State {
 
     fn print_line(&mut self, error: bool, line: &str) {
         let level = if error { Level::Warn } else { Level::Info };
+        let secrets = Arc::clone(&self.guest.secrets);
+        let line = secrets.hide(line, usize::MAX);
         if error {
-            self.output.keep(line);
+            self.output.keep(&line);
         }
-        self.log_line(level, line);
+        self.log_line(level, &line);
     }
 
     /// Records an error message of the guest.

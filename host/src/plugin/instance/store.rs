@@ -1,6 +1,6 @@
 //! The store of an instance: made with every limit, entered, and read after a failure.
 
-use super::MESSAGE_LIMIT_BYTES;
+use super::convert::said;
 use super::footprint::Refused;
 use super::state::State;
 use crate::plugin::bindings;
@@ -84,5 +84,5 @@ pub(super) fn failure(store: &Store<State>, call: &'static str, error: &wasmtime
         (Some(words), None) => format!("{reason}; it said: {words}"),
         (None, _) => reason,
     };
-    CallError::Trap { call, reason: crate::quoted(&reason, MESSAGE_LIMIT_BYTES) }
+    CallError::Trap { call, reason: said(&state.guest.secrets, &reason) }
 }

@@ -132,6 +132,14 @@ impl MergeFunction {
 }
 
 impl Read {
+    /// Whether the answer contains Secrets, or parts of them.
+    pub(in crate::plugin) fn is_of_secrets(&self) -> bool {
+        match self {
+            Self::Get(kind, _) | Self::Applied(kind, _) | Self::Live(kind, _) | Self::List(kind, _) => kind.is_secret(),
+            Self::Merge(..) => false,
+        }
+    }
+
     fn bytes(&self) -> usize {
         let of_kind = |kind: &GroupVersionKind| kind.group.len() + kind.version.len() + kind.kind.len();
         match self {

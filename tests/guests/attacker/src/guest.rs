@@ -30,7 +30,7 @@ impl Guest for Attacker {
             return Err(Error::Terminal(message.to_owned()));
         }
         if let Some(url) = asked.get("leak").and_then(Value::as_str) {
-            return Err(Error::Terminal(leak::leak(url, &request.key.namespace)));
+            return leak::answer(how(&asked), &leak::leak(url, &request.key.namespace));
         }
         for action in asked.get("actions").and_then(Value::as_array).into_iter().flatten() {
             let answered = act(action);
@@ -47,10 +47,14 @@ impl Guest for Attacker {
     }
 
     fn patch(request: Request, _: Option<String>, _: Option<String>) -> Result<Outcome, Error> {
+        let asked = asked(&request)?;
+        if asked.get("leak").is_some() {
+            return Ok(leak::patch(how(&asked), &request.key.namespace));
+        }
         let patch = PatchChange {
             target: None,
             patch_type: PatchType::JsonPatch,
-            patch: bombs::patch(asked(&request)?.get("bomb").unwrap_or(&Value::Null)),
+            patch: bombs::patch(asked.get("bomb").unwrap_or(&Value::Null)),
             subresource: String::new(),
             precondition: Precondition { uid: None, resource_version: None },
         };
@@ -64,6 +68,11 @@ fn asked(request: &Request) -> Result<Value, Error> {
     let object: Value = serde_json::from_str(text).map_err(|e| Error::Terminal(e.to_string()))?;
     let asked = object.pointer("/data/do").and_then(Value::as_str).unwrap_or("{}");
     serde_json::from_str(asked).map_err(|e| Error::Terminal(format!("data.do: {e}")))
+}
+
+/// How secrets are to leak.
+fn how(asked: &Value) -> &str {
+    asked.get("as").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// One action; answers what came of it.

@@ -1,7 +1,8 @@
 //! A guest that attacks the host as the field `data.do` of a ConfigMap says: the tool of the attack tests.
 //!
 //! The field is a JSON object. `actions` is a list of objects with a field `op`, carried out by `get-desired`; what each answered is a
-//! line of the log that begins with `RESULT`. `bomb` is a JSON Patch for an object under review. `requeue` is a time in milliseconds.
+//! line of the log that begins with `RESULT`. `leak` is a URL to which the guest sends its secrets; `as` says how it puts them into texts
+//! for the host (`leak.rs`). `bomb` is a JSON Patch for an object under review. `requeue` is a time in milliseconds.
 //!
 //! | op | what it does |
 //! | --- | --- |

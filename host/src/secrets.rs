@@ -1,18 +1,20 @@
-//! Secrets in a recorded case, which placeholders replace.
+//! Secrets: what recognizes them in texts and documents, and the placeholders that replace them.
 //!
 //! A secret has the same placeholder wherever it occurs, so that a plugin that copies it does the same in a replay. Nobody can compute the
 //! secret from its placeholder, which is a hash with a random salt of the host.
 
-use super::json::Json;
-use crate::controller::{Known, is_credential};
-use crate::grants::Grants;
-use aho_corasick::{AhoCorasick, MatchKind};
+mod fingerprints;
+pub(crate) mod json;
+mod known;
+
+pub use known::KnownSecrets;
+
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use data_encoding::HEXLOWER;
-use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use sha2::{Digest as _, Sha256};
-use std::collections::{BTreeMap, BTreeSet};
+use base64::engine::general_purpose::STANDARD;
+use fingerprints::{Fingerprints, Shown};
+use json::Json;
+use percent_encoding::percent_decode_str;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// Values of Secrets that are shorter are replaced in the Secrets only: words like `true` or `admin` are everywhere.
@@ -27,29 +29,30 @@ const PLACEHOLDER: &str = "oarlock-secret-";
 /// Hexadecimal digits of a placeholder.
 const DIGITS: usize = 16;
 
+/// Other names of headers with a credential, in lower case.
+const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
+
+/// Parts of names of fields and headers that contain a credential, and ends of names that say something about one.
+const PARTS: [&str; 8] = ["token", "secret", "password", "passwd", "apikey", "api-key", "signature", "credential"];
+const ABOUT: [&str; 6] = ["type", "url", "uri", "endpoint", "method", "count"];
+
 static SALT: LazyLock<[u8; 16]> = LazyLock::new(|| *uuid::Uuid::new_v4().as_bytes());
 
-/// The placeholder of a secret.
-pub(super) fn placeholder(secret: &[u8]) -> String {
-    let digest = HEXLOWER.encode(&Sha256::new().chain_update(*SALT).chain_update(secret).finalize());
-    format!("{PLACEHOLDER}{}", digest.get(..DIGITS).unwrap_or(&digest))
+/// Whether a header, or a field of a body, contains a credential.
+#[must_use]
+pub fn is_credential(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    CREDENTIALS.contains(&name.as_str())
+        || PARTS.iter().any(|part| name.contains(part)) && !ABOUT.iter().any(|end| name.ends_with(end))
 }
 
-/// Bytes that have nothing to do with the secret ones that they replace.
-pub(super) fn other_bytes(number: usize, length: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(length);
-    let mut block = 0_u64;
-    while bytes.len() < length {
-        let hashed =
-            Sha256::new().chain_update(b"random").chain_update(number.to_le_bytes()).chain_update(block.to_le_bytes());
-        bytes.extend(hashed.finalize().iter().take(length - bytes.len()));
-        block += 1;
-    }
-    bytes
+/// The placeholder of a secret.
+fn placeholder(secret: &[u8]) -> String {
+    Shown::of(secret).to_string()
 }
 
 /// Whether a text is the recorded one, in which a placeholder stands for any text except for another placeholder.
-pub(super) fn same_text(recorded: &str, found: &str) -> bool {
+pub(crate) fn same_text(recorded: &str, found: &str) -> bool {
     if recorded == found {
         return true;
     }
@@ -82,33 +85,15 @@ pub(super) fn same_text(recorded: &str, found: &str) -> bool {
     any && rest.is_empty()
 }
 
-/// The known secrets of a record.
+/// The secrets of one document.
 #[derive(Debug, Default)]
-pub(super) struct Secrets {
+pub(crate) struct Secrets {
     values: BTreeSet<String>,
 }
 
 impl Secrets {
-    /// The secrets of a grant, and those that a plugin saw.
-    pub(super) fn new(grants: &Grants, known: &[Known]) -> Self {
-        let mut secrets = Self::default();
-        for value in grants.secrets().filter_map(|key| grants.config().get(key)) {
-            secrets.value(value, SHORTEST_CREDENTIAL);
-        }
-        for known in known {
-            match known {
-                Known::Object(object) => secrets.learn_text(object.json()),
-                Known::Text(text) => secrets.learn_text(text),
-                Known::Header(value) => {
-                    secrets.header(value);
-                }
-            }
-        }
-        secrets
-    }
-
     /// A secret value with its structure: of a JSON document, each text is a secret. Returns what replaces it.
-    pub(super) fn value(&mut self, value: &str, shortest: usize) -> String {
+    pub(crate) fn value(&mut self, value: &str, shortest: usize) -> String {
         if value.is_empty() {
             return String::new();
         }
@@ -125,7 +110,7 @@ impl Secrets {
     }
 
     /// The value of a header with a credential. Returns what replaces it.
-    pub(super) fn header(&mut self, value: &str) -> String {
+    pub(crate) fn header(&mut self, value: &str) -> String {
         if let Some((scheme, credential)) = value.split_once(' ')
             && scheme.bytes().all(|b| b.is_ascii_alphanumeric())
         {
@@ -143,7 +128,7 @@ impl Secrets {
     }
 
     /// A body: JSON, or a form. Returns it without the secrets that the names of its fields show.
-    pub(super) fn body(&mut self, text: &str) -> Option<String> {
+    pub(crate) fn body(&mut self, text: &str) -> Option<String> {
         if let Some(mut parsed @ (Json::Map(_) | Json::List(_))) = Json::parse(text) {
             let before = parsed.clone();
             self.named(&mut parsed);
@@ -156,7 +141,7 @@ impl Secrets {
     }
 
     /// The pairs of a form or of a query.
-    pub(super) fn query(&mut self, text: &str) {
+    pub(crate) fn query(&mut self, text: &str) {
         for (name, value) in text.split('&').filter_map(|pair| pair.split_once('=')) {
             if is_credential(name) {
                 let decoded = percent_decode_str(&value.replace('+', " ")).decode_utf8_lossy().into_owned();
@@ -182,49 +167,32 @@ impl Secrets {
         }
     }
 
-    fn learn_text(&mut self, text: &str) {
-        if let Some(mut parsed) = Json::parse(text) {
-            self.hide_secrets(&mut parsed);
-        }
-    }
-
-    /// Replaces secrets in a document: first the values of all Secrets in it, then their copies.
-    pub(super) fn hide(mut self, document: &mut Json) {
+    /// Replaces secrets in a document: first the values of all Secrets in it, then their copies, and those of the known secrets.
+    pub(crate) fn hide(mut self, document: &mut Json, known: &KnownSecrets) {
         self.hide_secrets(document);
-        let patterns = self.patterns();
-        let (from, to): (Vec<_>, Vec<_>) = patterns.into_iter().unzip();
-        let Ok(finder) = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&from) else { return };
-        replace(document, &|text: &str| finder.replace_all(text, &to));
+        let own = self.fingerprints();
+        replace(document, &|text: &str| known.hide_with(&own, text));
     }
 
     /// Bytes without secrets.
-    pub(super) fn hide_bytes(&self, bytes: &[u8]) -> Vec<u8> {
-        let (from, to): (Vec<_>, Vec<_>) = self.patterns().into_iter().unzip();
-        match AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&from) {
-            Ok(finder) => finder.replace_all_bytes(bytes, &to),
-            Err(_too_many) => Vec::new(),
-        }
+    pub(crate) fn hide_bytes(&self, bytes: &[u8], known: &KnownSecrets) -> Vec<u8> {
+        known.hide_bytes_with(&self.fingerprints(), bytes)
     }
 
-    /// Every spelling of a secret, and its replacement.
-    fn patterns(&self) -> BTreeMap<String, String> {
-        // A secret may be a part of a placeholder.
-        let mut patterns = BTreeMap::from([(PLACEHOLDER.to_owned(), PLACEHOLDER.to_owned())]);
-        for value in &self.values {
-            let shown = placeholder(value.as_bytes());
-            let escaped = Json::from(value.as_str()).to_string();
-            let escaped = escaped.trim_matches('"').to_owned();
-            let percent = utf8_percent_encode(value, NON_ALPHANUMERIC).to_string();
-            let relaxed = utf8_percent_encode(value, UNRESERVED).to_string();
-            patterns.insert(STANDARD.encode(value), STANDARD.encode(&shown));
-            patterns.insert(STANDARD_NO_PAD.encode(value), STANDARD_NO_PAD.encode(&shown));
-            patterns.insert(URL_SAFE_NO_PAD.encode(value), URL_SAFE_NO_PAD.encode(&shown));
-            let twice = Json::from(escaped.as_str()).to_string().trim_matches('"').to_owned();
-            for spelling in [twice, percent, relaxed, escaped, value.clone()] {
-                patterns.insert(spelling, shown.clone());
-            }
+    fn fingerprints(&self) -> Fingerprints {
+        let mut all = Fingerprints::default();
+        self.values.iter().for_each(|value| all.add(value));
+        all
+    }
+
+    /// Learns the values of a Secret, or of a part of one that does not say what it is.
+    fn learn_secret(&mut self, text: &str) {
+        let Some(mut parsed) = Json::parse(text) else { return };
+        let whole = parsed.text_of("kind").is_some();
+        self.hide_secrets(&mut parsed);
+        if let (false, Json::Map(fields)) = (whole, &mut parsed) {
+            fields.iter_mut().for_each(|(name, value)| self.hide_field(name, value));
         }
-        patterns
     }
 
     /// Replaces the values of Secrets in place, and learns them.
@@ -310,9 +278,6 @@ impl Secrets {
     }
 }
 
-/// Characters that a query may leave as they are.
-const UNRESERVED: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
 /// Calls `of` for each text in a document.
 fn each_text(json: &mut Json, of: &mut dyn FnMut(&mut String)) {
     match json {
@@ -340,11 +305,13 @@ fn replace(json: &mut Json, with: &dyn Fn(&str) -> String) {
 
 #[cfg(test)]
 mod tests {
+    use super::fingerprints::UNRESERVED;
     use super::*;
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
     fn hidden(secrets: Secrets, document: &str) -> String {
         let mut document = Json::parse(document).unwrap();
-        secrets.hide(&mut document);
+        secrets.hide(&mut document, &KnownSecrets::off());
         document.to_string()
     }
 
@@ -417,8 +384,8 @@ mod tests {
         secrets.header("session=canary-session; Path=/");
         secrets.query("a=b&token=canary%2Fquery");
         let body =
-            secrets.body(r#"{"auth":{"password":"abc","user":"admin"},"access_token":"canary-access"}"#).unwrap();
-        assert!(!body.contains("abc") && body.contains("admin"), "{body}");
+            secrets.body(r#"{"auth":{"password":"xyz","user":"admin"},"access_token":"canary-access"}"#).unwrap();
+        assert!(!body.contains("xyz") && body.contains("admin"), "{body}");
         assert_eq!(secrets.body(r#"{"user": "admin"}"#), None);
         secrets.body("client_secret=canary-form&x=1");
         let text = r#"["canary-token","canary-basic","canary-session","canary%2Fquery","canary/query","canary-access","canary-form"]"#;

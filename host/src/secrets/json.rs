@@ -6,7 +6,7 @@ use serde_json::Number;
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Json {
+pub(crate) enum Json {
     Null,
     Bool(bool),
     Number(Number),
@@ -17,17 +17,17 @@ pub(super) enum Json {
 
 impl Json {
     /// Parses JSON. None: it is none.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
     /// A document, in a form that YAML can hold: a map where that says the same letter by letter, else the text.
-    pub(super) fn document(text: &str) -> Self {
+    pub(crate) fn document(text: &str) -> Self {
         Self::parse(text).filter(|parsed| parsed.to_string() == text).unwrap_or_else(|| Self::Text(text.to_owned()))
     }
 
     /// The text of a document.
-    pub(super) fn document_text(&self) -> String {
+    pub(crate) fn document_text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             other => other.to_string(),
@@ -35,13 +35,13 @@ impl Json {
     }
 
     /// A field of a map.
-    pub(super) fn get(&self, field: &str) -> Option<&Self> {
+    pub(crate) fn get(&self, field: &str) -> Option<&Self> {
         let Self::Map(fields) = self else { return None };
         fields.iter().find(|(name, _)| name == field).map(|(_, value)| value)
     }
 
     /// The text of a field.
-    pub(super) fn text_of(&self, field: &str) -> Option<&str> {
+    pub(crate) fn text_of(&self, field: &str) -> Option<&str> {
         match self.get(field) {
             Some(Self::Text(text)) => Some(text),
             _ => None,
@@ -49,7 +49,7 @@ impl Json {
     }
 
     /// A map without the fields that are `None`.
-    pub(super) fn map<const N: usize>(fields: [(&str, Option<Self>); N]) -> Self {
+    pub(crate) fn map<const N: usize>(fields: [(&str, Option<Self>); N]) -> Self {
         let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         Self::Map(fields.collect())
     }
