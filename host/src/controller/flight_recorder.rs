@@ -233,6 +233,13 @@ impl PluginRecords {
         true
     }
 
+    /// The secrets of a tape without a record are known from now on.
+    ///
+    /// * `kind` - of the object.
+    pub(super) fn learn_secrets(&self, kind: &GroupVersionKind, tape: &Tape) {
+        self.secrets().learn(kind, tape);
+    }
+
     /// Keeps a record, if it is complete; older or less interesting ones make room.
     pub fn keep(&self, record: Record) {
         self.secrets().learn(&record.kind, &record.tape);
