@@ -341,6 +341,13 @@ async fn a_grant_of_another_folder_counts_and_a_plugin_that_it_holds_back_is_tol
         let added =
             format!("+ permissions: get, list, watch, create, patch, delete configmaps (core) in {}", world.namespace);
         ensure!(lines.contains(&added), "{lines}");
+        // The roles need what `oarlock rbac` prints for the new grant only. The grant is narrower than the old one in its namespaces.
+        let rbac = document["grants"][0]["rbac"].to_string();
+        let added = format!("+ rbac: create, patch, delete configmaps (core) in {}", world.namespace);
+        ensure!(rbac.contains(&added) && rbac.contains("- rbac: get, list, watch configmaps (core)\""), "{rbac}");
+        let args = ["--grant", &wide.display().to_string(), "--base", &base.display().to_string(), "-o", "summary"];
+        let shown = plan(&world, &file, &args).await?.stdout;
+        ensure!(shown.contains(&format!("  {added}\n")), "{shown}");
         let (program, wasm) =
             (oarlock_binary()?.display().to_string(), "new-version.wasm --grant wide.yaml -o summary");
         let command = format!(

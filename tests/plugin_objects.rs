@@ -2,7 +2,7 @@
 
 mod declared;
 mod definition;
-mod events;
+pub(crate) mod events;
 mod good_versions;
 mod undo;
 
@@ -184,6 +184,54 @@ async fn a_paused_plugin_waits_over_restarts_and_swaps_and_goes_on_where_it_was(
     .await
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_value_of_reconcile_at_reconciles_all_objects_of_the_plugin_once_and_is_acknowledged() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        definition(&world).await?;
+        world.plugins.grant("misfit", &grant(&world).resync_seconds(3600))?;
+        world.plugins.file("misfit.wasm", &misfit_version("one", "")?)?;
+        for name in ["a", "b", "c"] {
+            key(&world, name).await?;
+        }
+        start(&world).await?;
+        for name in ["a", "b", "c"] {
+            has_child(&world, name).await?;
+        }
+        shows(&world, "misfit", "a running plugin", |object| condition(object, "Ready") == "True").await?;
+        let calls = async || {
+            let labels = ["\"misfit\"", "get-desired"];
+            world.host(async |host| host.metric("oarlock_plugin_call_duration_seconds_count", &labels).await).await
+        };
+        let before = calls().await?;
+        let kubeconfig = world.cluster.kubeconfig().display().to_string();
+        let plugin = format!("{}/misfit", world.namespace);
+        let ran = oarlock(&["reconcile", "Plugin", &plugin, "--kubeconfig", &kubeconfig]).await?;
+        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let handled = |object: &Value| {
+            let asked = object["metadata"]["annotations"]["oarlock.dev/reconcile-at"].as_str();
+            asked.is_some() && object["status"]["lastHandledReconcileAt"].as_str() == asked
+        };
+        shows(&world, "misfit", "the acknowledgement", handled).await?;
+        eventually(SOON, "a reconcile of each object", || async {
+            let now = calls().await?;
+            ensure!(now >= before + 3.0, "{before} {now}");
+            Ok(())
+        })
+        .await?;
+        // A new host does not do it again: its first reconciles are those of its start.
+        world.kill_host().await?;
+        start(&world).await?;
+        shows(&world, "misfit", "the acknowledgement after a restart", |object| {
+            handled(object) && condition(object, "Ready") == "True"
+        })
+        .await?;
+        let again = world.log(|line| line.text.contains("oarlock.dev/reconcile-at of its Plugin object")).await?;
+        ensure!(again.is_empty(), "{again:?}");
+        Ok(())
+    })
+    .await
+}
+
 /// An approval is for one digest: another version waits again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_of_a_digest_lets_exactly_this_version_run() -> Result<()> {
@@ -217,6 +265,43 @@ async fn an_approval_of_a_digest_lets_exactly_this_version_run() -> Result<()> {
         wish(&world, "misfit", &json!({"approve": second})).await?;
         let runs = shows(&world, "misfit", "the approved version", |object| object["status"]["version"] == "2").await?;
         ensure!(runs.pointer("/status/candidate").is_none() && !waits(&runs), "{runs}");
+        Ok(())
+    })
+    .await
+}
+
+/// What people and pipelines do with kubectl.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_lists_plugins_with_columns_and_waits_for_one_to_be_ready() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        definition(&world).await?;
+        world.plugins.grant("misfit", &grant(&world))?;
+        world.plugins.file("misfit.wasm", &misfit_version("one", "")?)?;
+        for name in ["a", "b", "c"] {
+            key(&world, name).await?;
+        }
+        start(&world).await?;
+        shows(&world, "misfit", "an object", |_| true).await?;
+        let namespace = world.namespace.as_str();
+        let wait = ["wait", "-n", namespace, "--for=condition=Ready", "plugin/misfit", "--timeout=60s"];
+        let said = world.cluster.kubectl(&wait).await?;
+        ensure!(said.contains("plugin.oarlock.dev/misfit condition met"), "{said}");
+        shows(&world, "misfit", "all objects", |object| object["status"]["objects"] == 3).await?;
+        let lines = async |args: &[&str]| -> Result<Vec<Vec<String>>> {
+            let table = world.cluster.kubectl(&[&["get", "plugins", "-n", namespace], args].concat()).await?;
+            let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+            Ok(table.lines().map(words).collect())
+        };
+        let table = lines(&[]).await?;
+        let columns = "NAME VERSION STATE READY OBJECTS OUT-OF-SYNC CANDIDATE AGE";
+        ensure!(table[0].join(" ") == columns, "{table:?}");
+        // No version waits, so the cell of the candidate is empty.
+        ensure!(
+            table[1].get(..6) == Some(&["misfit", "one", "active", "True", "3", "0"].map(str::to_owned)),
+            "{table:?}"
+        );
+        let wide = lines(&["-o", "wide"]).await?;
+        ensure!(wide[0].join(" ").contains("CANDIDATE HOST LAST-ERROR AGE"), "{wide:?}");
         Ok(())
     })
     .await

@@ -8,8 +8,9 @@ mod plans;
 
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{Grant, SOON, World, eventually, misfit_version, oarlock, repository_root, text};
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Long enough for a write that should not happen.
@@ -35,6 +36,28 @@ pub(crate) async fn objects(world: &World, count: usize, odd: usize) -> Result<(
             json!({"misfit": "true", "tier": tier})
         };
         create(world, &format!("o{number}"), &labels).await?;
+    }
+    Ok(())
+}
+
+/// The names of the objects `o0`, `o1`, … that are in the share of a candidate without a configuration. Every host computes the same.
+pub(crate) fn share(world: &World, candidate: &[u8], percent: u64, count: usize) -> BTreeSet<String> {
+    let hash = |texts: &[&str]| {
+        let bytes: Vec<u8> = texts.iter().flat_map(|text| text.bytes().chain([0])).collect();
+        let digest = digest(&SHA256, &bytes);
+        digest.as_ref().iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
+    };
+    let of_file: String = digest(&SHA256, candidate).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let identity = format!("{:016x}", hash(&[&of_file, "{}"]));
+    let is_in = |name: &String| hash(&[&identity, "", "ConfigMap", &world.namespace, name]) % 100 < percent;
+    (0..count).map(|number| format!("o{number}")).filter(is_in).collect()
+}
+
+/// Gives objects the label `fragile`.
+pub(crate) async fn make_fragile(world: &World, names: impl IntoIterator<Item = &String>) -> Result<()> {
+    for name in names {
+        let path = format!("{}/{name}", config_maps(world));
+        world.cluster.merge_patch(&path, &json!({"metadata": {"labels": {"fragile": "true"}}})).await?;
     }
     Ok(())
 }

@@ -159,8 +159,8 @@ enum Command {
     Rollout(rollout::RolloutArgs),
     /// Reconcile an object now, or all objects of a plugin
     ///
-    /// For an object, the command sets the annotation oarlock.dev/reconcile-at, which all its plugins follow. For a plugin, it asks the host at
-    /// --admin-addr. A backoff ends.
+    /// For an object, the command sets the annotation oarlock.dev/reconcile-at, which all its plugins follow. A Plugin object stands for all
+    /// objects of its plugin. For a plugin, the command asks the host at --admin-addr. A backoff ends.
     Reconcile(annotate::ReconcileArgs),
     /// Pause an object, or a plugin
     ///

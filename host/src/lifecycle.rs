@@ -32,6 +32,7 @@ pub use host_events::ObjectEvents;
 pub use object_versions::{ObjectVersion, ObjectVersions};
 pub use preview::PreviewRequest;
 pub use registry::State;
+pub use saved_versions::LeftBehind;
 pub use undo::GoBack;
 pub(crate) use undo::UNDONE;
 

@@ -5,6 +5,7 @@
 
 mod declared;
 mod entries;
+mod finalizers;
 mod ownership;
 mod revisions;
 mod status;
@@ -16,12 +17,13 @@ use crate::apply::events::{Event, Regarding};
 use crate::apply::{WriteError, WriteIdentity};
 use crate::controller::Shared;
 use crate::informer::{Handler, ListOptions, Object, Subscription, WatchSpec};
-use crate::lease::{self, LeaderElection, LeadershipGuard};
+use crate::lease::{self, LeaderElection};
 use crate::lifecycle::{Handle, ObjectEvents, ObjectVersions};
 use crate::oci::Puller;
 use crate::plugin::directory::{self, Declarations};
 use declared::Asked;
 use entries::{entries, source};
+use finalizers::Restored;
 use ownership::{Owner, is_ours};
 use revisions::good_version;
 use serde_json::{Value, json};
@@ -74,6 +76,9 @@ pub struct PluginObjects {
     objects: HashMap<String, Written>,
     /// Since when the plugins of objects are gone.
     gone: HashMap<String, Instant>,
+    restored: Restored,
+    /// Values of the annotation `reconcile-at` that this host obeyed, until the status shows them.
+    reconciled: BTreeMap<String, String>,
     approved: BTreeMap<String, (String, Option<String>)>,
     sources: DeclaredSources,
     asked: Asked,
@@ -147,6 +152,8 @@ impl PluginObjects {
             election,
             objects: HashMap::new(),
             gone: HashMap::new(),
+            restored: Restored::default(),
+            reconciled: BTreeMap::new(),
             approved: BTreeMap::new(),
             sources,
             asked: Asked::default(),
@@ -181,6 +188,9 @@ impl PluginObjects {
             }
             self.undoing.obey(&live, &entries, &self.lifecycle);
             self.add_faults(&mut entries, &live);
+            self.restore_finalizers(&live).await;
+            self.add_finalizers(&mut entries, &live);
+            self.reconcile(&live, &mut entries).await;
             self.objects.retain(|name, _| entries.contains_key(name));
             self.approved.retain(|name, _| entries.contains_key(name));
             self.gone.retain(|name, _| live.contains_key(name) && !entries.contains_key(name));
@@ -329,11 +339,11 @@ impl PluginObjects {
         let (object, ours) = (&live.object, is_ours(&live.json));
         let since = *self.gone.entry(name.to_owned()).or_insert_with(Instant::now);
         let Some(guard) = self.election.guard().filter(|_| ours && since.elapsed() >= GONE) else { return };
-        if self.lifecycle.may_come(name) {
+        if self.lifecycle.may_come(name) || self.has_unknown_finalizers(name, &live.json) {
             return;
         }
         self.gone.remove(name);
-        if self.is_led_elsewhere(name, &guard).await {
+        if self.is_led_elsewhere(name).await {
             return;
         }
         let deleted = self.shared.writer.host_objects().delete(&guard, &kind(), object.key(), object.uid()).await;
@@ -343,8 +353,8 @@ impl PluginObjects {
     }
 
     /// Whether another host runs the plugin. True as well if that is unknown.
-    async fn is_led_elsewhere(&self, name: &str, guard: &LeadershipGuard) -> bool {
-        let Some(namespace) = self.shared.leases.namespace().filter(|_| guard.held()) else { return false };
+    async fn is_led_elsewhere(&self, name: &str) -> bool {
+        let Some(namespace) = self.shared.leases.namespace() else { return false };
         let lease = GroupVersionKind::new("coordination.k8s.io", "v1", "Lease");
         let key = ObjectKey::new(namespace, lease::name_of(name));
         match self.shared.writer.host_objects().read(&lease, &key).await {

@@ -201,6 +201,14 @@ pub fn service_account(plugin: &str) -> String {
     format!("oarlock-{plugin}")
 }
 
+/// Permissions for a plugin that depend on no flag of the host: those of the host on its behalf, and its own.
+#[must_use]
+pub fn of(manifest: &PluginManifest, grants: &Grants, plurals: &Plurals<'_>) -> Needs {
+    let mut needs = of_host(manifest, grants, plurals);
+    needs.extend(of_plugin(&manifest.name, grants));
+    needs
+}
+
 /// Permissions of a plugin itself: exactly its grant.
 #[must_use]
 pub fn of_plugin(name: &str, grants: &Grants) -> Needs {

@@ -142,6 +142,40 @@ async fn a_standby_does_not_try_again_what_the_leader_aborted() -> Result<()> {
     .await
 }
 
+/// One approval is enough: the leader goes on, and the standby follows it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_in_the_plugin_object_counts_for_every_host() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let (leader, standby) = two_hosts(&world, &json!({"plan": {"approval": "Always"}})).await?;
+        for replica in [&leader, &standby] {
+            replica.plugins.place("misfit.wasm", &misfit_version("2", "marked")?)?;
+        }
+        let plugin = format!("/apis/oarlock.dev/v1alpha1/namespaces/{}/plugins/misfit", world.namespace);
+        let waits = eventually(3 * SOON, "a plan that waits", || async {
+            let object = world.cluster.get(&plugin).await?.context("no Plugin object")?;
+            ensure!(text(&object, "/status/rollout/phase") == "awaiting-approval", "{object:#}");
+            Ok(object)
+        })
+        .await?;
+        let standby_waits = |entry: &Value| text(entry, "/next/version") == "2" && text(entry, "/version") == "1";
+        shows(&leader, "version 1 of the leader", &standby_waits).await?;
+        shows(&standby, "version 1 of the standby", &standby_waits).await?;
+        ensure!(marked(&world).await? == 0, "it did not wait");
+        let (digest, plan) = (text(&waits, "/status/rollout/digest"), text(&waits, "/status/rollout/plan/id"));
+        let spec = json!({"spec": {"approve": digest, "approvePlan": plan}});
+        world.cluster.merge_patch(&plugin, &spec).await?;
+        let runs = |entry: &Value| text(entry, "/version") == "2" && entry["rollout"].is_null();
+        shows(&leader, "version 2 of the leader", &runs).await?;
+        shows(&standby, "version 2 of the standby", &runs).await?;
+        eventually(3 * SOON, "all objects", || async {
+            ensure!(marked(&world).await? == OBJECTS);
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
 /// The Lease names the configuration, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_promotes_the_configuration_that_the_leader_promoted() -> Result<()> {

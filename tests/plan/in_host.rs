@@ -227,6 +227,44 @@ async fn a_version_that_traps_on_some_objects_is_shown_whole_and_one_that_cannot
     .await
 }
 
+/// What follows a request with effects is unknown.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_that_stop_at_a_request_with_effects_are_undecidable() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        started(&world, "", 6).await?;
+        let url = world.kubernetes_gate.url();
+        world.plugins.grant("misfit", &config_maps(&world).origin(&url).config("url", &url))?;
+        let sends = folder(&world, "sends", &misfit_version("two", "fragile:body-huge:10")?)?;
+        let (code, found) = document(&world, sends.path(), &[]).await?;
+        ensure!(code == 2 && found["undecidable"] == 2 && found["compared"]["failing"] == 0, "{found:#}");
+        ensure!(found["compared"]["objects"] == 6 && found["examples"].to_string().contains("POST "), "{found:#}");
+        let shown = plan(&world, sends.path(), &["-o", "summary"]).await?;
+        ensure!(shown.code == 2 && shown.stdout.contains("0 fail only with it, 2 undecidable"), "{}", shown.stdout);
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_error_of_an_object_is_shown_without_secrets() -> Result<()> {
+    const SECRET: &str = "a-mode-that-nobody-knows";
+    with_world(ALONE, async |world: Arc<World>| {
+        started(&world, "ok", 3).await?;
+        let file = world.folder().join("mode");
+        std::fs::write(&file, SECRET)?;
+        world.plugins.grant("misfit", &config_maps(&world).secret_file("mode", &file))?;
+        // Without a mode of its own, the version names the secret one in its error.
+        let fails = folder(&world, "fails", &misfit_version("two", "")?)?;
+        for output in ["diff", "json"] {
+            let planned = plan(&world, fails.path(), &["-o", output]).await?;
+            ensure!(planned.code == 2 && planned.stdout.contains("misfit knows no mode"), "{}", planned.stdout);
+            ensure!(!planned.stdout.contains(SECRET) && !planned.stderr.contains(SECRET), "{}", planned.stdout);
+        }
+        Ok(())
+    })
+    .await
+}
+
 /// A plan that takes long ends with its client, and another one at the same time is refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_plan_at_a_time_which_ends_with_its_client() -> Result<()> {

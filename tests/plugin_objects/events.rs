@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Waits for an event on the plugin's object, as kubectl finds it: by name and uid.
-async fn event(world: &World, name: &str, reason: &str, part: &str) -> Result<()> {
+pub(crate) async fn event(world: &World, name: &str, reason: &str, part: &str) -> Result<()> {
     let uid = text(&world.cluster.get(&path(world, name)).await?.context("no object")?, "/metadata/uid");
     eventually(SOON, &format!("the event {reason} of {name}"), || async {
         let all = world.cluster.list(&format!("/api/v1/namespaces/{}/events", world.namespace)).await?;
@@ -145,6 +145,73 @@ async fn finalizers_of_a_plugin_that_was_removed_while_no_host_ran_are_known() -
         eventually(SOON, "the plugin", || async {
             let entry = world.host(async |host| host.plugin("misfit").await).await?;
             ensure!(text(&entry, "/state") == "active" && entry["finalizersLeft"].is_null(), "{entry:#}");
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+/// The object knows what no cache knows any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn finalizers_of_a_removed_plugin_survive_the_end_of_all_hosts_and_their_caches() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        definition(&world).await?;
+        let cleans = misfit_with("1", "", |manifest| manifest["cleanup"] = json!(true))?;
+        world.plugins.grant("misfit", &grant(&world).cleanup())?;
+        world.plugins.file("misfit.wasm", &cleans)?;
+        key(&world, "a").await?;
+        let start = async |cache: &str| {
+            let cache = world.folder().join(cache).display().to_string();
+            world.start_host_with(&["--plugin-objects", &world.namespace, "--cache-dir", &cache]).await
+        };
+        start("first").await?;
+        has_child(&world, "a").await?;
+        let kinds = json!([{"group": "", "version": "v1", "kind": "ConfigMap"}]);
+        shows(&world, "misfit", "the kinds", |object| object["status"]["finalizerKinds"] == kinds).await?;
+        world.kill_host().await?;
+        world.plugins.remove("misfit.wasm")?;
+        let known = async || {
+            eventually(3 * SOON, "the host to know of it", || async {
+                let entry = world.host(async |host| host.plugin("misfit").await).await?;
+                ensure!(text(&entry, "/state") == "retired" && entry["finalizersLeft"] == 1, "{entry:#}");
+                Ok(())
+            })
+            .await
+        };
+        let left = |object: &Value| {
+            condition(object, "Degraded") == "True"
+                && object["status"]["conditions"].to_string().contains("FinalizersLeft")
+                && object["status"]["finalizerKinds"] == kinds
+        };
+        for cache in ["second", "third"] {
+            start(cache).await?;
+            known().await?;
+            shows(&world, "misfit", "what it left", left).await?;
+            world.kill_host().await?;
+        }
+        // A version that does not clean up takes over what it left.
+        let blind = misfit_with("2", "", |_| {})?;
+        world.plugins.file("misfit.wasm", &blind)?;
+        start("fourth").await?;
+        eventually(3 * SOON, "the kinds that the version does not clean up", || async {
+            let entry = world.host(async |host| host.plugin("misfit").await).await?;
+            ensure!(text(&entry, "/version") == "2" && entry["finalizersLeftOn"].is_array(), "{entry:#}");
+            Ok(())
+        })
+        .await?;
+        world.kill_host().await?;
+        world.plugins.remove("misfit.wasm")?;
+        start("fifth").await?;
+        known().await?;
+        let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
+        let output = oarlock(&["plugins", "--release-finalizers", "misfit", "--admin-addr", &address]).await?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let path_of_a = format!("/api/v1/namespaces/{}/configmaps/a", world.namespace);
+        let object = world.cluster.get(&path_of_a).await?.context("gone")?;
+        ensure!(object.pointer("/metadata/finalizers").is_none(), "{object:#}");
+        eventually(3 * SOON, "the object to go", || async {
+            ensure!(world.cluster.get(&path(&world, "misfit")).await?.is_none(), "it is there");
             Ok(())
         })
         .await

@@ -1,39 +1,74 @@
 //! A candidate that is wrong, strikes, fails or is slow is stopped, and what it wrote is undone.
 
-use super::{A_WHILE, aborted, children, extras, journals, objects, plugin, restored, rollout, runs, started};
+use super::{
+    A_WHILE, aborted, children, extras, journals, make_fragile, objects, plugin, restored, rollout, runs, share,
+    started,
+};
 use crate::plan::ALONE;
-use anyhow::{Result, ensure};
-use oarlock_tests::harness::{World, misfit_version, steady, text, with_world};
+use anyhow::{Context, Result, ensure};
+use oarlock_tests::harness::{Exchange, World, misfit_version, steady, text, with_world};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const OBJECTS: usize = 100;
 
+/// The share of the objects that a candidate gets, in percent.
+const SHARE: u64 = 20;
+
+fn some(limit: Option<u32>) -> Value {
+    canary(SHARE, limit)
+}
+
+/// Makes some objects inside and outside of the share fragile. Returns the share.
+async fn fragile(world: &World, candidate: &[u8], inside: usize) -> Result<BTreeSet<String>> {
+    let share = share(world, candidate, SHARE, OBJECTS);
+    ensure!(share.len() > inside && share.len() < OBJECTS / 2, "{share:?}");
+    let outside: Vec<String> =
+        (0..OBJECTS).map(|number| format!("o{number}")).filter(|name| !share.contains(name)).take(2).collect();
+    make_fragile(world, share.iter().take(inside).chain(&outside)).await?;
+    Ok(share)
+}
+
+/// The objects whose children were written since a mark, by a write that contains a text.
+fn written(world: &World, mark: usize, part: &str) -> Vec<String> {
+    let name = |exchange: &Exchange| {
+        let last = exchange.path.split('?').next()?.rsplit('/').next()?;
+        last.strip_suffix("-child").map(str::to_owned)
+    };
+    let writes = world.kubernetes_gate.writes_since(mark);
+    let writes = writes.iter().filter(|exchange| String::from_utf8_lossy(&exchange.body).contains(part));
+    writes.filter_map(name).collect()
+}
+
 fn all(limit: Option<u32>) -> Value {
-    let mut canary = json!({"percent": 100, "for": "1h"});
+    canary(100, limit)
+}
+
+fn canary(percent: u64, limit: Option<u32>) -> Value {
+    let mut canary = json!({"percent": percent, "for": "1h"});
     if let Some(limit) = limit {
         canary.as_object_mut().map(|canary| canary.insert("maxDifferentWrites".to_owned(), json!(limit)));
     }
     json!({"canary": canary})
 }
 
-/// It answers every call, and is wrong about two of a hundred objects. No write beyond the limit is made.
+/// It answers every call, and is wrong about two objects of its share. No write beyond the limit is made, and none outside of the share.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_candidate_that_is_wrong_without_trapping_is_stopped_by_the_limit_of_differing_writes() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
-        objects(&world, OBJECTS, 50).await?;
-        started(&world, "", OBJECTS, &all(Some(1))).await?;
+        objects(&world, OBJECTS, 0).await?;
+        started(&world, "", OBJECTS, &some(Some(1))).await?;
         let before = children(&world).await?;
+        let candidate = misfit_version("two", "fragile:wrong")?;
+        let share = fragile(&world, &candidate, 2).await?;
         let mark = world.kubernetes_gate.mark();
-        world.plugins.file("misfit.wasm", &misfit_version("two", "fragile:wrong")?)?;
+        world.plugins.file("misfit.wasm", &candidate)?;
         aborted(&world, "two", "more than 1 writes that the version that runs would not make (maxDifferentWrites)")
             .await?;
         restored(&world, &before).await?;
-        let wrong = world.kubernetes_gate.writes_since(mark).into_iter().filter(|exchange| {
-            exchange.path.contains("-child") && String::from_utf8_lossy(&exchange.body).contains("\"seen\":\"wrong\"")
-        });
-        let wrong: Vec<_> = wrong.collect();
-        ensure!(wrong.len() <= 1, "{} wrong writes", wrong.len());
+        let wrong = written(&world, mark, "\"seen\":\"wrong\"");
+        ensure!(wrong.len() == 1 && wrong.iter().all(|name| share.contains(name)), "{wrong:?} of {share:?}");
         let entry = plugin(&world).await?;
         ensure!(text(&entry, "/version") == "one" && entry["onProbation"] == false, "{entry}");
         Ok(())
@@ -44,12 +79,17 @@ async fn a_candidate_that_is_wrong_without_trapping_is_stopped_by_the_limit_of_d
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_candidate_that_strikes_is_stopped() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
-        objects(&world, OBJECTS, 50).await?;
-        started(&world, "blind", OBJECTS, &all(None)).await?;
+        objects(&world, OBJECTS, 0).await?;
+        started(&world, "blind", OBJECTS, &some(None)).await?;
         let before = children(&world).await?;
-        world.plugins.file("misfit.wasm", &misfit_version("two", "fragile:trap")?)?;
+        let candidate = misfit_version("two", "fragile:trap")?;
+        let share = fragile(&world, &candidate, 2).await?;
+        let mark = world.kubernetes_gate.mark();
+        world.plugins.file("misfit.wasm", &candidate)?;
         aborted(&world, "two", "objects went wrong with it").await?;
         restored(&world, &before).await?;
+        let touched = written(&world, mark, "");
+        ensure!(touched.iter().all(|name| share.contains(name)), "{touched:?} of {share:?}");
         // In the shadow, too, and nothing was written then.
         let steps = json!({"shadow": {"for": "1h"}, "canary": {"percent": 100, "for": "1h"}});
         world.plugins.grant("misfit", &super::grant(&world, &steps)?)?;
@@ -67,12 +107,18 @@ async fn a_candidate_that_strikes_is_stopped() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_candidate_that_fails_where_the_running_version_does_not_is_stopped() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
-        objects(&world, OBJECTS, 20).await?;
-        started(&world, "", OBJECTS, &all(None)).await?;
+        objects(&world, OBJECTS, 0).await?;
+        started(&world, "", OBJECTS, &some(None)).await?;
         let before = children(&world).await?;
-        world.plugins.file("misfit.wasm", &misfit_version("two", "fragile:transient")?)?;
+        let candidate = misfit_version("two", "fragile:transient")?;
+        let share = fragile(&world, &candidate, 4).await?;
+        let mark = world.kubernetes_gate.mark();
+        world.plugins.file("misfit.wasm", &candidate)?;
         aborted(&world, "two", "objects fail only with it").await?;
-        restored(&world, &before).await
+        restored(&world, &before).await?;
+        let touched = written(&world, mark, "");
+        ensure!(touched.iter().all(|name| share.contains(name)), "{touched:?} of {share:?}");
+        Ok(())
     })
     .await
 }
@@ -80,12 +126,21 @@ async fn a_candidate_that_fails_where_the_running_version_does_not_is_stopped() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_candidate_is_stopped() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
-        objects(&world, 30, 0).await?;
-        started(&world, "", 30, &all(None)).await?;
+        // Times count after twenty comparisons.
+        let candidate = misfit_version("two", "slow:80000000")?;
+        let enough = |count: &usize| share(&world, &candidate, SHARE, *count).len() >= 25;
+        let count = (25..1000).find(enough).context("no share")?;
+        objects(&world, count, 0).await?;
+        started(&world, "", count, &some(None)).await?;
         let before = children(&world).await?;
-        world.plugins.file("misfit.wasm", &misfit_version("two", "slow:80000000")?)?;
+        let mark = world.kubernetes_gate.mark();
+        world.plugins.file("misfit.wasm", &candidate)?;
         aborted(&world, "two", "ms for an object on average").await?;
-        restored(&world, &before).await
+        restored(&world, &before).await?;
+        let share = share(&world, &candidate, SHARE, count);
+        let touched = written(&world, mark, "");
+        ensure!(touched.iter().all(|name| share.contains(name)), "{touched:?} of {share:?}");
+        Ok(())
     })
     .await
 }

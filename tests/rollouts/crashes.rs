@@ -187,3 +187,65 @@ async fn killed_after_every_write_of_a_canary_and_of_its_end_nothing_is_lost_and
     })
     .await
 }
+
+/// Killed after each write of a plan that is approved, of two shares and of the promotion: the next host brings the rollout to its end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make test-all"]
+async fn killed_after_every_write_of_an_approved_rollout_and_of_its_promotion_the_candidate_ends_up_with_all_objects()
+-> Result<()> {
+    const FEW: usize = 4;
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, FEW, 0).await?;
+        let canary = json!({"percent": 50, "steps": [100], "for": "300ms"});
+        started(&world, "", FEW, &json!({"plan": {"approval": "Always"}, "canary": canary})).await?;
+        let before = children(&world).await?;
+        // Approves each plan: also that of a rollout that begins again.
+        let promoted = async |version: &str, marks: usize| {
+            eventually(2 * SOON, &format!("version {version} everywhere"), || async {
+                let entry = super::plugin(&world).await?;
+                if text(&entry, "/next/state") == "awaiting-confirmation" {
+                    let _ = command(&world, "approve").await;
+                }
+                let active = text(&entry, "/state") == "active" && text(&entry, "/version") == version;
+                ensure!(active && entry.get("rollout").is_none(), "{entry:#}");
+                let found = (marked(&world).await?, journals(&world).await?);
+                ensure!(found == (marks, 0), "{found:?}, not {marks} marks");
+                Ok(())
+            })
+            .await
+        };
+        let mut kills = 0;
+        for write in 1..100 {
+            // Each candidate writes what the one before does not want.
+            let (mode, marks) = if write % 2 == 1 { ("marked", FEW) } else { ("", 0) };
+            let version = format!("two-{write}");
+            world.tripwire.arm(write);
+            world.plugins.file("misfit.wasm", &misfit_version(&version, mode)?)?;
+            let tripped = tokio::select! {
+                () = world.tripwire.tripped() => true,
+                done = promoted(&version, marks) => { done?; false }
+            };
+            if tripped {
+                world.kill_host().await?;
+                world.tripwire.disarm();
+                start(&world).await?;
+                promoted(&version, marks).await?;
+                kills += 1;
+            }
+            world.tripwire.disarm();
+            let now = children(&world).await?;
+            ensure!(now.len() == FEW, "write {write}: {now:?}");
+            for (name, child) in &now {
+                let same = |pointer: &str| child.pointer(pointer) == before[name].pointer(pointer);
+                ensure!(same("/metadata/uid") && same("/data/seen"), "write {write}: {child:#}");
+            }
+            if !tripped {
+                break;
+            }
+        }
+        println!("killed after {kills} writes of a rollout and its promotion");
+        ensure!(kills > 2 * FEW, "killed {kills} times");
+        Ok(())
+    })
+    .await
+}

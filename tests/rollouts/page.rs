@@ -3,7 +3,7 @@
 use crate::page_reader::Reader;
 use crate::plan::ALONE;
 use anyhow::{Result, ensure};
-use oarlock_tests::harness::{World, built_plugin, repository_root, with_world};
+use oarlock_tests::harness::{SOON, World, built_plugin, eventually, repository_root, with_world};
 use std::fs;
 use std::sync::Arc;
 
@@ -18,7 +18,12 @@ async fn a_reader_of_the_page_rolls_a_configuration_out_and_aborts_the_next_one(
         ensure!(done == [1, 8, 7], "{done:?} files, commands and outputs");
         let policies =
             ["kubectl get networkpolicy default-deny -n rollout-a -o jsonpath='{.spec.policyTypes}'".to_owned()];
-        ensure!(reader.run(&policies).await?.contains("Egress"), "the aborted rollout changed the policy");
+        // The host undoes the writes of the canary after it has answered.
+        eventually(SOON, "the policy of before", || async {
+            ensure!(reader.run(&policies).await?.contains("Egress"), "the aborted rollout changed the policy");
+            Ok(())
+        })
+        .await?;
         let namespaces = "kubectl delete namespace rollout-a rollout-b rollout-c rollout-d --wait=false".to_owned();
         reader.run(&[namespaces]).await.map(drop)
     })

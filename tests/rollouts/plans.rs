@@ -3,7 +3,7 @@
 use super::{A_WHILE, children, command, marked, objects, plugin, rollout, runs, started};
 use crate::plan::ALONE;
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{SOON, World, eventually, misfit_version, oarlock, steady, text, with_world};
+use oarlock_tests::harness::{SOON, World, eventually, misfit_version, misfit_with, oarlock, steady, text, with_world};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -154,6 +154,102 @@ async fn an_approval_of_an_outdated_plan_is_rejected_and_the_host_plans_again() 
         ensure!(done, "{said}");
         runs(&world, "two").await?;
         Ok(())
+    })
+    .await
+}
+
+/// Makes the kind Gadget, and one of these that the mode `gadget` reads.
+async fn gadget(world: &World) -> Result<()> {
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.oarlock.test"},
+        "spec": {"group": "oarlock.test", "scope": "Namespaced", "names": {"plural": "gadgets", "singular": "gadget", "kind": "Gadget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
+    world.cluster.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await?;
+    eventually(SOON, "the kind", || create_gadget(world, "first")).await
+}
+
+async fn create_gadget(world: &World, name: &str) -> Result<()> {
+    let gadget =
+        json!({"apiVersion": "oarlock.test/v1", "kind": "Gadget", "metadata": {"name": name}, "spec": {"size": 1}});
+    world.cluster.create(&gadgets(world), &gadget).await.map(drop)
+}
+
+fn gadgets(world: &World) -> String {
+    format!("/apis/oarlock.test/v1/namespaces/{}/gadgets", world.namespace)
+}
+
+/// Waits until the host has seen one more object of a kind, and therefore all changes of objects of this kind before.
+async fn follows(world: &World, kind: &str, create: impl Future<Output = Result<()>>) -> Result<()> {
+    let kind = format!("kind=\"{kind}\"");
+    let seen = async || world.host(async |host| host.metric("oarlock_informer_objects", &[&kind]).await).await;
+    let before = seen().await?;
+    create.await?;
+    eventually(SOON, "the host to follow", || async {
+        ensure!(seen().await? > before);
+        Ok(())
+    })
+    .await
+}
+
+/// What a version read, and what it would write, belongs to its plan.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_read_and_a_changed_child_outdate_a_plan_for_the_command_and_for_the_plugin_object() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        gadget(&world).await?;
+        objects(&world, 4, 0).await?;
+        let steps = json!({"plan": {"approval": "Always"}});
+        started(&world, "", 4, &steps).await?;
+        let grant = super::grant(&world, &steps)?;
+        let verbs = ["get", "list", "watch"];
+        world.plugins.grant("misfit", &grant.rule_in(&world.namespace, "oarlock.test", &["gadgets"], &verbs))?;
+        let reads = misfit_with("two", "gadget", |manifest| {
+            if let Some(watches) = manifest.pointer_mut("/watches").and_then(Value::as_array_mut) {
+                watches.push(json!({"group": "oarlock.test", "version": "v1", "kind": "Gadget"}));
+            }
+        });
+        world.plugins.file("misfit.wasm", &reads?)?;
+        let plan = async |not: &str| {
+            eventually(SOON, "another plan", || async {
+                let entry = waits(&world, "it would make 4 writes").await?;
+                let id = text(&entry, "/rollout/plan/id");
+                ensure!(id != not, "{entry:#}");
+                Ok((id, text(&entry, "/next/digest")))
+            })
+            .await
+        };
+        let (first, digest) = plan("").await?;
+
+        // The primaries and the children stay as they are; the version would write something else.
+        world.cluster.merge_patch(&format!("{}/first", gadgets(&world)), &json!({"spec": {"size": 2}})).await?;
+        follows(&world, "Gadget", create_gadget(&world, "other")).await?;
+        let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
+        let ran = oarlock(&["rollout", "approve", "misfit", "--plan", &first, "--admin-addr", &address]).await?;
+        let said = String::from_utf8_lossy(&ran.stderr);
+        ensure!(!ran.status.success() && said.contains("is outdated, because objects have changed since"), "{said}");
+        let (second, _) = plan(&first).await?;
+
+        let child = format!("{}/o1-child", super::config_maps(&world));
+        world.cluster.merge_patch(&child, &json!({"metadata": {"labels": {"of": "somebody"}}})).await?;
+        let tick = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "tick", "labels": {"misfit-child": "true"}}});
+        let config_maps = super::config_maps(&world);
+        follows(&world, "ConfigMap", async { world.cluster.create(&config_maps, &tick).await.map(drop) }).await?;
+        let path = format!("/apis/oarlock.dev/v1alpha1/namespaces/{}/plugins/misfit", world.namespace);
+        let approve = async |plan: &str| {
+            let spec = json!({"spec": {"approve": digest, "approvePlan": plan}});
+            world.cluster.merge_patch(&path, &spec).await.map(drop)
+        };
+        approve(&second).await?;
+        let (third, _) = plan(&second).await?;
+        ensure!(text(&plugin(&world).await?, "/version") == "one", "an outdated plan was approved");
+        approve(&third).await?;
+        runs(&world, "two").await?;
+        eventually(SOON, "what the version read", || async {
+            let found = children(&world).await?;
+            ensure!(found.values().all(|child| text(child, "/data/seen") == "2"), "{found:?}");
+            Ok(())
+        })
+        .await
     })
     .await
 }

@@ -95,7 +95,7 @@ impl Target {
 /// The options of `oarlock reconcile`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  oarlock reconcile Network default/example\n  oarlock reconcile networks default/example --wait --plugin network\n  oarlock reconcile network Network default/example    # plugin network alone\n  oarlock reconcile network    # all objects of the plugin\n\nWith --wait the exit status is 1 when the plugin has not reconciled the object in time."
+    after_help = "Examples:\n  oarlock reconcile Network default/example\n  oarlock reconcile networks default/example --wait --plugin network\n  oarlock reconcile network Network default/example    # plugin network alone\n  oarlock reconcile network    # all objects of the plugin, on this host\n  oarlock reconcile Plugin oarlock/network    # the same, on the host that leads\n\nWith --wait the exit status is 1 when the plugin has not reconciled the object in time."
 )]
 pub(super) struct ReconcileArgs {
     #[command(flatten)]
@@ -143,14 +143,15 @@ pub(super) async fn reconcile(args: ReconcileArgs) -> anyhow::Result<()> {
     }
     let (target, _) = args.target.object()?;
     let object = Annotated::find(target).await?;
-    if object.kind.is_plugin() {
-        let name = &object.key.name;
-        bail!(
-            "{object}: oarlock reconcile {name} asks the host at --admin-addr to reconcile all objects of plugin {name}"
-        );
-    }
+    let whole = object.kind.is_plugin();
+    ensure!(!whole || args.wait.is_none(), "--wait takes an object that a plugin reconciles, not {object}");
     let value = jiff::Timestamp::now().to_string();
     let stored = object.annotate(RECONCILE_AT, Some(&value)).await?;
+    if whole {
+        return super::say(&format!(
+            "{object}: {RECONCILE_AT} is {value}; status.lastHandledReconcileAt has this value when all objects of the plugin are in the queue"
+        ));
+    }
     let paused = annotation(&stored, PAUSED) == Some("true");
     let resume =
         format!("{object} is paused: oarlock resume {} {} lets its plugins reconcile it", object.kind, object.key);

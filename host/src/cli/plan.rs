@@ -49,7 +49,7 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
 
-    /// The plugins as they run now, each with its grant beside it: the plan lists what the new grants add and remove
+    /// The plugins as they run now, each with its grant beside it: the plan lists what the new grants, and the RBAC for them, add and remove
     #[arg(long, value_name = "FILE.wasm|DIR")]
     base: Option<PathBuf>,
 
@@ -165,7 +165,7 @@ async fn plan(args: PlanArgs) -> anyhow::Result<ExitCode> {
     let old = base.as_ref().map(|base| base.plugins.as_slice());
     let found = report::Found {
         kinds: primaries,
-        grants: old.map(|old| grants::between(old, &inputs.plugins)),
+        grants: old.map(|old| grants::between(old, &inputs.plugins, &kinds)),
         changes: changed,
         requests: withheld.requests(),
         read,

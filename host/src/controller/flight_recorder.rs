@@ -193,6 +193,13 @@ impl PluginRecords {
         self.ring().passes_over(took)
     }
 
+    /// The secrets of a tape without a record are known from now on.
+    ///
+    /// * `kind` - of the object.
+    pub(super) fn learn_secrets(&self, kind: &GroupVersionKind, tape: &Tape) {
+        self.secrets().learn(kind, tape);
+    }
+
     /// Keeps a record, if it is complete; older or less interesting ones make room.
     pub fn keep(&self, record: Record) {
         if !record.tape.reserve(record.results.bytes()) {

@@ -3,6 +3,7 @@
 //! In each step the host compares what the two versions would do about an object. In the canary, the candidate then reconciles its share of
 //! the objects. A key belongs to one version: the share decides when a worker takes the key, and the queue gives a key to one worker only.
 
+mod basis;
 mod comparison;
 mod journal;
 mod preview;
@@ -22,6 +23,7 @@ use super::{Controller, ReconcileKey, Version};
 use crate::grants::RolloutSteps;
 use crate::informer::Object;
 use crate::workqueue::Trigger;
+use basis::Basis;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -101,6 +103,8 @@ pub(super) struct Rollout {
     held: Mutex<BTreeMap<ReconcileKey, String>>,
     progress: Mutex<Progress>,
     tally: Mutex<Tally>,
+    /// What the plan rests on, until it is approved: of the version that runs, and of the candidate.
+    basis: Mutex<Option<[Arc<Basis>; 2]>>,
     /// The answer of a person to the plan.
     answer: watch::Sender<Option<Answer>>,
     cancel: CancellationToken,
@@ -122,7 +126,7 @@ struct Progress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Plan {
     id: String,
-    /// Stands for the resourceVersions of the objects.
+    /// Stands for the resourceVersions of the primaries.
     stamp: u64,
 }
 
@@ -152,6 +156,7 @@ impl Rollout {
             held: Mutex::default(),
             progress: Mutex::new(progress),
             tally: Mutex::default(),
+            basis: Mutex::default(),
             answer: watch::Sender::new(None),
             cancel: CancellationToken::new(),
             follows: false,
@@ -244,7 +249,8 @@ impl Rollout {
 
     /// The number of objects and writes that the rollout remembers.
     pub(super) fn remembered(&self) -> usize {
-        self.tally().remembered() + self.held().len()
+        let basis = self.basis().iter().flatten().map(|basis| basis.len()).sum::<usize>();
+        self.tally().remembered() + self.held().len() + basis
     }
 
     /// The candidate's share, in percent.
@@ -297,6 +303,14 @@ impl Rollout {
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn basis(&self) -> Option<[Arc<Basis>; 2]> {
+        self.basis.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_basis(&self, basis: Option<[Arc<Basis>; 2]>) {
+        *self.basis.lock().unwrap_or_else(PoisonError::into_inner) = basis;
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
@@ -361,7 +375,8 @@ impl Controller {
             if plan != present.id {
                 return Err(format!("plan {plan} is not the present one, which is plan {}", present.id));
             }
-            if rollout.stamp() != present.stamp {
+            let outdated = rollout.basis().iter().flatten().any(|basis| basis.is_outdated());
+            if outdated || rollout.stamp() != present.stamp {
                 rollout.answer.send_replace(Some(Answer::Outdated));
                 return Err(format!(
                     "plan {plan} is outdated, because objects have changed since: the host plans again"

@@ -2,11 +2,13 @@
 
 use super::actions::Action;
 use super::registry::{self, Registry};
+use super::saved_versions::LeftBehind;
 use super::{DRAIN, Message, lock, view};
+use crate::api::GroupVersionKind;
 use crate::controller::{Controller, Converter};
 use crate::oci::PullStatuses;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot};
 
@@ -74,12 +76,28 @@ impl Handle {
         lock(&self.registry).converted = converted;
     }
 
-    /// Whether a plugin that does not run may be about to: a file is compiling, or its first version waits for its watches.
+    /// Whether a plugin that does not run may be about to: a file is compiling, or its first version waits for its watches. Also while it is
+    /// not known whether it left finalizers.
     #[must_use]
     pub fn may_come(&self, plugin: &str) -> bool {
         let registry = lock(&self.registry);
         let waits = |plugin: &registry::Plugin| plugin.controller.current().is_none();
-        registry.starting || !registry.nothing_is_compiling() || registry.plugins.get(plugin).is_some_and(waits)
+        registry.starting
+            || !registry.nothing_is_compiling()
+            || registry.plugins.get(plugin).is_some_and(waits)
+            || registry.ran_before.contains_key(plugin)
+    }
+
+    /// The kinds whose objects may have the finalizer of a plugin, by plugin: of those that run, and of those that were removed.
+    #[must_use]
+    pub fn finalizer_kinds(&self) -> BTreeMap<String, BTreeSet<GroupVersionKind>> {
+        let all = lock(&self.registry).may_leave_finalizers();
+        all.into_iter().map(|(name, left)| (name, left.kinds)).collect()
+    }
+
+    /// Takes over that a plugin of an earlier host may have left finalizers. The host looks for them, unless the plugin runs and cleans up.
+    pub fn remember_finalizers(&self, plugin: &str, left: LeftBehind) {
+        lock(&self.registry).remember_also(plugin, left);
     }
 
     /// Whether a version of a plugin runs. After [`may_come`](Self::may_come) was false: whether it began in the meantime.

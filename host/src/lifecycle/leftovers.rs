@@ -134,6 +134,24 @@ impl Registry {
         self.add_removed(removed);
     }
 
+    /// Takes over what a Plugin object knows of a plugin of a host before this one.
+    pub(super) fn remember_also(&mut self, name: &str, left: LeftBehind) {
+        match self.removed_plugins.get_mut(name) {
+            // They are counted soon.
+            Some(removed) if removed.state == State::Retired => {
+                for kind in left.kinds {
+                    removed.held.entry(kind).or_default();
+                }
+            }
+            // One that drains knows it itself.
+            Some(_) => {}
+            None => {
+                let kinds = left.kinds.clone();
+                self.ran_before.entry(name.to_owned()).or_insert(left).kinds.extend(kinds);
+            }
+        }
+    }
+
     /// The plugins at the start are known: those of the host before that are missing were removed while no host ran.
     fn settle_ran_before(&mut self) {
         let (mut removed, mut later) = (BTreeMap::new(), BTreeMap::new());
@@ -173,7 +191,7 @@ impl Registry {
     }
 
     /// The plugins whose finalizers objects may carry.
-    fn may_leave_finalizers(&self) -> BTreeMap<String, LeftBehind> {
+    pub(super) fn may_leave_finalizers(&self) -> BTreeMap<String, LeftBehind> {
         let removed = self.removed_plugins.iter().map(|(name, removed)| {
             let kinds = removed.held.keys().chain(&removed.cleaned).cloned().collect();
             let (file, version, digest) = (removed.file.clone(), removed.version.clone(), removed.digest.clone());
@@ -184,7 +202,9 @@ impl Registry {
             let manifest = &candidate.compiled.manifest;
             let cleaned = manifest.primaries.iter().filter(|_| manifest.cleanup).map(|primary| primary.gvk());
             let cleaned = cleaned.map(|kind| GroupVersionKind::new(kind.group, kind.version, kind.kind));
-            let kinds = cleaned.chain(plugin.left_behind.iter().cloned()).collect();
+            // What an earlier host knew is not settled at once.
+            let before = self.ran_before.get(name).into_iter().flat_map(|left| left.kinds.iter().cloned());
+            let kinds = cleaned.chain(plugin.left_behind.iter().cloned()).chain(before).collect();
             let (version, digest) = (manifest.version.clone(), candidate.digest().to_owned());
             Some((name.clone(), LeftBehind { file: plugin.file.clone(), version, digest, kinds, runs: true }))
         });

@@ -72,14 +72,18 @@ pub(super) struct Revision {
 
 /// A plugin, and the kinds whose objects may carry its finalizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct LeftBehind {
-    pub(super) file: String,
-    pub(super) version: String,
-    pub(super) digest: String,
-    pub(super) kinds: BTreeSet<GroupVersionKind>,
+pub struct LeftBehind {
+    /// The plugin's file, or its reference.
+    pub file: String,
+    /// The version that ran last.
+    pub version: String,
+    /// SHA-256 of its file, in hex.
+    pub digest: String,
+    /// The kinds.
+    pub kinds: BTreeSet<GroupVersionKind>,
     /// It was not removed: its file may go while no host runs.
     #[serde(default)]
-    pub(super) runs: bool,
+    pub runs: bool,
 }
 
 /// The good version of a plugin whose file has another one.

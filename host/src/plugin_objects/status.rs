@@ -15,6 +15,12 @@ const ROLLOUT: [&str; 7] = ["phase", "percent", "version", "digest", "plan", "co
 /// The field of an entry with the fault of the object itself.
 pub(super) const FAULT: &str = "objectFault";
 
+/// The field of an entry, and of the status, with the kinds whose objects may have the finalizer of the plugin.
+pub(super) const FINALIZERS: &str = "finalizerKinds";
+
+/// The field of an entry, and of the status, with the value of the annotation `reconcile-at` that a host obeyed last.
+pub(super) const RECONCILED: &str = "lastHandledReconcileAt";
+
 /// What the status says about one aspect.
 struct Condition {
     kind: &'static str,
@@ -63,6 +69,8 @@ pub(super) fn wanted(entry: &Value, host: &str, live: &Value, generation: Option
     set("objects", json!(objects.map(|kinds| kinds.values().filter_map(Value::as_u64).sum::<u64>())));
     set("outOfSync", json!(entry.pointer("/outOfSync/objects").and_then(Value::as_u64)));
     set("lastError", json!(text("/lastError").map(short)));
+    set(RECONCILED, json!(text(&format!("/{RECONCILED}"))));
+    set(FINALIZERS, entry.get(FINALIZERS).cloned().unwrap_or_default());
     set("revisions", revisions(runs.then_some(entry), live, now));
     let conditions: Vec<Value> =
         conditions(entry).into_iter().map(|condition| dated(&condition, live, generation, now)).collect();

@@ -1,12 +1,48 @@
 //! What people ask for in Plugin objects, and what a standby takes over from the leader.
 
 use super::entries::{aborted_elsewhere, waiting_for_confirmation};
-use super::{Live, PluginObjects, undo};
+use super::{Live, PluginObjects, status, undo};
+use crate::controller::RECONCILE_AT;
 use crate::lifecycle::Action;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// Longest value of the annotation, in bytes; a longer one is ignored.
+const RECONCILE_AT_BYTES: usize = 256;
+
 impl PluginObjects {
+    /// Reconciles all objects of the plugins that this host leads and whose objects have a new value of the annotation `reconcile-at`. Adds
+    /// the last value to the entries.
+    pub(super) async fn reconcile(&mut self, live: &BTreeMap<String, Live>, entries: &mut BTreeMap<String, Value>) {
+        self.reconciled.retain(|name, _| live.contains_key(name));
+        for (name, entry) in entries {
+            let Some(live) = live.get(name) else { continue };
+            let annotations = live.json.pointer("/metadata/annotations");
+            let asked = annotations.and_then(|all| all.get(RECONCILE_AT)?.as_str());
+            let asked = asked.filter(|asked| !asked.is_empty() && asked.len() <= RECONCILE_AT_BYTES);
+            let shown = live.json.pointer("/status").and_then(|status| status.get(status::RECONCILED)?.as_str());
+            if shown == self.reconciled.get(name).map(String::as_str) {
+                // Another host may lead next, and handle the next value.
+                self.reconciled.remove(name);
+            }
+            let handled = self.reconciled.get(name).map(String::as_str).or(shown);
+            let leads = || self.lifecycle.controller(name).is_some_and(|controller| controller.guard().is_some());
+            let mut last = handled.map(str::to_owned);
+            if let Some(asked) = asked.filter(|asked| handled != Some(asked))
+                && leads()
+                // Before a version runs there is nothing to reconcile yet.
+                && let Ok(said) = self.lifecycle.act(Action::Reconcile(name.clone(), None)).await
+            {
+                tracing::info!(plugin = name, "{RECONCILE_AT} of its Plugin object: {said}");
+                self.reconciled.insert(name.clone(), asked.to_owned());
+                last = Some(asked.to_owned());
+            }
+            if let (Some(entry), Some(last)) = (entry.as_object_mut(), last) {
+                entry.insert(status::RECONCILED.to_owned(), last.into());
+            }
+        }
+    }
+
     /// A plugin also waits until this host runs the version of `spec.undo`.
     pub(super) fn pause(&self, live: &BTreeMap<String, Live>, entries: &BTreeMap<String, Value>) {
         let failed = self.undoing.faults();

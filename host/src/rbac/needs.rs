@@ -2,6 +2,7 @@
 
 use crate::grants::{Permission, VERBS};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// Permissions, with the reasons for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,6 +91,15 @@ impl Needs {
         least
     }
 
+    /// The permissions that `other` neither has nor includes in a wider one.
+    #[must_use]
+    pub fn beyond(&self, other: &Self) -> Self {
+        let has = |permission: &Permission| {
+            other.0.contains_key(permission) || other.0.keys().any(|wide| includes(wide, permission))
+        };
+        self.only(|permission| !has(permission))
+    }
+
     /// One rule for all verbs on a resource, and for all names with the same verbs; in the order of namespaces, groups, resources.
     #[must_use]
     pub fn rules(&self) -> Vec<Rule> {
@@ -114,6 +124,21 @@ impl Needs {
                 }
             };
         names.into_iter().map(rule).collect()
+    }
+}
+
+impl fmt::Display for Rule {
+    /// `get, list configmaps (core) in team-a named x, y`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let group = if self.group.is_empty() { "core" } else { &self.group };
+        write!(f, "{} {} ({group})", self.verbs.join(", "), self.resource)?;
+        if !self.namespace.is_empty() {
+            write!(f, " in {}", self.namespace)?;
+        }
+        if !self.names.is_empty() {
+            write!(f, " named {}", self.names.join(", "))?;
+        }
+        Ok(())
     }
 }
 
@@ -180,6 +205,16 @@ mod tests {
         let both = vec!["list".to_owned(), "watch".to_owned()];
         let granted = |plugin: &str, verbs| (plugin.to_owned(), "granted".to_owned(), verbs);
         assert_eq!(rules[1].reasons, [granted("p", both), granted("q", vec!["watch".to_owned()])]);
+    }
+
+    #[test]
+    fn a_permission_that_others_include_is_not_beyond_them() {
+        let before = needs(&[("p", "", "a", "", "get"), ("p", "n", "b", "x", "get")]);
+        let after = needs(&[("q", "n", "a", "y", "get"), ("q", "n", "b", "", "get"), ("q", "n", "b", "", "list")]);
+        let beyond: Vec<String> = after.beyond(&before).minimal().rules().iter().map(ToString::to_string).collect();
+        assert_eq!(beyond, ["get, list b (g) in n"]);
+        assert_eq!(before.beyond(&after).rules()[0].to_string(), "get a (g)");
+        assert_eq!(needs(&[("p", "", "a", "x", "get")]).rules()[0].to_string(), "get a (g) named x");
     }
 
     #[test]

@@ -23,6 +23,11 @@ const SHORT_WINDOW: usize = SHORTEST_CREDENTIAL;
 /// Most spellings with the same middle. Of more, the whole word around that middle is replaced.
 const ALIKE: u8 = 8;
 
+/// Most bytes that a search hashes for each byte of the text, and for a short one. A text that repeats the middle of a large secret at every place
+/// costs more, and is replaced as a whole.
+const WORK: usize = 64;
+const LEAST_WORK: usize = 1 << 20;
+
 /// Replaces such a word.
 const ANY: &str = "[secret]";
 
@@ -151,13 +156,20 @@ impl Fingerprints {
     /// Finds secrets in a text.
     fn find(&self, text: &[u8], found: &mut Vec<Found>) {
         let windows = [(WINDOW, !self.prints.is_empty()), (SHORT_WINDOW, self.short)];
+        let mut left = text.len().saturating_mul(WORK).max(LEAST_WORK);
         for (window, _) in windows.into_iter().filter(|(_, any)| *any) {
             for (at, middle) in text.windows(window).enumerate() {
                 for number in 0..=ALIKE {
                     match self.prints.get(&(key(middle), number)) {
                         None => break,
                         Some(None) => found.push(Found::word(text, at..at + window)),
-                        Some(Some(print)) => found.extend(print.at(text, at)),
+                        Some(Some(print)) => {
+                            let Some(rest) = left.checked_sub(print.length as usize) else {
+                                return found.push(Found { place: 0..text.len(), by: Replacement::Any });
+                            };
+                            left = rest;
+                            found.extend(print.at(text, at));
+                        }
                     }
                 }
             }
@@ -283,6 +295,16 @@ mod tests {
             let hidden = hidden(&format!("see {secret} here"), &names);
             assert!(!hidden.contains("middle") && hidden.starts_with("see ") && hidden.ends_with(" here"), "{hidden}");
         }
+    }
+
+    /// Every place of the text looks like the middle of the secret, so that a search compares a megabyte at each of a million places.
+    #[test]
+    fn a_text_that_makes_a_search_expensive_is_replaced_as_a_whole() {
+        let (secret, other) = ("x".repeat(1 << 20), "short-secret");
+        for text in ["x".repeat(1 << 21), format!("{}{other}", "x".repeat(1 << 20).replacen("xx", "yx", 1))] {
+            assert_eq!(hidden(&text, &[&secret, other]), ANY);
+        }
+        assert_eq!(hidden(&format!("see {other}"), &[&secret, other]), format!("see {}", shown(other)));
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! What new grants add and remove, compared with those of the plugins that run now.
+//! What new grants add and remove, compared with those of the plugins that run now, and the RBAC that follows.
 
 use super::inputs::Plugin;
+use super::kinds::Kind;
 use oarlock::grants;
+use oarlock::rbac::{self, Needs};
 use oarlock_manifest::{GrantedHttp, PluginGrant};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +17,36 @@ pub(super) struct GrantChange {
     pub(super) after: Option<String>,
     /// Lines of the grant that begin with `+` or `-`, or with `~` for a configuration key with another value.
     pub(super) lines: Vec<String>,
+    /// The rules that `oarlock rbac` prints for the plugin now and not before, and the other way round. They begin with `+` or `-`.
+    pub(super) rbac: Vec<String>,
 }
 
 /// The plugins whose version or grant changes, by name.
-pub(super) fn between(old: &[Plugin], new: &[Plugin]) -> Vec<GrantChange> {
+///
+/// * `kinds` - of the cluster.
+pub(super) fn between(old: &[Plugin], new: &[Plugin], kinds: &[Kind]) -> Vec<GrantChange> {
+    let needs = |plugin: &Plugin| {
+        rbac::of(&plugin.manifest, &plugin.grants, &|kind| {
+            let resources = kinds.iter().map(|kind| &kind.resource);
+            let served = resources.filter(|resource| {
+                (&resource.gvk.group, &resource.gvk.version, &resource.gvk.kind)
+                    == (&kind.group, &kind.version, &kind.kind)
+            });
+            served.map(|resource| resource.plural.clone()).next()
+        })
+    };
+    let all = |plugins: &[Plugin]| {
+        plugins.iter().map(needs).fold(Needs::default(), |mut all, one| {
+            all.extend(one);
+            all
+        })
+    };
+    let (all_before, all_after) = (all(old), all(new));
+    // What another plugin needs, too, is no difference.
+    let rules = |sign: &str, plugin: Option<&Plugin>, others: &Needs| -> Vec<String> {
+        let rules = plugin.map(|plugin| needs(plugin).beyond(others).minimal().rules()).unwrap_or_default();
+        rules.iter().map(|rule| format!("{sign} rbac: {rule}")).collect()
+    };
     let names: BTreeSet<&String> = old.iter().chain(new).map(|plugin| &plugin.manifest.name).collect();
     let of = |plugins: &'_ [Plugin], name: &str| plugins.iter().position(|plugin| plugin.manifest.name == name);
     let changes = names.into_iter().filter_map(|name| {
@@ -31,9 +59,12 @@ pub(super) fn between(old: &[Plugin], new: &[Plugin]) -> Vec<GrantChange> {
             (None, None) => return None,
         };
         let version = |plugin: Option<&Plugin>| plugin.map(|plugin| plugin.manifest.version.clone());
-        Some(GrantChange { plugin: name.clone(), before: version(before), after: version(after), lines })
+        let rbac = [rules("+", after, &all_before), rules("-", before, &all_after)].concat();
+        Some(GrantChange { plugin: name.clone(), before: version(before), after: version(after), lines, rbac })
     });
-    changes.filter(|change| change.before != change.after || !change.lines.is_empty()).collect()
+    let differs =
+        |change: &GrantChange| change.before != change.after || !(change.lines.is_empty() && change.rbac.is_empty());
+    changes.filter(differs).collect()
 }
 
 /// A grant of nothing, with the same limits.

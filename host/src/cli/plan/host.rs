@@ -55,7 +55,7 @@ pub(super) async fn plan(
 }
 
 fn exit_code(found: &Value) -> u8 {
-    if count(found, "/compared/failing") + count(found, "/notCompared") > 0 {
+    if ["/compared/failing", "/undecidable", "/notCompared"].iter().any(|field| count(found, field) > 0) {
         ERRORS
     } else if count(found, "/compared/differentWrites") > 0 {
         CHANGES
@@ -103,10 +103,11 @@ fn text(found: &Value, examples: bool) -> String {
     let of = |field: &str| count(found, &format!("/compared/{field}"));
     let _ = writeln!(
         lines,
-        "{} objects compared: {} differ, {} fail only with it, {} paused, {} not compared in time",
+        "{} objects compared: {} differ, {} fail only with it, {} undecidable, {} paused, {} not compared in time",
         of("objects"),
         of("different"),
         of("failing"),
+        count(found, "/undecidable"),
         count(found, "/paused"),
         count(found, "/notCompared")
     );

@@ -174,7 +174,8 @@ fn name(name: &Name) -> Map<String, Value> {
 }
 
 fn grant(change: &GrantChange) -> Value {
-    json!({"plugin": change.plugin, "before": change.before, "after": change.after, "lines": change.lines})
+    json!({"plugin": change.plugin, "before": change.before, "after": change.after, "lines": change.lines,
+        "rbac": change.rbac})
 }
 
 fn list(read: &ListRead) -> Value {

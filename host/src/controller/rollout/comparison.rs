@@ -2,11 +2,12 @@
 
 use super::journal::object_of;
 use crate::api::GroupVersionKind;
-use crate::apply::Change;
+use crate::apply::{Change, ObjectRef};
+use crate::controller::flight_recorder::PluginRecords;
 use crate::controller::{ReconcileKey, Version, compare};
 use crate::informer::Object;
 use crate::lease::LeadershipGuard;
-use crate::plugin::{CallError, Outcome, Reads, Request, Run, Trigger, WithheldRequests};
+use crate::plugin::{CallError, Outcome, ReadObserver, Reads, Request, Run, Trigger, WithheldRequests};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -32,6 +33,8 @@ pub(in crate::controller) struct Decision {
     failure: Option<String>,
     /// Whether the failure is a strike.
     pub(super) strike: bool,
+    /// Whether a request was not sent, so that nobody knows what the version would do after its response.
+    pub(super) undecidable: bool,
     /// The time of the calls.
     pub(super) took: Duration,
     /// By write: what the plugin applied before, where the version would apply nothing now.
@@ -51,22 +54,30 @@ pub(in crate::controller) struct Difference {
     pub(super) deletes: bool,
 }
 
+/// How a version decides about an object.
+pub(in crate::controller) struct Terms<'a> {
+    pub(in crate::controller) guard: &'a LeadershipGuard,
+    /// Decide again after the writes, which only the next decision sees, until nothing is left to do. Else: one reconcile.
+    pub(in crate::controller) follows: bool,
+    /// Learns of what is read.
+    pub(in crate::controller) observer: Option<Arc<dyn ReadObserver>>,
+    /// Learns of the secrets that are read.
+    pub(in crate::controller) records: Option<&'a PluginRecords>,
+}
+
 /// Decides what a version would do about an object. Nothing is written, no request with effects is sent, and no value is kept.
-///
-/// * `follows` - decide again after the writes, which only the next decision sees, until nothing is left to do. Else: one reconcile.
 pub(in crate::controller) async fn decide(
     version: &Version,
     key: &ReconcileKey,
     object: &Arc<Object>,
-    guard: &LeadershipGuard,
-    follows: bool,
+    terms: &Terms<'_>,
 ) -> Decision {
-    let Some(reads) = version.reads.planned().filter(|_| follows).map(Arc::new) else {
-        return decide_once(version, key, object, &version.reads, guard).await;
+    let Some(reads) = version.reads.planned().filter(|_| terms.follows).map(Arc::new) else {
+        return decide_once(version, key, object, &version.reads, terms).await;
     };
     let (mut all, mut object) = (Decision::default(), Arc::clone(object));
     for _ in 0..RECONCILES {
-        let mut next = decide_once(version, key, &object, &reads, guard).await;
+        let mut next = decide_once(version, key, &object, &reads, terms).await;
         let open = next.failure.is_none() && next.requests.is_empty() && !next.changes.is_empty();
         let seen = open && next.carry_out(version, key, &reads).await;
         all.add(next);
@@ -87,12 +98,12 @@ async fn decide_once(
     key: &ReconcileKey,
     object: &Arc<Object>,
     reads: &Arc<Reads>,
-    guard: &LeadershipGuard,
+    terms: &Terms<'_>,
 ) -> Decision {
     let withheld: Arc<WithheldRequests> = Arc::default();
     let correlation_id = uuid::Uuid::new_v4().simple().to_string();
     let correlation_id = crate::shorten(&correlation_id, 12).to_owned();
-    let request = Request {
+    let request = Arc::new(Request {
         kind: GroupVersionKind::clone(&key.kind),
         key: key.key.clone(),
         uid: object.uid().to_owned(),
@@ -104,18 +115,19 @@ async fn decide_once(
         correlation_id: correlation_id.clone(),
         review: None,
         dry_run: false,
-    };
+    });
+    let tape = terms.records.map(|records| records.tape(&request));
     let run = Run {
         reads: Some(Arc::clone(reads)),
-        observer: None,
+        observer: terms.observer.clone(),
         key: key.key.to_string(),
         correlation_id,
         dry_run: false,
         withheld: Some(Arc::clone(&withheld)),
         forgets: true,
         at_most: None,
-        guard: guard.clone(),
-        tape: None,
+        guard: terms.guard.clone(),
+        tape: tape.clone(),
         replay: None,
     };
     let began = Instant::now();
@@ -128,11 +140,15 @@ async fn decide_once(
         }
     }
     decision.took = began.elapsed();
+    if let (Some(records), Some(tape)) = (terms.records, tape) {
+        records.learn_secrets(&key.kind, &tape);
+    }
     let requests = withheld.requests().into_iter();
     decision.requests =
         requests.map(|request| (format!("{} {}", request.method, request.url), request.body_sha256)).collect();
     if !decision.requests.is_empty() && !decision.strike {
         decision.failure = None;
+        decision.undecidable = true;
     }
     decision
 }
@@ -187,8 +203,13 @@ impl Decision {
         }
         self.requests.extend(next.requests);
         self.status = next.status.or(self.status.take());
-        (self.failure, self.strike) = (next.failure, next.strike);
+        (self.failure, self.strike, self.undecidable) = (next.failure, next.strike, next.undecidable);
         self.took += next.took;
+    }
+
+    /// The objects of the changes.
+    pub(super) fn targets(&self) -> impl Iterator<Item = ObjectRef> {
+        self.changes.iter().filter_map(object_of)
     }
 
     /// Whether a call failed.

@@ -64,7 +64,8 @@ impl Preview {
         let tally = rollout.tally();
         Ok(json!({
             "compared": tally.summary(), "differences": tally.fields(), "examples": tally.examples(),
-            "lastFailure": tally.last_failure(), "paused": paused, "notCompared": of - done,
+            "lastFailure": tally.last_failure(), "undecidable": tally.undecidable(), "paused": paused,
+            "notCompared": of - done,
         }))
     }
 }

@@ -1,11 +1,13 @@
 //! The steps of a rollout, one after the other.
 
-use super::comparison::{Decision, Difference, decide, differences, hash};
+use super::basis::Basis;
+use super::comparison::{Decision, Difference, Terms, decide, differences, hash};
 use super::{Answer, Phase, Plan, Rollout, RolloutEvent, is_called, stamp_of};
 use crate::controller::version::EventMode;
 use crate::controller::{Controller, ReconcileKey};
 use crate::grants::PlanLimits;
 use crate::lease::LeadershipGuard;
+use crate::plugin::ReadObserver;
 use crate::workqueue::Trigger;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -69,6 +71,7 @@ impl Controller {
     async fn steps(&self, rollout: &Rollout, guard: &LeadershipGuard) -> Result<(), String> {
         if let Some(limits) = rollout.steps.plan {
             while !self.plan(rollout, guard, limits).await? {}
+            rollout.set_basis(None);
         }
         if let Some(least) = rollout.steps.shadow {
             rollout.begin(Phase::Shadow, "shadow: its changes are compared, and not made");
@@ -89,13 +92,17 @@ impl Controller {
     async fn plan(&self, rollout: &Rollout, guard: &LeadershipGuard, limits: PlanLimits) -> Result<bool, String> {
         rollout.begin(Phase::Plan, "plan: each object is compared once");
         *rollout.tally() = super::Tally::default();
+        let current = self.version.get().unwrap_or_else(|| Arc::clone(&rollout.version));
+        let basis = [current, Arc::clone(&rollout.version)].map(|version| Arc::new(Basis::new(version)));
+        rollout.set_basis(Some(basis.clone()));
         let stamp = self.compare_all(rollout, guard, None).await?;
         let (mut summary, changes, deletes, differences) = {
             let tally = rollout.tally();
             (tally.summary(), tally.writes(), tally.deletes(), tally.digest())
         };
-        let id = [rollout.version.identity.as_str(), &stamp.to_string(), &differences.to_string()];
-        let plan = Plan { id: format!("{:016x}", hash(&id)), stamp };
+        let [current, candidate] = basis.map(|basis| basis.stamp().to_string());
+        let id = [&rollout.version.identity, &stamp.to_string(), &current, &candidate, &differences.to_string()];
+        let plan = Plan { id: format!("{:016x}", hash(&id.map(String::as_str))), stamp };
         if let Some(fields) = summary.as_object_mut() {
             fields.insert("id".to_owned(), json!(plan.id));
         }
@@ -199,11 +206,22 @@ impl Controller {
 
     async fn compare_once(&self, rollout: &Rollout, key: &ReconcileKey, guard: &LeadershipGuard) -> Option<Comparison> {
         let object = rollout.version.cached(key).filter(|object| is_called(object, &self.name))?;
+        let basis = rollout.basis();
+        let terms = |of: usize| {
+            let observer = basis.as_ref().and_then(|basis| basis.get(of));
+            let observer = observer.map(|basis| Arc::clone(basis) as Arc<dyn ReadObserver>);
+            // Only the failures of a preview are shown with what the version saw.
+            let records = self.records.as_deref().filter(|_| rollout.follows);
+            Terms { guard, follows: rollout.follows, observer, records }
+        };
         let mut current = match self.version.get().filter(|current| current.reaches(key)) {
-            Some(current) => decide(&current, key, &object, guard, rollout.follows).await,
+            Some(current) => decide(&current, key, &object, &terms(0)).await,
             None => Decision::default(),
         };
-        let candidate = decide(&rollout.version, key, &object, guard, rollout.follows).await;
+        let candidate = decide(&rollout.version, key, &object, &terms(1)).await;
+        for (basis, decision) in basis.iter().flatten().zip([&current, &candidate]) {
+            basis.writes(decision);
+        }
         current.learn_applied(&candidate, &rollout.version.reads).await;
         let differences = differences(key, &current, &candidate);
         let resource_version = object.resource_version().to_owned();

@@ -39,6 +39,8 @@ pub(super) struct Tally {
     /// Objects for which the candidate would write something.
     changing: BTreeSet<ReconcileKey>,
     different: BTreeSet<ReconcileKey>,
+    /// Objects with which the candidate stopped at a request that was not sent.
+    undecidable: BTreeSet<ReconcileKey>,
     writes: BTreeSet<u64>,
     deletes: BTreeSet<u64>,
     fields: BTreeMap<String, u64>,
@@ -68,6 +70,9 @@ impl Tally {
         }
         if !differences.is_empty() {
             self.different.insert(key.clone());
+        }
+        if candidate.undecidable {
+            self.undecidable.insert(key.clone());
         }
         for one in differences {
             let known = !self.count(one.id);
@@ -158,6 +163,11 @@ impl Tally {
         self.writes.iter().fold(0, |digest, id| digest ^ id)
     }
 
+    /// The number of objects with which the candidate stopped at a request that was not sent.
+    pub(super) fn undecidable(&self) -> usize {
+        self.undecidable.len()
+    }
+
     /// The number of deletions among them.
     pub(super) fn deletes(&self) -> usize {
         self.deletes.len()
@@ -165,8 +175,12 @@ impl Tally {
 
     /// The number of entries.
     pub(super) fn remembered(&self) -> usize {
-        let keys = [&self.objects, &self.changing, &self.different, &self.struck, &self.failing, &self.failing_before];
-        keys.iter().map(|keys| keys.len()).sum::<usize>() + self.writes.len() + self.fields.len() + self.examples.len()
+        let keys = [&self.objects, &self.changing, &self.different, &self.undecidable];
+        let failed = [&self.struck, &self.failing, &self.failing_before];
+        keys.iter().chain(&failed).map(|keys| keys.len()).sum::<usize>()
+            + self.writes.len()
+            + self.fields.len()
+            + self.examples.len()
     }
 
     /// Counts of the step.

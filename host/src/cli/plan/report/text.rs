@@ -86,7 +86,7 @@ fn grant(change: &GrantChange) -> Vec<String> {
         }
     };
     let nothing = change.lines.is_empty().then(|| "  unchanged".to_owned());
-    let lines = change.lines.iter().map(|line| format!("  {line}"));
+    let lines = change.lines.iter().chain(&change.rbac).map(|line| format!("  {line}"));
     std::iter::once(heading).chain(nothing).chain(lines).collect()
 }
 
