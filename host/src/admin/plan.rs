@@ -1,14 +1,12 @@
 //! The action `plan`: compares a component with the version of a plugin that runs.
 
-use super::page::HideSecrets;
-use super::{AdminState, refused};
+use super::{AdminState, carry_out, refused};
 use crate::lifecycle::{Action, PreviewRequest};
 use crate::oci::LAYER_BYTES;
 use axum::extract::{ConnectInfo, Path, RawQuery, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, post};
-use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,29 +50,9 @@ pub(super) fn route() -> MethodRouter<AdminState> {
                 Err(_) => return told(StatusCode::REQUEST_TIMEOUT, "the component did not come in time"),
             };
             wanted.wasm = Some(wasm).filter(|wasm| !wasm.is_empty());
-            let done = (state.act)(Action::Plan(name.clone(), Box::new(wanted))).await;
-            without_secrets(state.page.hide_secrets, name, done).await
+            carry_out(&state, Action::Plan(name, Box::new(wanted))).await
         },
     )
-}
-
-/// The answer. The errors of a plugin may repeat the secrets that it saw.
-async fn without_secrets(hide: HideSecrets, plugin: String, done: Result<String, String>) -> Response {
-    let (status, text) = match done {
-        Ok(found) => (StatusCode::OK, found),
-        Err(why) => (StatusCode::CONFLICT, why),
-    };
-    let hidden = tokio::task::spawn_blocking(move || {
-        let document = serde_json::from_str(&text).unwrap_or(Value::String(text));
-        match hide(&[plugin], document) {
-            Value::String(text) => text,
-            found => found.to_string(),
-        }
-    });
-    match hidden.await {
-        Ok(text) => told(status, &text),
-        Err(_) => told(StatusCode::INTERNAL_SERVER_ERROR, "the host is stopping"),
-    }
 }
 
 fn told(status: StatusCode, why: &str) -> Response {

@@ -193,13 +193,6 @@ impl PluginRecords {
         self.ring().passes_over(took)
     }
 
-    /// The secrets of a tape without a record are known from now on.
-    ///
-    /// * `kind` - of the object.
-    pub(super) fn learn_secrets(&self, kind: &GroupVersionKind, tape: &Tape) {
-        self.secrets().learn(kind, tape);
-    }
-
     /// Keeps a record, if it is complete; older or less interesting ones make room.
     pub fn keep(&self, record: Record) {
         if !record.tape.reserve(record.results.bytes()) {
@@ -378,7 +371,7 @@ mod tests {
         // All have the same outcome, of which the ring keeps the newest, and the slow ones.
         for kind in &kinds {
             let found = recorder.find(&query(&full_name(kind), "a"));
-            assert!(!found.is_empty() && found.iter().all(|(record, _)| record.kind == *kind), "{kind}");
+            assert!(!found.is_empty() && found.iter().all(|record| record.kind == *kind), "{kind}");
         }
     }
 

@@ -3,7 +3,6 @@
 use super::journal::object_of;
 use crate::api::GroupVersionKind;
 use crate::apply::{Change, ObjectRef};
-use crate::controller::flight_recorder::PluginRecords;
 use crate::controller::{ReconcileKey, Version, compare};
 use crate::informer::Object;
 use crate::lease::LeadershipGuard;
@@ -61,8 +60,6 @@ pub(in crate::controller) struct Terms<'a> {
     pub(in crate::controller) follows: bool,
     /// Learns of what is read.
     pub(in crate::controller) observer: Option<Arc<dyn ReadObserver>>,
-    /// Learns of the secrets that are read.
-    pub(in crate::controller) records: Option<&'a PluginRecords>,
 }
 
 /// Decides what a version would do about an object. Nothing is written, no request with effects is sent, and no value is kept.
@@ -116,7 +113,6 @@ async fn decide_once(
         review: None,
         dry_run: false,
     });
-    let tape = terms.records.map(|records| records.tape(&request));
     let run = Run {
         reads: Some(Arc::clone(reads)),
         observer: terms.observer.clone(),
@@ -127,7 +123,7 @@ async fn decide_once(
         forgets: true,
         at_most: None,
         guard: terms.guard.clone(),
-        tape: tape.clone(),
+        tape: None,
         replay: None,
     };
     let began = Instant::now();
@@ -140,9 +136,6 @@ async fn decide_once(
         }
     }
     decision.took = began.elapsed();
-    if let (Some(records), Some(tape)) = (terms.records, tape) {
-        records.learn_secrets(&key.kind, &tape);
-    }
     let requests = withheld.requests().into_iter();
     decision.requests =
         requests.map(|request| (format!("{} {}", request.method, request.url), request.body_sha256)).collect();

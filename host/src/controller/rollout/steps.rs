@@ -210,9 +210,7 @@ impl Controller {
         let terms = |of: usize| {
             let observer = basis.as_ref().and_then(|basis| basis.get(of));
             let observer = observer.map(|basis| Arc::clone(basis) as Arc<dyn ReadObserver>);
-            // Only the failures of a preview are shown with what the version saw.
-            let records = self.records.as_deref().filter(|_| rollout.follows);
-            Terms { guard, follows: rollout.follows, observer, records }
+            Terms { guard, follows: rollout.follows, observer }
         };
         let mut current = match self.version.get().filter(|current| current.reaches(key)) {
             Some(current) => decide(&current, key, &object, &terms(0)).await,
