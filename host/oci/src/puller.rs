@@ -49,6 +49,9 @@ pub struct Wanted {
     pub reference: Reference,
 }
 
+/// Most contents before the present one.
+const EARLIER: usize = 10;
+
 /// A pulled plugin file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
@@ -78,6 +81,8 @@ pub struct PullStatus {
     pub plugin: String,
     /// The content to run.
     pub content: Option<Content>,
+    /// Contents before that, the newest first: one of them may still run.
+    pub earlier: Vec<Content>,
     /// The target of the reference, if it must not be run.
     pub refused: Option<Refused>,
     /// Why the registry cannot be reached.
@@ -112,8 +117,9 @@ impl PullStatuses {
     /// The status for `/plugins`. None: no such reference.
     ///
     /// * `key` - the text of a reference, or a key of [`Puller::want`].
+    /// * `running` - digest of the file that runs, with its algorithm.
     #[must_use]
-    pub fn describe(&self, key: &str) -> Option<Value> {
+    pub fn describe(&self, key: &str, running: Option<&str>) -> Option<Value> {
         let all = self.0.borrow();
         let pull_status = all.get(key)?;
         let mut entry = json!({"reference": pull_status.reference});
@@ -121,6 +127,10 @@ impl PullStatuses {
             |field: &str, value: Value| entry.as_object_mut().map(|entry| entry.insert(field.to_owned(), value));
         if let Some(content) = &pull_status.content {
             set("manifestDigest", json!(content.manifest.to_string()));
+        }
+        let mut known = pull_status.content.iter().chain(&pull_status.earlier);
+        if let Some(content) = known.find(|content| running.is_some_and(|file| file == content.layer.to_string())) {
+            set("runningManifestDigest", json!(content.manifest.to_string()));
         }
         if let Some(Refused { manifest, reason }) = &pull_status.refused {
             let manifest = manifest.as_ref().map(ToString::to_string);
@@ -261,8 +271,15 @@ impl Source {
         let (cache, asked) = (shared.cache.clone(), reference.clone());
         let held = tokio::task::spawn_blocking(move || cache.last(&asked)).await.ok().flatten();
         let text = reference.to_string();
-        let pull_status =
-            PullStatus { reference: text, plugin, content: None, refused: None, problem: None, asked: None };
+        let pull_status = PullStatus {
+            reference: text,
+            plugin,
+            content: None,
+            earlier: Vec::new(),
+            refused: None,
+            problem: None,
+            asked: None,
+        };
         let mut source = Self { shared, reference, name, held: None, pull_status, failures: 0, told: None };
         if let Some(found) = held {
             source.hold(found);
@@ -276,7 +293,13 @@ impl Source {
             Ok(()) => {
                 let path = self.shared.cache.blob(&found.layer.digest);
                 let (manifest, layer) = (found.manifest.clone(), found.layer.digest.clone());
-                self.pull_status.content = Some(Content { manifest, layer, path });
+                let new = Content { manifest, layer, path };
+                let earlier = &mut self.pull_status.earlier;
+                earlier.retain(|one| one.layer != new.layer);
+                if let Some(before) = self.pull_status.content.replace(new.clone()).filter(|of| of.layer != new.layer) {
+                    earlier.insert(0, before);
+                    earlier.truncate(EARLIER);
+                }
                 self.pull_status.refused = None;
             }
             Err(e) => {

@@ -34,7 +34,8 @@ pub(super) fn describe(registry: &Registry, pulled: Option<&PullStatuses>) -> Va
             }
         }
         entry.insert("file".to_owned(), json!(name));
-        if let Some(source) = pulled.and_then(|pulled| pulled.describe(name)) {
+        let digest = plugin.and(entry.get("digest")).and_then(Value::as_str);
+        if let Some(source) = pulled.and_then(|pulled| pulled.describe(name, digest)) {
             entry.insert("source".to_owned(), source);
         } else if file.found.candidate.declared.is_some() {
             let file = file.found.candidate.path.file_name().unwrap_or_default().to_string_lossy();

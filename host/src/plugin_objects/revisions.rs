@@ -29,7 +29,7 @@ pub(super) fn revisions(running: Option<&Value>, live: &Value, now: &str) -> Val
         let same = || all.iter().filter(|one| field(one, "digest") == digest);
         let proven = same().any(is_proven);
         let earlier = || same().map(|one| field(one, "reference")).find(|of| !of.is_empty()).map(str::to_owned);
-        let reference = reference(running).or_else(earlier);
+        let reference = earlier();
         let mut newest =
             json!({"revision": number, "version": field(running, "version"), "digest": digest, "since": now});
         if let Some(fields) = newest.as_object_mut() {
@@ -43,6 +43,9 @@ pub(super) fn revisions(running: Option<&Value>, live: &Value, now: &str) -> Val
         all.insert(0, newest);
         all.truncate(REVISIONS);
     }
+    if let (Some(reference), Some(newest)) = (reference(running), all.first_mut().and_then(Value::as_object_mut)) {
+        newest.insert("reference".to_owned(), json!(reference));
+    }
     // A standby proves nothing, so what a leader wrote stays.
     if running.get("onProbation") == Some(&Value::Bool(false))
         && let Some(newest) = all.first_mut().and_then(Value::as_object_mut)
@@ -52,11 +55,10 @@ pub(super) fn revisions(running: Option<&Value>, live: &Value, now: &str) -> Val
     all.into()
 }
 
-/// The exact reference of the version that runs. The registry's present manifest is that version, unless a newer one waits.
+/// The exact reference of the version that runs, which may be an earlier target of the tag. None: this host did not pull it.
 fn reference(running: &Value) -> Option<String> {
     let source = |name: &str| running.pointer(&format!("/source/{name}")).and_then(Value::as_str);
-    running.get("next").is_none().then_some(())?;
-    Some(exact(source("reference")?, source("manifestDigest")?))
+    Some(exact(source("reference")?, source("runningManifestDigest")?))
 }
 
 /// The reference with a digest in place of its tag.
@@ -102,7 +104,24 @@ mod tests {
 
     fn running(digest: &str, probation: bool) -> Value {
         json!({"version": digest, "digest": format!("sha256:{digest}"), "onProbation": probation,
-            "source": {"reference": "oci://r.example/team/p:v1", "manifestDigest": format!("sha256:m{digest}")}})
+            "source": {"reference": "oci://r.example/team/p:v1", "runningManifestDigest": format!("sha256:m{digest}")}})
+    }
+
+    /// The next version may be pulled before the first status: each revision has the manifest of its own version, as soon as that is known.
+    #[test]
+    fn a_revision_has_the_manifest_of_the_version_that_ran() {
+        let (mut one, two) = (running("one", true), running("two", true));
+        one["next"] = json!({"state": "compiling"});
+        one["source"]["manifestDigest"] = json!("sha256:mtwo");
+        let mut unknown = one.clone();
+        unknown["source"].as_object_mut().unwrap().remove("runningManifestDigest");
+        let mut status = json!({});
+        for entry in [&unknown, &one, &two] {
+            status = json!({"revisions": revisions(Some(entry), &status, "now")});
+        }
+        let references: Vec<_> =
+            status["revisions"].as_array().unwrap().iter().map(|one| field(one, "reference")).collect();
+        assert_eq!(references, ["oci://r.example/team/p@sha256:mtwo", "oci://r.example/team/p@sha256:mone"]);
     }
 
     #[test]
@@ -117,8 +136,8 @@ mod tests {
         ] {
             let mut entry = running(digest, probation);
             if status.pointer("/revisions/1").is_some() {
-                // A newer version that was rolled back: the registry's manifest is that one's.
-                entry["next"] = json!({"state": "failed"});
+                // After a restart: the registry's manifest is that of a newer version, which was rolled back.
+                entry["source"].as_object_mut().unwrap().remove("runningManifestDigest");
             }
             status = json!({"revisions": revisions(Some(&entry), &status, "now")});
             let all = status["revisions"].as_array().unwrap();
