@@ -39,7 +39,7 @@ pub(crate) fn grant() -> Grant {
 
 fn options() -> ClientOptions {
     // Without the user's logins.
-    ClientOptions { config: Some(no_logins()), ca: None, timeout: Duration::from_secs(5) }
+    ClientOptions { config: Some(no_logins()), ca: None, timeout: Duration::from_secs(30) }
 }
 
 fn no_logins() -> std::path::PathBuf {
