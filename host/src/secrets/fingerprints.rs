@@ -183,7 +183,7 @@ impl Fingerprint {
         let start = middle.checked_sub(self.before as usize)?;
         let place = start..start + self.length as usize;
         let same = hash(text.get(place.clone())?) == self.hash;
-        same.then(|| Found { place, by: Replacement::Placeholder(self.shown) })
+        same.then_some(Found { place, by: Replacement::Placeholder(self.shown) })
     }
 }
 
