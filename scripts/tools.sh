@@ -25,6 +25,14 @@ suits() {
   esac
 }
 
+# starts NAME: whether the program in bin starts. The scripts there name their folder: they fail where the folder was moved, and are written again.
+starts() {
+  case $1 in
+    playwright) "$folder/bin/$1" -e 'require(process.env.PAGE_TOOLS + "/node_modules/playwright")' ;;
+    *) "$folder/bin/$1" --version || "$folder/bin/$1" version ;;
+  esac >/dev/null 2>&1
+}
+
 # apt-get on Debian's unstable packages, with lists of its own: those of the machine stay as they are.
 unstable() {
   local apt=$folder/apt
@@ -132,7 +140,7 @@ get_playwright() {
 
 missing=0
 for name in "${names[@]}"; do
-  if [ -x "$folder/bin/$name" ]; then
+  if [ -x "$folder/bin/$name" ] && starts "$name"; then
     echo "tools: $folder/bin/$name"
   elif found=$(command -v "$name") && suits "$name"; then
     mkdir -p "$folder/bin" && ln -sfn "$found" "$folder/bin/$name"
