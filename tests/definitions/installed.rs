@@ -11,12 +11,15 @@ use std::sync::Arc;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
+/// As generators print it: an API server stores the empty fields not at all, and 1.0 as 1.
 fn definition(plural: &str, fields: &Value) -> Value {
     let schema = json!({"type": "object", "properties": fields});
+    let names = json!({"plural": plural, "kind": kind(plural), "categories": [], "shortNames": []});
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("{plural}.{GROUP}")},
-        "spec": {"group": GROUP, "scope": "Namespaced", "names": {"plural": plural, "kind": kind(plural)},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}})
+        "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "preserveUnknownFields": false,
+            "versions": [{"name": "v1", "served": true, "storage": true, "additionalPrinterColumns": [],
+                "schema": {"openAPIV3Schema": schema}}]}})
 }
 
 /// A kind of its own: a cluster has one definition of a kind.
@@ -99,7 +102,8 @@ impl Stage<'_> {
 }
 
 fn fields(more: &Value) -> Value {
-    let mut fields = json!({"data": {"type": "object", "properties": {"value": {"type": "string"}}}});
+    let size = json!({"type": "integer", "minimum": 1.0, "nullable": false, "description": ""});
+    let mut fields = json!({"data": {"type": "object", "properties": {"value": {"type": "string"}, "size": size}}});
     if let (Some(fields), Some(more)) = (fields.as_object_mut(), more.as_object()) {
         fields.extend(more.clone());
     }

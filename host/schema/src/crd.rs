@@ -1,6 +1,7 @@
 //! CustomResourceDefinitions: parsing, defaulting, and the facts a server needs to serve objects.
 
 mod field_path;
+mod empty;
 mod fields;
 mod list_types;
 mod rules;
@@ -251,11 +252,11 @@ impl Version {
     }
 }
 
-/// Sets the optional fields of a CustomResourceDefinition: singular, listKind, conversion.
+/// Sets the optional fields of a CustomResourceDefinition: singular, listKind, conversion. Removes the empty ones.
 ///
 /// # Source
 ///
-/// apiextensions-apiserver `pkg/apis/apiextensions/v1/defaults.go`.
+/// apiextensions-apiserver `pkg/apis/apiextensions/v1/defaults.go`; the encoding of its types for what is empty.
 pub fn default_crd(crd: &mut Value) {
     let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else { return };
     if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) {
@@ -277,6 +278,7 @@ pub fn default_crd(crd: &mut Value) {
     if let Some(service) = service.and_then(Value::as_object_mut) {
         service.entry("port").or_insert_with(|| 443.into());
     }
+    empty::omit_empty(spec);
 }
 
 fn text(value: &Value, key: &str) -> String {

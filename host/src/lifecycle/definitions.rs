@@ -9,6 +9,7 @@ use super::registry::{CandidateVersion, Granting};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::{HostObjects, WriteError};
 use crate::controller::{Controller, Version};
+use crate::informer::Object;
 use crate::plugin::Definition;
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex};
@@ -142,6 +143,8 @@ impl DefinitionInstaller {
         };
         let what = if live.is_some() { "upgraded" } else { "installed" };
         match self.objects.apply_as(MANAGER, &document).await {
+            // The API server stores it in other words than the file, which says the same.
+            Ok(stored) if changed_nothing(live.as_ref(), &stored) => established(name, live.as_ref()),
             Ok(_) => {
                 tracing::info!(plugin, definition = name, "definition {what}");
                 let reason = if live.is_some() { "DefinitionUpgraded" } else { "DefinitionInstalled" };
@@ -269,17 +272,35 @@ fn set_conversion(definition: &mut Value, conversion: Option<&Value>) {
     }
 }
 
-/// Whether the present document has all of the wanted one; the API server adds defaults.
+/// Whether the present document has all of the wanted one. The API server adds defaults, leaves out what is empty, and writes 1.0 as 1.
 fn covers(present: &Value, wanted: &Value) -> bool {
     match (present, wanted) {
-        (Value::Object(present), Value::Object(wanted)) => {
-            wanted.iter().all(|(key, wanted)| present.get(key).is_some_and(|present| covers(present, wanted)))
-        }
+        (Value::Object(present), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, wanted)| present.get(key).map_or_else(|| is_empty(key, wanted), |present| covers(present, wanted))),
         (Value::Array(present), Value::Array(wanted)) => {
             present.len() == wanted.len() && present.iter().zip(wanted).all(|(present, wanted)| covers(present, wanted))
         }
+        (Value::Number(present), Value::Number(wanted)) => present == wanted || present.as_f64() == wanted.as_f64(),
         _ => present == wanted,
     }
+}
+
+/// Whether an absent field says the same. A default of a field may be false, and an empty object is a subresource.
+fn is_empty(field: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(on) => !on && field != "default",
+        Value::String(text) => text.is_empty() && field != "default",
+        Value::Array(list) => list.is_empty() && field != "default",
+        Value::Number(_) | Value::Object(_) => false,
+    }
+}
+
+/// Whether a write changed nothing.
+fn changed_nothing(before: Option<&Value>, after: &Object) -> bool {
+    let version = before.and_then(|before| before.pointer("/metadata/resourceVersion"));
+    version.is_some_and(|version| version == after.resource_version())
 }
 
 /// Whether the API server serves a definition.
@@ -351,6 +372,23 @@ mod tests {
         assert_eq!(change(Some(&by_hand), &old, false), Change::Nothing, "more than the definition has");
         by_hand["spec"]["versions"][0]["served"] = json!(false);
         assert_eq!(applied(change(Some(&by_hand), &old, false))["spec"]["versions"][0]["served"], true);
+    }
+
+    /// What kube-derive and schemars print, and what kube-apiserver stores of it.
+    #[test]
+    fn a_definition_in_the_words_of_the_api_server_is_the_same() {
+        let mut document = definition(&json!({"mtu": {"type": "integer", "minimum": 1.0, "nullable": false, "description": ""}})).document();
+        for (field, value) in [("shortNames", json!([])), ("categories", json!([]))] {
+            document["spec"]["names"][field] = value;
+        }
+        document["spec"]["preserveUnknownFields"] = json!(false);
+        document["spec"]["versions"][0]["additionalPrinterColumns"] = json!([]);
+        let printed = Definition::new(&document).unwrap();
+        let mut live = definition(&json!({"mtu": {"type": "integer", "minimum": 1}})).document();
+        live["metadata"]["annotations"] = json!({INSTALLED: printed.digest()});
+        assert_eq!(change(Some(&live), &printed, false), Change::Nothing);
+        live["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["mtu"]["minimum"] = json!(2);
+        assert!(matches!(change(Some(&live), &printed, false), Change::Apply(_)));
     }
 
     #[test]

@@ -164,7 +164,10 @@ fn check(variable: &impl Fn(&str) -> Option<String>) -> Result<(), Error> {
         return Err(invalid(name, &value, why));
     }
     for name in NUMBERS {
-        number(name, variable)?;
+        // Without a pause the SDK's thread would keep a core busy.
+        if number(name, variable)? == Some(0) && name == "OTEL_BSP_SCHEDULE_DELAY" {
+            return Err(invalid(name, "0", "expected milliseconds, at least 1"));
+        }
     }
     let Some(sampler) = variable("OTEL_TRACES_SAMPLER") else { return Ok(()) };
     let Some((_, takes_ratio)) = SAMPLERS.iter().find(|(name, _)| *name == sampler) else {
@@ -257,6 +260,7 @@ mod tests {
             ("OTEL_TRACES_EXPORTER", "zipkin", "otlp"),
             ("OTEL_TRACES_SAMPLER", "jaeger_remote", "parentbased_traceidratio"),
             ("OTEL_BSP_SCHEDULE_DELAY", "5s", "whole number"),
+            ("OTEL_BSP_SCHEDULE_DELAY", "0", "at least 1"),
             ("OTEL_BSP_MAX_QUEUE_SIZE", "0", "1 to"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon", "whole number"),
         ] {
