@@ -2,6 +2,7 @@
 
 mod aborts;
 mod canary;
+mod configurations;
 mod crashes;
 mod page;
 mod plans;

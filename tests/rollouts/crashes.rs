@@ -52,7 +52,7 @@ async fn a_version_that_had_no_object_yet_comes_first_after_a_crash() -> Result<
 }
 
 /// Promotes a version by hand, as soon as it is rolled out: no share ends by itself before a kill.
-async fn promoted(world: &World, version: &str) -> Result<()> {
+pub(super) async fn promoted(world: &World, version: &str) -> Result<()> {
     eventually(2 * SOON, &format!("version {version}"), || async {
         let entry = super::plugin(world).await?;
         if text(&entry, "/next/version") == version {
