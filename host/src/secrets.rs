@@ -85,7 +85,18 @@ pub(crate) fn same_text(recorded: &str, found: &str) -> bool {
     any && rest.is_empty()
 }
 
-/// The secrets of one document.
+/// What may be replaced in a part of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Texts. The names of its fields belong to the format.
+    Texts,
+    /// Texts, and names of fields.
+    Document,
+    /// Nothing: its values belong to the format, too.
+    Words,
+}
+
+/// The secrets of one recording.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
     values: BTreeSet<String>,
@@ -167,11 +178,13 @@ impl Secrets {
         }
     }
 
-    /// Replaces secrets in a document: first the values of all Secrets in it, then their copies, and those of the known secrets.
-    pub(crate) fn hide(mut self, document: &mut Json, known: &KnownSecrets) {
-        self.hide_secrets(document);
+    /// Replaces secrets in a recording: first the values of all Secrets in it, then their copies, and those of the known secrets.
+    ///
+    /// * `part_at` - of a path such as `request.object`. A document has no other parts.
+    pub(crate) fn hide(mut self, recording: &mut Json, part_at: &dyn Fn(&str) -> Part, known: &KnownSecrets) {
+        self.hide_secrets(recording);
         let own = self.fingerprints();
-        replace(document, &|text: &str| known.hide_with(&own, text));
+        replace(recording, "", part_at, &|text: &str| known.hide_with(&own, text));
     }
 
     /// Bytes without secrets.
@@ -288,15 +301,26 @@ fn each_text(json: &mut Json, of: &mut dyn FnMut(&mut String)) {
     }
 }
 
-/// Replaces all texts and names of fields.
-fn replace(json: &mut Json, with: &dyn Fn(&str) -> String) {
+/// Replaces texts, and in documents names of fields.
+fn replace(json: &mut Json, path: &str, part_at: &dyn Fn(&str) -> Part, with: &dyn Fn(&str) -> String) {
+    let part = part_at(path);
     match json {
+        _ if part == Part::Words => {}
         Json::Text(text) => *text = with(text),
-        Json::List(items) => items.iter_mut().for_each(|item| replace(item, with)),
+        Json::List(items) => items.iter_mut().for_each(|item| replace(item, path, part_at, with)),
+        Json::Map(fields) if part == Part::Document => {
+            for (name, value) in fields {
+                // A secret that is such a word is none where fields have that name.
+                if !PARTS.contains(&name.as_str()) {
+                    *name = with(name);
+                }
+                replace(value, path, part_at, with);
+            }
+        }
         Json::Map(fields) => {
             for (name, value) in fields {
-                *name = with(name);
-                replace(value, with);
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                replace(value, &path, part_at, with);
             }
         }
         _ => {}
@@ -311,7 +335,7 @@ mod tests {
 
     fn hidden(secrets: Secrets, document: &str) -> String {
         let mut document = Json::parse(document).unwrap();
-        secrets.hide(&mut document, &KnownSecrets::off());
+        secrets.hide(&mut document, &|_| Part::Document, &KnownSecrets::off());
         document.to_string()
     }
 
@@ -331,6 +355,31 @@ mod tests {
         assert!(!hidden.contains("ss w") && !hidden.contains("ss%20w"), "{hidden}");
         assert_eq!(hidden.matches(&shown).count(), 6, "{hidden}");
         assert!(hidden.contains(&STANDARD.encode(&shown)), "{hidden}");
+    }
+
+    /// The outputs of `json.Marshal`, `json.dumps`, `encodeURIComponent`, `quote`, `PathEscape`, `QueryEscape` and `URLSearchParams`.
+    #[test]
+    fn a_secret_has_the_same_placeholder_in_the_spellings_of_every_language() {
+        let value = "a&b<c ä!/'1*~😀";
+        let spellings = [
+            r"a\u0026b\u003cc ä!/'1*~😀",
+            r"a\\u0026b\\u003cc ä!/'1*~😀",
+            r"a&b<c \u00e4!/'1*~\ud83d\ude00",
+            r"a&b<c \\u00e4!/'1*~\\ud83d\\ude00",
+            "a%26b%3Cc%20%C3%A4!%2F'1*~%F0%9F%98%80",
+            "a%26b%3Cc%20%C3%A4%21/%271%2A~%F0%9F%98%80",
+            "a&b%3Cc%20%C3%A4%21%2F%271%2A~%F0%9F%98%80",
+            "a%26b%3Cc+%C3%A4%21%2F%271%2A~%F0%9F%98%80",
+            "a%26b%3Cc+%C3%A4%21%2F%271*%7E%F0%9F%98%80",
+            "a%26b%3cc%20%c3%a4%21%2f%271%2a~%f0%9f%98%80",
+            "a%26b%3cc+%c3%a4%21%2f%271%2a~%f0%9f%98%80",
+        ];
+        for spelling in spellings {
+            let mut secrets = Secrets::default();
+            let shown = secrets.value(value, SHORTEST);
+            let document = Json::from(format!("x{spelling}y")).to_string();
+            assert_eq!(hidden(secrets, &document), format!("\"x{shown}y\""), "{spelling}");
+        }
     }
 
     #[test]
