@@ -1,6 +1,7 @@
 //! `oarlock check`: it finds seeded bugs, shrinks them to short scenarios that fail as tests, raises no false alarm, and is deterministic.
 
 mod services;
+mod unusable;
 
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{built_plugin, oarlock, oarlock_binary, repository_root, tested_languages};
@@ -126,11 +127,15 @@ impl Seeded {
     }
 }
 
-/// Checks a plugin.
+/// Checks a built plugin.
 async fn check(plugin: &str, more: &[&str]) -> Result<Told> {
-    let plugin = built_plugin(plugin)?.display().to_string();
+    checked(&built_plugin(plugin)?.display().to_string(), more).await
+}
+
+/// Checks a plugin file.
+async fn checked(plugin: &str, more: &[&str]) -> Result<Told> {
     let mut command = Command::new(oarlock_binary()?);
-    command.arg("check").arg(&plugin).args(more).kill_on_drop(true);
+    command.arg("check").arg(plugin).args(more).kill_on_drop(true);
     let output = tokio::time::timeout(LONGEST, command.output()).await;
     said(output.with_context(|| format!("oarlock check {plugin} {} still runs", more.join(" ")))??)
 }
@@ -299,46 +304,6 @@ async fn the_report_depends_on_the_seed_alone() -> Result<()> {
         reports.push((told.stdout, texts));
     }
     ensure!(reports.first() == reports.get(1), "{reports:?}");
-    Ok(())
-}
-
-/// One line that says what to do, and the exit status 2.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn inputs_that_cannot_be_used_are_one_line() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let bare = folder.path().join("bare.yaml");
-    let text = fs::read_to_string(repository_root().join("tests/fixtures/check/crd.yaml"))?;
-    let cut = text.find("    schema:").context("no schema")?;
-    fs::write(&bare, text.get(..cut).context("no text")?)?;
-    let nowhere = folder.path().join("nowhere.yaml");
-    fs::write(&nowhere, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}}")?;
-    let shown = |path: &Path| path.display().to_string();
-    let (bare, nowhere, output) = (shown(&bare), shown(&nowhere), shown(folder.path()));
-    let whole = shown(&repository_root().join("tests/fixtures/check/crd.yaml"));
-    let bounds = ["--cases", "1", "--output-dir", &output];
-    let cases = [
-        ("seeded", vec!["--crd", &whole, "--crd", &whole], "sites.check.oarlock.test\" already exists"),
-        (
-            "seeded",
-            vec!["--crd", &whole, "--cluster", &nowhere],
-            "--crd, --cluster: ConfigMap a: namespaces \"nowhere\" not found",
-        ),
-        ("seeded", vec!["--crd", &bare], "no schema with properties"),
-        ("seeded", vec![], "nothing to draw objects of Site from: give a definition (--crd) or an object (--object)"),
-        ("seeded", vec!["--crd", "/nowhere/crd.yaml"], "cannot read /nowhere/crd.yaml"),
-    ];
-    for (plugin, inputs, expected) in cases {
-        let told = check(plugin, &[inputs.as_slice(), &bounds].concat()).await?;
-        let lines = told.stderr.lines().count();
-        ensure!(told.code == Some(2) && lines == 1 && told.stderr.contains(expected), "{}{}", told.stdout, told.stderr);
-    }
-    // Noticed before the first case, and not after the last one.
-    let told = check("seeded", &["--crd", &whole, "--cases", "100000", "--output-dir", "/proc/nothing"]).await?;
-    ensure!(told.code == Some(2) && told.stderr.contains("--output-dir: cannot write into /proc"), "{}", told.stderr);
-    for more in [["--settle-seconds", "3"], ["--objects-of-kind", "Site"], ["--jobs", "2"]] {
-        let told = check("seeded", &[["--crd", &whole].as_slice(), &more].concat()).await?;
-        ensure!(told.code == Some(2) && told.stderr.contains("cannot be used with"), "{more:?}: {}", told.stderr);
-    }
     Ok(())
 }
 
