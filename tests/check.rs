@@ -110,16 +110,15 @@ impl Seeded {
         said(oarlock(&["test", &plugin, "--scenarios", &folder, "--grant", &grant]).await?)
     }
 
-    /// A bug is found by its oracle, in as many steps as docs/check.md says, and its scenario is a test.
+    /// A bug is found by its oracle, within ten steps, and its scenario is a test.
     async fn finds(&self, (mode, oracle, cases): Bug) -> Result<()> {
         let began = Instant::now();
         let told = self.check(mode, cases).await?;
         let seconds = began.elapsed().as_secs_f64();
         ensure!(told.code == Some(1), "{mode}: {}{}", told.stdout, told.stderr);
         let (file, steps) = told.finding(oracle).context(mode)?;
-        // The figures of docs/check.md.
         println!("{} {mode} {oracle}: {cases} cases, {seconds:.0} s, {steps} steps", self.plugin);
-        table::holds(self.plugin, mode, steps)?;
+        ensure!(steps <= 10, "{mode}: {steps} steps");
         let file = self.findings(mode).join(file);
         let bug = self.plays(&file, mode).await?;
         ensure!(bug.code == Some(1), "{mode}: its scenario passes: {}{}", bug.stdout, bug.stderr);
@@ -222,9 +221,11 @@ type Bug = (&'static str, &'static str, u32);
 
 async fn all_found(plugin: &'static str, bugs: &[Bug]) -> Result<()> {
     let seeded = Seeded::of(plugin)?;
+    let mut faults = Vec::new();
     for bug in bugs {
-        seeded.finds(*bug).await?;
+        faults.extend(seeded.finds(*bug).await.err().map(|error| format!("{error:#}")));
     }
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
     Ok(())
 }
 
@@ -247,11 +248,8 @@ const BUGS: [Bug; 15] = [
 ];
 const BUGS_IN_JS: [Bug; 3] =
     [("first-come", "last-state", 12), ("no-way-back", "last-state", 12), ("stale-view", "faults", 60)];
-const BUGS_IN_GO: [Bug; 3] = [
-    ("half-done", "faults", 6),
-    ("misses-deletions", "leftovers", 24),
-    ("false-status", "last-state", 6),
-];
+const BUGS_IN_GO: [Bug; 3] =
+    [("half-done", "faults", 6), ("misses-deletions", "leftovers", 24), ("false-status", "last-state", 6)];
 
 /// Its option is its mode.
 const UPGRADE: Bug = ("--previous", "faults", 6);
@@ -273,7 +271,8 @@ async fn an_upgrade_that_forgets_what_was_made_is_found() -> Result<()> {
     let previous = before.display().to_string();
     let (option, oracle, cases) = UPGRADE;
     let cases = cases.to_string();
-    let inputs = ["--crd", &crd, "--cluster", &cluster, "--grant", &grant, "--output-dir", &findings, "--cases", &cases];
+    let inputs =
+        ["--crd", &crd, "--cluster", &cluster, "--grant", &grant, "--output-dir", &findings, "--cases", &cases];
     let began = Instant::now();
     let told = check("seeded", &[&inputs[..], &[option, &previous, "--output", "json"]].concat()).await?;
     let seconds = began.elapsed().as_secs_f64();
@@ -281,7 +280,7 @@ async fn an_upgrade_that_forgets_what_was_made_is_found() -> Result<()> {
     ensure!(told.stdout.contains("konfig: expected none, found one"), "{}", told.stdout);
     let (file, steps) = told.finding(oracle)?;
     println!("seeded {option} {oracle}: {cases} cases, {seconds:.0} s, {steps} steps");
-    table::holds("seeded", option, steps)?;
+    ensure!(steps <= 10, "{steps} steps");
     let scenario = seeded.findings("old").join(file);
     let bug = seeded.plays(&scenario, "ok").await?;
     ensure!(bug.code == Some(1), "its scenario passes: {}{}", bug.stdout, bug.stderr);

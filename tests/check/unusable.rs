@@ -91,7 +91,7 @@ async fn a_plugin_that_never_describes_itself_is_one_line() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_that_never_answers_is_one_line() -> Result<()> {
     let misfit = fs::read(built_plugin("misfit")?)?;
-    let late = "plugin misfit did not answer for ConfigMap default/check-a within its deadline of 1 s";
+    let late = "plugin misfit did not answer for default/check-a within its deadline of 1 s";
     for (mode, expected) in [
         ("loop", late),
         ("loop-actual", late),

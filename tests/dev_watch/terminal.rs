@@ -147,7 +147,11 @@ async fn the_view_shows_results_durations_and_errors_in_the_words_of_the_author(
         eventually(SOON, result, async || {
             let screen = terminal.screen()?.screen().contents();
             let found = section(&screen, "last reconciles");
-            ensure!(found.iter().any(|line| is_reconcile(line, result, version)), "{screen}\n{}", terminal.script.tail());
+            ensure!(
+                found.iter().any(|line| is_reconcile(line, result, version)),
+                "{screen}\n{}",
+                terminal.script.tail()
+            );
             Ok(())
         })
         .await

@@ -274,7 +274,10 @@ mod tests {
         };
         board.news(built("one"));
         let lines = board.news(tested(false, "FAILED   a\n           desired: 1 is not 2\nok       b\n"));
-        assert_eq!(lines, ["cases that fail, without an earlier result:", "FAILED   a", "           desired: 1 is not 2"]);
+        assert_eq!(
+            lines,
+            ["cases that fail, without an earlier result:", "FAILED   a", "           desired: 1 is not 2"]
+        );
         board.news(built("two"));
         let second = "FAILED   a\n           desired: 1 is not 2\nFAILED   b\n           status: 3 is not 4\noarlock: 2 of 2 cases failed\n";
         let expected = [
@@ -295,7 +298,10 @@ mod tests {
         board.news(built("three"));
         assert_eq!(board.news(tested(true, "ok       a\nok       b\n")), ["cases: 2 passed"]);
         board.news(built("four"));
-        assert_eq!(board.news(tested(false, "FAILED   a\nok       b\n")), ["cases broken by this version:", "FAILED   a"]);
+        assert_eq!(
+            board.news(tested(false, "FAILED   a\nok       b\n")),
+            ["cases broken by this version:", "FAILED   a"]
+        );
     }
 
     #[test]
