@@ -89,3 +89,5 @@ mod modes;
 mod program;
 #[cfg(target_arch = "wasm32")]
 mod reading;
+#[cfg(target_arch = "wasm32")]
+mod reconcile;
