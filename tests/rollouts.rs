@@ -6,6 +6,7 @@ mod configurations;
 mod crashes;
 mod page;
 mod plans;
+mod restored;
 
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{Grant, SOON, World, eventually, misfit_version, oarlock, repository_root, text};

@@ -3,10 +3,10 @@
 //! An entry is stored in the cluster before its write, as a Secret of the host for each primary. So any host can undo it, also after a crash.
 
 use super::comparison::{Decision, hash, is_same_change};
-use super::values::{common, inverse, set_back, without};
+use super::values::{common, inverse, merged, set_back, still, uncontested, without};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::{
-    Change, Identity, ObjectRef, PatchKind, Precondition, Propagation, WriteError, WriteIdentity, Writer,
+    Change, Identity, ObjectRef, PatchKind, Precondition, Propagation, WriteError, WriteIdentity, Writer, owned_parts,
 };
 use crate::controller::ReconcileKey;
 use crate::informer::Object;
@@ -52,7 +52,7 @@ pub(super) struct Entry {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Undo {
-    /// Apply this document as the plugin, then set the other fields back.
+    /// Set the fields of other writers back, then apply this document as the plugin.
     Apply { document: Value, before: Value },
     /// Merge this patch.
     Merge(Value),
@@ -140,14 +140,7 @@ impl Journals {
         }
         let same = before.clone().filter(|journal| journal.rollout == rollout);
         let mut journal = same.unwrap_or_else(|| Journal::new(plugin, rollout, key));
-        for entry in entries {
-            match journal.entries.iter_mut().find(|of| of.names(&entry)) {
-                // What the version that runs would write now is newer.
-                Some(known) if matches!(entry.undo, Undo::Apply { .. }) => known.renew(entry),
-                Some(_) => {}
-                None => journal.entries.push(entry),
-            }
-        }
+        entries.into_iter().for_each(|entry| journal.add(entry));
         if before.as_ref() == Some(&journal) {
             return Ok(());
         }
@@ -227,23 +220,43 @@ impl Journals {
                 let precondition = Precondition::default();
                 carry_out(Change::Delete { target, propagation: Propagation::Background, precondition }).await
             }
-            Undo::Merge(patch) => carry_out(merge(target, patch.clone())).await,
-            Undo::Apply { document, before } => {
-                if self.read(write_identity, &target).await?.is_none_or(|live| live.deleting()) {
-                    // The version that runs makes it anew, if it is wanted.
-                    return Ok(());
+            Undo::Merge(patch) => {
+                let Some((live, owned)) = self.live(write_identity, &target).await? else { return Ok(()) };
+                match uncontested(patch, &live, &owned) {
+                    Value::Object(left) if left.is_empty() => Ok(()),
+                    left => carry_out(merge(target, left)).await,
                 }
+            }
+            Undo::Apply { document, before } => {
+                // Otherwise the version that runs makes it anew, if it is wanted.
+                let Some((live, owned)) = self.live(write_identity, &target).await? else { return Ok(()) };
+                // The document decides about its own fields; the others were those of another writer. They are set back before the apply,
+                // because after it nobody knows any more that the candidate wrote them, and again if the apply removes them.
+                let kept = still(&without(before, document), &owned);
+                let set_back = async |live: &Value| match set_back(live, &kept) {
+                    Some(patch) => carry_out(merge(target.clone(), patch)).await,
+                    None => Ok(()),
+                };
+                set_back(&live).await?;
+                let object = uncontested(document, &live, &owned);
                 let (subresource, precondition) = (String::new(), Precondition::default());
-                carry_out(Change::Apply { object: document.clone(), subresource, force: true, precondition }).await?;
-                let Some(live) = self.read(write_identity, &target).await? else { return Ok(()) };
-                let live: Value = serde_json::from_str(live.json()).unwrap_or_default();
-                // The document decides about its own fields; the others were those of another writer.
-                match set_back(&live, &without(before, document)) {
-                    Some(patch) => carry_out(merge(target, patch)).await,
+                carry_out(Change::Apply { object, subresource, force: true, precondition }).await?;
+                match self.live(write_identity, &target).await? {
+                    Some((live, _)) => set_back(&live).await,
                     None => Ok(()),
                 }
             }
         }
+    }
+
+    /// An object, and what the plugin wrote last of it. None: it is gone, or goes.
+    async fn live(
+        &self,
+        write_identity: &WriteIdentity,
+        target: &ObjectRef,
+    ) -> Result<Option<(Value, Value)>, WriteError> {
+        let live = self.read(write_identity, target).await?.filter(|live| !live.deleting());
+        Ok(live.map(|live| values(&live, write_identity)))
     }
 
     async fn read(
@@ -268,6 +281,13 @@ impl Journal {
             namespace: key.key.namespace.to_string(),
             name: key.key.name.to_string(),
             entries: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, entry: Entry) {
+        match self.entries.iter_mut().find(|of| of.covers(&entry)) {
+            Some(known) => known.renew(entry),
+            None => self.entries.push(entry),
         }
     }
 
@@ -297,19 +317,33 @@ impl Entry {
         Self::new(&target, Undo::Finalizer)
     }
 
-    /// Whether both are about the same object, in the same way.
-    fn names(&self, other: &Self) -> bool {
-        let finalizer = |entry: &Self| entry.undo == Undo::Finalizer;
-        (&self.kind, &self.namespace, &self.name, finalizer(self))
-            == (&other.kind, &other.namespace, &other.name, finalizer(other))
+    /// Whether both are about the same object, and this one undoes the write of the other one, too, once it is renewed.
+    fn covers(&self, other: &Self) -> bool {
+        let same = std::mem::discriminant(&self.undo) == std::mem::discriminant(&other.undo);
+        let goes = self.undo == Undo::Delete && other.undo != Undo::Finalizer;
+        (same || goes) && (&self.kind, &self.namespace, &self.name) == (&other.kind, &other.namespace, &other.name)
     }
 
-    /// Takes the document over, and keeps the fields as they were before the first write.
+    /// Takes a later write in. What the version that runs would write now is newer; the other fields stay as they were before the first
+    /// write.
     fn renew(&mut self, other: Self) {
-        if let (Undo::Apply { document, .. }, Undo::Apply { document: newer, .. }) = (&mut self.undo, other.undo) {
-            *document = newer;
+        match (&mut self.undo, other.undo) {
+            (Undo::Apply { document, before }, Undo::Apply { document: newer, before: later }) => {
+                *document = newer;
+                *before = merged(before.take(), later);
+            }
+            (Undo::Merge(patch), Undo::Merge(later)) => *patch = merged(patch.take(), later),
+            _ => {}
         }
     }
+}
+
+/// An object, and what the plugin wrote last of it.
+fn values(live: &Object, write_identity: &WriteIdentity) -> (Value, Value) {
+    let value: Value = serde_json::from_str(live.json()).unwrap_or_default();
+    let parts = owned_parts(live, &value, &write_identity.field_manager());
+    let owned = parts.into_iter().reduce(merged).unwrap_or_default();
+    (value, owned)
 }
 
 /// How to undo a change, or why that is impossible. None: the version that runs makes the same change.
@@ -327,7 +361,7 @@ pub(super) fn entry(
         return Ok(None);
     }
     let cannot = |why: &str| Err(format!("{}: {why}", change.summary()));
-    let live_value: Option<Value> = live.and_then(|live| serde_json::from_str(live.json()).ok());
+    let (live_value, owned) = live.map(|live| values(live, write_identity)).unzip();
     match change {
         Change::Delete { .. } => cannot("a deletion cannot be undone"),
         Change::Apply { subresource, .. } | Change::Patch { subresource, .. } if !subresource.is_empty() => {
@@ -356,7 +390,9 @@ pub(super) fn entry(
                     owned.and_then(|owned| serde_json::from_str(&owned).ok()).unwrap_or_else(|| bare(&target))
                 }
             };
-            Ok(Some(Entry::new(&target, Undo::Apply { before: common(object, &live_value), document })))
+            // What the plugin wrote itself is in the document, if it is wanted.
+            let before = without(&common(object, &live_value), &owned.unwrap_or_default());
+            Ok(Some(Entry::new(&target, Undo::Apply { before, document })))
         }
     }
 }
@@ -415,6 +451,34 @@ fn of_parts([group, version, kind]: &[String; 3]) -> GroupVersionKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two patches of one object, and an apply: whatever comes later, its fields are undone, too.
+    #[test]
+    fn each_write_of_an_object_is_undone() {
+        let key =
+            ReconcileKey { kind: GroupVersionKind::new("", "v1", "ConfigMap").into(), key: ObjectKey::new("n", "o") };
+        let target = ObjectRef { kind: GroupVersionKind::clone(&key.kind), key: key.key.clone() };
+        let merges = |patch: Value| Entry::new(&target, Undo::Merge(patch));
+        let applies = |document: Value, before: Value| Entry::new(&target, Undo::Apply { document, before });
+        let mut journal = Journal::new("p", "r", &key);
+        journal.add(merges(json!({"data": {"a": null}})));
+        journal.add(applies(json!({"data": {"x": "1"}}), json!({"data": {"y": "1"}})));
+        journal.add(merges(json!({"data": {"a": "candidate", "b": "1"}})));
+        journal.add(applies(json!({"data": {"x": "2"}}), json!({"data": {"z": "1"}})));
+        journal.add(Entry::finalizer(&key));
+        let all = [
+            merges(json!({"data": {"a": null, "b": "1"}})),
+            applies(json!({"data": {"x": "2"}}), json!({"data": {"y": "1", "z": "1"}})),
+            Entry::finalizer(&key),
+        ];
+        assert_eq!(journal.entries, all);
+        // An object that goes takes later writes with it, but not the finalizer of the primary.
+        let mut journal = Journal::new("p", "r", &key);
+        journal.add(Entry::new(&target, Undo::Delete));
+        journal.add(applies(json!({}), json!({})));
+        journal.add(Entry::finalizer(&key));
+        assert_eq!(journal.entries, [Entry::new(&target, Undo::Delete), Entry::finalizer(&key)]);
+    }
 
     #[tokio::test]
     async fn journals_are_bounded_in_number_and_bytes() {

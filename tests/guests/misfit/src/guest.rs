@@ -69,6 +69,7 @@ impl Guest for Misfit {
             }
             "asks" => drop(send("GET", &url(), &[], b"")),
             "list-all" | "indexed" | "program" | "gadget" => return misfit.reading().map(Some),
+            "writes" => return Ok(Some(misfit.writes().to_string())),
             "merge-huge" => return merge_huge(misfit.count(1_000_000)),
             "merge-custom" => {
                 let merged = merge_custom(misfit.value.as_str().unwrap_or_default())?;
@@ -132,6 +133,9 @@ impl Guest for Misfit {
             }
             return Ok(observation);
         }
+        if misfit.mode == "writes" {
+            return misfit.written(&request);
+        }
         if misfit.mode == "nothing" {
             return Ok(observation);
         }
@@ -185,6 +189,7 @@ impl Guest for Misfit {
         match misfit.mode.as_str() {
             "loop-patch" => misbehave::spin(),
             "never-equal" => return Ok(outcome),
+            "writes" => return Ok(misfit.write(&request, desired.as_deref(), actual.as_deref())),
             "verbatim" => {
                 let applied = cluster::get_applied(&core("ConfigMap"), &misfit.key("child"))?;
                 let answered = (Some(backwards(&misfit.child())), applied.map(|text| backwards(&parsed(&text))));
@@ -323,7 +328,7 @@ fn merge_custom(text: &str) -> Result<String, Error> {
     merge::apply_patch(&kind, &current, &patch)
 }
 
-fn apply(object: &Value) -> Change {
+pub(crate) fn apply(object: &Value) -> Change {
     apply_text(object.to_string(), false)
 }
 
@@ -340,7 +345,7 @@ fn transient(delay_ms: Option<u64>, message: &str) -> Error {
     Error::Transient(Retry { delay_ms, message: message.to_owned() })
 }
 
-fn anything() -> Precondition {
+pub(crate) fn anything() -> Precondition {
     Precondition { uid: None, resource_version: None }
 }
 

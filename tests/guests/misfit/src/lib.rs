@@ -69,6 +69,7 @@
 //! | `staged:N` | one write in each reconcile: the child, then `<name>-extra`, then N times (once unless told) its label `stage` |
 //! | `remembers` | the child's data also has the first value the object ever had |
 //! | `grudge` | `get-desired` fails with a terminal error for ever after the object had the value `two` |
+//! | `writes` | instead of the child: up to two ConfigMaps, Gadgets and Racks (`plan.oarlock.test/v1`) with content, status and deletions that the value and the version decide |
 //! | `cache-flood:N` | N cache entries of 64 KiB (1000 unless told) |
 //!
 //! The manifest is the text in a buffer of 8 KiB behind the marker `oarlock-misfit-manifest:`, padded with spaces. A test
@@ -91,3 +92,5 @@ mod program;
 mod reading;
 #[cfg(target_arch = "wasm32")]
 mod reconcile;
+#[cfg(target_arch = "wasm32")]
+mod writes;

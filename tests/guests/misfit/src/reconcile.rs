@@ -10,12 +10,14 @@ use serde_json::{Value, json};
 /// One call.
 pub(crate) struct Reconcile {
     pub(crate) namespace: String,
-    name: String,
+    pub(crate) name: String,
     pub(crate) mode: String,
     argument: Option<usize>,
+    /// The object, or its last state.
+    pub(crate) object: Value,
     /// The object's `data.value`.
     pub(crate) value: Value,
-    owner: Value,
+    pub(crate) owner: Value,
 }
 
 impl Reconcile {
@@ -40,7 +42,7 @@ impl Reconcile {
         let owner =
             json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": request.uid, "controller": true});
         let value = object.pointer("/data/value").cloned().unwrap_or_else(|| json!("none"));
-        Ok(Self { namespace, name, mode, argument, value, owner })
+        Ok(Self { namespace, name, mode, argument, object, value, owner })
     }
 
     pub(crate) fn count(&self, unless_told: usize) -> usize {
