@@ -100,6 +100,7 @@ impl Guest for Misfit {
             "nothing" | "deletes" => return Ok(None),
             "blind" => return Ok(Some(json!({"seen": misfit.value}).to_string())),
             "staged" => return Ok(Some(json!(2 + misfit.count(1)).to_string())),
+            "meddles" => return Ok(Some(json!({"seen": misfit.value, "labels": 2}).to_string())),
             "slow" => misbehave::compute(misfit.count(100_000_000)),
             "remembers" => {
                 let first = misfit.once("first", &misfit.value);
@@ -148,6 +149,11 @@ impl Guest for Misfit {
                 observation.state = seen.map(|seen| json!({"seen": seen}).to_string());
             }
             "staged" => observation.state = Some(json!(misfit.stage()?).to_string()),
+            "meddles" => {
+                let child = observation.state.map(|text| parsed(&text)).unwrap_or_default();
+                let seen = child.pointer("/data/seen");
+                observation.state = Some(json!({"seen": seen, "labels": misfit.meddled()?}).to_string());
+            }
             "live" => drop(cluster::get_live(&core("ConfigMap"), &misfit.key("child"))?),
             "invalid-json-actual" => observation.state = Some("nonsense".to_owned()),
             "garbage-status" => observation.status = Some("{\"value\": NaN}".to_owned()),
@@ -250,6 +256,11 @@ impl Guest for Misfit {
                 });
                 return Ok(outcome);
             }
+            "meddles" => {
+                outcome.changes = misfit.meddling()?;
+                outcome.changes.push(apply(&misfit.child()));
+                return Ok(outcome);
+            }
             "deletes" => {
                 let target = ObjectRef { kind: core("ConfigMap"), key: misfit.key("child") };
                 let (propagation, precondition) = (Propagation::Background, anything());
@@ -307,7 +318,7 @@ impl Reconcile {
         self.argument.unwrap_or(unless_told)
     }
 
-    fn key(&self, suffix: &str) -> ObjectKey {
+    pub(crate) fn key(&self, suffix: &str) -> ObjectKey {
         ObjectKey { namespace: self.namespace.clone(), name: format!("{}-{suffix}", self.name) }
     }
 
@@ -458,7 +469,7 @@ fn apply(object: &Value) -> Change {
     apply_text(object.to_string(), false)
 }
 
-fn apply_text(object: String, force: bool) -> Change {
+pub(crate) fn apply_text(object: String, force: bool) -> Change {
     let (subresource, precondition) = (String::new(), anything());
     Change::Apply(ApplyChange { object, subresource, force, precondition })
 }
@@ -471,7 +482,7 @@ fn transient(delay_ms: Option<u64>, message: &str) -> Error {
     Error::Transient(Retry { delay_ms, message: message.to_owned() })
 }
 
-fn anything() -> Precondition {
+pub(crate) fn anything() -> Precondition {
     Precondition { uid: None, resource_version: None }
 }
 
