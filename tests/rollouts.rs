@@ -20,8 +20,12 @@ pub(crate) const A_WHILE: Duration = Duration::from_millis(700);
 
 /// The misfit's grant with the steps of a rollout.
 pub(crate) fn grant(world: &World, steps: &Value) -> Result<Grant> {
+    grant_without_rollout(world).rollout(steps)
+}
+
+fn grant_without_rollout(world: &World) -> Grant {
     let verbs = ["get", "list", "watch", "create", "patch", "delete"];
-    Grant::nothing().rule_in(&world.namespace, "", &["configmaps"], &verbs).rollout(steps)
+    Grant::nothing().rule_in(&world.namespace, "", &["configmaps"], &verbs)
 }
 
 fn config_maps(world: &World) -> String {

@@ -52,7 +52,7 @@ pub(super) struct Entry {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Undo {
-    /// Set the fields of other writers back, then apply this document as the plugin.
+    /// Set the fields of other writers back, then apply this document as the plugin. Null stands for a field that was not there.
     Apply { document: Value, before: Value },
     /// Merge this patch.
     Merge(Value),
@@ -60,6 +60,16 @@ enum Undo {
     Delete,
     /// Remove the plugin's finalizer from the primary.
     Finalizer,
+}
+
+/// What has to be known for a write, to undo it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Found {
+    pub(super) entry: Entry,
+    /// Whether the object did not exist before the write.
+    anew: bool,
+    /// Whether a document is what the version that runs would apply now.
+    of_current: bool,
 }
 
 /// The journals of a host. Cheap to clone.
@@ -130,7 +140,7 @@ impl Journals {
         write_identity: &WriteIdentity,
         rollout: &str,
         key: &ReconcileKey,
-        entries: Vec<Entry>,
+        found: Vec<Found>,
     ) -> Result<(), WriteError> {
         let plugin = write_identity.plugin.as_str();
         let before = self.lock().get(plugin).and_then(|journals| journals.get(key)).cloned();
@@ -140,7 +150,12 @@ impl Journals {
         }
         let same = before.clone().filter(|journal| journal.rollout == rollout);
         let mut journal = same.unwrap_or_else(|| Journal::new(plugin, rollout, key));
-        entries.into_iter().for_each(|entry| journal.add(entry));
+        for found in found {
+            match journal.entries.iter_mut().find(|of| of.names(&found.entry)) {
+                Some(known) => known.add(found),
+                None => journal.entries.push(found.entry),
+            }
+        }
         if before.as_ref() == Some(&journal) {
             return Ok(());
         }
@@ -205,10 +220,15 @@ impl Journals {
         };
         match &entry.undo {
             Undo::Finalizer => {
-                if let Some(primary) = primary {
-                    self.writer.finalizers().remove(write_identity, &key.kind, primary).await?;
+                let live = match primary {
+                    Some(_) => None,
+                    // The version that runs may not watch it.
+                    None => self.writer.requests().read(write_identity, Identity::Host, &key.kind, &key.key).await?,
+                };
+                match primary.or(live.as_ref()).filter(|object| object.has_finalizer(&write_identity.finalizer())) {
+                    Some(object) => self.writer.finalizers().remove(write_identity, &key.kind, object).await,
+                    None => Ok(()),
                 }
-                Ok(())
             }
             Undo::Delete => {
                 let live = self.read(write_identity, &target).await?;
@@ -284,15 +304,16 @@ impl Journal {
         }
     }
 
-    fn add(&mut self, entry: Entry) {
-        match self.entries.iter_mut().find(|of| of.covers(&entry)) {
-            Some(known) => known.renew(entry),
-            None => self.entries.push(entry),
-        }
-    }
-
     fn key(&self) -> ReconcileKey {
         ReconcileKey { kind: Arc::new(of_parts(&self.kind)), key: ObjectKey::new(&*self.namespace, &*self.name) }
+    }
+}
+
+impl Found {
+    /// The finalizer of a primary.
+    pub(super) fn finalizer(key: &ReconcileKey) -> Self {
+        let target = ObjectRef { kind: GroupVersionKind::clone(&key.kind), key: key.key.clone() };
+        Self { entry: Entry::new(&target, Undo::Finalizer), anew: false, of_current: false }
     }
 }
 
@@ -311,30 +332,36 @@ impl Entry {
         (self.undo == Undo::Delete).then(|| self.target())
     }
 
-    /// The finalizer of a primary.
-    pub(super) fn finalizer(key: &ReconcileKey) -> Self {
-        let target = ObjectRef { kind: GroupVersionKind::clone(&key.kind), key: key.key.clone() };
-        Self::new(&target, Undo::Finalizer)
+    /// Whether both are about the same object, in the same way.
+    fn names(&self, other: &Self) -> bool {
+        let finalizer = |entry: &Self| entry.undo == Undo::Finalizer;
+        (&self.kind, &self.namespace, &self.name, finalizer(self))
+            == (&other.kind, &other.namespace, &other.name, finalizer(other))
     }
 
-    /// Whether both are about the same object, and this one undoes the write of the other one, too, once it is renewed.
-    fn covers(&self, other: &Self) -> bool {
-        let same = std::mem::discriminant(&self.undo) == std::mem::discriminant(&other.undo);
-        let goes = self.undo == Undo::Delete && other.undo != Undo::Finalizer;
-        (same || goes) && (&self.kind, &self.namespace, &self.name) == (&other.kind, &other.namespace, &other.name)
-    }
-
-    /// Takes a later write in. What the version that runs would write now is newer; the other fields stay as they were before the first
-    /// write.
-    fn renew(&mut self, other: Self) {
-        match (&mut self.undo, other.undo) {
-            (Undo::Apply { document, before }, Undo::Apply { document: newer, before: later }) => {
-                *document = newer;
-                *before = merged(before.take(), later);
-            }
-            (Undo::Merge(patch), Undo::Merge(later)) => *patch = merged(patch.take(), later),
-            _ => {}
+    /// Adds how to undo a further write of the object. Fields keep the values that they had before the first one.
+    fn add(&mut self, Found { entry, anew, of_current }: Found) {
+        if anew {
+            // What was before belongs to an object that is gone.
+            self.undo = entry.undo;
+            return;
         }
+        let known = std::mem::replace(&mut self.undo, Undo::Delete);
+        self.undo = match (known, entry.undo) {
+            (Undo::Apply { document, before }, Undo::Apply { document: newer, before: further }) => {
+                // Otherwise the newer one is what the candidate applied.
+                let document = if of_current { newer } else { document };
+                Undo::Apply { document, before: merged(before, further) }
+            }
+            (Undo::Apply { document, before }, Undo::Merge(further)) => {
+                Undo::Apply { document, before: merged(before, further) }
+            }
+            (Undo::Merge(before), Undo::Apply { document, before: further }) => {
+                Undo::Apply { document, before: merged(before, further) }
+            }
+            (Undo::Merge(before), Undo::Merge(further)) => Undo::Merge(merged(before, further)),
+            (known, _) => known,
+        };
     }
 }
 
@@ -355,12 +382,15 @@ pub(super) fn entry(
     live: Option<&Object>,
     current: &Decision,
     (write_identity, writer): (&WriteIdentity, &Writer),
-) -> Result<Option<Entry>, String> {
+) -> Result<Option<Found>, String> {
     let theirs = current.like(change);
     if theirs.is_some_and(|theirs| is_same_change(theirs, change)) {
         return Ok(None);
     }
     let cannot = |why: &str| Err(format!("{}: {why}", change.summary()));
+    let found = |target: &ObjectRef, undo: Undo, of_current: bool| {
+        Ok(Some(Found { entry: Entry::new(target, undo), anew: live.is_none(), of_current }))
+    };
     let (live_value, owned) = live.map(|live| values(live, write_identity)).unzip();
     match change {
         Change::Delete { .. } => cannot("a deletion cannot be undone"),
@@ -372,27 +402,30 @@ pub(super) fn entry(
         }
         Change::Patch { target, patch, .. } => {
             let Some(live) = live_value else { return cannot("the object does not exist") };
-            Ok(Some(Entry::new(target, Undo::Merge(inverse(patch, &live)))))
+            found(target, Undo::Merge(inverse(patch, &live)), false)
         }
         Change::Create(object) | Change::Apply { object, .. } => {
             let Ok(target) = target_of(object) else { return cannot("the document does not name its object") };
             let (Some(live), Some(live_value)) = (live, live_value) else {
-                if let Some(Change::Apply { object: document, .. } | Change::Create(document)) = theirs {
-                    let undo = Undo::Apply { document: document.clone(), before: json!({}) };
-                    return Ok(Some(Entry::new(&target, undo)));
-                }
-                return Ok(Some(Entry::new(&target, Undo::Delete)));
-            };
-            let document = match theirs {
-                Some(Change::Apply { object, .. }) => object.clone(),
-                _ => {
-                    let owned = writer.applied().get(&write_identity.field_manager(), &target.kind, live);
-                    owned.and_then(|owned| serde_json::from_str(&owned).ok()).unwrap_or_else(|| bare(&target))
-                }
+                return match theirs {
+                    Some(Change::Apply { object: document, .. } | Change::Create(document)) => {
+                        found(&target, Undo::Apply { document: document.clone(), before: json!({}) }, true)
+                    }
+                    _ => found(&target, Undo::Delete, false),
+                };
             };
             // What the plugin wrote itself is in the document, if it is wanted.
             let before = without(&common(object, &live_value), &owned.unwrap_or_default());
-            Ok(Some(Entry::new(&target, Undo::Apply { before, document })))
+            match theirs {
+                Some(Change::Apply { object: document, .. }) => {
+                    found(&target, Undo::Apply { document: document.clone(), before }, true)
+                }
+                _ => {
+                    let applied = writer.applied().get(&write_identity.field_manager(), &target.kind, live);
+                    let applied = applied.and_then(|applied| serde_json::from_str(&applied).ok());
+                    found(&target, Undo::Apply { document: applied.unwrap_or_else(|| bare(&target)), before }, false)
+                }
+            }
         }
     }
 }
@@ -452,32 +485,50 @@ fn of_parts([group, version, kind]: &[String; 3]) -> GroupVersionKind {
 mod tests {
     use super::*;
 
-    /// Two patches of one object, and an apply: whatever comes later, its fields are undone, too.
+    fn found(target: &ObjectRef, undo: Undo) -> Found {
+        Found { entry: Entry::new(target, undo), anew: false, of_current: false }
+    }
+
+    /// How to undo writes of one object, one after the other.
+    fn undo(writes: Vec<(Undo, bool, bool)>) -> Undo {
+        let target = ObjectRef { kind: secret(), key: ObjectKey::new("n", "a") };
+        let mut writes = writes.into_iter().map(|(undo, anew, of_current)| Found {
+            entry: Entry::new(&target, undo),
+            anew,
+            of_current,
+        });
+        let mut first = writes.next().unwrap().entry;
+        writes.for_each(|write| first.add(write));
+        first.undo
+    }
+
+    fn apply(document: &str, before: Value) -> Undo {
+        Undo::Apply { document: json!(document), before }
+    }
+
     #[test]
-    fn each_write_of_an_object_is_undone() {
-        let key =
-            ReconcileKey { kind: GroupVersionKind::new("", "v1", "ConfigMap").into(), key: ObjectKey::new("n", "o") };
-        let target = ObjectRef { kind: GroupVersionKind::clone(&key.kind), key: key.key.clone() };
-        let merges = |patch: Value| Entry::new(&target, Undo::Merge(patch));
-        let applies = |document: Value, before: Value| Entry::new(&target, Undo::Apply { document, before });
-        let mut journal = Journal::new("p", "r", &key);
-        journal.add(merges(json!({"data": {"a": null}})));
-        journal.add(applies(json!({"data": {"x": "1"}}), json!({"data": {"y": "1"}})));
-        journal.add(merges(json!({"data": {"a": "candidate", "b": "1"}})));
-        journal.add(applies(json!({"data": {"x": "2"}}), json!({"data": {"z": "1"}})));
-        journal.add(Entry::finalizer(&key));
-        let all = [
-            merges(json!({"data": {"a": null, "b": "1"}})),
-            applies(json!({"data": {"x": "2"}}), json!({"data": {"y": "1", "z": "1"}})),
-            Entry::finalizer(&key),
-        ];
-        assert_eq!(journal.entries, all);
-        // An object that goes takes later writes with it, but not the finalizer of the primary.
-        let mut journal = Journal::new("p", "r", &key);
-        journal.add(Entry::new(&target, Undo::Delete));
-        journal.add(applies(json!({}), json!({})));
-        journal.add(Entry::finalizer(&key));
-        assert_eq!(journal.entries, [Entry::new(&target, Undo::Delete), Entry::finalizer(&key)]);
+    fn a_document_is_replaced_by_what_the_version_that_runs_would_apply_and_by_nothing_else() {
+        let first = || apply("one", json!({"replicas": 3}));
+        let second = || apply("two", json!({"replicas": 5, "paused": true}));
+        let before = json!({"replicas": 3, "paused": true});
+        assert_eq!(undo(vec![(first(), false, false), (second(), false, false)]), apply("one", before.clone()));
+        assert_eq!(undo(vec![(first(), false, false), (second(), false, true)]), apply("two", before));
+    }
+
+    #[test]
+    fn applies_and_merge_patches_of_an_object_are_undone_together() {
+        let (a, b) = (|| Undo::Merge(json!({"a": 1})), || Undo::Merge(json!({"a": 2, "b": null})));
+        let both = json!({"a": 1, "b": null});
+        assert_eq!(undo(vec![(a(), false, false), (b(), false, false)]), Undo::Merge(both.clone()));
+        let applied = || apply("one", json!({"a": 2, "b": null}));
+        assert_eq!(undo(vec![(a(), false, false), (applied(), false, false)]), apply("one", both.clone()));
+        assert_eq!(undo(vec![(apply("one", json!({"a": 1})), false, false), (b(), false, false)]), apply("one", both));
+    }
+
+    #[test]
+    fn an_object_that_the_candidate_created_is_deleted_whatever_was_written_later_or_before() {
+        assert_eq!(undo(vec![(Undo::Delete, false, false), (apply("one", json!({})), false, false)]), Undo::Delete);
+        assert_eq!(undo(vec![(apply("one", json!({})), false, false), (Undo::Delete, true, false)]), Undo::Delete);
     }
 
     #[tokio::test]
@@ -497,7 +548,7 @@ mod tests {
         };
         let entry = |key: &ReconcileKey, bytes: usize| {
             let target = ObjectRef { kind: GroupVersionKind::clone(&key.kind), key: key.key.clone() };
-            vec![Entry::new(&target, Undo::Merge(json!({"data": {"x": "x".repeat(bytes)}})))]
+            vec![found(&target, Undo::Merge(json!({"data": {"x": "x".repeat(bytes)}})))]
         };
         let record = async |key: &ReconcileKey, bytes: usize| {
             journals.record(&write_identity, "r", key, entry(key, bytes)).await

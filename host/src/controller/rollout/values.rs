@@ -41,12 +41,15 @@ pub(super) fn without(all: &Value, document: &Value) -> Value {
     Value::Object(fields.collect())
 }
 
-/// The merge patch that gives the fields of `live` their values of `before`. None: they have them.
+/// The merge patch that gives the fields of `live` their values of `before`, of which null stands for no field. None: they have them.
 pub(super) fn set_back(live: &Value, before: &Value) -> Option<Value> {
     match (live, before) {
         (Value::Object(live), Value::Object(before)) => {
             let fields = before.iter().filter_map(|(name, before)| {
-                let changed = live.get(name).map_or_else(|| Some(before.clone()), |live| set_back(live, before));
+                let changed = match live.get(name) {
+                    Some(live) => set_back(live, before),
+                    None => Some(before.clone()).filter(|before| !before.is_null()),
+                };
                 Some((name.clone(), changed?))
             });
             let fields: Map<String, Value> = fields.collect();
@@ -118,6 +121,16 @@ mod tests {
         let before = json!({"spec": {"a": 1, "list": [1, 2], "same": true}, "data": {"x": "1"}});
         let patch = json!({"spec": {"a": 2, "b": {"c": 3}, "list": [3]}, "data": null});
         assert_eq!(inverse(&patch, &before), json!({"spec": {"a": 1, "b": null, "list": [1, 2]}, "data": {"x": "1"}}));
+    }
+
+    #[test]
+    fn what_a_later_write_found_does_not_replace_what_was_there_before_the_first_one() {
+        let known = json!({"labels": {"a": "1", "b": null}, "data": null});
+        let newer = json!({"labels": {"a": "2", "c": "3"}, "data": {"x": "2"}, "spec": {"d": 4}});
+        let both = json!({"labels": {"a": "1", "b": null, "c": "3"}, "data": null, "spec": {"d": 4}});
+        assert_eq!(merged(known, newer), both);
+        let live = json!({"labels": {"a": "1", "b": "2"}, "spec": {"d": 4}});
+        assert_eq!(set_back(&live, &both), Some(json!({"labels": {"b": null, "c": "3"}})));
     }
 
     #[test]

@@ -101,6 +101,7 @@ impl Guest for Misfit {
             "nothing" | "deletes" => return Ok(None),
             "blind" => return Ok(Some(json!({"seen": misfit.value}).to_string())),
             "staged" => return Ok(Some(json!(2 + misfit.count(1)).to_string())),
+            "meddles" => return Ok(Some(json!({"seen": misfit.value, "labels": 2}).to_string())),
             "slow" => misbehave::compute(misfit.count(100_000_000)),
             "remembers" => {
                 let first = misfit.once("first", &misfit.value);
@@ -152,6 +153,11 @@ impl Guest for Misfit {
                 observation.state = seen.map(|seen| json!({"seen": seen}).to_string());
             }
             "staged" => observation.state = Some(json!(misfit.stage()?).to_string()),
+            "meddles" => {
+                let child = observation.state.map(|text| parsed(&text)).unwrap_or_default();
+                let seen = child.pointer("/data/seen");
+                observation.state = Some(json!({"seen": seen, "labels": misfit.meddled()?}).to_string());
+            }
             "live" => drop(cluster::get_live(&core("ConfigMap"), &misfit.key("child"))?),
             "invalid-json-actual" => observation.state = Some("nonsense".to_owned()),
             "garbage-status" => observation.status = Some("{\"value\": NaN}".to_owned()),
@@ -255,6 +261,11 @@ impl Guest for Misfit {
                 });
                 return Ok(outcome);
             }
+            "meddles" => {
+                outcome.changes = misfit.meddling()?;
+                outcome.changes.push(apply(&misfit.child()));
+                return Ok(outcome);
+            }
             "deletes" => {
                 let target = ObjectRef { kind: core("ConfigMap"), key: misfit.key("child") };
                 let (propagation, precondition) = (Propagation::Background, anything());
@@ -332,7 +343,7 @@ pub(crate) fn apply(object: &Value) -> Change {
     apply_text(object.to_string(), false)
 }
 
-fn apply_text(object: String, force: bool) -> Change {
+pub(crate) fn apply_text(object: String, force: bool) -> Change {
     let (subresource, precondition) = (String::new(), anything());
     Change::Apply(ApplyChange { object, subresource, force, precondition })
 }

@@ -1,7 +1,7 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 74] = [
+pub(crate) const MODES: [&str; 75] = [
     "ok",
     "asks",
     "nothing",
@@ -76,4 +76,5 @@ pub(crate) const MODES: [&str; 74] = [
     "deletes",
     "staged",
     "writes",
+    "meddles",
 ];
